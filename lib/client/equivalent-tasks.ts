@@ -1,0 +1,26 @@
+import { column, statusColumn } from '../storage/columns.js';
+import type { TaskStatus } from '../task.js';
+
+/** Statuses that count by default: a task that waits or has succeeded makes an equal one superfluous. */
+export const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'pending', 'scheduled'];
+
+/**
+ * Attempts equal to a task: same payload, external key, origin, destination, topic, tenant and group, where no
+ * value equals only no value. Parameters: external key, hash, origin, destination, topic, tenant, group.
+ *
+ * The statuses stand in the text, so that the planner can prove the index `equivalent` for the default ones;
+ * with others the table is read.
+ */
+export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): string {
+  const list = statuses.map((status) => `'${statusColumn[status]}'`).join(', ');
+  return `-- name: list_equivalent
+select ${Object.values(column)
+    .map((name) => `f.${name}`)
+    .join(', ')}
+from ${queue} f
+where f.chave_externa = $1::text and f.payload_hash = convert_to($2::text, 'UTF8') and f.status in (${list})
+  and f.origem is not distinct from $3::text and f.destino is not distinct from $4::text
+  and f.processo is not distinct from $5::text and f.tenant is not distinct from $6::text::bigint
+  and f.grupo_empresarial is not distinct from $7::text
+order by f.id`;
+}

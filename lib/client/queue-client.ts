@@ -1,0 +1,185 @@
+import type { Ringer } from '../coordination/ringer.js';
+import { TarefaError } from '../queue.errors.js';
+import { readTaskRecord, statusColumn } from '../storage/columns.js';
+import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
+import { insertMany, insertOne } from '../storage/postgres/statements/insert.js';
+import type { TaskRecord, TaskStatus } from '../task.js';
+import { defaultEquivalentStatuses, listEquivalent } from './equivalent-tasks.js';
+import { encodeTask, type EncodedTask, type TaskInput } from './task-input.js';
+import type { SqlHandle } from './transaction.js';
+
+/** Payload bytes allowed where nothing else is said: 1 MiB. */
+export const defaultMaxPayloadBytes = 1_048_576;
+
+export interface QueueClientOptions {
+  /** Queue table, optionally with its schema: `orders`, `shop.orders`. */
+  readonly table: string;
+  /** Largest payload in bytes of UTF-8. Default 1 MiB. */
+  readonly maxPayloadBytes?: number;
+}
+
+/** Where an insert goes. */
+export interface InsertOptions {
+  /**
+   * The caller's own transaction: the task exists exactly when it commits. Without it the insert commits
+   * alone.
+   */
+  readonly tx?: SqlHandle;
+}
+
+/** A task to look for; {@link QueueClient.listEquivalentTask}. */
+export interface EquivalentTaskInput extends Pick<
+  TaskInput,
+  'topic' | 'payload' | 'externalKey' | 'origin' | 'destination' | 'tenant' | 'group'
+> {
+  /** Default: succeeded, pending and scheduled. */
+  readonly status?: readonly TaskStatus[];
+}
+
+/**
+ * Inserts tasks and publications. In a Nest application it is injected; elsewhere it is made from anything
+ * that runs SQL. It opens, begins, commits and rolls back nothing.
+ *
+ * @example
+ * constructor(private readonly queue: QueueClient) {}
+ * // inside a transaction of your own:
+ * await this.queue.insertTaskPubSub({ topic: 'order-placed', payload: order }, { tx: client });
+ *
+ * @example
+ * const queue = new QueueClient(pgClient, { table: 'orders' });
+ */
+export class QueueClient {
+  readonly #handle: SqlHandle;
+  readonly #table: string;
+  readonly #maxPayloadBytes: number;
+  readonly #ringer: Ringer | undefined;
+
+  /**
+   * @param handle used by calls without `tx`
+   * @param ringer internal: rings for inserts that the library commits itself; without one the table does
+   */
+  constructor(handle: SqlHandle, options: QueueClientOptions, ringer?: Ringer) {
+    this.#handle = handle;
+    this.#table = quoteTableName(parseTableName(options.table));
+    this.#maxPayloadBytes = options.maxPayloadBytes ?? defaultMaxPayloadBytes;
+    this.#ringer = ringer;
+  }
+
+  /**
+   * Inserts one task and answers its id.
+   *
+   * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`: nothing was inserted
+   */
+  async insertTask(input: TaskInput, { tx }: InsertOptions = {}): Promise<string> {
+    return this.#insertOne(encodeTask(input, false, this.#maxPayloadBytes), tx);
+  }
+
+  /** Inserts many tasks by one statement, all or none, and answers their ids in the same order. */
+  async insertTasks(inputs: readonly TaskInput[], { tx }: InsertOptions = {}): Promise<string[]> {
+    if (inputs.length === 0) return [];
+    const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
+    const { handle, quiet } = this.#where(tx);
+    const { rows } = await handle.query(insertMany(this.#table, quiet), [JSON.stringify(tasks)]);
+    if (quiet) this.#ring(tasks);
+    // Ids are drawn in the order of the input; nothing promises that rows come back in it.
+    return rows
+      .map((row) => BigInt(String(row['id'])))
+      .sort((a, b) => (a < b ? -1 : 1))
+      .map(String);
+  }
+
+  /**
+   * Publishes: one delivery for every active subscription of the topic, each with its own attempts. Answers
+   * the publication's id.
+   */
+  async insertTaskPubSub(
+    input: TaskInput & { readonly topic: string },
+    { tx }: InsertOptions = {},
+  ): Promise<string> {
+    return this.#insertOne(encodeTask(input, true, this.#maxPayloadBytes), tx);
+  }
+
+  /** Publishes, like `insertTaskPubSub`: subscriptions with a URL are delivered as webhooks. */
+  async insertTaskWebhook(
+    input: TaskInput & { readonly topic: string },
+    options: InsertOptions = {},
+  ): Promise<string> {
+    return this.insertTaskPubSub(input, options);
+  }
+
+  /**
+   * Lists attempts equal to the given task, oldest first. It only lists: whether to insert is the caller's
+   * decision. A task without external key or payload is equivalent to none.
+   *
+   * @example
+   * const equal = await queue.listEquivalentTask(task, { tx });
+   * if (equal.length === 0) await queue.insertTask(task, { tx });
+   */
+  async listEquivalentTask(input: EquivalentTaskInput, { tx }: InsertOptions = {}): Promise<TaskRecord[]> {
+    const { status, ...task } = input;
+    const statuses = readStatuses(status);
+    const encoded = encodeTask(task, false, this.#maxPayloadBytes);
+    if (encoded.chave_externa === null || encoded.payload_hash === null || statuses.length === 0) return [];
+    const { rows } = await (tx ?? this.#handle).query(listEquivalent(this.#table, statuses), [
+      encoded.chave_externa,
+      encoded.payload_hash,
+      encoded.origem,
+      encoded.destino,
+      encoded.processo,
+      encoded.tenant,
+      encoded.grupo_empresarial,
+    ]);
+    return rows.map(readTaskRecord);
+  }
+
+  async #insertOne(task: EncodedTask, tx: SqlHandle | undefined): Promise<string> {
+    const { handle, quiet } = this.#where(tx);
+    const { rows } = await handle.query(insertOne(this.#table, quiet), [
+      task.data_hora,
+      task.delay_ms,
+      task.origem,
+      task.destino,
+      task.processo,
+      task.chave_externa,
+      task.payload,
+      task.payload_hash,
+      task.tenant,
+      task.grupo_empresarial,
+      task.prioridade,
+      task.pub_sub,
+      task.metadados && JSON.stringify(task.metadados),
+    ]);
+    if (quiet) this.#ring([task]);
+    return String(rows[0]?.['id']);
+  }
+
+  #encodeAt(input: TaskInput, index: number): EncodedTask {
+    try {
+      return encodeTask(input, false, this.#maxPayloadBytes);
+    } catch (error) {
+      if (!(error instanceof TarefaError)) throw error;
+      throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** What the library commits itself is inserted quietly and rung for afterwards, many at once. */
+  #where(tx: SqlHandle | undefined): { readonly handle: SqlHandle; readonly quiet: boolean } {
+    return tx ? { handle: tx, quiet: false } : { handle: this.#handle, quiet: this.#ringer !== undefined };
+  }
+
+  #ring(tasks: readonly EncodedTask[]): void {
+    this.#ringer?.ring({ later: tasks.some((task) => task.data_hora !== null || task.delay_ms) });
+  }
+}
+
+function readStatuses(statuses: readonly TaskStatus[] = defaultEquivalentStatuses): readonly TaskStatus[] {
+  for (const status of statuses) {
+    if (!Object.hasOwn(statusColumn, status)) {
+      throw new TarefaError(
+        'INPUT_INVALID',
+        `'${String(status)}' is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
+      );
+    }
+  }
+  return statuses;
+}

@@ -1,0 +1,178 @@
+import pg from 'pg';
+import { sessionSettings } from '../storage/postgres/connection-config.js';
+import { quoteIdentifier } from '../storage/postgres/identifiers.js';
+import { Backoff } from './backoff.js';
+
+/** Told when the session is gone and when it is back. */
+export interface SessionWatcher {
+  lost(error: unknown): void;
+  restored(): void;
+}
+
+/**
+ * The one session of a process with a database: what is bound to a session lives here, namely LISTEN and
+ * session locks. Locks that were held, and channels that were listened on, are taken again after a
+ * reconnect. Shared by all queues of the process in that database.
+ */
+export class PostgresSession {
+  readonly #config: pg.ClientConfig;
+  readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
+  readonly #channels = new Map<string, Set<(text: string) => void>>();
+  /** Locks to hold as long as there is a session: liveness. */
+  readonly #lasting = new Set<string>();
+  /** Locks held now. PostgreSQL would grant a session the same lock twice, so it is not asked. */
+  readonly #held = new Set<string>();
+  readonly #watchers = new Set<SessionWatcher>();
+  #client: pg.Client | undefined;
+  #lastBackend: number | undefined;
+  #reconnecting: Promise<void> | undefined;
+  #connectedAt = 0;
+  #stopped = false;
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config;
+  }
+
+  get up(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Milliseconds since this session was opened, by the process's own monotonic clock. */
+  get ageMs(): number {
+    return performance.now() - this.#connectedAt;
+  }
+
+  /** Opens the session; rejects when that fails the first time, later it reconnects by itself. */
+  async start(): Promise<void> {
+    await this.#connect();
+  }
+
+  watch(watcher: SessionWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Listens on a channel until the returned function is called. */
+  async listen(channel: string, listener: (text: string) => void): Promise<() => Promise<void>> {
+    const listeners = this.#channels.get(channel) ?? new Set();
+    listeners.add(listener);
+    this.#channels.set(channel, listeners);
+    if (listeners.size === 1) await this.#client?.query(`listen ${quoteIdentifier(channel)}`);
+    return async () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      this.#channels.delete(channel);
+      await this.#client?.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
+    };
+  }
+
+  async query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+    if (!this.#client) throw new Error('Connection terminated: the session is down');
+    const { rows } = await this.#client.query<Record<string, unknown>>(text, [...values]);
+    return rows;
+  }
+
+  /** Takes a lock and keeps it over reconnects, until `unlock`. */
+  async hold(key: string): Promise<void> {
+    this.#lasting.add(key);
+    if (!(await this.tryLock(key))) throw new Error(`somebody else holds the lock '${key}'`);
+  }
+
+  /** Takes a lock unless somebody, in this process or another, holds it. Lost with the session. */
+  async tryLock(key: string): Promise<boolean> {
+    if (this.#held.has(key)) return false;
+    this.#held.add(key);
+    try {
+      const [row] = await this.query('select pg_try_advisory_lock(hashtextextended($1::text, 0)) as locked', [
+        key,
+      ]);
+      if (row?.['locked'] === true) return true;
+    } catch (error) {
+      this.#held.delete(key);
+      throw error;
+    }
+    this.#held.delete(key);
+    return false;
+  }
+
+  async unlock(key: string): Promise<void> {
+    this.#lasting.delete(key);
+    if (!this.#held.delete(key)) return;
+    await this.query('select pg_advisory_unlock(hashtextextended($1::text, 0))', [key]).catch(
+      () => undefined,
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#backoff.cancel();
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+    await this.#reconnecting;
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client(this.#config);
+    client.on('error', (error) => this.#drop(client, error));
+    client.on('notification', ({ channel, payload }) => {
+      for (const listener of this.#channels.get(channel) ?? []) listener(payload ?? '');
+    });
+    try {
+      await client.connect();
+      await client.query(sessionSettings);
+      await this.#takeOver(client);
+      for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    if (this.#stopped) return void (await client.end().catch(() => undefined));
+    client.on('end', () => this.#drop(client, new Error('Connection terminated')));
+    this.#client = client;
+    this.#connectedAt = performance.now();
+  }
+
+  /** Ends what is left of the lost session, whose locks would keep ours from us, and takes the lasting ones. */
+  async #takeOver(client: pg.Client): Promise<void> {
+    if (this.#lastBackend !== undefined) {
+      await client
+        .query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where pid = $1 and application_name = current_setting('application_name') and usename = current_user`,
+          [this.#lastBackend],
+        )
+        .catch(() => undefined);
+    }
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    this.#lastBackend = rows[0]?.pid;
+    for (const key of this.#lasting) {
+      const { rows: locks } = await client.query<{ locked: boolean }>(
+        'select pg_try_advisory_lock(hashtextextended($1::text, 0)) as locked',
+        [key],
+      );
+      if (locks[0]?.locked !== true) throw new Error(`somebody else still holds the lock '${key}'`);
+      this.#held.add(key);
+    }
+  }
+
+  #drop(client: pg.Client, error: unknown): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#held.clear();
+    void client.end().catch(() => undefined);
+    if (this.#stopped) return;
+    for (const watcher of this.#watchers) watcher.lost(error);
+    this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = undefined));
+  }
+
+  async #reconnect(): Promise<void> {
+    while (!this.#stopped && !this.#client) {
+      await this.#backoff.wait();
+      if (this.#stopped) return;
+      await this.#connect().catch(() => undefined);
+    }
+    this.#backoff.reset();
+    if (this.#client) for (const watcher of this.#watchers) watcher.restored();
+  }
+}

@@ -1,0 +1,74 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { ClaimedTask, FanOutOutcome, Storage, WorkerId } from '../storage/storage.js';
+import { oversized } from '../worker/executor.js';
+import { nextAttempt } from '../worker/outcome.js';
+import { reference, type Settler } from '../worker/settler.js';
+import type { WorkerOptions } from '../worker/worker-options.js';
+
+/** What {@link FanOut} works with. */
+export interface FanOutParts {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly settler: Settler;
+  readonly options: WorkerOptions;
+  readonly events: QueueEvents;
+}
+
+/**
+ * Delivers publications: all claimed in one batch by one statement, however many copies they make. When that
+ * fails each is done alone, so that only the one that cannot be delivered fails.
+ */
+export class FanOut {
+  readonly #parts: FanOutParts;
+  #workerId: WorkerId = '';
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts;
+  }
+
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
+  }
+
+  /** Resolves when every publication is delivered, or its failure is with the settler. */
+  async deliver(claimed: readonly ClaimedTask[]): Promise<void> {
+    const publications = claimed.filter((one) => !this.#refuseOversized(one));
+    if (publications.length === 0) return;
+    try {
+      const outcomes = await this.#parts.storage.fanOut(this.#workerId, publications);
+      this.#report(publications, outcomes);
+    } catch (error) {
+      if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
+      for (const one of publications) await this.deliver([one]);
+    }
+  }
+
+  #report(publications: readonly ClaimedTask[], outcomes: readonly FanOutOutcome[]): void {
+    const deliveries = new Map(outcomes.map((outcome) => [outcome.id, outcome.deliveries]));
+    if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring();
+    for (const publication of publications) {
+      const made = deliveries.get(publication.id);
+      if (made === undefined) this.#parts.settler.lose(publication);
+      else
+        this.#parts.events.emit('publication.delivered', { task: reference(publication), deliveries: made });
+    }
+  }
+
+  #refuseOversized(publication: ClaimedTask): boolean {
+    const { maxPayloadBytes } = this.#parts.options;
+    const { payloadBytes } = publication;
+    if (payloadBytes === null || payloadBytes <= maxPayloadBytes) return false;
+    this.#fail(publication, oversized(payloadBytes, maxPayloadBytes));
+    return true;
+  }
+
+  #fail(publication: ClaimedTask, error: unknown): void {
+    const { options, settler } = this.#parts;
+    settler.fail(publication, {
+      error,
+      maxAttempts: options.maxAttempts,
+      next: nextAttempt(error, publication.task.attempt, undefined, options),
+    });
+  }
+}

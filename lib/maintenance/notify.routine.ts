@@ -1,0 +1,36 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { Storage } from '../storage/storage.js';
+
+const page = 1_000;
+
+/** Promotes due scheduled tasks and rings for forgotten ones at its minutes: the safety net below the timer. */
+export class NotifyRoutine {
+  readonly #storage: Storage;
+  readonly #coordinator: Coordinator;
+  readonly #overdueMs: number;
+
+  /** @param overdueMs a due task that is pending for longer counts as forgotten */
+  constructor(storage: Storage, coordinator: Coordinator, overdueMs: number) {
+    this.#storage = storage;
+    this.#coordinator = coordinator;
+    this.#overdueMs = overdueMs;
+  }
+
+  /** Runs one round; answers how many tasks were promoted, undefined when another worker runs it now. */
+  run(): Promise<number | undefined> {
+    return this.#coordinator.exclusively('notify', async () => {
+      const promoted = await this.#promoteAll();
+      if (promoted > 0 || (await this.#storage.hasOverdue(this.#overdueMs))) this.#coordinator.ring();
+      return promoted;
+    });
+  }
+
+  async #promoteAll(): Promise<number> {
+    let all = 0;
+    for (;;) {
+      const { promoted } = await this.#storage.promote(page);
+      all += promoted;
+      if (promoted < page) return all;
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { Recovery } from './recovery.js';
+
+/** Fails the attempts of lost workers at its minutes: the safety net below continuous recovery. */
+export class RetryRoutine {
+  readonly #coordinator: Coordinator;
+  readonly #recovery: Recovery;
+
+  constructor(coordinator: Coordinator, recovery: Recovery) {
+    this.#coordinator = coordinator;
+    this.#recovery = recovery;
+  }
+
+  /** Runs one round; answers how many attempts were recovered, undefined when another worker runs it now. */
+  run(): Promise<number | undefined> {
+    return this.#coordinator.exclusively('retry', () => this.#recovery.round());
+  }
+}

@@ -1,0 +1,253 @@
+import pg from 'pg';
+import { QueueClient } from './client/queue-client.js';
+import type { SqlHandle } from './client/transaction.js';
+import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
+import type { PostgresSession } from './coordination/postgres-session.js';
+import { Ringer } from './coordination/ringer.js';
+import type { SharedSessions } from './coordination/shared-sessions.js';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { FanOut } from './fan-out/fan-out.js';
+import { NotifyRoutine } from './maintenance/notify.routine.js';
+import { PurgeRoutine } from './maintenance/purge.routine.js';
+import { Recovery } from './maintenance/recovery.js';
+import { RetryRoutine } from './maintenance/retry.routine.js';
+import type { QueueEvents } from './queue.events.js';
+import type { ResolvedOptions } from './queue.options.js';
+import {
+  connectionConfig,
+  connectionKey,
+  sessionSettings,
+  type PostgresConnection,
+} from './storage/postgres/connection-config.js';
+import { ControlConnection } from './storage/postgres/control-connection.js';
+import { parseTableName } from './storage/postgres/identifiers.js';
+import { PostgresStorage } from './storage/postgres/postgres-storage.js';
+import type { PreparedSchema } from './storage/postgres/prepare-schema.js';
+import { HandlerRegistry } from './subscribers/handler-registry.js';
+import { version } from './version.js';
+import { DemandBook } from './worker/demand.js';
+import { Dispatcher } from './worker/dispatcher.js';
+import { Executor } from './worker/executor.js';
+import { QueueWorker } from './worker/queue-worker.js';
+import { Settler } from './worker/settler.js';
+import { Signal } from './worker/signal.js';
+
+/** What every process with a queue has: its storage, prepared, and a client. */
+export interface QueueCore {
+  readonly options: ResolvedOptions;
+  readonly events: QueueEvents;
+  readonly storage: PostgresStorage;
+  readonly schema: PreparedSchema;
+  readonly client: QueueClient;
+  readonly ringer: Ringer;
+  openSession(): Promise<PostgresSession>;
+  closeSession(): Promise<void>;
+  /** Closes every connection, and the embedded server when this was its last user. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What a process that works has besides. */
+export interface QueueWorkerAssembly {
+  readonly worker: QueueWorker;
+  readonly registry: HandlerRegistry;
+  readonly retry: RetryRoutine;
+  readonly notify: NotifyRoutine;
+  readonly purge: PurgeRoutine;
+}
+
+/** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
+export async function assembleCore(
+  options: ResolvedOptions,
+  events: QueueEvents,
+  sessions: SharedSessions,
+): Promise<QueueCore> {
+  const opened: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const undo of opened.splice(0).reverse()) await undo();
+  };
+  try {
+    const connection = await resolveConnection(options, opened, events);
+    const core = connectCore(options, connection, events, sessions);
+    opened.push(() => core.storage.close());
+    await core.storage.prepare();
+    return { ...core, schema: core.schema(), client: core.client(), close };
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Puts a worker together. Nothing runs until it is started. */
+export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
+  const { options, storage, events, ringer, openSession, closeSession } = core;
+  const registry = new HandlerRegistry();
+  const coordinator = new PostgresCoordinator({
+    openSession,
+    closeSession,
+    ringer,
+    channel: options.wake === 'listen' ? options.queue : undefined,
+    qualifiedTable: () => core.schema.tables.qualifiedName,
+    graceMs: options.recoveryTiming.graceMs,
+  });
+  const signal = new Signal();
+  const settler = new Settler(storage, events, signal);
+  const executor = new Executor({ storage, settler, registry, options, events });
+  const fanOut = new FanOut({ storage, coordinator, settler, options, events });
+  const demand = new DemandBook(registry, options);
+  const dispatcher = new Dispatcher({
+    storage,
+    coordinator,
+    executor,
+    fanOut,
+    settler,
+    demand,
+    signal,
+    options,
+    events,
+  });
+  const timing = options.recoveryTiming;
+  const recovery = new Recovery({ storage, coordinator, registry, options, timing, events });
+  const worker = new QueueWorker({
+    storage,
+    coordinator,
+    registry,
+    dispatcher,
+    executor,
+    fanOut,
+    settler,
+    recovery,
+    options,
+    events,
+    version,
+    enabled: options.worker,
+  });
+  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
+  return {
+    worker,
+    registry,
+    retry: new RetryRoutine(coordinator, recovery),
+    notify: new NotifyRoutine(storage, coordinator, waitNotifyIntervalSeconds * 1_000),
+    purge: new PurgeRoutine(storage, coordinator, {
+      maxAgeDays: purgeMaxAgeDays,
+      limit: purgeLimit,
+      roundLimit: purgeRoundLimit,
+    }),
+  };
+}
+
+async function resolveConnection(
+  options: ResolvedOptions,
+  opened: (() => Promise<unknown>)[],
+  events: QueueEvents,
+): Promise<PostgresConnection> {
+  if (options.connection !== 'embedded') return options.connection;
+  const server: EmbeddedPostgres = await startEmbeddedPostgres({
+    ...(options.embeddedDataDir === undefined ? {} : { dataDir: options.embeddedDataDir }),
+    log: (message) => events.emit('notice', { message }),
+  });
+  opened.push(() => server.stop());
+  return server.url;
+}
+
+interface ConnectedCore extends Omit<QueueCore, 'schema' | 'client' | 'close'> {
+  schema(): PreparedSchema;
+  client(): QueueClient;
+}
+
+function connectCore(
+  options: ResolvedOptions,
+  connection: PostgresConnection,
+  events: QueueEvents,
+  sessions: SharedSessions,
+): ConnectedCore {
+  const named = (purpose: string): pg.ClientConfig => ({
+    ...connectionConfig(connection),
+    application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
+  });
+  const pool = openPool(named('pool'), options.poolSize, events);
+  const control = options.worker
+    ? new ControlConnection(named('control'), (error) =>
+        events.emit('connection.lost', { connection: 'control', error }),
+      )
+    : undefined;
+
+  let prepared: PreparedSchema | undefined;
+  const storage = new PostgresStorage({
+    pool,
+    control,
+    schema: {
+      table: parseTableName(options.table),
+      subscriptionTable:
+        options.subscriptionTable === undefined ? undefined : parseTableName(options.subscriptionTable),
+      channel: options.queue,
+      mode: options.schema,
+    },
+    onPrepared: (schema) => (prepared = schema),
+  });
+
+  // Rings go through the session where there is one: handlers may hold every connection of the pool.
+  let session: PostgresSession | undefined;
+  const ringer = new Ringer(async (text) => {
+    const values = [options.queue, text];
+    if (session?.up) await session.query('select pg_notify($1::text, $2::text)', values);
+    else await pool.query('select pg_notify($1::text, $2::text)', values);
+  });
+
+  const sessionConnection = options.sessionConnection ?? connection;
+  const key = connectionKey(sessionConnection);
+  const schema = (): PreparedSchema => {
+    if (!prepared) throw new Error('the storage is not prepared');
+    return prepared;
+  };
+  return {
+    options,
+    events,
+    storage,
+    ringer,
+    schema,
+    client: () =>
+      new QueueClient(
+        preparedStatements(pool),
+        {
+          table: `${schema().tables.schema}.${schema().tables.table}`,
+          maxPayloadBytes: options.maxPayloadBytes,
+        },
+        ringer,
+      ),
+    openSession: async () => {
+      session = await sessions.open(key, {
+        ...connectionConfig(sessionConnection),
+        application_name: 'tarefa session',
+      });
+      return session;
+    },
+    closeSession: () => {
+      session = undefined;
+      return sessions.close(key);
+    },
+  };
+}
+
+/** The pool of handlers' transactions, fan-out and inserts. Waiting for a free connection has no limit. */
+function openPool(config: pg.ClientConfig, max: number, events: QueueEvents): pg.Pool {
+  const pool = new pg.Pool({ ...config, max, pipeline: true, connectionTimeoutMillis: 0 });
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    // Sent before whatever the connection was opened for; should it fail, that fails as well.
+    void client.query(sessionSettings).catch(() => undefined);
+  });
+  pool.on('error', (error) => events.emit('connection.lost', { connection: 'idle pool', error }));
+  return pool;
+}
+
+/** A handle whose statements are prepared once per connection, by their text. */
+function preparedStatements(pool: pg.Pool): SqlHandle {
+  const names = new Map<string, string>();
+  return {
+    query: (text, values) => {
+      const name = names.get(text) ?? `tarefa_client_${names.size}`;
+      names.set(text, name);
+      return pool.query<Record<string, unknown>>({ name, text, values: values ?? [] });
+    },
+  };
+}

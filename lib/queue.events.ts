@@ -1,0 +1,76 @@
+import { EventEmitter } from 'node:events';
+
+/** Names an attempt in events: ids only, never its payload. */
+export interface TaskReference {
+  readonly id: string;
+  readonly firstAttemptId: string;
+  readonly attempt: number;
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+  readonly dead: boolean;
+}
+
+/** Every event and what it carries. One per transition, plus what operators need to know of a worker. */
+export interface QueueEventMap {
+  'task.claimed': { readonly task: TaskReference };
+  'task.completed': { readonly task: TaskReference; readonly message: string };
+  /** `error` is what the handler threw; `nextAttemptInMs` is undefined when there is no next attempt. */
+  'task.failed': {
+    readonly task: TaskReference;
+    readonly message: string;
+    readonly error: unknown;
+    readonly nextAttemptInMs: number | undefined;
+  };
+  'task.buried': { readonly task: TaskReference; readonly deadId: string };
+  'task.recovered': { readonly task: TaskReference; readonly workerId: string };
+  'task.released': { readonly task: TaskReference; readonly reason: string };
+  /** The outcome of an attempt was refused: it belongs to another worker by now. */
+  'task.lost': { readonly task: TaskReference };
+  'tasks.promoted': { readonly count: number };
+  'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
+  'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
+  'worker.stopped': { readonly workerId: string; readonly unfinished: number };
+  'connection.lost': { readonly connection: string; readonly error: unknown };
+  'connection.restored': { readonly connection: string };
+  'routine.finished': { readonly routine: string; readonly affected: number };
+  'routine.failed': { readonly routine: string; readonly error: unknown };
+  warning: { readonly message: string };
+  /** Something worth a line in the log, but no cause for worry. */
+  notice: { readonly message: string };
+}
+
+export type QueueEventName = keyof QueueEventMap;
+
+/**
+ * The stream of a queue's events. Logs, metrics and pages subscribe to it; the worker only emits.
+ *
+ * @example events.on('task.failed', ({ task, message }) => alert(`${task.topic} failed: ${message}`));
+ */
+export class QueueEvents {
+  readonly #emitter = new EventEmitter({ captureRejections: false }).setMaxListeners(0);
+
+  /** Subscribes; returns the function that unsubscribes. A listener that throws disturbs nobody. */
+  on<Name extends QueueEventName>(name: Name, listener: (event: QueueEventMap[Name]) => void): () => void {
+    const guarded = (event: QueueEventMap[Name]): void => {
+      try {
+        listener(event);
+      } catch (error) {
+        if (name !== 'warning') {
+          this.emit('warning', { message: `a listener of '${name}' threw: ${String(error)}` });
+        }
+      }
+    };
+    this.#emitter.on(name, guarded);
+    return () => void this.#emitter.off(name, guarded);
+  }
+
+  /** True when somebody listens; events per task are only made then. */
+  has(name: QueueEventName): boolean {
+    return this.#emitter.listenerCount(name) > 0;
+  }
+
+  /** @internal */
+  emit<Name extends QueueEventName>(name: Name, event: QueueEventMap[Name]): void {
+    this.#emitter.emit(name, event);
+  }
+}

@@ -1,0 +1,253 @@
+import {
+  Global,
+  Logger,
+  Module,
+  type DynamicModule,
+  type FactoryProvider,
+  type InjectionToken,
+  type ModuleMetadata,
+  type OnApplicationShutdown,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import {
+  DiscoveryModule,
+  DiscoveryService,
+  MetadataScanner,
+  ModuleRef,
+  ModulesContainer,
+} from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { QueueClient } from './client/queue-client.js';
+import { SharedSessions } from './coordination/shared-sessions.js';
+import { NotifyRoutine } from './maintenance/notify.routine.js';
+import { PurgeRoutine } from './maintenance/purge.routine.js';
+import { RetryRoutine } from './maintenance/retry.routine.js';
+import { logEvents } from './observability/queue-logger.js';
+import { assembleCore, assembleWorker, type QueueCore, type QueueWorkerAssembly } from './queue.assembly.js';
+import { QueueEvents } from './queue.events.js';
+import { resolveOptions, type QueueOptions } from './queue.options.js';
+import { QueueRuntime } from './queue.runtime.js';
+import { defaultQueueName, getQueueToken } from './queue.tokens.js';
+import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import { QueueWorker } from './worker/queue-worker.js';
+
+/** Options of one queue and its name, where an application has several. */
+export interface QueueModuleOptions extends QueueOptions {
+  /** Default `default`. */
+  readonly name?: string;
+}
+
+/** Makes the options of a queue; for `useClass` and `useExisting`. */
+export interface QueueOptionsFactory {
+  createQueueOptions(): QueueOptions | Promise<QueueOptions>;
+}
+
+/** Options that are made by a provider. `name` stands here, because tokens are needed before. */
+export interface QueueModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  readonly name?: string;
+  readonly inject?: FactoryProvider['inject'];
+  readonly useFactory?: (...dependencies: never[]) => QueueOptions | Promise<QueueOptions>;
+  readonly useClass?: Type<QueueOptionsFactory>;
+  readonly useExisting?: InjectionToken<QueueOptionsFactory>;
+}
+
+/** What the queues of one application share. */
+@Global()
+@Module({
+  providers: [
+    { provide: SharedSessions, useFactory: () => new SharedSessions() },
+    { provide: 'tarefa:names', useFactory: () => new Set<string>() },
+  ],
+  exports: [SharedSessions, 'tarefa:names'],
+})
+class QueueSharedModule {}
+
+/** Options, storage and client of a queue, for the whole application: it outlives the worker. */
+@Module({})
+class QueueCoreModule {}
+
+/** Closes a queue's connections when everything that may still insert is gone. */
+class QueueCoreCloser implements OnApplicationShutdown {
+  constructor(readonly core: QueueCore) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.core.close();
+  }
+}
+
+/**
+ * A queue in PostgreSQL: its connection, its client, and a worker for the methods decorated with
+ * `@Subscriber`, `@TaskHandler` and their dead counterparts. Import it last in the root module.
+ *
+ * @example
+ * @Module({ imports: [OrdersModule, QueueModule.forRoot({ connection: process.env.DATABASE_URL, queue: 'orders' })] })
+ * export class AppModule {}
+ */
+@Module({})
+export class QueueModule {
+  /** @throws {TarefaError} at start: `OPTIONS_INVALID`, `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…` */
+  static forRoot({ name, ...options }: QueueModuleOptions = {}): DynamicModule {
+    return build(name, {}, [{ provide: partToken(name, 'options'), useValue: options }]);
+  }
+
+  /**
+   * The same with options from a provider.
+   *
+   * @example
+   * QueueModule.forRootAsync({
+   *   inject: [ConfigService],
+   *   useFactory: (config: ConfigService) => ({ connection: config.getOrThrow('DATABASE_URL'), queue: 'orders' }),
+   * })
+   */
+  static forRootAsync(options: QueueModuleAsyncOptions): DynamicModule {
+    return build(options.name, { imports: options.imports ?? [] }, asyncOptionProviders(options));
+  }
+}
+
+function build(
+  name: string = defaultQueueName,
+  { imports = [] }: Pick<ModuleMetadata, 'imports'>,
+  optionProviders: readonly Provider[],
+): DynamicModule {
+  const coreToken = partToken(name, 'core');
+  const assemblyToken = partToken(name, 'assembly');
+  const core: DynamicModule = {
+    module: QueueCoreModule,
+    global: true,
+    imports: [QueueSharedModule, ...imports],
+    providers: [
+      ...optionProviders,
+      { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
+      {
+        provide: coreToken,
+        inject: [
+          partToken(name, 'options'),
+          getQueueToken(name, QueueEvents),
+          SharedSessions,
+          'tarefa:names',
+        ],
+        useFactory: openCore(name),
+      },
+      { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueCore) => one.client },
+      {
+        provide: partToken(name, 'closer'),
+        inject: [coreToken],
+        useFactory: (one: QueueCore) => new QueueCoreCloser(one),
+      },
+    ],
+    exports: [coreToken, getQueueToken(name), getQueueToken(name, QueueEvents)],
+  };
+  const part = <T>(type: Type<T>, pick: (assembly: QueueWorkerAssembly) => T): Provider => ({
+    provide: getQueueToken(name, type),
+    inject: [assemblyToken],
+    useFactory: pick,
+  });
+  const parts = [
+    part(QueueWorker, ({ worker }) => worker),
+    part(RetryRoutine, ({ retry }) => retry),
+    part(NotifyRoutine, ({ notify }) => notify),
+    part(PurgeRoutine, ({ purge }) => purge),
+  ];
+  return {
+    module: QueueModule,
+    imports: [core, DiscoveryModule],
+    providers: [
+      {
+        provide: assemblyToken,
+        inject: [coreToken],
+        useFactory: assembleWorker,
+      },
+      ...parts,
+      runtimeProvider(name),
+    ],
+    exports: [
+      core,
+      ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine].map((type) =>
+        getQueueToken<unknown>(name, type),
+      ),
+    ],
+  };
+}
+
+const openCore =
+  (name: string) =>
+  async (
+    given: QueueOptions,
+    events: QueueEvents,
+    sessions: SharedSessions,
+    names: Set<string>,
+  ): Promise<QueueCore> => {
+    names.add(name);
+    const options = resolveOptions(given);
+    logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
+    const core = await assembleCore(options, events, sessions);
+    for (const message of core.schema.warnings) events.emit('warning', { message });
+    if (core.schema.made.length > 0) {
+      events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
+    }
+    return core;
+  };
+
+function runtimeProvider(name: string): Provider {
+  return {
+    provide: partToken(name, 'runtime'),
+    inject: [
+      partToken(name, 'core'),
+      partToken(name, 'assembly'),
+      'tarefa:names',
+      DiscoveryService,
+      MetadataScanner,
+      ModuleRef,
+      ModulesContainer,
+      QueueModule,
+      { token: SchedulerRegistry, optional: true },
+    ],
+    useFactory: (
+      core: QueueCore,
+      assembly: QueueWorkerAssembly,
+      queueNames: ReadonlySet<string>,
+      discovery: DiscoveryService,
+      scanner: MetadataScanner,
+      moduleRef: ModuleRef,
+      modules: ModulesContainer,
+      module: QueueModule,
+      scheduler?: SchedulerRegistry,
+    ) =>
+      new QueueRuntime({
+        name,
+        core,
+        assembly,
+        explorer: new SubscriberExplorer(discovery, scanner, moduleRef),
+        scheduler: scheduler ?? new SchedulerRegistry(),
+        modules,
+        queueNames,
+        module: () => module,
+      }),
+  };
+}
+
+function asyncOptionProviders(options: QueueModuleAsyncOptions): readonly Provider[] {
+  const provide = partToken(options.name, 'options');
+  if (options.useFactory) {
+    return [
+      {
+        provide,
+        useFactory: options.useFactory as FactoryProvider['useFactory'],
+        inject: options.inject ?? [],
+      },
+    ];
+  }
+  const factory = options.useExisting ?? options.useClass;
+  if (!factory) throw new Error('QueueModule.forRootAsync needs useFactory, useClass or useExisting');
+  const ask: Provider = {
+    provide,
+    inject: [factory],
+    useFactory: (made: QueueOptionsFactory) => made.createQueueOptions(),
+  };
+  return options.useClass ? [ask, options.useClass] : [ask];
+}
+
+function partToken(name: string = defaultQueueName, part: string): string {
+  return `tarefa:${name}:${part}`;
+}

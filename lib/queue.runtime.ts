@@ -1,0 +1,134 @@
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
+import type { QueueCore, QueueWorkerAssembly } from './queue.assembly.js';
+import { TarefaError } from './queue.errors.js';
+import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+
+/** What a {@link QueueRuntime} works with. */
+export interface QueueRuntimeParts {
+  readonly name: string;
+  readonly core: QueueCore;
+  readonly assembly: QueueWorkerAssembly;
+  readonly explorer: SubscriberExplorer;
+  readonly scheduler: SchedulerRegistry;
+  readonly modules: ModulesContainer;
+  /** Names of all queues of the application. */
+  readonly queueNames: ReadonlySet<string>;
+  /** The module instance that holds this runtime. */
+  readonly module: () => object | undefined;
+}
+
+/**
+ * Starts and stops a queue's worker with the application: it starts after the modules that were imported
+ * before it, and drains before any of them is torn down.
+ */
+export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
+  readonly #parts: QueueRuntimeParts;
+  readonly #routines: RoutinesScheduler;
+  readonly #logger = new Logger('Tarefa');
+
+  constructor(parts: QueueRuntimeParts) {
+    this.#parts = parts;
+    this.#routines = new RoutinesScheduler(parts.scheduler, parts.core.events, parts.name);
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { core, assembly, explorer, name } = this.#parts;
+    if (!core.options.worker) return;
+    const found = explorer.explore();
+    this.#refuseUnknownQueues(found);
+    explorer.register(found, name, assembly.registry);
+    for (const { metadata, name: method, queue } of found) {
+      if (queue === name)
+        this.#logger.log(`${method} handles ${metadata.target.kind} '${metadata.target.id ?? '*'}'`);
+    }
+    this.#refuseDeadOnly();
+    this.#warnOfLateModules(found.filter(({ queue }) => queue === name));
+    this.#scheduleWithWorker();
+    if (core.options.autoStart) await assembly.worker.start();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.#routines.stop();
+    await this.#parts.assembly.worker.stop();
+  }
+
+  /** The routines run while the worker does, whoever starts and stops it. */
+  #scheduleWithWorker(): void {
+    const { core, assembly } = this.#parts;
+    const { retryMinutes, notifyMinutes, purgeMinutes } = core.options;
+    core.events.on('worker.started', () =>
+      this.#routines.start([
+        { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.run() },
+        { name: 'notify', minutes: notifyMinutes, run: () => assembly.notify.run() },
+        { name: 'purge', minutes: purgeMinutes, run: () => assembly.purge.run() },
+      ]),
+    );
+    core.events.on('worker.stopped', () => void this.#routines.stop());
+  }
+
+  #refuseUnknownQueues(found: readonly FoundHandler[]): void {
+    for (const { queue, name } of found) {
+      if (this.#parts.queueNames.has(queue)) continue;
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `${name} is for the queue '${queue}', but the application has only ${[...this.#parts.queueNames]
+          .map((known) => `'${known}'`)
+          .join(', ')}: add QueueModule.forRoot({ name: '${queue}', … }), or correct the name`,
+      );
+    }
+  }
+
+  /** A worker that leaves what it does not know must not take a route it can only bury. */
+  #refuseDeadOnly(): void {
+    const routes = this.#parts.assembly.registry.deadOnlyRoutes();
+    if (routes.length === 0) return;
+    const text = `${routes.join(', ')} has a dead handler but no live one in this process`;
+    if (this.#parts.core.options.unknownTasks === 'leave') {
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `${text}: with unknownTasks: 'leave' declare both in one process`,
+      );
+    }
+    this.#parts.core.events.emit('warning', {
+      message: `${text}: its live tasks will fail as not registered`,
+    });
+  }
+
+  /** Modules boot deepest first. One that boots after this runtime gets tasks before its own hook ran. */
+  #warnOfLateModules(found: readonly FoundHandler[]): void {
+    const { modules, module } = this.#parts;
+    const order = [...modules.values()].sort((a, b) => b.distance - a.distance);
+    const own = order.findIndex((candidate) => candidate.instance === module());
+    if (own === -1) return;
+    const late = new Set<string>();
+    for (const { wrapper } of found) {
+      const host = order.findIndex((candidate) => candidate === wrapper.host);
+      const hosting = order[host];
+      if (host > own && hosting && hasHooks(hosting)) late.add(hosting.metatype.name);
+    }
+    if (late.size === 0) return;
+    this.#parts.core.events.emit('warning', {
+      message:
+        `${[...late].join(', ')} holds handlers and boots after the queue: tasks may arrive before its ` +
+        `onApplicationBootstrap has run. Import QueueModule last in the root module, move handlers out of the root ` +
+        `module, or set autoStart: false and start QueueWorker yourself.`,
+    });
+  }
+}
+
+type HostModule = ModulesContainer extends Map<string, infer Module> ? Module : never;
+
+/** Only hooks that run at start or teardown can be too late. */
+function hasHooks(module: HostModule): boolean {
+  return [...module.providers.values(), ...module.controllers.values()].some(({ instance }) => {
+    const candidate: unknown = instance;
+    return (
+      typeof candidate === 'object' &&
+      candidate !== null &&
+      ('onApplicationBootstrap' in candidate || 'onModuleDestroy' in candidate)
+    );
+  });
+}

@@ -1,0 +1,96 @@
+import pg from 'pg';
+import { controlSettings, isConnectionError } from './connection-config.js';
+import type { Statement } from './statement.js';
+
+/** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
+export type TextRow = Readonly<Record<string, string | null>>;
+
+const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
+
+/**
+ * The one connection of a queue that settles and claims, so that handlers can never starve it. Opened by the
+ * first statement and again by the first one after it was lost; who calls decides how soon.
+ */
+export class ControlConnection {
+  readonly #config: pg.ClientConfig;
+  readonly #onLost: (error: Error) => void;
+  #client: pg.Client | undefined;
+  #connecting: Promise<pg.Client> | undefined;
+  /** Backend of the last connection: it may still be at work when the connection was lost. */
+  #lastBackend: number | undefined;
+  #closed = false;
+
+  constructor(config: pg.ClientConfig, onLost: (error: Error) => void) {
+    this.#config = config;
+    this.#onLost = onLost;
+  }
+
+  /** Runs a prepared statement and answers its rows as text. */
+  async query(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
+    const client = await this.#connected();
+    try {
+      const { rows } = await client.query<TextRow>({
+        name: statement.name,
+        text: statement.text,
+        values: [...values],
+        types: asText,
+      });
+      return rows;
+    } catch (error) {
+      if (isConnectionError(error)) this.#drop(client, error as Error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = this.#client ?? (await this.#connecting?.catch(() => undefined));
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#closed) throw new Error('Connection terminated: this queue is closed');
+    if (this.#client) return this.#client;
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config);
+    client.on('error', (error) => this.#drop(client, error));
+    try {
+      await client.connect();
+      await client.query(controlSettings);
+      await this.#endLastBackend(client);
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+      this.#lastBackend = rows[0]?.pid;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    client.on('end', () => this.#drop(client, new Error('Connection terminated')));
+    this.#client = client;
+    return client;
+  }
+
+  /** A claim whose answer was lost may still be running there: it must not claim behind our back. */
+  async #endLastBackend(client: pg.Client): Promise<void> {
+    if (this.#lastBackend === undefined) return;
+    await client
+      .query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where pid = $1 and application_name = current_setting('application_name') and usename = current_user`,
+        [this.#lastBackend],
+      )
+      .catch(() => undefined);
+    this.#lastBackend = undefined;
+  }
+
+  #drop(client: pg.Client, error: Error): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    void client.end().catch(() => undefined);
+    if (!this.#closed) this.#onLost(error);
+  }
+}

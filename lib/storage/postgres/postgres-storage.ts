@@ -1,0 +1,276 @@
+import pg from 'pg';
+import type { SqlHandle } from '../../client/transaction.js';
+import { TarefaError } from '../../queue.errors.js';
+import { statusColumn } from '../columns.js';
+import type {
+  Claim,
+  ClaimedTask,
+  Completion,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  HeldTask,
+  PromoteResult,
+  Route,
+  RouteDemand,
+  SettleAndClaimResult,
+  Storage,
+  TaskTransaction,
+  WorkerDescription,
+  WorkerId,
+} from '../storage.js';
+import { wrapConnectionError } from './connection-config.js';
+import type { ControlConnection } from './control-connection.js';
+import { PostgresTransaction } from './postgres-transaction.js';
+import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
+import { readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
+import type { Statement } from './statement.js';
+import { queueStatements, type QueueStatements } from './statements.js';
+
+/** What a {@link PostgresStorage} works with. It closes both when it is closed. */
+export interface PostgresStorageParts {
+  readonly pool: pg.Pool;
+  /** Undefined in a process that only produces. */
+  readonly control: ControlConnection | undefined;
+  readonly schema: SchemaRequest;
+  /** Told what `prepare` made, and what deserves a word. */
+  readonly onPrepared?: (prepared: PreparedSchema) => void;
+}
+
+/** {@link Storage} on PostgreSQL 13 or newer. */
+export class PostgresStorage implements Storage {
+  readonly #parts: PostgresStorageParts;
+  #statements: QueueStatements | undefined;
+  #queue: QueueIdentity | undefined;
+
+  constructor(parts: PostgresStorageParts) {
+    this.#parts = parts;
+  }
+
+  async prepare(): Promise<void> {
+    const prepared = await prepareSchema((work) => this.#inTransaction(work), this.#parts.schema).catch(
+      rethrow,
+    );
+    this.#statements = queueStatements(prepared.tables);
+    this.#queue = { identity: prepared.identity, qualifiedName: prepared.tables.qualifiedName };
+    this.#parts.onPrepared?.(prepared);
+  }
+
+  async registerWorker(worker: WorkerDescription): Promise<WorkerId> {
+    const { host, pid, version, concurrency, routes } = worker;
+    const values = [host, pid, version, concurrency, [...routes]];
+    const { rows } = await this.#onPool(this.#sql.registerWorker, values);
+    return String(rows[0]?.['id']);
+  }
+
+  async retireWorker(workerId: WorkerId): Promise<void> {
+    await this.#onPool(this.#sql.retireWorker, [workerId]);
+  }
+
+  async settleAndClaim(
+    workerId: WorkerId,
+    completions: readonly Completion[],
+    demand: readonly RouteDemand[],
+    limit: number,
+  ): Promise<SettleAndClaimResult> {
+    const rows = await this.#onControl(this.#sql.settleAndClaim, [
+      completions.map(({ id }) => id),
+      completions.map(({ reservation }) => reservation),
+      completions.map(({ message }) => message),
+      completions.map(({ result }) => result),
+      workerId,
+      demand.map(({ route }) => route),
+      demand.map((one) => one.limit),
+      limit,
+    ]);
+    const queue = this.#identity;
+    const claimed: ClaimedTask[] = [];
+    for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
+    return { settledOnly: readIds(rows[0]?.['settled_only']), claimed };
+  }
+
+  async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    const rows = await this.#onControl(this.#sql.fail, [
+      failures.map(({ id }) => id),
+      failures.map(({ reservation }) => reservation),
+      failures.map(({ workerId }) => workerId),
+      failures.map(({ message }) => message),
+      failures.map(({ error }) => error),
+      failures.map(({ maxAttempts }) => maxAttempts),
+      failures.map(({ next }) => ('delayMs' in next ? next.delayMs : null)),
+      failures.map(({ next }) => next.kind === 'after-failure'),
+      failures.map(({ next }) => (next.kind === 'at' ? next.date.toISOString() : null)),
+      failures.map(({ next }) => next.kind === 'never'),
+      failures.map(({ lost }) => lost),
+    ]);
+    return rows.map((row) => ({
+      id: String(row['id']),
+      nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
+      deadId: row['dead_id'] ?? undefined,
+    }));
+  }
+
+  async release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
+    const ids = claims.map(({ id }) => id);
+    const reservations = claims.map(({ reservation }) => reservation);
+    const rows = await this.#onControl(this.#sql.release, [ids, reservations, workerId]);
+    return rows.map((row) => String(row['id']));
+  }
+
+  async promote(limit: number): Promise<PromoteResult> {
+    const [row] = await this.#onControl(this.#sql.promote, [limit]);
+    const nextDue = row?.['next_due_ms'];
+    return {
+      promoted: Number(row?.['promoted'] ?? 0),
+      nextDueInMs: nextDue == null ? undefined : Number(nextDue),
+    };
+  }
+
+  async pendingRoutes(): Promise<readonly Route[]> {
+    const rows = await this.#onControl(this.#sql.pendingRoutes, []);
+    return rows.map((row) => String(row['route']));
+  }
+
+  async fanOut(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+    if (this.#parts.schema.subscriptionTable === undefined) {
+      throw new TarefaError(
+        'SUBSCRIPTIONS_UNAVAILABLE',
+        'a publication was inserted, but this queue has no subscriptions table: set subscriptionTable (or QUEUE_SUBSCRIBER_TABLE)',
+      );
+    }
+    const ids = publications.map(({ id }) => id);
+    const reservations = publications.map(({ reservation }) => reservation);
+    const { rows } = await this.#onPool(this.#sql.fanOut, [ids, reservations, workerId]).catch(
+      (error: unknown) => {
+        throw this.#explainFanOut(error);
+      },
+    );
+    return rows.map((row) => ({ id: String(row['id']), deliveries: Number(row['deliveries']) }));
+  }
+
+  async loadPayload(id: string): Promise<string | null> {
+    const { rows } = await this.#onPool(this.#sql.loadPayload, [id]);
+    return (rows[0]?.['payload'] as string | null | undefined) ?? null;
+  }
+
+  transaction(workerId: WorkerId): TaskTransaction {
+    return new PostgresTransaction(this.#parts.pool, this.#sql.completeOrRaise, workerId);
+  }
+
+  async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
+    const { id, reservation, message, result } = completion;
+    const { rows } = await tx.query(this.#sql.completeElsewhere.text, [
+      id,
+      workerId,
+      reservation,
+      message,
+      result,
+    ]);
+    if (rows.length === 0) {
+      throw new TarefaError('TASK_LOST', `attempt ${id} no longer belongs to this worker: roll back`);
+    }
+  }
+
+  async readOutcome(workerId: WorkerId, claim: Claim): Promise<'completed' | 'held' | 'lost'> {
+    const { rows } = await this.#onPool(this.#sql.readOutcome, [claim.id]);
+    const row = rows[0];
+    if (!row || String(row['executor']) !== workerId || Number(row['reserva']) !== claim.reservation)
+      return 'lost';
+    if (row['status'] === statusColumn.succeeded) return 'completed';
+    return row['status'] === statusColumn.processing ? 'held' : 'lost';
+  }
+
+  async readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
+    const rows = await this.#onControl(this.#sql.readHeld, [workerId, limit]);
+    return rows.map((row) => readHeldRow(row, workerId, this.#identity));
+  }
+
+  async workersInUse(): Promise<readonly WorkerId[]> {
+    const rows = await this.#onControl(this.#sql.workersInUse, []);
+    return rows.map((row) => String(row['id']));
+  }
+
+  async hasOverdue(olderThanMs: number): Promise<boolean> {
+    const { rows } = await this.#onPool(this.#sql.hasOverdue, [olderThanMs]);
+    return rows[0]?.['overdue'] === true;
+  }
+
+  async findPurgeable(olderThanDays: number, limit: number): Promise<readonly string[]> {
+    const { rows } = await this.#onPool(this.#sql.findPurgeable, [olderThanDays, limit]);
+    return rows.map((row) => String(row['id']));
+  }
+
+  async purge(ids: readonly string[]): Promise<number> {
+    const { rowCount } = await this.#onPool(this.#sql.purge, [[...ids]]);
+    return rowCount ?? 0;
+  }
+
+  async forgetWorkers(olderThanDays: number): Promise<void> {
+    await this.#onPool(this.#sql.forgetWorkers, [olderThanDays]);
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.control?.close();
+    await this.#parts.pool.end();
+  }
+
+  get #sql(): QueueStatements {
+    if (!this.#statements) throw new Error('the storage is not prepared');
+    return this.#statements;
+  }
+
+  get #identity(): QueueIdentity {
+    if (!this.#queue) throw new Error('the storage is not prepared');
+    return this.#queue;
+  }
+
+  #onControl(statement: Statement, values: readonly unknown[]): ReturnType<ControlConnection['query']> {
+    if (!this.#parts.control)
+      throw new Error('this process only produces: it has no connection to claim with');
+    return this.#parts.control.query(statement, values).catch(rethrow);
+  }
+
+  #onPool(
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<pg.QueryResult<Record<string, unknown>>> {
+    return this.#parts.pool
+      .query<Record<string, unknown>>({ name: statement.name, text: statement.text, values: [...values] })
+      .catch(rethrow);
+  }
+
+  async #inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    const client = await this.#parts.pool.connect();
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      client.release();
+      return result;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      client.release(error instanceof TarefaError ? undefined : (error as Error));
+      throw error;
+    }
+  }
+
+  #explainFanOut(error: unknown): unknown {
+    if ((error as { code?: unknown }).code !== '42P01') return error;
+    return new TarefaError(
+      'SUBSCRIPTIONS_UNAVAILABLE',
+      `the subscriptions table cannot be read (${(error as Error).message}): create it, or set subscriptionTable`,
+      { cause: error },
+    );
+  }
+}
+
+/** Lets the layers above see a lost connection without knowing the driver. */
+function rethrow(error: unknown): never {
+  throw wrapConnectionError(error, 'the database did not answer');
+}
+
+/** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
+function readIds(text: string | null | undefined): readonly string[] | undefined {
+  if (text == null) return undefined;
+  return text === '{}' ? [] : text.slice(1, -1).split(',');
+}

@@ -1,0 +1,169 @@
+import type pg from 'pg';
+import { TarefaError } from '../../queue.errors.js';
+import type { Completion, TaskTransaction } from '../storage.js';
+import { wrapConnectionError } from './connection-config.js';
+import type { Statement } from './statement.js';
+
+const divisionByZero = '22012';
+
+/**
+ * One task's transaction on a connection of the pool. The first statement takes the connection and sends BEGIN
+ * in the same flight; the completion and COMMIT travel together as well. So a handler that writes one row
+ * costs two round trips, and one that never touches the database none.
+ */
+export class PostgresTransaction implements TaskTransaction {
+  readonly #pool: pg.Pool;
+  readonly #complete: Statement;
+  readonly #workerId: string;
+  #client: Promise<pg.PoolClient> | undefined;
+  #connected: pg.PoolClient | undefined;
+  #ended: TarefaError | undefined;
+  /** First statement of the handler that failed: named when the handler swallowed it. */
+  #firstError: unknown;
+  /** Settles with the statement sent last; statements of one connection end in order. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(pool: pg.Pool, complete: Statement, workerId: string) {
+    this.#pool = pool;
+    this.#complete = complete;
+    this.#workerId = workerId;
+  }
+
+  get opened(): boolean {
+    return this.#client !== undefined;
+  }
+
+  query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
+    const answer = this.#run(text, values);
+    answer.catch(ignore);
+    return answer;
+  }
+
+  client(): Promise<pg.PoolClient> {
+    const client = this.#open();
+    client.catch(ignore);
+    return client;
+  }
+
+  async complete(completion: Completion): Promise<void> {
+    const client = await this.#open();
+    this.#end();
+    await this.#last;
+    this.#refuseBroken(client);
+    try {
+      const { id, reservation, message, result } = completion;
+      const completing = client.query({
+        ...this.#complete,
+        values: [id, this.#workerId, reservation, message, result],
+      });
+      const committing = client.query('commit');
+      const [completed, committed] = await Promise.allSettled([completing, committing]);
+      if (completed.status === 'rejected') throw this.#explain(completed.reason, completion);
+      if (committed.status === 'rejected') throw committed.reason;
+      if (committed.value.command !== 'COMMIT') throw this.#broken();
+      this.#release();
+    } catch (error) {
+      // Whatever failed, the state of this connection is not worth guessing.
+      this.#release(error instanceof TarefaError ? undefined : (error as Error));
+      throw wrapConnectionError(error, `the end of attempt ${completion.id} was not answered`);
+    }
+  }
+
+  async rollback(): Promise<void> {
+    this.#end();
+    const client = await this.#client?.catch(() => undefined);
+    if (!client || !this.#connected) return;
+    try {
+      await client.query('rollback');
+      this.#release();
+    } catch (error) {
+      this.#release(error as Error);
+    }
+  }
+
+  destroy(reason: Error): void {
+    this.#end();
+    void this.#client?.then(
+      () => this.#release(reason),
+      () => undefined,
+    );
+  }
+
+  async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
+    const client = await this.#open();
+    if (this.#ended) throw this.#ended;
+    return this.#sent(client.query(text, values));
+  }
+
+  #sent<T>(answer: Promise<T>): Promise<T> {
+    // A handler that forgets to wait for an answer must not end the process: its transaction knows.
+    this.#last = answer.then(ignore, (error: unknown) => void (this.#firstError ??= error));
+    return answer;
+  }
+
+  #open(): Promise<pg.PoolClient> {
+    if (this.#ended) return Promise.reject(this.#ended);
+    this.#client ??= this.#begin();
+    return this.#client;
+  }
+
+  async #begin(): Promise<pg.PoolClient> {
+    const client = await this.#pool.connect();
+    if (this.#ended) {
+      client.release();
+      throw this.#ended;
+    }
+    this.#connected = client;
+    // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
+    void this.#sent(client.query('begin'));
+    return client;
+  }
+
+  /** After this the handler's late statements are refused. */
+  #end(): void {
+    this.#ended ??= new TarefaError(
+      'TASK_ENDED',
+      'ctx.db was used after the handler had ended: await every call inside the handler',
+    );
+  }
+
+  #refuseBroken(client: pg.PoolClient): void {
+    const status = client.getTransactionStatus();
+    if (status !== 'T') throw this.#broken(status);
+  }
+
+  #broken(status: string | null = null): TarefaError {
+    if (status === 'I') {
+      return new TarefaError(
+        'TRANSACTION_BROKEN',
+        'the handler ended the transaction of ctx.db by itself: leave COMMIT and ROLLBACK to the queue',
+      );
+    }
+    const cause = this.#firstError;
+    const what = cause instanceof Error ? `: ${cause.message}` : '';
+    return new TarefaError(
+      'TRANSACTION_BROKEN',
+      `a statement of the handler failed and its error was swallowed${what}; let database errors leave the handler`,
+      { cause },
+    );
+  }
+
+  #explain(error: unknown, completion: Completion): unknown {
+    const code = (error as { code?: unknown }).code;
+    if (code === divisionByZero) {
+      return new TarefaError(
+        'TASK_LOST',
+        `attempt ${completion.id} no longer belongs to this worker: its transaction was rolled back`,
+      );
+    }
+    return code === '25P02' ? this.#broken() : error;
+  }
+
+  #release(error?: Error): void {
+    const client = this.#connected;
+    this.#connected = undefined;
+    client?.release(error);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,54 @@
+import { heldBy, statement } from '../statement.js';
+
+/**
+ * Completes one attempt inside its own transaction, as that transaction's last statement. When the attempt is
+ * no longer this worker's, the division raises an error: so a COMMIT sent right behind it becomes a rollback.
+ *
+ * Parameters: id, worker, reservation, message, result.
+ */
+export const completeOrRaise = statement(
+  'complete',
+  ({ queue }) => `
+with done as (
+  update ${queue} f
+  set status = 'sucesso', mensagem = $4::text, resultado = $5::text, finalizada_em = clock_timestamp()
+  where f.id = $1::bigint and f.reserva = $3::int and ${heldBy('$2::bigint')}
+  returning f.id
+)
+select 1 / count(*) as done from done`,
+);
+
+/** The same for a transaction of the user's own: answers no row when the attempt is no longer this worker's. */
+export const completeElsewhere = statement(
+  'complete_in',
+  ({ queue }) => `
+update ${queue} f
+set status = 'sucesso', mensagem = $4::text, resultado = $5::text, finalizada_em = clock_timestamp()
+where f.id = $1::bigint and f.reserva = $3::int and ${heldBy('$2::bigint')}
+returning f.id`,
+);
+
+/**
+ * Reads how an attempt ended whose COMMIT was never answered. The lock makes it wait for the old transaction,
+ * should that still be committing.
+ */
+export const readOutcome = statement(
+  'read_outcome',
+  ({ queue }) => `
+select f.status, f.executor, f.reserva from ${queue} f where f.id = $1::bigint for no key update`,
+);
+
+/**
+ * Gives attempts back that were claimed but not started: pending again, no attempt used.
+ *
+ * Parameters: ids, reservations, worker.
+ */
+export const release = statement(
+  'release',
+  ({ queue }) => `
+update ${queue} f
+set status = 'pendente', executor = null, iniciada_em = null
+from unnest($1::bigint[], $2::int[]) r (id, reservation)
+where f.id = r.id and f.reserva = r.reservation and f.id = any($1::bigint[]) and ${heldBy('$3::bigint')}
+returning f.id`,
+);

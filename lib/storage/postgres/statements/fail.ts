@@ -1,0 +1,88 @@
+import { quietSetting, statement } from '../statement.js';
+
+/** After so many workers lost in a row the chain is buried: the task kills its workers. */
+export const mostLosses = 5;
+
+/** What the next attempt and the dead chain copy from the attempt that failed. */
+const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
+const copiedFrom = (row: string): string =>
+  copied
+    .split(', ')
+    .map((name) => `${row}.${name}`)
+    .join(', ');
+
+/** SHA-256 of a payload as the contract stores it: the hexadecimal text, in bytes. */
+export const payloadHash = (payload: string): string =>
+  `case when ${payload} <> '' then convert_to(encode(sha256(convert_to(${payload}, 'UTF8')), 'hex'), 'UTF8') end`;
+
+/**
+ * Closes attempts as failed and, in the same statement, inserts each one's next attempt, or buries the chain:
+ * starts its dead chain, unless it already is one.
+ *
+ * Parameters, one array element per failure: ids, reservations, workers, messages, errors, most attempts,
+ * delay in ms, whether the delay counts from the failure (else from when the attempt was due), fixed time of
+ * the next attempt, whether this was the last attempt in any case, whether the worker was lost.
+ *
+ * Rows that somebody else has locked are skipped and failed next time. The message of the attempt says what
+ * comes next, so it is completed here, where that is decided.
+ */
+export const fail = statement(
+  'fail',
+  ({ queue }) => `
+with ${quietSetting},
+mine as materialized (
+  select f.id, coalesce(f.tentativa, 1) as attempt, f.perdas as losses
+  from ${queue} f
+  where f.id = any($1::bigint[]) and f.status || '' = 'processando'
+  for no key update skip locked
+),
+ruled as materialized (
+  select x.*, rule.retry, case when rule.retry then ' (will be tried again)' else ' (no attempts left)' end as note
+  from mine
+  join unnest($1::bigint[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::float8[], $8::boolean[],
+    $9::timestamptz[], $10::boolean[], $11::boolean[])
+    x (id, reservation, worker, message, error, most, delay_ms, from_failure, at, final, lost) on x.id = mine.id
+  cross join lateral (
+    select not x.final and mine.attempt < x.most and not (x.lost and mine.losses + 1 >= ${mostLosses}) as retry
+  ) rule
+),
+failed as (
+  update ${queue} f
+  set status = 'falha',
+    mensagem = left(x.message, 500 - length(x.note)) || x.note,
+    erro = x.error,
+    finalizada_em = clock_timestamp(),
+    reenfileirado = x.retry,
+    estouro_tentativas = not x.retry,
+    proxima_tentativa = case when x.retry then
+      coalesce(x.at, case when x.from_failure then clock_timestamp() else f.data_hora end + x.delay_ms * interval '1 millisecond')
+    end
+  from ruled x
+  where f.id = x.id and f.reserva = x.reservation and f.executor + 0 = x.worker
+    and f.id = any(array(select id from mine))
+  returning f.*, x.lost
+),
+next as (
+  insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
+    data_hora_anterior, status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, ${copied})
+  select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa, coalesce(f.tentativa, 1) + 1, 'agendada', f.id,
+    f.data_hora, f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
+    case when f.lost then f.perdas + 1 else 0 end, ${copiedFrom('f')}
+  from failed f, quiet
+  where f.reenfileirado
+  returning id_anterior
+),
+buried as (
+  insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
+  select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
+  from failed f, quiet, lateral (
+    select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
+  ) own
+  where f.estouro_tentativas and not f.dead
+  returning id, live_id
+)
+select f.id, buried.id as dead_id,
+  case when f.reenfileirado then extract(epoch from f.proxima_tentativa - clock_timestamp()) * 1000 end as next_ms
+from failed f
+left join buried on buried.live_id = coalesce(f.id_inicial, f.id)`,
+);

@@ -1,0 +1,96 @@
+import { routeExpression, statement } from '../statement.js';
+import { taskFields } from './settle-and-claim.js';
+
+/**
+ * Makes due scheduled attempts pending, oldest first, and says when the next one is due.
+ *
+ * Parameters: limit.
+ */
+export const promote = statement(
+  'promote',
+  ({ queue }) => `
+with due as materialized (
+  select f.id
+  from ${queue} f
+  where f.status = 'agendada' and f.data_hora <= now()
+  order by f.data_hora, f.id
+  limit $1::int
+  for no key update skip locked
+),
+promoted as (
+  update ${queue} f set status = 'pendente' where f.id = any(array(select id from due)) returning f.id
+)
+select (select count(*)::int from promoted) as promoted,
+  (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
+   from ${queue} f
+   where f.status = 'agendada' and f.data_hora > now()
+   order by f.data_hora, f.id
+   limit 1) as next_due_ms`,
+);
+
+/** Routes that have pending attempts: skips through the index, one probe per route. */
+export const pendingRoutes = statement(
+  'pending_routes',
+  ({ queue }) => `
+with recursive routes (route) as (
+  (select ${routeExpression('f.')} from ${queue} f where f.status = 'pendente' order by 1 limit 1)
+  union all
+  select (
+    select ${routeExpression('f.')} from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} > routes.route
+    order by 1 limit 1
+  )
+  from routes
+  where routes.route is not null
+)
+select route from routes where route is not null`,
+);
+
+/** True when an attempt has been due and pending for longer than the parameter (ms). */
+export const hasOverdue = statement(
+  'has_overdue',
+  ({ queue }) => `
+select exists (
+  select from ${queue} f
+  where f.status = 'pendente' and f.data_hora <= now() - $1::float8 * interval '1 millisecond'
+) as overdue`,
+);
+
+/** Reads the payload of an attempt: its own, or the first attempt's. */
+export const loadPayload = statement(
+  'load_payload',
+  ({ queue }) => `
+select coalesce(f.payload, first.payload) as payload
+from ${queue} f
+left join ${queue} first on first.id = f.id_inicial
+where f.id = $1::bigint`,
+);
+
+/** Rows that a worker holds. Parameters: worker, limit. */
+export const readHeld = statement(
+  'read_held',
+  ({ queue }) => `
+select ${taskFields}, ${routeExpression('f.')} as route
+from ${queue} f
+where f.status = 'processando' and f.executor = $1::bigint
+order by f.id
+limit $2::int`,
+);
+
+/** Workers that hold rows (skips through the running index, one probe per worker) or never said goodbye. */
+export const workersInUse = statement(
+  'workers_in_use',
+  ({ queue, workers }) => `
+with recursive holding (id) as (
+  (select f.executor from ${queue} f where f.status = 'processando' order by 1 limit 1)
+  union all
+  select (
+    select f.executor from ${queue} f where f.status = 'processando' and f.executor > holding.id order by 1 limit 1
+  )
+  from holding
+  where holding.id is not null
+)
+select id from holding where id is not null
+union
+select id from ${workers} where stopped_at is null`,
+);

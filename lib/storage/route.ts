@@ -1,0 +1,13 @@
+import type { Route } from './storage.js';
+
+/** The route of publications: they all go the same way, whatever their topic. */
+export const publicationRoute: Route = 'p';
+
+export function subscriptionRoute(subscriptionId: string): Route {
+  return `s:${subscriptionId}`;
+}
+
+/** A task without topic travels on the route of the empty topic. */
+export function topicRoute(topic: string | null): Route {
+  return `t:${topic ?? ''}`;
+}

@@ -1,0 +1,180 @@
+import type { SqlHandle } from '../client/transaction.js';
+import type { Task } from '../task.js';
+
+/** Id of a running worker, as `executor` in the rows it holds. */
+export type WorkerId = string;
+
+/** What makes an attempt this worker's: written by the claim, demanded by every later statement. */
+export interface Claim {
+  readonly id: string;
+  /** Claim counter of the row (`reserva`): with the worker id the fencing token. */
+  readonly reservation: number;
+}
+
+/** An attempt just claimed. */
+export interface ClaimedTask extends Claim {
+  readonly task: Task;
+  readonly route: Route;
+  readonly publication: boolean;
+  /** Workers lost in a row before this attempt. */
+  readonly losses: number;
+  /** Size of the payload in bytes; null when the task has none. */
+  readonly payloadBytes: number | null;
+  /** Payload text; undefined when it was too large to come along: `loadPayload` reads it. */
+  readonly payload: string | null | undefined;
+}
+
+/** What workers claim by: `p` (publications), `s:<subscription>` or `t:<topic>`. */
+export type Route = string;
+
+/** How many attempts of a route a worker can take now. */
+export interface RouteDemand {
+  readonly route: Route;
+  readonly limit: number;
+}
+
+/** How an attempt ended well. */
+export interface Completion extends Claim {
+  readonly message: string;
+  readonly result: string | null;
+}
+
+/** How an attempt ended badly, and the rule for its next one. */
+export interface Failure extends Claim {
+  /** Worker that holds the row: this one, or a lost one when it is recovered. */
+  readonly workerId: WorkerId;
+  readonly message: string;
+  /** Whole error text with stack. */
+  readonly error: string | null;
+  /** Attempts the chain may have in all. */
+  readonly maxAttempts: number;
+  readonly next: NextAttempt;
+  /** True when the worker was lost: the next attempt counts one more loss. */
+  readonly lost: boolean;
+}
+
+/** When the next attempt is due. `never` buries the chain at once. */
+export type NextAttempt =
+  | { readonly kind: 'after-due'; readonly delayMs: number }
+  | { readonly kind: 'after-failure'; readonly delayMs: number }
+  | { readonly kind: 'at'; readonly date: Date }
+  | { readonly kind: 'never' };
+
+/** What became of a failure. */
+export interface FailureOutcome {
+  readonly id: string;
+  /** Milliseconds until the next attempt is due; undefined when there is none. */
+  readonly nextAttemptInMs: number | undefined;
+  /** First attempt of the dead chain, when one was started. */
+  readonly deadId: string | undefined;
+}
+
+export interface SettleAndClaimResult {
+  /**
+   * Ids of the completions that were written; undefined when all were. The others are lost, or were locked by
+   * somebody else: {@link Storage.readHeld} tells.
+   */
+  readonly settledOnly: readonly string[] | undefined;
+  readonly claimed: readonly ClaimedTask[];
+}
+
+export interface PromoteResult {
+  readonly promoted: number;
+  /** Milliseconds until the next scheduled attempt is due; undefined when none is scheduled. */
+  readonly nextDueInMs: number | undefined;
+}
+
+/** One publication delivered: how many copies were made. */
+export interface FanOutOutcome {
+  readonly id: string;
+  readonly deliveries: number;
+}
+
+/** A row that some worker holds. */
+export interface HeldTask extends Claim {
+  readonly workerId: WorkerId;
+  readonly task: Task;
+  readonly route: Route;
+  readonly losses: number;
+}
+
+/** What a worker says of itself when it starts. */
+export interface WorkerDescription {
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly concurrency: number;
+  readonly routes: readonly Route[];
+}
+
+/**
+ * One task's own transaction, opened by its first statement.
+ */
+export interface TaskTransaction extends SqlHandle {
+  /** True once the first statement was sent. */
+  readonly opened: boolean;
+  /** The driver's client inside the transaction. */
+  client(): Promise<unknown>;
+  /**
+   * Completes the attempt as the last statement and commits. Rejects with `TASK_LOST` when the attempt is no
+   * longer this worker's, with `TRANSACTION_BROKEN` when the handler ended or broke its transaction; in both
+   * cases nothing it did is kept.
+   */
+  complete(completion: Completion): Promise<void>;
+  /** Undoes everything. Never rejects. */
+  rollback(): Promise<void>;
+  /** Cuts the connection: for a handler that timed out and may still be using it. */
+  destroy(reason: Error): void;
+}
+
+/**
+ * The seam between the queue and its database: one sentence per method. Every state change is one guarded
+ * statement; rows that changed meanwhile are simply absent from the answer.
+ */
+export interface Storage {
+  /** Creates or checks table, columns, indexes, triggers and view; learns the queue's identity. */
+  prepare(): Promise<void>;
+  /** Writes down a starting worker; returns its id. */
+  registerWorker(worker: WorkerDescription): Promise<WorkerId>;
+  /** Writes down that a worker has stopped, or was found lost. */
+  retireWorker(workerId: WorkerId): Promise<void>;
+  /** Completes attempts and claims new ones, in one statement and one commit. */
+  settleAndClaim(
+    workerId: WorkerId,
+    completions: readonly Completion[],
+    demand: readonly RouteDemand[],
+    limit: number,
+  ): Promise<SettleAndClaimResult>;
+  /** Closes attempts as failed and inserts their next attempts or dead chains. */
+  fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
+  /** Gives attempts back that were claimed but not started; returns the ids given back. */
+  release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
+  /** Makes due scheduled attempts pending, oldest first, at most `limit`. */
+  promote(limit: number): Promise<PromoteResult>;
+  /** Routes that have pending attempts now. */
+  pendingRoutes(): Promise<readonly Route[]>;
+  /** Delivers publications to their subscriptions and completes them, all in one transaction. */
+  fanOut(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]>;
+  /** Reads the payload of an attempt, wherever in its chain it is stored. */
+  loadPayload(id: string): Promise<string | null>;
+  /** A transaction for one task, not opened yet. */
+  transaction(workerId: WorkerId): TaskTransaction;
+  /** Completes an attempt through a transaction of the user's own; rejects with `TASK_LOST`. */
+  completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
+  /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
+  readOutcome(workerId: WorkerId, claim: Claim): Promise<'completed' | 'held' | 'lost'>;
+  /** Rows that a worker holds, a page of at most `limit`. */
+  readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
+  /** Workers that hold rows, or have started and not stopped. */
+  workersInUse(): Promise<readonly WorkerId[]>;
+  /** True when a due attempt has been pending for longer than that. */
+  hasOverdue(olderThanMs: number): Promise<boolean>;
+  /** Ids of ended attempts of ended chains, due longer ago than that, oldest first. */
+  findPurgeable(olderThanDays: number, limit: number): Promise<readonly string[]>;
+  /** Deletes those attempts that still may be; returns how many. */
+  purge(ids: readonly string[]): Promise<number>;
+  /** Forgets workers that stopped longer ago than that. */
+  forgetWorkers(olderThanDays: number): Promise<void>;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,111 @@
+import { TarefaError } from '../queue.errors.js';
+import { subscriptionRoute, topicRoute } from '../storage/route.js';
+import type { Route } from '../storage/storage.js';
+import type { TaskContext } from '../task.js';
+
+/** How one handler is run; what is undefined falls back to the queue's options. */
+export interface HandlerRules {
+  /** Attempts of this handler running at once in one worker. */
+  readonly concurrency: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly maxAttempts: number | undefined;
+  /** Milliseconds from the failure of that attempt to the next one. */
+  readonly retryDelay: ((attempt: number) => number) | undefined;
+  /** `text` hands the payload over as it is stored; `json` parses text that begins with `{` or `[`. */
+  readonly payload: 'json' | 'text';
+}
+
+/** A method that handles tasks, ready to be called. */
+export interface Handler {
+  /** `Class.method`, for messages. */
+  readonly name: string;
+  readonly rules: HandlerRules;
+  readonly invoke: (payload: unknown, ctx: TaskContext) => unknown;
+}
+
+/** What a handler is for. A task handler without id takes every topic that has no handler of its own. */
+export type HandlerTarget =
+  | { readonly kind: 'subscriber' | 'dead-subscriber'; readonly id: string }
+  | { readonly kind: 'task' | 'dead-task'; readonly id: string | undefined };
+
+/** What serves a route: both are undefined where nothing is registered. */
+export interface RouteHandlers {
+  readonly live: Handler | undefined;
+  readonly dead: Handler | undefined;
+}
+
+const decoratorNames = {
+  subscriber: '@Subscriber',
+  'dead-subscriber': '@DeadSubscriber',
+  task: '@TaskHandler',
+  'dead-task': '@DeadTaskHandler',
+} as const;
+
+/** The handlers of one queue in this process, by route. Filled at start, read-only afterwards. */
+export class HandlerRegistry {
+  readonly #live = new Map<Route, Handler>();
+  readonly #dead = new Map<Route, Handler>();
+  #anyTopic: Handler | undefined;
+  #anyDeadTopic: Handler | undefined;
+
+  /** @throws {TarefaError} `HANDLER_INVALID` when another method has that id already */
+  add(target: HandlerTarget, handler: Handler): void {
+    const present = this.#find(target);
+    if (present) {
+      const id = target.id === undefined ? '' : `'${target.id}'`;
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `${decoratorNames[target.kind]}(${id}) is declared twice: ${present.name} and ${handler.name}. ` +
+          `One queue has one handler for an id: remove one, or give it another id.`,
+      );
+    }
+    this.#put(target, handler);
+  }
+
+  /** What serves that route, exactly or by a handler for every topic. */
+  of(route: Route): RouteHandlers {
+    const anyTopic = route.startsWith('t:');
+    return {
+      live: this.#live.get(route) ?? (anyTopic ? this.#anyTopic : undefined),
+      dead: this.#dead.get(route) ?? (anyTopic ? this.#anyDeadTopic : undefined),
+    };
+  }
+
+  /** Routes that have a handler of their own. */
+  routes(): readonly Route[] {
+    return [...new Set([...this.#live.keys(), ...this.#dead.keys()])];
+  }
+
+  /** True when some handler takes every topic: then topics must be discovered. */
+  get takesAnyTopic(): boolean {
+    return this.#anyTopic !== undefined || this.#anyDeadTopic !== undefined;
+  }
+
+  get isEmpty(): boolean {
+    return this.#live.size === 0 && this.#dead.size === 0 && !this.takesAnyTopic;
+  }
+
+  /** Routes with a dead handler but no live one: more likely a mistake than a plan. */
+  deadOnlyRoutes(): readonly Route[] {
+    return [...this.#dead.keys()].filter((route) => this.of(route).live === undefined);
+  }
+
+  #find(target: HandlerTarget): Handler | undefined {
+    if (target.id === undefined) return target.kind === 'task' ? this.#anyTopic : this.#anyDeadTopic;
+    return this.#mapOf(target).get(routeOf(target.kind, target.id));
+  }
+
+  #put(target: HandlerTarget, handler: Handler): void {
+    if (target.id !== undefined) this.#mapOf(target).set(routeOf(target.kind, target.id), handler);
+    else if (target.kind === 'task') this.#anyTopic = handler;
+    else this.#anyDeadTopic = handler;
+  }
+
+  #mapOf({ kind }: HandlerTarget): Map<Route, Handler> {
+    return kind === 'subscriber' || kind === 'task' ? this.#live : this.#dead;
+  }
+}
+
+function routeOf(kind: HandlerTarget['kind'], id: string): Route {
+  return kind === 'subscriber' || kind === 'dead-subscriber' ? subscriptionRoute(id) : topicRoute(id);
+}

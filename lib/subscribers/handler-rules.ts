@@ -1,0 +1,49 @@
+import { OptionCheck } from '../option-check.js';
+import { columnLength } from '../storage/columns.js';
+import type { HandlerMetadata, HandlerOptions } from './decorators.js';
+import type { HandlerRules } from './handler-registry.js';
+
+const knownOptions: Record<keyof HandlerOptions, true> = {
+  concurrency: true,
+  timeoutMs: true,
+  maxAttempts: true,
+  retryDelayMs: true,
+  retry: true,
+  payload: true,
+  queue: true,
+};
+
+/**
+ * Checks a handler's options.
+ *
+ * @param name `Class.method`, for the message
+ * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
+ */
+export function resolveHandlerRules({ target, options }: HandlerMetadata, name: string): HandlerRules {
+  const check = new OptionCheck([]);
+  const { kind, id } = target;
+  const longest =
+    kind === 'subscriber' || kind === 'dead-subscriber' ? columnLength.subscriptionId : columnLength.topic;
+  if (id !== undefined && (typeof id !== 'string' || id === '' || Array.from(id).length > longest)) {
+    check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
+  }
+  check.known(Object.keys(options), Object.keys(knownOptions));
+  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload } = options;
+  if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
+  if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
+  if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
+  if (retryDelayMs !== undefined) check.number('retryDelayMs', retryDelayMs, 0, 315_360_000_000);
+  if (retry !== undefined && typeof retry !== 'function')
+    check.mistake('retry must be a function of the attempt');
+  if (retry !== undefined && retryDelayMs !== undefined)
+    check.mistake('give retry or retryDelayMs, not both');
+  if (payload !== undefined) check.oneOf('payload', payload, ['json', 'text']);
+  check.throwIfAny(`the handler ${name}`);
+  return {
+    concurrency,
+    timeoutMs,
+    maxAttempts,
+    retryDelay: retry ?? (retryDelayMs === undefined ? undefined : () => retryDelayMs),
+    payload: payload ?? 'json',
+  };
+}

@@ -1,0 +1,104 @@
+import type { PoolClient } from 'pg';
+import type { SqlHandle } from './client/transaction.js';
+
+/** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
+export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
+
+/** Any value that JSON can hold. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** One attempt of a task as a handler sees it. Ids are strings, so that those beyond 2^53 survive. */
+export interface Task {
+  /** Id of this attempt: its row. */
+  readonly id: string;
+  /** Id of the chain's first attempt; equal to `id` on the first one. Names the task as a whole. */
+  readonly firstAttemptId: string;
+  /**
+   * Stable key of the task: the same over all its attempts and its dead chain, different for every other
+   * task, also when a failover re-issues ids. Hand it to other systems as their idempotency key.
+   */
+  readonly key: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  readonly topic: string | null;
+  readonly origin: string | null;
+  readonly destination: string | null;
+  readonly externalKey: string | null;
+  readonly tenant: string | null;
+  readonly group: string | null;
+  /** Larger runs first. Default 50. */
+  readonly priority: number;
+  /** When this attempt was due, by the database's clock. */
+  readonly dueAt: Date;
+  /** When the first attempt was due. */
+  readonly firstDueAt: Date;
+  /** Publication (its first attempt) that this delivery was made from; null for other tasks. */
+  readonly publicationId: string | null;
+  /** Subscription that this delivery is for; null for other tasks. */
+  readonly subscriptionId: string | null;
+  /** True in the chain that is started when a task ran out of attempts. */
+  readonly dead: boolean;
+  /** First attempt of the chain that ran out of attempts; null unless `dead`. */
+  readonly liveId: string | null;
+  /** What the producer stored beside the payload; null when nothing. */
+  readonly metadata: JsonObject | null;
+}
+
+/** One attempt as it stands in the table, with its payload and outcome. */
+export interface TaskRecord extends Omit<Task, 'key'> {
+  readonly status: TaskStatus;
+  /** Payload text, resolved: later attempts of a chain share the first one's. */
+  readonly payload: string | null;
+  readonly publication: boolean;
+  readonly message: string | null;
+  readonly result: string | null;
+  readonly error: string | null;
+  /** When the next attempt is due; null while there is none. */
+  readonly nextAttemptAt: Date | null;
+  /** True when a next attempt was made from this one. */
+  readonly retried: boolean;
+  /** True when this was the chain's last attempt and it failed. */
+  readonly exhausted: boolean;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+}
+
+/** The subscription a delivery was made for, as it was at the moment of the publication. */
+export interface Subscription {
+  readonly id: string;
+  readonly topic: string;
+  readonly tenant: string | null;
+  readonly group: string | null;
+  readonly url: string | null;
+  readonly httpMethod: string | null;
+  readonly headers: Readonly<Record<string, string>> | null;
+}
+
+/** What a handler is given beside the payload. */
+export interface TaskContext {
+  readonly task: Task;
+  /** Snapshot of the subscription; undefined unless the task is a delivery. */
+  readonly subscription: Subscription | undefined;
+  /**
+   * Runs statements in the task's own transaction, which the first call opens and which commits together
+   * with the task's success. A handler that never calls it costs no transaction.
+   *
+   * @example await ctx.db.query('insert into search_index (order_id) values ($1)', [order.id]);
+   */
+  readonly db: SqlHandle;
+  /**
+   * The `pg` client of that same transaction, for libraries that take one. Do not end its transaction and do
+   * not use it after the handler has returned.
+   */
+  client(): Promise<PoolClient>;
+  /**
+   * Finishes the task inside a transaction of the caller's own, instead of in `ctx.db`: call it last, then
+   * commit. The outcome is read back afterwards: if that transaction rolled back, the attempt fails.
+   *
+   * @param result recorded like a handler's return value
+   * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker
+   */
+  completeIn(tx: SqlHandle, result?: unknown): Promise<void>;
+  /** Aborts when the attempt timed out, was lost to another worker, or the worker is shutting down. */
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,107 @@
+import { publicationRoute } from '../storage/route.js';
+import type { ClaimedTask, Route, RouteDemand } from '../storage/storage.js';
+import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** What a worker can take now. */
+export interface Demand {
+  readonly routes: readonly RouteDemand[];
+  /** Free slots: the limit of all routes together. */
+  readonly total: number;
+}
+
+const nothing: Demand = { routes: [], total: 0 };
+
+/**
+ * Counts running attempts and says what may be claimed beside them: no more than there are free slots, and of
+ * no handler more than its own limit. A handler at its limit is left out, so it costs nothing.
+ */
+export class DemandBook {
+  readonly #registry: HandlerRegistry;
+  readonly #options: WorkerOptions;
+  readonly #running = new Map<Handler, number>();
+  #taken = 0;
+  /** Pending routes that nobody here registered. */
+  #discovered: readonly Route[] = [];
+  #rotation = 0;
+
+  constructor(registry: HandlerRegistry, options: WorkerOptions) {
+    this.#registry = registry;
+    this.#options = options;
+  }
+
+  /** True when routes without a handler of their own are this worker's business too. */
+  get mustDiscover(): boolean {
+    return this.#registry.takesAnyTopic || this.#failsUnknown;
+  }
+
+  /** Remembers the pending routes that have no handler of their own but are ours; true when there are any. */
+  discover(pending: readonly Route[]): boolean {
+    const known = new Set(this.#registry.routes());
+    this.#discovered = pending.filter(
+      (route) => route !== publicationRoute && !known.has(route) && this.#isOurs(route),
+    );
+    return this.#discovered.length > 0;
+  }
+
+  start({ route }: ClaimedTask): void {
+    this.#taken += 1;
+    const handler = this.#limitedBy(route);
+    if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) + 1);
+  }
+
+  end({ route }: ClaimedTask): void {
+    this.#taken -= 1;
+    const handler = this.#limitedBy(route);
+    if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) - 1);
+  }
+
+  /** What may be claimed now. */
+  read(): Demand {
+    const total = this.#options.concurrency - this.#taken;
+    if (total <= 0) return nothing;
+    const routes: RouteDemand[] = [];
+    const left = new Map<Handler, number>();
+    for (const route of this.#routesInTurn()) {
+      const limit = Math.min(total, this.#takeShare(route, left));
+      if (limit > 0) routes.push({ route, limit });
+    }
+    return { routes, total };
+  }
+
+  /** Routes that share one handler's limit take turns in being first. */
+  #routesInTurn(): readonly Route[] {
+    const discovered = this.#discovered;
+    const first = discovered.length === 0 ? 0 : this.#rotation++ % discovered.length;
+    const turned = first === 0 ? discovered : [...discovered.slice(first), ...discovered.slice(0, first)];
+    return [publicationRoute, ...this.#registry.routes(), ...turned];
+  }
+
+  /** What the route's handler has left of its own limit; several routes of one handler share it. */
+  #takeShare(route: Route, left: Map<Handler, number>): number {
+    const handler = this.#limitedBy(route);
+    const most = handler?.rules.concurrency;
+    if (!handler || most === undefined) return Infinity;
+    const free = left.get(handler) ?? most - (this.#running.get(handler) ?? 0);
+    const ownRoute = !this.#discovered.includes(route);
+    const share = ownRoute ? free : Math.min(free, 1);
+    left.set(handler, free - share);
+    return share;
+  }
+
+  /** A route's limit is that of its live handler, or of the dead one where there is no other. */
+  #limitedBy(route: Route): Handler | undefined {
+    const { live, dead } = this.#registry.of(route);
+    return live ?? dead;
+  }
+
+  #isOurs(route: Route): boolean {
+    const { live, dead } = this.#registry.of(route);
+    return live !== undefined || dead !== undefined || this.#failsUnknown;
+  }
+
+  /** A worker without code of its own (it only delivers) leaves the tasks of others alone. */
+  get #failsUnknown(): boolean {
+    return this.#options.unknownTasks === 'fail' && !this.#registry.isEmpty;
+  }
+}

@@ -1,0 +1,326 @@
+import { Backoff } from '../coordination/backoff.js';
+import type { Coordinator, Ring } from '../coordination/coordinator.js';
+import type { FanOut } from '../fan-out/fan-out.js';
+import { hasCode } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { ClaimedTask, FailureOutcome, Storage, WorkerId } from '../storage/storage.js';
+import { Alarm } from './alarm.js';
+import type { DemandBook } from './demand.js';
+import type { Executor, RunningTask } from './executor.js';
+import { isDataError, reference, type Settler } from './settler.js';
+import { nextTurn, type Signal } from './signal.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** What a {@link Dispatcher} works with. */
+export interface DispatcherParts {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly executor: Executor;
+  readonly fanOut: FanOut;
+  readonly settler: Settler;
+  readonly demand: DemandBook;
+  readonly signal: Signal;
+  readonly options: WorkerOptions;
+  readonly events: QueueEvents;
+}
+
+/** Scheduled tasks promoted by one statement. */
+const promotePage = 1_000;
+/** After its last task a worker looks again, for commits whose ring it consumed too early. */
+const lookAgainMs = [50, 500] as const;
+/** Unknown routes are looked for at most so often. */
+const discoverPauseMs = 100;
+/** Rows compared with memory after a connection was lost. */
+const heldPage = 1_000;
+
+/**
+ * Decides when to claim and how much: one loop, one statement at a time, no timer between a ring, a free slot
+ * or an outcome and the statement that answers it.
+ */
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #running = new Map<string, RunningTask>();
+  readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
+  readonly #dueAlarm = new Alarm(() => this.look());
+  #poll: NodeJS.Timeout | undefined;
+  #lookAgain: NodeJS.Timeout[] = [];
+  #workerId: WorkerId = '';
+  #loop: Promise<void> | undefined;
+  #onEnd: (() => void) | undefined;
+  #claiming = false;
+  #finishing = false;
+  #late = false;
+  /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
+  #hungry = false;
+  #lookDue = false;
+  #discoverDue = false;
+  #discoveredAt = -Infinity;
+  /** True from a failed statement until the next good one: what happened is said once. */
+  #troubled = false;
+  /** True after a lost connection: what the table says we hold is compared with what we know. */
+  #unsure = false;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
+    this.#claiming = true;
+    const { pollIntervalMs } = this.#parts.options;
+    if (pollIntervalMs > 0) this.#poll = setInterval(() => this.look(), pollIntervalMs);
+    this.#loop = this.#run();
+    this.look();
+  }
+
+  /** Looks at everything: promotes what is due, finds routes, claims. */
+  look(): void {
+    this.#lookDue = true;
+    this.#discoverDue = true;
+    this.wake();
+  }
+
+  /** Claims, because there may be something new. */
+  wake(): void {
+    this.#hungry = true;
+    this.#parts.signal.set();
+  }
+
+  rung({ later }: Ring): void {
+    if (later) this.#lookDue = true;
+    this.#discoverDue = true;
+    this.wake();
+  }
+
+  /** From now on nothing new is claimed; what runs goes on and is settled. */
+  stopClaiming(): void {
+    this.#claiming = false;
+    clearInterval(this.#poll);
+    this.#dueAlarm.clear();
+    this.#clearLookAgain();
+  }
+
+  /** Resolves when nothing runs any more. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onEnd = resolve));
+  }
+
+  /** Tells every running handler to stop. */
+  abort(reason: Error): void {
+    for (const { context } of this.#running.values()) context?.abort(reason);
+  }
+
+  /** Ends the loop once all outcomes are in the table, or at the deadline. */
+  async finish(deadline: Promise<void>): Promise<void> {
+    this.#finishing = true;
+    this.#parts.signal.set();
+    const late = deadline.then(() => {
+      this.#late = true;
+      this.#backoff.cancel();
+      this.#parts.signal.set();
+    });
+    await Promise.race([this.#loop, late]);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isOver()) {
+      await this.#parts.signal.wait();
+      // Handlers that end in the same turn are settled together.
+      await nextTurn();
+      try {
+        await this.#cycle();
+        this.#recovered();
+      } catch (error) {
+        await this.#recoverFrom(error);
+      }
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#late || (this.#finishing && this.#parts.settler.pending === 0);
+  }
+
+  async #cycle(): Promise<void> {
+    if (this.#unsure) await this.#releaseUnknown();
+    if (this.#lookDue && this.#claiming) await this.#promote();
+    await this.#flushFailures();
+    const claimed = await this.#settleAndClaim();
+    if (claimed === 0 && this.#discoverDue && this.#claiming) await this.#discover();
+  }
+
+  /** One round trip: outcomes go in, new attempts come out. Answers how many. */
+  async #settleAndClaim(): Promise<number> {
+    const { settler, storage, demand } = this.#parts;
+    const taken = settler.take();
+    const { routes, total } =
+      this.#mayClaim() && (this.#hungry || taken.length > 0) ? demand.read() : { routes: [], total: 0 };
+    if (taken.length === 0 && total === 0) return 0;
+    const completions = taken.map(({ completion }) => completion);
+    let result;
+    try {
+      result = await storage.settleAndClaim(this.#workerId, completions, routes, total);
+    } catch (error) {
+      if (isDataError(error) && taken.length > 0) return this.#isolate(taken, error);
+      settler.putBack(taken);
+      throw error;
+    }
+    this.#startAll(result.claimed);
+    await settler.settled(taken, result);
+    if (total > 0) this.#afterClaim(result.claimed.length);
+    return result.claimed.length;
+  }
+
+  /** The database refused a value: every outcome goes alone, and the one it refuses fails its attempt. */
+  async #isolate(taken: ReturnType<Settler['take']>, error: unknown): Promise<number> {
+    const { settler, storage, options } = this.#parts;
+    const [first, ...others] = taken;
+    if (first && others.length === 0) {
+      const next = {
+        kind: 'after-due',
+        delayMs: first.claimed.task.attempt * options.retryIntervalMinutes * 60_000,
+      } as const;
+      settler.fail(first.claimed, { error, maxAttempts: options.maxAttempts, next });
+      return 0;
+    }
+    for (const one of taken) {
+      try {
+        await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion], [], 0));
+      } catch (refusal) {
+        if (!isDataError(refusal)) settler.putBack([one]);
+        else await this.#isolate([one], refusal);
+      }
+    }
+    return 0;
+  }
+
+  #mayClaim(): boolean {
+    return this.#claiming && this.#parts.coordinator.alive;
+  }
+
+  #afterClaim(claimed: number): void {
+    this.#hungry = claimed > 0;
+    if (claimed > 0) {
+      this.#clearLookAgain();
+      this.#parts.signal.set();
+      this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.wake(), delay));
+    }
+  }
+
+  #clearLookAgain(): void {
+    for (const timer of this.#lookAgain) clearTimeout(timer);
+    this.#lookAgain = [];
+  }
+
+  #startAll(claimed: readonly ClaimedTask[]): void {
+    const publications: RunningTask[] = [];
+    for (const one of claimed) {
+      const running: RunningTask = { claimed: one, context: undefined };
+      this.#begin(running);
+      if (one.publication && !one.task.dead) publications.push(running);
+      else void this.#parts.executor.run(running).finally(() => this.#end(running));
+    }
+    if (publications.length === 0) return;
+    void this.#parts.fanOut
+      .deliver(publications.map((running) => running.claimed))
+      .finally(() => publications.forEach((running) => this.#end(running)));
+  }
+
+  #begin(running: RunningTask): void {
+    this.#running.set(running.claimed.id, running);
+    this.#parts.demand.start(running.claimed);
+    if (this.#parts.events.has('task.claimed')) {
+      this.#parts.events.emit('task.claimed', { task: reference(running.claimed) });
+    }
+  }
+
+  #end(running: RunningTask): void {
+    this.#running.delete(running.claimed.id);
+    this.#parts.demand.end(running.claimed);
+    this.#onEnd?.();
+    this.#parts.signal.set();
+  }
+
+  async #flushFailures(): Promise<void> {
+    const outcomes = await this.#parts.settler.flushFailures();
+    if (outcomes.length === 0) return;
+    this.#followUp(outcomes);
+  }
+
+  /** Next attempts need a timer, here and in case this worker dies in the others; dead chains need a worker. */
+  #followUp(outcomes: readonly FailureOutcome[]): void {
+    let later = false;
+    for (const { nextAttemptInMs, deadId } of outcomes) {
+      if (nextAttemptInMs !== undefined) {
+        later = true;
+        if (this.#claiming && this.#parts.options.scheduledTimer) this.#dueAlarm.setEarlier(nextAttemptInMs);
+      }
+      if (deadId !== undefined) this.#hungry = true;
+    }
+    this.#parts.coordinator.ring({ later });
+  }
+
+  async #promote(): Promise<void> {
+    this.#lookDue = false;
+    const { storage, coordinator, events, options } = this.#parts;
+    if (!options.scheduledTimer) return;
+    const { promoted, nextDueInMs } = await storage.promote(promotePage).catch((error: unknown) => {
+      this.#lookDue = true;
+      throw error;
+    });
+    if (promoted > 0) {
+      events.emit('tasks.promoted', { count: promoted });
+      coordinator.ring();
+      this.#hungry = true;
+    }
+    if (promoted === promotePage) this.look();
+    if (nextDueInMs !== undefined && this.#claiming) this.#dueAlarm.setEarlier(nextDueInMs);
+  }
+
+  /** Nothing was found on the known routes: somebody may have rung for another one. */
+  async #discover(): Promise<void> {
+    this.#discoverDue = false;
+    const { demand, storage } = this.#parts;
+    if (!demand.mustDiscover) return;
+    const pause = this.#discoveredAt + discoverPauseMs - performance.now();
+    if (pause > 0) return this.#dueAlarm.setEarlier(pause);
+    this.#discoveredAt = performance.now();
+    if (demand.discover(await storage.pendingRoutes())) this.wake();
+  }
+
+  /** Rows that the table says are ours and that we know nothing of: a claim whose answer was lost. */
+  async #releaseUnknown(): Promise<void> {
+    const { storage, coordinator, events } = this.#parts;
+    const held = await storage.readHeld(this.#workerId, heldPage);
+    const unknown = held.filter(({ id }) => !this.#running.has(id) && !this.#parts.settler.knows(id));
+    if (unknown.length > 0) {
+      const released = new Set(await storage.release(this.#workerId, unknown));
+      for (const one of unknown) {
+        if (!released.has(one.id)) continue;
+        events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
+      }
+      coordinator.ring();
+      this.#hungry = true;
+    }
+    this.#unsure = false;
+  }
+
+  async #recoverFrom(error: unknown): Promise<void> {
+    if (!this.#troubled) this.#parts.events.emit('connection.lost', { connection: 'control', error });
+    this.#troubled = true;
+    this.#unsure ||= hasCode(error, 'CONNECTION_LOST');
+    this.#hungry = true;
+    await this.#backoff.wait();
+    this.#parts.signal.set();
+  }
+
+  #recovered(): void {
+    this.#backoff.reset();
+    if (!this.#troubled) return;
+    this.#troubled = false;
+    this.#parts.events.emit('connection.restored', { connection: 'control' });
+  }
+}

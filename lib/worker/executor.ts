@@ -1,0 +1,274 @@
+import { Backoff } from '../coordination/backoff.js';
+import { hasCode, TarefaError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { ClaimedTask, Storage, WorkerId } from '../storage/storage.js';
+import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
+import { HandlerContext } from './handler-context.js';
+import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
+import { decodePayload } from './payload.js';
+import type { Settler } from './settler.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** What the dispatcher keeps of a running attempt, to abort it. */
+export interface RunningTask {
+  readonly claimed: ClaimedTask;
+  context: HandlerContext | undefined;
+}
+
+/** What an {@link Executor} works with. */
+export interface ExecutorParts {
+  readonly storage: Storage;
+  readonly settler: Settler;
+  readonly registry: HandlerRegistry;
+  readonly options: WorkerOptions;
+  readonly events: QueueEvents;
+}
+
+/** Runs one attempt from its claim to its outcome. */
+export class Executor {
+  readonly #parts: ExecutorParts;
+  #workerId: WorkerId = '';
+  #stopping = false;
+
+  constructor(parts: ExecutorParts) {
+    this.#parts = parts;
+  }
+
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
+  }
+
+  /** From now on waiting for answers that may never come ends early. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  /** Resolves when the slot is free again: the handler has ended, and its outcome is with the settler. */
+  async run(running: RunningTask): Promise<void> {
+    const { claimed } = running;
+    const handler = this.#resolveHandler(claimed);
+    try {
+      const context = await this.#prepare(running, handler);
+      await this.#perform(claimed, handler, context);
+    } catch (error) {
+      this.#fail(claimed, handler, error);
+    }
+  }
+
+  /** `dead` decides which handler; a dead task without one gets the default treatment, not a failure. */
+  #resolveHandler({ route, task }: ClaimedTask): Handler | undefined {
+    const { live, dead } = this.#parts.registry.of(route);
+    return task.dead ? dead : live;
+  }
+
+  async #prepare(running: RunningTask, handler: Handler | undefined): Promise<PreparedTask> {
+    const { claimed } = running;
+    const { storage, options } = this.#parts;
+    if (!handler) return { payload: undefined, context: undefined };
+    const stored = await this.#loadPayload(claimed);
+    const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
+    running.context = new HandlerContext(
+      claimed,
+      subscription,
+      storage,
+      this.#workerId,
+      options.maxPayloadBytes,
+    );
+    return { payload, context: running.context };
+  }
+
+  /** The limit is checked before the payload is loaded or parsed; an envelope may exceed it. */
+  async #loadPayload({ task, payload, payloadBytes }: ClaimedTask): Promise<string | null> {
+    const { maxPayloadBytes } = this.#parts.options;
+    const exempt = task.subscriptionId !== null;
+    if (payloadBytes !== null && payloadBytes > maxPayloadBytes && !exempt)
+      throw oversized(payloadBytes, maxPayloadBytes);
+    return payload === undefined ? this.#parts.storage.loadPayload(task.id) : payload;
+  }
+
+  async #perform(
+    claimed: ClaimedTask,
+    handler: Handler | undefined,
+    { payload, context }: PreparedTask,
+  ): Promise<void> {
+    if (!handler || !context) return this.#treatUnhandled(claimed);
+    let returned: unknown;
+    try {
+      returned = await this.#invoke(claimed, handler, payload, context);
+    } catch (error) {
+      if (error instanceof Expired) return error.ended;
+      if (context.completedElsewhere) return this.#finishElsewhere(claimed, handler, context, error);
+      await context.rollback();
+      throw error;
+    }
+    await this.#finish(claimed, handler, context, returned);
+  }
+
+  /** Runs the handler, against its timeout when it has one. */
+  async #invoke(
+    claimed: ClaimedTask,
+    handler: Handler,
+    payload: unknown,
+    context: HandlerContext,
+  ): Promise<unknown> {
+    const { timeoutMs } = handler.rules;
+    if (timeoutMs === undefined) return handler.invoke(payload, context);
+
+    const running = Promise.resolve().then(() => handler.invoke(payload, context));
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(this.#expire(claimed, handler, context, running));
+      }, timeoutMs);
+    });
+    return Promise.race([running, timeout]).finally(() => clearTimeout(timer));
+  }
+
+  /**
+   * The attempt fails now; the slot stays taken until the handler's promise settles, because inline code cannot
+   * be stopped, only told.
+   */
+  #expire(
+    claimed: ClaimedTask,
+    handler: Handler,
+    context: HandlerContext,
+    running: Promise<unknown>,
+  ): Expired {
+    const error = new TarefaError(
+      'TASK_TIMEOUT',
+      `${handler.name} did not end within its timeoutMs (${handler.rules.timeoutMs})`,
+    );
+    context.destroy(error);
+    this.#fail(claimed, handler, error);
+    return new Expired(running.then(ignore, ignore));
+  }
+
+  async #finish(
+    claimed: ClaimedTask,
+    handler: Handler,
+    context: HandlerContext,
+    returned: unknown,
+  ): Promise<void> {
+    if (context.completedElsewhere) return this.#finishElsewhere(claimed, handler, context, undefined);
+    const { transaction } = context;
+    try {
+      const recorded = readReturn(returned, this.#parts.options.maxPayloadBytes);
+      if (!transaction) {
+        context.end();
+        return this.#parts.settler.complete(claimed, recorded);
+      }
+      const { id, reservation } = claimed;
+      await transaction.complete({ id, reservation, ...recorded });
+      this.#completed(claimed, recorded);
+    } catch (error) {
+      await context.rollback();
+      await this.#finishBroken(claimed, handler, error);
+    }
+  }
+
+  /** The completion was refused or its answer was lost. */
+  async #finishBroken(claimed: ClaimedTask, handler: Handler, error: unknown): Promise<void> {
+    if (hasCode(error, 'TASK_LOST')) return this.#parts.settler.lose(claimed);
+    if (!hasCode(error, 'CONNECTION_LOST')) throw error;
+    const outcome = await this.#readOutcome(claimed);
+    if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });
+    else if (outcome === 'held') this.#fail(claimed, handler, error);
+    else this.#parts.settler.lose(claimed);
+  }
+
+  /** The task ended in a transaction of the handler's own: whether that committed is read back. */
+  async #finishElsewhere(
+    claimed: ClaimedTask,
+    handler: Handler,
+    context: HandlerContext,
+    thrown: unknown,
+  ): Promise<void> {
+    await context.rollback();
+    const outcome = await this.#readOutcome(claimed);
+    if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });
+    else if (outcome === 'lost') this.#parts.settler.lose(claimed);
+    else {
+      const rolledBack = new TarefaError(
+        'TRANSACTION_BROKEN',
+        'the transaction given to ctx.completeIn was not committed when the handler ended',
+      );
+      this.#fail(claimed, handler, thrown ?? rolledBack);
+    }
+  }
+
+  /** Asks until the database answers; at shutdown the row is left to recovery. */
+  async #readOutcome(claimed: ClaimedTask): Promise<'completed' | 'held' | 'lost'> {
+    const backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
+    for (;;) {
+      try {
+        return await this.#parts.storage.readOutcome(this.#workerId, claimed);
+      } catch (error) {
+        if (this.#stopping) return 'lost';
+        if (!hasCode(error, 'CONNECTION_LOST')) throw error;
+        await backoff.wait();
+      }
+    }
+  }
+
+  /** No method serves this task here. */
+  #treatUnhandled(claimed: ClaimedTask): void {
+    const { task, route } = claimed;
+    if (task.dead) {
+      const message = `manual intervention is needed: ${describeRoute(route)} gave up, and no dead handler is registered`;
+      this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.id}: ${message}` });
+      return this.#parts.settler.complete(claimed, { message, result: null });
+    }
+    throw new TarefaError(
+      'HANDLER_NOT_REGISTERED',
+      `not registered: no method of this process handles ${describeRoute(route)}`,
+    );
+  }
+
+  /** Completed in a transaction of its own: nothing is left to settle. */
+  #completed({ task }: ClaimedTask, { message }: RecordedReturn): void {
+    if (!this.#parts.events.has('task.completed')) return;
+    const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
+    this.#parts.events.emit('task.completed', {
+      task: { id, firstAttemptId, attempt, topic, subscriptionId, dead },
+      message,
+    });
+  }
+
+  #fail(claimed: ClaimedTask, handler: Handler | undefined, error: unknown): void {
+    const { options, settler } = this.#parts;
+    const rules = handler?.rules;
+    settler.fail(claimed, {
+      error,
+      maxAttempts: rules?.maxAttempts ?? options.maxAttempts,
+      next: nextAttempt(error, claimed.task.attempt, rules, options),
+    });
+  }
+}
+
+interface PreparedTask {
+  readonly payload: unknown;
+  readonly context: HandlerContext | undefined;
+}
+
+/** Carries the end of a handler whose attempt has failed already by its timeout. */
+class Expired extends Error {
+  constructor(readonly ended: Promise<void>) {
+    super('timed out');
+  }
+}
+
+/** The error of a payload above the limit; the same for tasks and publications. */
+export function oversized(bytes: number, limit: number): TarefaError {
+  return new TarefaError(
+    'PAYLOAD_TOO_LARGE',
+    `the payload has ${bytes} bytes, more than maxPayloadBytes (${limit}): it was neither loaded nor tried`,
+  );
+}
+
+function describeRoute(route: string): string {
+  const id = route.slice(2);
+  if (route.startsWith('s:')) return `subscription '${id}'`;
+  return id === '' ? 'tasks without topic' : `topic '${id}'`;
+}
+
+function ignore(): void {}

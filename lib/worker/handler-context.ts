@@ -1,0 +1,103 @@
+import type { PoolClient } from 'pg';
+import type { SqlHandle } from '../client/transaction.js';
+import type { ClaimedTask, Completion, Storage, TaskTransaction, WorkerId } from '../storage/storage.js';
+import type { Subscription, Task, TaskContext } from '../task.js';
+import { readReturn } from './outcome.js';
+
+/** The context of one attempt. What a handler does not ask for is never made. */
+export class HandlerContext implements TaskContext {
+  readonly task: Task;
+  readonly subscription: Subscription | undefined;
+  readonly #claimed: ClaimedTask;
+  readonly #storage: Storage;
+  readonly #workerId: WorkerId;
+  readonly #maxResultBytes: number;
+  #transaction: TaskTransaction | undefined;
+  #abort: AbortController | undefined;
+  #aborted: Error | undefined;
+  #completedElsewhere = false;
+  #ended = false;
+
+  constructor(
+    claimed: ClaimedTask,
+    subscription: Subscription | undefined,
+    storage: Storage,
+    workerId: WorkerId,
+    maxResultBytes: number,
+  ) {
+    this.task = claimed.task;
+    this.subscription = subscription;
+    this.#claimed = claimed;
+    this.#storage = storage;
+    this.#workerId = workerId;
+    this.#maxResultBytes = maxResultBytes;
+  }
+
+  get db(): SqlHandle {
+    const transaction = this.#ownTransaction();
+    return { query: (text, values) => transaction.query(text, values) };
+  }
+
+  client(): Promise<PoolClient> {
+    return this.#ownTransaction().client() as Promise<PoolClient>;
+  }
+
+  async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
+    const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
+    const { id, reservation } = this.#claimed;
+    const completion: Completion = { id, reservation, message, result: recorded };
+    await this.#storage.completeIn(tx, this.#workerId, completion);
+    this.#completedElsewhere = true;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#aborted) this.#abort.abort(this.#aborted);
+    }
+    return this.#abort.signal;
+  }
+
+  /** @internal The task's transaction, when the handler used one. */
+  get transaction(): TaskTransaction | undefined {
+    return this.#transaction?.opened ? this.#transaction : undefined;
+  }
+
+  /** @internal True when the handler finished the task inside a transaction of its own. */
+  get completedElsewhere(): boolean {
+    return this.#completedElsewhere;
+  }
+
+  /** @internal Tells the handler to stop. */
+  abort(reason: Error): void {
+    this.#aborted ??= reason;
+    this.#abort?.abort(reason);
+  }
+
+  /** @internal Refuses statements from now on. */
+  end(): void {
+    this.#ended = true;
+    void this.#transaction?.rollback();
+  }
+
+  /** @internal Refuses statements from now on and undoes those before. Never rejects. */
+  async rollback(): Promise<void> {
+    this.#ended = true;
+    await this.#transaction?.rollback();
+  }
+
+  /** @internal Cuts the connection of a handler that may still be using it. */
+  destroy(reason: Error): void {
+    this.abort(reason);
+    this.#ownTransaction().destroy(reason);
+  }
+
+  #ownTransaction(): TaskTransaction {
+    if (!this.#transaction) {
+      this.#transaction = this.#storage.transaction(this.#workerId);
+      // Asked for only after the end: a transaction that is over before it began refuses everything.
+      if (this.#ended) void this.#transaction.rollback();
+    }
+    return this.#transaction;
+  }
+}

@@ -1,0 +1,116 @@
+import { inspect } from 'node:util';
+import { hasCode, RetryAt, TarefaError, UnrecoverableError } from '../queue.errors.js';
+import type { NextAttempt } from '../storage/storage.js';
+import type { HandlerRules } from '../subscribers/handler-registry.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** Characters kept of an error with its stack. */
+const longestError = 8_000;
+/** Characters kept of a message: what the column takes. */
+const longestMessage = 500;
+
+/** What a handler returned, as it is recorded. */
+export interface RecordedReturn {
+  readonly message: string;
+  readonly result: string | null;
+}
+
+/** What is recorded when a handler returns nothing. */
+export const defaultMessage = 'completed';
+
+/**
+ * Reads a handler's return value: nothing, a message, or a result.
+ *
+ * @throws {TarefaError} `PAYLOAD_NOT_SERIALISABLE`, `PAYLOAD_TOO_LARGE`
+ */
+export function readReturn(value: unknown, maxBytes: number): RecordedReturn {
+  if (value === undefined || value === null) return { message: defaultMessage, result: null };
+  if (typeof value === 'string') return { message: cleanMessage(value), result: null };
+  const result = stringify(value);
+  if (Buffer.byteLength(result) > maxBytes) {
+    throw new TarefaError(
+      'PAYLOAD_TOO_LARGE',
+      `the handler's result has ${Buffer.byteLength(result)} bytes, more than maxPayloadBytes (${maxBytes})`,
+    );
+  }
+  return { message: defaultMessage, result };
+}
+
+/** The text of whatever a handler threw, cut to what the message column takes. */
+export function failureMessage(error: unknown): string {
+  return cleanMessage(error instanceof Error ? error.message || error.name : describe(error));
+}
+
+/** The whole story for the `erro` column: stack and causes, capped. */
+export function failureDetail(error: unknown): string {
+  const text = error instanceof Error ? inspect(error, { depth: 3, breakLength: 120 }) : describe(error);
+  return withoutNul(text).slice(0, longestError);
+}
+
+/** When a failed attempt is followed by the next one. */
+export function nextAttempt(
+  error: unknown,
+  attempt: number,
+  rules: HandlerRules | undefined,
+  options: WorkerOptions,
+): NextAttempt {
+  // A payload does not shrink: more attempts are useless.
+  if (isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE')) return { kind: 'never' };
+  if (isA(error, RetryAt) && !Number.isNaN(error.date.getTime())) return { kind: 'at', date: error.date };
+  const delayMs = rules?.retryDelay && safeDelay(rules.retryDelay, attempt);
+  if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
+  return { kind: 'after-due', delayMs: attempt * options.retryIntervalMinutes * 60_000 };
+}
+
+/** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */
+export function cleanMessage(text: string): string {
+  const clean = withoutNul(text);
+  if (clean.length <= longestMessage) return clean;
+  // Few texts get here; a slice of UTF-16 units could cut a character in half.
+  return Array.from(clean.slice(0, longestMessage * 2))
+    .slice(0, longestMessage)
+    .join('');
+}
+
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '') : text;
+}
+
+function stringify(value: unknown): string {
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    if (text !== undefined) return withoutNul(text);
+  } catch (cause) {
+    throw new TarefaError(
+      'PAYLOAD_NOT_SERIALISABLE',
+      `the handler's return value cannot be written as JSON: ${String(cause)}`,
+      { cause },
+    );
+  }
+  throw new TarefaError(
+    'PAYLOAD_NOT_SERIALISABLE',
+    `the handler returned a ${typeof value}, which cannot be written as JSON`,
+  );
+}
+
+function describe(error: unknown): string {
+  return typeof error === 'string' && error !== ''
+    ? error
+    : `the handler threw ${inspect(error, { depth: 1 })}`;
+}
+
+/** By name as well: an application may hold two copies of this library. */
+function isA<T extends Error>(error: unknown, type: new (...args: never[]) => T): error is T {
+  return error instanceof type || (error instanceof Error && error.name === type.name);
+}
+
+/** A user's rule that throws or answers nonsense must not lose the failure: then the queue's own rule counts. */
+function safeDelay(rule: (attempt: number) => number, attempt: number): number | undefined {
+  const mostMs = 10 * 365 * 86_400_000;
+  try {
+    const delayMs = rule(attempt);
+    return Number.isFinite(delayMs) ? Math.min(mostMs, Math.max(0, delayMs)) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import type { Subscription, Task } from '../task.js';
+
+/** A payload as the handler gets it, with the subscription when the task is a delivery. */
+export interface DecodedPayload {
+  readonly payload: unknown;
+  readonly subscription: Subscription | undefined;
+}
+
+/**
+ * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
+ * row at that moment. What was inserted as an object arrives as that object, a string as that string.
+ *
+ * @throws {Error} when a delivery holds no envelope: some other program made the row
+ */
+export function decodePayload(stored: string | null, task: Task, as: 'json' | 'text'): DecodedPayload {
+  if (task.subscriptionId === null) return { payload: decodeText(stored, as), subscription: undefined };
+  const envelope = readEnvelope(stored, task);
+  return {
+    payload: decodeText(envelope.publication, as),
+    subscription: readSubscription(envelope.subscription, task),
+  };
+}
+
+/** Only text that begins like an object or an array is parsed; what then is no JSON stays text. */
+function decodeText(text: string | null, as: 'json' | 'text'): unknown {
+  if (text === null || as === 'text' || (text[0] !== '{' && text[0] !== '[')) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+interface Envelope {
+  readonly publication: string | null;
+  readonly subscription: Readonly<Record<string, unknown>>;
+}
+
+function readEnvelope(stored: string | null, task: Task): Envelope {
+  try {
+    const envelope = JSON.parse(stored ?? '') as Partial<Envelope> | null;
+    if (envelope !== null && typeof envelope.subscription === 'object' && envelope.subscription !== null) {
+      return { publication: envelope.publication ?? null, subscription: envelope.subscription };
+    }
+  } catch {
+    // The message below says what to do.
+  }
+  throw new Error(
+    `the payload of delivery ${task.id} is no envelope {"publication", "subscription"}: ` +
+      `rows with a subscriber_id are made by publications, insert a publication instead`,
+  );
+}
+
+function readSubscription(row: Readonly<Record<string, unknown>>, task: Task): Subscription {
+  const text = (name: string): string | null => (typeof row[name] === 'string' ? row[name] : null);
+  return {
+    id: text('id') ?? task.subscriptionId ?? '',
+    topic: text('processo') ?? task.topic ?? '',
+    // Either unset or the publication's own, which JSON numbers cannot hold beyond 2^53.
+    tenant: row['tenant'] == null ? null : task.tenant,
+    group: text('grupo_empresarial'),
+    url: text('url'),
+    httpMethod: text('http_method'),
+    headers: (row['headers'] as Subscription['headers'] | undefined) ?? null,
+  };
+}

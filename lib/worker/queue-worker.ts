@@ -1,0 +1,145 @@
+import { hostname } from 'node:os';
+import type { Coordinator, Ring } from '../coordination/coordinator.js';
+import type { FanOut } from '../fan-out/fan-out.js';
+import { TarefaError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import { publicationRoute } from '../storage/route.js';
+import type { Storage, WorkerId } from '../storage/storage.js';
+import type { HandlerRegistry } from '../subscribers/handler-registry.js';
+import type { Recovery } from '../maintenance/recovery.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { Executor } from './executor.js';
+import type { Settler } from './settler.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** What a {@link QueueWorker} is made of. */
+export interface QueueWorkerParts {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly registry: HandlerRegistry;
+  readonly dispatcher: Dispatcher;
+  readonly executor: Executor;
+  readonly fanOut: FanOut;
+  readonly settler: Settler;
+  readonly recovery: Recovery;
+  readonly options: WorkerOptions;
+  readonly events: QueueEvents;
+  readonly version: string;
+  /** False in a process that only produces. */
+  readonly enabled: boolean;
+}
+
+/** After their signal was aborted handlers have so many ms to end and be settled. */
+const abortGraceMs = 1_000;
+
+/**
+ * The life of a worker: it announces itself, works, and leaves without leaving anything behind.
+ */
+export class QueueWorker {
+  readonly #parts: QueueWorkerParts;
+  #id: WorkerId | undefined;
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(parts: QueueWorkerParts) {
+    this.#parts = parts;
+  }
+
+  /** Id in the worker table and in the `executor` of the rows it holds; undefined before the start. */
+  get id(): WorkerId | undefined {
+    return this.#id;
+  }
+
+  /** Attempts that run now. */
+  get running(): number {
+    return this.#parts.dispatcher.running;
+  }
+
+  /** Starts claiming. Idempotent until `stop`. */
+  start(): Promise<void> {
+    if (this.#stopping)
+      throw new TarefaError('WORKER_STOPPED', 'this worker has stopped and cannot start again');
+    if (!this.#parts.enabled) {
+      throw new TarefaError(
+        'WORKER_STOPPED',
+        'this process only produces (worker: false): it has no worker to start',
+      );
+    }
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  /**
+   * Stops claiming at once, lets running handlers finish until `shutdownTimeoutMs`, then aborts their signals.
+   * What still runs after that is recovered by another worker. Idempotent.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #start(): Promise<void> {
+    const { storage, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
+    const { options, events, version } = this.#parts;
+    const routes = [publicationRoute, ...registry.routes(), ...(registry.takesAnyTopic ? ['t:*'] : [])];
+    const { concurrency } = options;
+    const id = await storage.registerWorker({
+      host: hostname(),
+      pid: process.pid,
+      version,
+      concurrency,
+      routes,
+    });
+    this.#id = id;
+    await coordinator.start(id, {
+      ring: (ring) => this.#rung(ring),
+      lost: (error) => events.emit('connection.lost', { connection: 'session', error }),
+      restored: () => {
+        events.emit('connection.restored', { connection: 'session' });
+        dispatcher.look();
+      },
+    });
+    for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
+    recovery.start();
+    events.emit('worker.started', { workerId: id, routes });
+  }
+
+  #rung(ring: Ring): void {
+    if (ring.halt) void this.stop();
+    else this.#parts.dispatcher.rung(ring);
+  }
+
+  async #stop(): Promise<void> {
+    if (!this.#starting) return;
+    await this.#starting.catch(() => undefined);
+    if (this.#id === undefined) return;
+    const { storage, coordinator, dispatcher, executor, recovery, options, events } = this.#parts;
+    dispatcher.stopClaiming();
+    await recovery.stop();
+    await within(dispatcher.idle(), options.shutdownTimeoutMs);
+    if (dispatcher.running > 0) {
+      dispatcher.abort(new TarefaError('WORKER_STOPPED', 'the worker is shutting down'));
+      await within(dispatcher.idle(), abortGraceMs);
+    }
+    executor.stop();
+    const { cancel, reached } = deadlineIn(options.shutdownTimeoutMs);
+    await dispatcher.finish(reached);
+    cancel();
+    const unfinished = dispatcher.running;
+    await coordinator.stop();
+    await storage.retireWorker(this.#id).catch(() => undefined);
+    events.emit('worker.stopped', { workerId: this.#id, unfinished });
+  }
+}
+
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  const { cancel, reached } = deadlineIn(ms);
+  await Promise.race([work, reached]);
+  cancel();
+}
+
+function deadlineIn(ms: number): { readonly reached: Promise<void>; cancel(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const reached = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  return { reached, cancel: () => clearTimeout(timer) };
+}

@@ -1,0 +1,199 @@
+import type { QueueEvents, TaskReference } from '../queue.events.js';
+import type {
+  ClaimedTask,
+  Completion,
+  Failure,
+  FailureOutcome,
+  NextAttempt,
+  SettleAndClaimResult,
+  Storage,
+  WorkerId,
+} from '../storage/storage.js';
+import { cleanMessage, failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
+import type { Signal } from './signal.js';
+
+/** Why and how an attempt failed. */
+export interface FailedAttempt {
+  readonly error: unknown;
+  readonly maxAttempts: number;
+  readonly next: NextAttempt;
+}
+
+interface PendingCompletion {
+  readonly completion: Completion;
+  readonly claimed: ClaimedTask;
+}
+
+interface PendingFailure {
+  readonly failure: Failure;
+  readonly claimed: ClaimedTask;
+  readonly error: unknown;
+}
+
+/** Rows that somebody else has locked are tried again after so many ms. */
+const lockedRetryMs = 250;
+
+/** Claims that are looked through when some outcomes were refused. */
+const heldPage = 1_000;
+
+/**
+ * Collects how attempts ended, until the dispatcher's next statement carries it to the table. Nothing waits
+ * for a timer: an outcome sets the dispatcher's signal.
+ */
+export class Settler {
+  readonly #storage: Storage;
+  readonly #events: QueueEvents;
+  readonly #signal: Signal;
+  #completions: PendingCompletion[] = [];
+  #failures: PendingFailure[] = [];
+  /** Outcomes of rows that somebody else has locked: waiting to be tried again. */
+  readonly #deferredIds = new Set<string>();
+  #workerId: WorkerId = '';
+
+  constructor(storage: Storage, events: QueueEvents, signal: Signal) {
+    this.#storage = storage;
+    this.#events = events;
+    this.#signal = signal;
+  }
+
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
+  }
+
+  /** Outcomes that are not in the table yet. */
+  get pending(): number {
+    return this.#completions.length + this.#failures.length + this.#deferredIds.size;
+  }
+
+  /** True while the outcome of that attempt waits here. */
+  knows(id: string): boolean {
+    const isIt = ({ claimed }: { claimed: ClaimedTask }): boolean => claimed.id === id;
+    return this.#completions.some(isIt) || this.#failures.some(isIt) || this.#deferredIds.has(id);
+  }
+
+  complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
+    const { id, reservation } = claimed;
+    this.#completions.push({ completion: { id, reservation, message, result }, claimed });
+    this.#signal.set();
+  }
+
+  fail(claimed: ClaimedTask, { error, maxAttempts, next }: FailedAttempt): void {
+    const failure: Failure = {
+      id: claimed.id,
+      reservation: claimed.reservation,
+      workerId: this.#workerId,
+      message: failureMessage(error),
+      error: failureDetail(error),
+      maxAttempts,
+      next,
+      lost: false,
+    };
+    this.#failures.push({ failure, claimed, error });
+    this.#signal.set();
+  }
+
+  /** Takes the completions that the next statement shall carry; `settled` or `putBack` must follow. */
+  take(): readonly PendingCompletion[] {
+    const taken = this.#completions;
+    this.#completions = [];
+    return taken;
+  }
+
+  putBack(taken: readonly PendingCompletion[]): void {
+    this.#completions = [...taken, ...this.#completions];
+  }
+
+  /** Tells what became of the completions that were taken. */
+  async settled(taken: readonly PendingCompletion[], { settledOnly }: SettleAndClaimResult): Promise<void> {
+    const done = settledOnly && new Set(settledOnly);
+    if (this.#events.has('task.completed')) {
+      for (const { claimed, completion } of taken) {
+        if (done && !done.has(claimed.id)) continue;
+        this.#events.emit('task.completed', { task: reference(claimed), message: completion.message });
+      }
+    }
+    if (!done) return;
+    const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
+    await this.#sortRefused(refused, (again) => this.#completions.push(...again));
+  }
+
+  /** Writes the failures; returns their outcomes, for timers and rings. */
+  async flushFailures(): Promise<readonly FailureOutcome[]> {
+    if (this.#failures.length === 0) return [];
+    const taken = this.#failures;
+    this.#failures = [];
+    let outcomes: readonly FailureOutcome[];
+    try {
+      outcomes = await this.#storage.fail(taken.map(({ failure }) => failure));
+    } catch (error) {
+      this.#failures = [
+        ...taken.map((one) => (isDataError(error) ? withoutDetail(one) : one)),
+        ...this.#failures,
+      ];
+      throw error;
+    }
+    this.#reportFailures(taken, outcomes);
+    const written = new Set(outcomes.map(({ id }) => id));
+    const refused = taken.filter(({ claimed }) => !written.has(claimed.id));
+    await this.#sortRefused(refused, (again) => this.#failures.push(...again));
+    return outcomes;
+  }
+
+  /** The outcome of an attempt was refused everywhere: somebody else owns it by now. */
+  lose(claimed: ClaimedTask): void {
+    this.#events.emit('task.lost', { task: reference(claimed) });
+  }
+
+  #reportFailures(taken: readonly PendingFailure[], outcomes: readonly FailureOutcome[]): void {
+    const byId = new Map(taken.map((one) => [one.claimed.id, one]));
+    for (const outcome of outcomes) {
+      const one = byId.get(outcome.id);
+      if (!one) continue;
+      const task = reference(one.claimed);
+      const { message } = one.failure;
+      const { nextAttemptInMs, deadId } = outcome;
+      this.#events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });
+      if (deadId !== undefined) this.#events.emit('task.buried', { task, deadId });
+    }
+  }
+
+  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are lost. */
+  async #sortRefused<T extends { readonly claimed: ClaimedTask }>(
+    refused: readonly T[],
+    retry: (again: readonly T[]) => void,
+  ): Promise<void> {
+    if (refused.length === 0) return;
+    const held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(holdOf));
+    const locked = refused.filter(({ claimed }) => held.has(holdOf(claimed)));
+    for (const one of refused) if (!locked.includes(one)) this.lose(one.claimed);
+    if (locked.length === 0) return;
+    for (const { claimed } of locked) this.#deferredIds.add(claimed.id);
+    setTimeout(() => {
+      for (const { claimed } of locked) this.#deferredIds.delete(claimed.id);
+      retry(locked);
+      this.#signal.set();
+    }, lockedRetryMs);
+  }
+}
+
+/** Names an attempt in events. */
+export function reference({ task }: Pick<ClaimedTask, 'task'>): TaskReference {
+  const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
+  return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
+}
+
+/** True when the database refuses the values themselves: trying the same again is useless. */
+export function isDataError(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
+}
+
+/** A failure whose texts the database refused is recorded without them. */
+function withoutDetail(one: PendingFailure): PendingFailure {
+  const message = cleanMessage('failed; the text of the error could not be stored');
+  return { ...one, failure: { ...one.failure, message, error: null, next: one.failure.next } };
+}
+
+function holdOf({ id, reservation }: { id: string; reservation: number }): string {
+  return `${id}/${reservation}`;
+}

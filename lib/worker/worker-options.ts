@@ -1,0 +1,27 @@
+/** How a worker works. Resolved from the queue's options; all durations in ms unless named otherwise. */
+export interface WorkerOptions {
+  /** Attempts that run at once. */
+  readonly concurrency: number;
+  readonly maxAttempts: number;
+  /** Multiplied by the attempt's number, counted from when the attempt was due. */
+  readonly retryIntervalMinutes: number;
+  /** Bytes of a payload's text. */
+  readonly maxPayloadBytes: number;
+  /** How often to look without being rung; 0 never. */
+  readonly pollIntervalMs: number;
+  /** True when a timer starts scheduled tasks on time; else the notify routine does at its minutes. */
+  readonly scheduledTimer: boolean;
+  readonly unknownTasks: 'fail' | 'leave';
+  readonly shutdownTimeoutMs: number;
+  /** Undefined when lost workers are only recovered by the retry routine at its minutes. */
+  readonly recovery: RecoveryOptions | undefined;
+}
+
+export interface RecoveryOptions {
+  /** Pause between two looks. */
+  readonly intervalMs: number;
+  /** A worker counts as lost when two looks at least so far apart miss it. */
+  readonly confirmMs: number;
+  /** No look counts so soon after the server's start or the looker's own. */
+  readonly graceMs: number;
+}

@@ -1,0 +1,154 @@
+// Starts the sample application as a user does, with `npm start`, places an order, follows it to the end and stops
+// the application. Fails with a sentence that says what did not happen.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+// A first start may install the packages and make a database.
+const startTimeoutMs = 10 * 60_000;
+const deliveryTimeoutMs = 60_000;
+const stopTimeoutMs = 30_000;
+const active = ['scheduled', 'pending', 'processing', 'agendada', 'pendente', 'processando'];
+
+const application = await startApplication();
+let exitCode = 0;
+try {
+  await smoke();
+} catch (error) {
+  exitCode = 1;
+  say(`FAILED: ${error.message}`);
+  say(`What \`npm start\` printed last:\n${application.output.split('\n').slice(-40).join('\n')}`);
+  await application.stop().catch(() => application.child.kill('SIGKILL'));
+}
+process.exit(exitCode);
+
+async function smoke() {
+  const address = await application.address();
+  say(`started: ${address}`);
+  const health = await request(`${address}/health`, 200);
+  say(`GET /health: ${JSON.stringify(health)}`);
+  const order = { customer: 'Ana', items: [{ sku: 'tea', quantity: 1 }] };
+  const { id, publicationId } = await request(`${address}/orders`, 201, order);
+  if (id === undefined || publicationId === undefined) {
+    throw new Error('the answer to POST /orders has no id or no publicationId');
+  }
+  say(`POST /orders: order ${id}, publication ${publicationId}`);
+  for (const { status, attempts, message } of await followDeliveries(`${address}/orders/${id}`)) {
+    say(`  ${status}, ${attempts} attempt(s): ${message ?? ''}`);
+  }
+  const serverFile = findServerFile();
+  const { code, signal } = await application.stop();
+  if (code !== 0)
+    throw new Error(`after SIGTERM npm ended with ${signal ?? `exit code ${code}`} instead of 0`);
+  if (serverFile !== undefined && existsSync(serverFile)) {
+    throw new Error(`PostgreSQL was not stopped: ${serverFile} is still there`);
+  }
+  say(`stopped${serverFile === undefined ? '' : ', and its PostgreSQL with it'}`);
+}
+
+async function followDeliveries(url) {
+  const deadline = performance.now() + deliveryTimeoutMs;
+  for (;;) {
+    const { deliveries } = await request(url, 200);
+    if (!Array.isArray(deliveries))
+      throw new Error('the answer to GET /orders/:id has no list of deliveries');
+    if (deliveries.length > 0 && deliveries.every(({ status }) => !active.includes(status)))
+      return deliveries;
+    if (performance.now() > deadline) {
+      throw new Error(
+        `after ${deliveryTimeoutMs / 1000} s not every delivery has ended: ${JSON.stringify(deliveries)}`,
+      );
+    }
+    await sleep(200);
+  }
+}
+
+async function request(url, expected, body) {
+  const response = await fetch(url, {
+    signal: AbortSignal.timeout(15_000),
+    ...(body && {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  }).catch((error) => {
+    throw new Error(`${url} does not answer: ${error.cause?.message ?? error.message}`);
+  });
+  const text = await response.text();
+  if (response.status !== expected)
+    throw new Error(`${url} answered ${response.status} ${text}, not ${expected}`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${url} answered what is not JSON: ${text}`);
+  }
+}
+
+async function startApplication() {
+  const port = await findFreePort();
+  const npm = process.env.npm_execpath?.endsWith('npm-cli.js') ? process.env.npm_execpath : undefined;
+  const child = spawn(npm ? process.execPath : 'npm', npm ? [npm, 'start'] : ['start'], {
+    cwd: root,
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: npm === undefined && process.platform === 'win32',
+  });
+  const started = { output: '', ended: undefined, child };
+  const ending = new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: error.message }));
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  }).then((end) => (started.ended = end));
+  const pattern = new RegExp(`https?://(?:127\\.0\\.0\\.1|localhost|\\[::1\\]):${port}\\b`);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => (started.output += text));
+  }
+  return Object.assign(started, {
+    async address() {
+      const deadline = performance.now() + startTimeoutMs;
+      while (performance.now() < deadline) {
+        const [found] = pattern.exec(started.output) ?? [];
+        if (found !== undefined) return found.replace('localhost', '127.0.0.1');
+        if (started.ended)
+          throw new Error(`\`npm start\` ended by itself with ${JSON.stringify(started.ended)}`);
+        await sleep(50);
+      }
+      throw new Error(`\`npm start\` printed no address with port ${port} in ${startTimeoutMs / 1000} s`);
+    },
+    async stop() {
+      if (started.ended === undefined) child.kill('SIGTERM');
+      const end = await Promise.race([ending, sleep(stopTimeoutMs, undefined, { ref: false })]);
+      if (end === undefined) throw new Error(`it did not stop within ${stopTimeoutMs / 1000} s of SIGTERM`);
+      return end;
+    },
+  });
+}
+
+/** The file that the embedded server has while it runs; undefined when there is none or when it has to stay. */
+function findServerFile() {
+  if (process.env.DATABASE_URL) return undefined;
+  const pointer = join(root, '.tarefa/location');
+  const home = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : join(root, '.tarefa');
+  const file = join(home, 'data/postmaster.pid');
+  if (!existsSync(file)) throw new Error(`no embedded PostgreSQL runs in ${home}`);
+  if (JSON.parse(readFileSync(join(home, 'owners.json'), 'utf8')).owners.length === 1) return file;
+  say('another application uses the PostgreSQL of this folder, so it stays');
+  return undefined;
+}
+
+function findFreePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function say(line) {
+  process.stdout.write(`${line}\n`);
+}

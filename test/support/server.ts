@@ -1,0 +1,50 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../lib/embedded/embedded-postgres.js';
+import { buildForChildren } from './build.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Address of a database on the run's server, with the right to create more. */
+    databaseUrl: string;
+    /** Folder of the compiled library and child programs: `lib/…`, `test/children/…`. */
+    buildDir: string;
+  }
+}
+
+/** What every test file finds: a PostgreSQL (`DATABASE_URL` or an embedded one) and a compiled library. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const [server, build] = await Promise.all([startServer(), buildForChildren()]);
+  project.provide('databaseUrl', server.url);
+  project.provide('buildDir', build.folder);
+  return async () => {
+    await Promise.all([server.stop(), build.remove()]);
+  };
+}
+
+interface TestServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+async function startServer(): Promise<TestServer> {
+  const url = process.env['DATABASE_URL'];
+  if (url !== undefined && url !== '') return { url, stop: async () => undefined };
+  const folder = await mkdtemp(join(tmpdir(), 'tarefa-test-'));
+  // When root runs the tests, the server runs as another user, who has to get in here.
+  await chmod(folder, 0o755);
+  const server = await startEmbeddedPostgres({
+    dataDir: folder,
+    // The data ends with the run, so nothing has to survive a power failure.
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '200' },
+  });
+  return {
+    url: server.url,
+    stop: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
