@@ -1,0 +1,64 @@
+import { Module, type DynamicModule, type INestApplicationContext, type Provider } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  getQueueToken,
+  NotifyRoutine,
+  PurgeRoutine,
+  QueueClient,
+  QueueEvents,
+  QueueModule,
+  QueueWorker,
+  RetryRoutine,
+  type QueueModuleOptions,
+} from '../../lib/index.js';
+import type { TestDatabase } from './database.js';
+
+@Module({})
+class HandlersModule {}
+
+@Module({})
+class TestAppModule {}
+
+/** A running application with one queue, and its parts at hand. */
+export interface QueueApp {
+  readonly app: INestApplicationContext;
+  readonly queue: QueueClient;
+  readonly worker: QueueWorker;
+  readonly events: QueueEvents;
+  readonly retry: RetryRoutine;
+  readonly notify: NotifyRoutine;
+  readonly purge: PurgeRoutine;
+  close(): Promise<void>;
+}
+
+export interface QueueAppOptions extends QueueModuleOptions {
+  readonly handlers?: readonly Provider[];
+  readonly imports?: readonly DynamicModule[];
+}
+
+/** Starts an application whose queue is `tasks` in the given database. Close it at the end of the test. */
+export async function startApp(
+  database: Pick<TestDatabase, 'url'>,
+  { handlers = [], imports = [], ...options }: QueueAppOptions = {},
+): Promise<QueueApp> {
+  const { name } = options;
+  const module: DynamicModule = {
+    module: TestAppModule,
+    imports: [
+      { module: HandlersModule, providers: [...handlers], exports: [...handlers] },
+      ...imports,
+      QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...options }),
+    ],
+  };
+  const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  return {
+    app,
+    queue: app.get(getQueueToken(name)),
+    worker: app.get(getQueueToken(name, QueueWorker), { strict: false }),
+    events: app.get(getQueueToken(name, QueueEvents)),
+    retry: app.get(getQueueToken(name, RetryRoutine), { strict: false }),
+    notify: app.get(getQueueToken(name, NotifyRoutine), { strict: false }),
+    purge: app.get(getQueueToken(name, PurgeRoutine), { strict: false }),
+    close: () => app.close(),
+  };
+}
