@@ -35,8 +35,21 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { core, assembly, explorer, name } = this.#parts;
+    const { core, assembly } = this.#parts;
     if (!core.options.worker) return;
+    try {
+      this.#register();
+      if (core.options.autoStart) await assembly.worker.start();
+    } catch (error) {
+      // An application that does not boot is not shut down by Nest: nothing may be left open.
+      await assembly.worker.stop();
+      await core.close();
+      throw error;
+    }
+  }
+
+  #register(): void {
+    const { assembly, explorer, name } = this.#parts;
     const found = explorer.explore();
     this.#refuseUnknownQueues(found);
     explorer.register(found, name, assembly.registry);
@@ -47,7 +60,6 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     this.#refuseDeadOnly();
     this.#warnOfLateModules(found.filter(({ queue }) => queue === name));
     this.#scheduleWithWorker();
-    if (core.options.autoStart) await assembly.worker.start();
   }
 
   async onModuleDestroy(): Promise<void> {

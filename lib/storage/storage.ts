@@ -69,6 +69,9 @@ export interface FailureOutcome {
   readonly deadId: string | undefined;
 }
 
+/** Where an attempt stands for the worker that claimed it. `lost`: another one holds or held it since. */
+export type AttemptOutcome = 'completed' | 'failed' | 'held' | 'lost';
+
 export interface SettleAndClaimResult {
   /**
    * Ids of the completions that were written; undefined when all were. The others are lost, or were locked by
@@ -162,7 +165,7 @@ export interface Storage {
   /** Completes an attempt through a transaction of the user's own; rejects with `TASK_LOST`. */
   completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
-  readOutcome(workerId: WorkerId, claim: Claim): Promise<'completed' | 'held' | 'lost'>;
+  readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
   /** Rows that a worker holds, a page of at most `limit`. */
   readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
   /** Workers that hold rows, or have started and not stopped. */

@@ -10,6 +10,9 @@ export interface Demand {
   readonly total: number;
 }
 
+/** Routes kept in mind though they have nothing pending. */
+const mostRemembered = 100;
+
 const nothing: Demand = { routes: [], total: 0 };
 
 /**
@@ -21,8 +24,8 @@ export class DemandBook {
   readonly #options: WorkerOptions;
   readonly #running = new Map<Handler, number>();
   #taken = 0;
-  /** Pending routes that nobody here registered. */
-  #discovered: readonly Route[] = [];
+  /** Routes without a handler of their own that had tasks, the longest unseen first. */
+  readonly #discovered = new Set<Route>();
   #rotation = 0;
 
   constructor(registry: HandlerRegistry, options: WorkerOptions) {
@@ -38,10 +41,19 @@ export class DemandBook {
   /** Remembers the pending routes that have no handler of their own but are ours; true when there are any. */
   discover(pending: readonly Route[]): boolean {
     const known = new Set(this.#registry.routes());
-    this.#discovered = pending.filter(
+    const ours = pending.filter(
       (route) => route !== publicationRoute && !known.has(route) && this.#isOurs(route),
     );
-    return this.#discovered.length > 0;
+    for (const route of ours) {
+      this.#discovered.delete(route);
+      this.#discovered.add(route);
+    }
+    // A route seen once is likely to be seen again, so it is kept; but each costs every claim a probe.
+    for (const route of this.#discovered) {
+      if (this.#discovered.size <= Math.max(mostRemembered, ours.length)) break;
+      this.#discovered.delete(route);
+    }
+    return ours.length > 0;
   }
 
   start({ route }: ClaimedTask): void {
@@ -71,7 +83,7 @@ export class DemandBook {
 
   /** Routes that share one handler's limit take turns in being first. */
   #routesInTurn(): readonly Route[] {
-    const discovered = this.#discovered;
+    const discovered = [...this.#discovered];
     const first = discovered.length === 0 ? 0 : this.#rotation++ % discovered.length;
     const turned = first === 0 ? discovered : [...discovered.slice(first), ...discovered.slice(0, first)];
     return [publicationRoute, ...this.#registry.routes(), ...turned];
@@ -83,7 +95,7 @@ export class DemandBook {
     const most = handler?.rules.concurrency;
     if (!handler || most === undefined) return Infinity;
     const free = left.get(handler) ?? most - (this.#running.get(handler) ?? 0);
-    const ownRoute = !this.#discovered.includes(route);
+    const ownRoute = !this.#discovered.has(route);
     const share = ownRoute ? free : Math.min(free, 1);
     left.set(handler, free - share);
     return share;

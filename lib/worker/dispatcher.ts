@@ -1,9 +1,9 @@
 import { Backoff } from '../coordination/backoff.js';
 import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from '../fan-out/fan-out.js';
-import { hasCode } from '../queue.errors.js';
+import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { ClaimedTask, FailureOutcome, Storage, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
 import { Alarm } from './alarm.js';
 import type { DemandBook } from './demand.js';
 import type { Executor, RunningTask } from './executor.js';
@@ -30,8 +30,8 @@ const promotePage = 1_000;
 const lookAgainMs = [50, 500] as const;
 /** Unknown routes are looked for at most so often. */
 const discoverPauseMs = 100;
-/** Rows compared with memory after a connection was lost. */
-const heldPage = 1_000;
+/** Rows compared with memory after a connection was lost: more than a worker can hold. */
+const heldPage = 20_000;
 
 /**
  * Decides when to claim and how much: one loop, one statement at a time, no timer between a ring, a free slot
@@ -96,6 +96,12 @@ export class Dispatcher {
     this.wake();
   }
 
+  /** Compares what the table says we hold with what we know, before the next claim. */
+  reconcile(): void {
+    this.#unsure = true;
+    this.look();
+  }
+
   /** From now on nothing new is claimed; what runs goes on and is settled. */
   stopClaiming(): void {
     this.#claiming = false;
@@ -112,6 +118,11 @@ export class Dispatcher {
   /** Tells every running handler to stop. */
   abort(reason: Error): void {
     for (const { context } of this.#running.values()) context?.abort(reason);
+  }
+
+  /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
+  abandon(reason: Error): void {
+    for (const { context } of this.#running.values()) context?.destroy(reason);
   }
 
   /** Ends the loop once all outcomes are in the table, or at the deadline. */
@@ -145,7 +156,7 @@ export class Dispatcher {
   }
 
   async #cycle(): Promise<void> {
-    if (this.#unsure) await this.#releaseUnknown();
+    if (this.#unsure) await this.#compareWithTable();
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
     const claimed = await this.#settleAndClaim();
@@ -291,21 +302,35 @@ export class Dispatcher {
     if (demand.discover(await storage.pendingRoutes())) this.wake();
   }
 
-  /** Rows that the table says are ours and that we know nothing of: a claim whose answer was lost. */
-  async #releaseUnknown(): Promise<void> {
-    const { storage, coordinator, events } = this.#parts;
-    const held = await storage.readHeld(this.#workerId, heldPage);
-    const unknown = held.filter(({ id }) => !this.#running.has(id) && !this.#parts.settler.knows(id));
-    if (unknown.length > 0) {
-      const released = new Set(await storage.release(this.#workerId, unknown));
-      for (const one of unknown) {
-        if (!released.has(one.id)) continue;
-        events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
-      }
-      coordinator.ring();
-      this.#hungry = true;
+  /**
+   * After a lost connection: rows that the table says are ours and that we know nothing of come from a claim
+   * whose answer was lost, and are given back; tasks that run here though the table says otherwise were
+   * recovered by another worker, and are told to stop.
+   */
+  async #compareWithTable(): Promise<void> {
+    const before = [...this.#running.values()];
+    const held = await this.#parts.storage.readHeld(this.#workerId, heldPage);
+    const ids = new Set(held.map(({ id }) => id));
+    for (const { claimed, context } of before) {
+      if (ids.has(claimed.id) || !this.#running.has(claimed.id)) continue;
+      context?.abort(
+        new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
+      );
     }
+    await this.#release(held.filter(({ id }) => !this.#running.has(id) && !this.#parts.settler.knows(id)));
     this.#unsure = false;
+  }
+
+  async #release(unknown: readonly HeldTask[]): Promise<void> {
+    if (unknown.length === 0) return;
+    const { storage, coordinator, events } = this.#parts;
+    const released = new Set(await storage.release(this.#workerId, unknown));
+    for (const one of unknown) {
+      if (!released.has(one.id)) continue;
+      events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
+    }
+    coordinator.ring();
+    this.#hungry = true;
   }
 
   async #recoverFrom(error: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 import { Backoff } from '../coordination/backoff.js';
 import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { ClaimedTask, Storage, WorkerId } from '../storage/storage.js';
+import type { AttemptOutcome, ClaimedTask, Storage, WorkerId } from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
 import { HandlerContext } from './handler-context.js';
 import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
@@ -186,7 +186,7 @@ export class Executor {
     await context.rollback();
     const outcome = await this.#readOutcome(claimed);
     if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });
-    else if (outcome === 'lost') this.#parts.settler.lose(claimed);
+    else if (outcome !== 'held') this.#parts.settler.lose(claimed);
     else {
       const rolledBack = new TarefaError(
         'TRANSACTION_BROKEN',
@@ -197,7 +197,7 @@ export class Executor {
   }
 
   /** Asks until the database answers; at shutdown the row is left to recovery. */
-  async #readOutcome(claimed: ClaimedTask): Promise<'completed' | 'held' | 'lost'> {
+  async #readOutcome(claimed: ClaimedTask): Promise<AttemptOutcome> {
     const backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
     for (;;) {
       try {

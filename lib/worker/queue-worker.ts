@@ -96,7 +96,7 @@ export class QueueWorker {
       lost: (error) => events.emit('connection.lost', { connection: 'session', error }),
       restored: () => {
         events.emit('connection.restored', { connection: 'session' });
-        dispatcher.look();
+        dispatcher.reconcile();
       },
     });
     for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
@@ -118,8 +118,10 @@ export class QueueWorker {
     await recovery.stop();
     await within(dispatcher.idle(), options.shutdownTimeoutMs);
     if (dispatcher.running > 0) {
-      dispatcher.abort(new TarefaError('WORKER_STOPPED', 'the worker is shutting down'));
+      const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
+      dispatcher.abort(reason);
       await within(dispatcher.idle(), abortGraceMs);
+      dispatcher.abandon(reason);
     }
     executor.stop();
     const { cancel, reached } = deadlineIn(options.shutdownTimeoutMs);

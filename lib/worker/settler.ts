@@ -33,8 +33,8 @@ interface PendingFailure {
 /** Rows that somebody else has locked are tried again after so many ms. */
 const lockedRetryMs = 250;
 
-/** Claims that are looked through when some outcomes were refused. */
-const heldPage = 1_000;
+/** Claims that are looked through when some outcomes were refused: more than a worker can hold. */
+const heldPage = 20_000;
 
 /**
  * Collects how attempts ended, until the dispatcher's next statement carries it to the table. Nothing waits
@@ -157,15 +157,21 @@ export class Settler {
     }
   }
 
-  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are lost. */
+  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are not ours. */
   async #sortRefused<T extends { readonly claimed: ClaimedTask }>(
     refused: readonly T[],
     retry: (again: readonly T[]) => void,
   ): Promise<void> {
     if (refused.length === 0) return;
-    const held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(holdOf));
+    let held: ReadonlySet<string>;
+    try {
+      held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(holdOf));
+    } catch (error) {
+      retry(refused);
+      throw error;
+    }
     const locked = refused.filter(({ claimed }) => held.has(holdOf(claimed)));
-    for (const one of refused) if (!locked.includes(one)) this.lose(one.claimed);
+    for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one.claimed);
     if (locked.length === 0) return;
     for (const { claimed } of locked) this.#deferredIds.add(claimed.id);
     setTimeout(() => {
@@ -173,6 +179,12 @@ export class Settler {
       retry(locked);
       this.#signal.set();
     }, lockedRetryMs);
+  }
+
+  /** Refused because it was written already, by a statement whose answer was lost; or lost to another worker. */
+  async #explainRefused(claimed: ClaimedTask): Promise<void> {
+    const outcome = await this.#storage.readOutcome(this.#workerId, claimed).catch(() => 'failed');
+    if (outcome === 'lost' || outcome === 'held') this.lose(claimed);
   }
 }
 

@@ -3,6 +3,7 @@ import type { SqlHandle } from '../../client/transaction.js';
 import { TarefaError } from '../../queue.errors.js';
 import { statusColumn } from '../columns.js';
 import type {
+  AttemptOutcome,
   Claim,
   ClaimedTask,
   Completion,
@@ -171,13 +172,11 @@ export class PostgresStorage implements Storage {
     }
   }
 
-  async readOutcome(workerId: WorkerId, claim: Claim): Promise<'completed' | 'held' | 'lost'> {
+  async readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome> {
     const { rows } = await this.#onPool(this.#sql.readOutcome, [claim.id]);
     const row = rows[0];
-    if (!row || String(row['executor']) !== workerId || Number(row['reserva']) !== claim.reservation)
-      return 'lost';
-    if (row['status'] === statusColumn.succeeded) return 'completed';
-    return row['status'] === statusColumn.processing ? 'held' : 'lost';
+    const isOurs = String(row?.['executor']) === workerId && Number(row?.['reserva']) === claim.reservation;
+    return (isOurs && outcomes.get(row?.['status'])) || 'lost';
   }
 
   async readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
@@ -263,6 +262,12 @@ export class PostgresStorage implements Storage {
     );
   }
 }
+
+const outcomes = new Map<unknown, AttemptOutcome>([
+  [statusColumn.succeeded, 'completed'],
+  [statusColumn.failed, 'failed'],
+  [statusColumn.processing, 'held'],
+]);
 
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {
