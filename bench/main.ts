@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
+import { Client } from 'pg';
 import { startEmbeddedPostgres } from '../lib/index.js';
 import { drain } from './scenarios/drain.js';
 import { enqueueBatches, enqueueSingly } from './scenarios/enqueue.js';
@@ -39,10 +39,11 @@ const dataDir = await mkdtemp(join(tmpdir(), 'tarefa-bench-'));
 const server = await startEmbeddedPostgres({ dataDir, settings: { shared_buffers: '1GB' } });
 try {
   await printSettings(server.url);
-  for (const { name, run } of chosen) {
+  for (const scenario of chosen) {
     const results: Readonly<Record<string, number>>[] = [];
-    for (let index = 0; index < runs; index += 1) results.push(await run({ url: server.url, scale }));
-    print(JSON.stringify({ scenario: name, runs, ...medians(results) }));
+    for (let index = 0; index < runs; index += 1)
+      results.push(await scenario.run({ url: server.url, scale }));
+    print(JSON.stringify({ scenario: scenario.name, runs, ...medians(results) }));
   }
 } finally {
   await server.stop();
@@ -50,7 +51,7 @@ try {
 }
 
 async function printSettings(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   const { rows } = await client.query<{ settings: Record<string, string> }>(
     `select json_object_agg(name, setting) as settings from pg_settings

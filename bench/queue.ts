@@ -1,6 +1,6 @@
 import { Logger, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { QueueClient, QueueModule, QueueWorker, type QueueModuleOptions } from '../lib/index.js';
 
 @Module({})
@@ -13,7 +13,7 @@ class BenchModule {}
 export interface BenchQueue {
   readonly client: QueueClient;
   readonly worker: QueueWorker;
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export async function openQueue(
   options: QueueModuleOptions = {},
 ): Promise<BenchQueue> {
   Logger.overrideLogger(['error', 'warn']);
-  const pool = new pg.Pool({ connectionString: url, max: 20 });
+  const pool = new Pool({ connectionString: url, max: 20 });
   await pool.query('drop schema if exists bench cascade');
   const module: DynamicModule = {
     module: BenchModule,

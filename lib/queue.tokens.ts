@@ -15,7 +15,7 @@ export function getQueueToken<T = QueueClient>(
   name: string = defaultQueueName,
   part: Type<T> | typeof QueueClient = QueueClient,
 ): InjectionToken<T> {
-  return (name === defaultQueueName ? part : `tarefa:${name}:${part.name}`) as InjectionToken<T>;
+  return name === defaultQueueName ? part : `tarefa:${name}:${part.name}`;
 }
 
 /**

@@ -83,7 +83,7 @@ export class QueueClient {
     if (quiet) this.#ring(tasks);
     // Ids are drawn in the order of the input; nothing promises that rows come back in it.
     return rows
-      .map((row) => BigInt(String(row['id'])))
+      .map((row) => BigInt(row['id'] as string))
       .sort((a, b) => (a < b ? -1 : 1))
       .map(String);
   }
@@ -177,7 +177,7 @@ function readStatuses(statuses: readonly TaskStatus[] = defaultEquivalentStatuse
     if (!Object.hasOwn(statusColumn, status)) {
       throw new TarefaError(
         'INPUT_INVALID',
-        `'${String(status)}' is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
+        `${JSON.stringify(status)} is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
       );
     }
   }

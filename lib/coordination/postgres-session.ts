@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import { sessionSettings } from '../storage/postgres/connection-config.js';
 import { quoteIdentifier } from '../storage/postgres/identifiers.js';
 import { Backoff } from './backoff.js';
@@ -15,7 +15,7 @@ export interface SessionWatcher {
  * reconnect. Shared by all queues of the process in that database.
  */
 export class PostgresSession {
-  readonly #config: pg.ClientConfig;
+  readonly #config: ClientConfig;
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
   readonly #channels = new Map<string, Set<(text: string) => void>>();
   /** Locks to hold as long as there is a session: liveness. */
@@ -23,13 +23,13 @@ export class PostgresSession {
   /** Locks held now. PostgreSQL would grant a session the same lock twice, so it is not asked. */
   readonly #held = new Set<string>();
   readonly #watchers = new Set<SessionWatcher>();
-  #client: pg.Client | undefined;
+  #client: Client | undefined;
   #lastBackend: number | undefined;
   #reconnecting: Promise<void> | undefined;
   #connectedAt = 0;
   #stopped = false;
 
-  constructor(config: pg.ClientConfig) {
+  constructor(config: ClientConfig) {
     this.#config = config;
   }
 
@@ -113,7 +113,7 @@ export class PostgresSession {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client(this.#config);
+    const client = new Client(this.#config);
     client.on('error', (error) => this.#drop(client, error));
     client.on('notification', ({ channel, payload }) => {
       for (const listener of this.#channels.get(channel) ?? []) listener(payload ?? '');
@@ -127,14 +127,17 @@ export class PostgresSession {
       await client.end().catch(() => undefined);
       throw error;
     }
-    if (this.#stopped) return void (await client.end().catch(() => undefined));
+    if (this.#stopped) {
+      await client.end().catch(() => undefined);
+      return;
+    }
     client.on('end', () => this.#drop(client, new Error('Connection terminated')));
     this.#client = client;
     this.#connectedAt = performance.now();
   }
 
   /** Ends what is left of the lost session, whose locks would keep ours from us, and takes the lasting ones. */
-  async #takeOver(client: pg.Client): Promise<void> {
+  async #takeOver(client: Client): Promise<void> {
     if (this.#lastBackend !== undefined) {
       await client
         .query(
@@ -156,7 +159,7 @@ export class PostgresSession {
     }
   }
 
-  #drop(client: pg.Client, error: unknown): void {
+  #drop(client: Client, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#held.clear();

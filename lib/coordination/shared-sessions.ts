@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { ClientConfig } from 'pg';
 import { PostgresSession } from './postgres-session.js';
 
 interface SharedSession {
@@ -12,7 +12,7 @@ export class SharedSessions {
   readonly #sessions = new Map<string, SharedSession>();
 
   /** @param key the same for the same database */
-  async open(key: string, config: pg.ClientConfig): Promise<PostgresSession> {
+  async open(key: string, config: ClientConfig): Promise<PostgresSession> {
     let shared = this.#sessions.get(key);
     if (!shared) {
       const session = new PostgresSession(config);

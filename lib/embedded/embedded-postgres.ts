@@ -76,8 +76,8 @@ export async function startOn(machine: Machine, options: EmbeddedPostgresOptions
 function startFailed(dataDir: string, cause: unknown): TarefaError {
   return new TarefaError(
     'EMBEDDED_START_FAILED',
-    `The embedded PostgreSQL cannot use the folder ${dataDir}: ${messageOf(cause)}. Make it writable for this user, or ` +
-      'choose another one as dataDir.',
+    `The embedded PostgreSQL cannot use the folder ${dataDir}: ${messageOf(cause)}. If root made ` +
+      'it, start as root or delete it as root; else make it writable, or choose another folder as dataDir.',
     { cause },
   );
 }

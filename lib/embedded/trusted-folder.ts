@@ -1,4 +1,4 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { chmod, lstat, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Machine } from './machine.js';
 
@@ -11,8 +11,9 @@ const sticky = 0o1000;
  */
 export async function isTrustedFolder(machine: Machine, folder: string): Promise<boolean> {
   try {
-    await mkdir(dirname(folder), { recursive: true });
-    await mkdir(folder, { mode: 0o755 }).catch(ignoreExisting);
+    const made = await mkdir(folder, { recursive: true });
+    // Whatever the umask is: the server's user has to pass.
+    if (made !== undefined) await chmod(folder, 0o755);
     if (machine.uid === undefined) return true;
     const parent = await lstat(dirname(folder));
     const own = await lstat(folder);
@@ -23,8 +24,4 @@ export async function isTrustedFolder(machine: Machine, folder: string): Promise
   } catch {
     return false;
   }
-}
-
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
 }

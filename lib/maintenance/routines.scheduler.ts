@@ -49,7 +49,7 @@ export class RoutinesScheduler {
       onTick: () => this.#tick(routine),
       waitForCompletion: true,
     });
-    this.#registry.addCronJob(name, job as unknown as Parameters<SchedulerRegistry['addCronJob']>[1]);
+    this.#registry.addCronJob(name, job);
     this.#jobs.set(name, job);
     job.start();
   }

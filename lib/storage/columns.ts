@@ -106,7 +106,7 @@ export function readTaskRecord(row: Row): TaskRecord {
 }
 
 export function readText(value: unknown): string | null {
-  return value === null || value === undefined ? null : String(value);
+  return value === null || value === undefined ? null : textOf(value);
 }
 
 export function readBoolean(value: unknown): boolean {
@@ -115,10 +115,15 @@ export function readBoolean(value: unknown): boolean {
 
 export function readDate(value: unknown): Date | null {
   if (value === null || value === undefined) return null;
-  return value instanceof Date ? value : new Date(String(value));
+  return value instanceof Date ? value : new Date(value as string);
 }
 
 export function readJson(value: unknown): JsonObject | null {
   if (value === null || value === undefined) return null;
   return (typeof value === 'string' ? JSON.parse(value) : value) as JsonObject;
+}
+
+/** Drivers give ids as text, numbers or BigInt. */
+function textOf(value: {}): string {
+  return typeof value === 'string' ? value : `${value as string | number | bigint}`;
 }

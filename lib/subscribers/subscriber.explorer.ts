@@ -105,5 +105,7 @@ function prototypeOf(wrapper: InstanceWrapper): object | undefined {
   const instance: unknown = wrapper.instance;
   if (typeof instance !== 'object' || instance === null) return undefined;
   const prototype: unknown = Object.getPrototypeOf(instance);
-  return prototype === null || prototype === Object.prototype ? undefined : (prototype as object);
+  return typeof prototype !== 'object' || prototype === null || prototype === Object.prototype
+    ? undefined
+    : prototype;
 }

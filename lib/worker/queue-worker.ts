@@ -140,7 +140,7 @@ async function within(work: Promise<void>, ms: number): Promise<void> {
   cancel();
 }
 
-function deadlineIn(ms: number): { readonly reached: Promise<void>; cancel(): void } {
+function deadlineIn(ms: number): { readonly reached: Promise<void>; readonly cancel: () => void } {
   let timer: NodeJS.Timeout | undefined;
   const reached = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
   return { reached, cancel: () => clearTimeout(timer) };

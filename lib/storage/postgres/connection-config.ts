@@ -1,34 +1,34 @@
-import pg from 'pg';
+import { Client, Pool, type ClientConfig, type PoolConfig } from 'pg';
 import { TarefaError } from '../../queue.errors.js';
 
 /** What users may give as a connection: a URL, a `pg` configuration, or a pool whose configuration is read. */
-export type PostgresConnection = string | pg.PoolConfig | pg.Pool;
+export type PostgresConnection = string | PoolConfig | Pool;
 
 /**
  * The configuration behind a connection. The library opens its own connections from it: a pool of the user's
  * is only read, never borrowed from, because sessions here are set up in their own way.
  */
-export function connectionConfig(connection: PostgresConnection): pg.ClientConfig {
+export function connectionConfig(connection: PostgresConnection): ClientConfig {
   const config =
     typeof connection === 'string'
       ? { connectionString: connection }
-      : connection instanceof pg.Pool || isPoolLike(connection)
+      : connection instanceof Pool || isPoolLike(connection)
         ? connection.options
         : connection;
-  const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config as pg.PoolConfig;
+  const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
   // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
   return { keepAlive: true, keepAliveInitialDelayMillis: 10_000, connectionTimeoutMillis: 10_000, ...rest };
 }
 
 /** A key that is equal for connections to the same database as the same user. Holds no secret. */
 export function connectionKey(connection: PostgresConnection): string {
-  const client = new pg.Client(connectionConfig(connection));
+  const client = new Client(connectionConfig(connection));
   return JSON.stringify([client.host, client.port, client.database, client.user]);
 }
 
 /** Where a connection leads, for messages: no user, no password. */
 export function describeConnection(connection: PostgresConnection): string {
-  const client = new pg.Client(connectionConfig(connection));
+  const client = new Client(connectionConfig(connection));
   return `${client.host}:${client.port}/${client.database}`;
 }
 
@@ -86,6 +86,6 @@ export function wrapConnectionError(error: unknown, what: string): unknown {
 }
 
 /** A pool made by another copy of `pg` than ours. */
-function isPoolLike(connection: object): connection is pg.Pool {
+function isPoolLike(connection: object): connection is Pool {
   return 'options' in connection && 'connect' in connection && typeof connection.connect === 'function';
 }

@@ -1,26 +1,26 @@
-import pg from 'pg';
+import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { controlSettings, isConnectionError } from './connection-config.js';
 import type { Statement } from './statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
 export type TextRow = Readonly<Record<string, string | null>>;
 
-const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
+const asText = { getTypeParser: () => (value: string) => value } as unknown as CustomTypesConfig;
 
 /**
  * The one connection of a queue that settles and claims, so that handlers can never starve it. Opened by the
  * first statement and again by the first one after it was lost; who calls decides how soon.
  */
 export class ControlConnection {
-  readonly #config: pg.ClientConfig;
+  readonly #config: ClientConfig;
   readonly #onLost: (error: Error) => void;
-  #client: pg.Client | undefined;
-  #connecting: Promise<pg.Client> | undefined;
+  #client: Client | undefined;
+  #connecting: Promise<Client> | undefined;
   /** Backend of the last connection: it may still be at work when the connection was lost. */
   #lastBackend: number | undefined;
   #closed = false;
 
-  constructor(config: pg.ClientConfig, onLost: (error: Error) => void) {
+  constructor(config: ClientConfig, onLost: (error: Error) => void) {
     this.#config = config;
     this.#onLost = onLost;
   }
@@ -49,15 +49,15 @@ export class ControlConnection {
     await client?.end().catch(() => undefined);
   }
 
-  async #connected(): Promise<pg.Client> {
+  async #connected(): Promise<Client> {
     if (this.#closed) throw new Error('Connection terminated: this queue is closed');
     if (this.#client) return this.#client;
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
     return this.#connecting;
   }
 
-  async #connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.#config);
+  async #connect(): Promise<Client> {
+    const client = new Client(this.#config);
     client.on('error', (error) => this.#drop(client, error));
     try {
       await client.connect();
@@ -75,7 +75,7 @@ export class ControlConnection {
   }
 
   /** A claim whose answer was lost may still be running there: it must not claim behind our back. */
-  async #endLastBackend(client: pg.Client): Promise<void> {
+  async #endLastBackend(client: Client): Promise<void> {
     if (this.#lastBackend === undefined) return;
     await client
       .query(
@@ -87,7 +87,7 @@ export class ControlConnection {
     this.#lastBackend = undefined;
   }
 
-  #drop(client: pg.Client, error: Error): void {
+  #drop(client: Client, error: Error): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     void client.end().catch(() => undefined);

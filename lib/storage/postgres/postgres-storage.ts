@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type { Pool, QueryResult } from 'pg';
 import type { SqlHandle } from '../../client/transaction.js';
 import { TarefaError } from '../../queue.errors.js';
 import { statusColumn } from '../columns.js';
@@ -30,7 +30,7 @@ import { queueStatements, type QueueStatements } from './statements.js';
 
 /** What a {@link PostgresStorage} works with. It closes both when it is closed. */
 export interface PostgresStorageParts {
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   /** Undefined in a process that only produces. */
   readonly control: ControlConnection | undefined;
   readonly schema: SchemaRequest;
@@ -229,10 +229,7 @@ export class PostgresStorage implements Storage {
     return this.#parts.control.query(statement, values).catch(rethrow);
   }
 
-  #onPool(
-    statement: Statement,
-    values: readonly unknown[],
-  ): Promise<pg.QueryResult<Record<string, unknown>>> {
+  #onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
     return this.#parts.pool
       .query<Record<string, unknown>>({ name: statement.name, text: statement.text, values: [...values] })
       .catch(rethrow);

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../queue.errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
@@ -12,18 +12,18 @@ const divisionByZero = '22012';
  * costs two round trips, and one that never touches the database none.
  */
 export class PostgresTransaction implements TaskTransaction {
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
   readonly #complete: Statement;
   readonly #workerId: string;
-  #client: Promise<pg.PoolClient> | undefined;
-  #connected: pg.PoolClient | undefined;
+  #client: Promise<PoolClient> | undefined;
+  #connected: PoolClient | undefined;
   #ended: TarefaError | undefined;
   /** First statement of the handler that failed: named when the handler swallowed it. */
   #firstError: unknown;
   /** Settles with the statement sent last; statements of one connection end in order. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(pool: pg.Pool, complete: Statement, workerId: string) {
+  constructor(pool: Pool, complete: Statement, workerId: string) {
     this.#pool = pool;
     this.#complete = complete;
     this.#workerId = workerId;
@@ -39,7 +39,7 @@ export class PostgresTransaction implements TaskTransaction {
     return answer;
   }
 
-  client(): Promise<pg.PoolClient> {
+  client(): Promise<PoolClient> {
     const client = this.#open();
     client.catch(ignore);
     return client;
@@ -101,13 +101,13 @@ export class PostgresTransaction implements TaskTransaction {
     return answer;
   }
 
-  #open(): Promise<pg.PoolClient> {
+  #open(): Promise<PoolClient> {
     if (this.#ended) return Promise.reject(this.#ended);
     this.#client ??= this.#begin();
     return this.#client;
   }
 
-  async #begin(): Promise<pg.PoolClient> {
+  async #begin(): Promise<PoolClient> {
     const client = await this.#pool.connect();
     if (this.#ended) {
       client.release();
@@ -127,7 +127,7 @@ export class PostgresTransaction implements TaskTransaction {
     );
   }
 
-  #refuseBroken(client: pg.PoolClient): void {
+  #refuseBroken(client: PoolClient): void {
     const status = client.getTransactionStatus();
     if (status !== 'T') throw this.#broken(status);
   }
