@@ -25,12 +25,16 @@ import { PostgresStorage } from './storage/postgres/postgres-storage.js';
 import type { PreparedSchema } from './storage/postgres/prepare-schema.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
 import { version } from './version.js';
+import { within } from './worker/deadline.js';
 import { DemandBook } from './worker/demand.js';
 import { Dispatcher } from './worker/dispatcher.js';
 import { Executor } from './worker/executor.js';
 import { QueueWorker } from './worker/queue-worker.js';
 import { Settler } from './worker/settler.js';
 import { Signal } from './worker/signal.js';
+
+/** How long one thing may take to close: a server that does not answer must not keep a process from ending. */
+const closeMs = 10_000;
 
 /** What every process with a queue has: its storage, prepared, and a client. */
 export interface QueueCore {
@@ -63,7 +67,7 @@ export async function assembleCore(
 ): Promise<QueueCore> {
   const opened: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
-    for (const undo of opened.splice(0).reverse()) await undo();
+    for (const undo of opened.splice(0).reverse()) await within(undo(), closeMs);
   };
   try {
     const connection = await resolveConnection(options, opened, events);

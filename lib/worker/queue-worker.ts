@@ -7,6 +7,7 @@ import { publicationRoute } from '../storage/route.js';
 import type { Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { Recovery } from '../maintenance/recovery.js';
+import { deadlineIn, within } from './deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './executor.js';
 import type { Settler } from './settler.js';
@@ -31,6 +32,8 @@ export interface QueueWorkerParts {
 
 /** After their signal was aborted handlers have so many ms to end and be settled. */
 const abortGraceMs = 1_000;
+/** How long the database may take to hear that this worker leaves. */
+const goodbyeMs = 5_000;
 
 /**
  * The life of a worker: it announces itself, works, and leaves without leaving anything behind.
@@ -128,20 +131,9 @@ export class QueueWorker {
     await dispatcher.finish(reached);
     cancel();
     const unfinished = dispatcher.running;
-    await coordinator.stop();
-    await storage.retireWorker(this.#id).catch(() => undefined);
+    // A database that does not answer must not keep the application from ending.
+    await within(coordinator.stop(), goodbyeMs);
+    await within(storage.retireWorker(this.#id).catch(() => undefined), goodbyeMs);
     events.emit('worker.stopped', { workerId: this.#id, unfinished });
   }
-}
-
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  const { cancel, reached } = deadlineIn(ms);
-  await Promise.race([work, reached]);
-  cancel();
-}
-
-function deadlineIn(ms: number): { readonly reached: Promise<void>; readonly cancel: () => void } {
-  let timer: NodeJS.Timeout | undefined;
-  const reached = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  return { reached, cancel: () => clearTimeout(timer) };
 }
