@@ -1,8 +1,8 @@
 /**
  * Every error this library raises, as one table: its code, when it happens, and what to do.
  *
- * Codes are stable and may be compared; messages are for people and may change. `docs/errors.md` is made
- * from this table.
+ * Codes are stable and may be compared; messages are for people and may change. `docs/reference/errors.md` is
+ * made from this table.
  */
 export const errorTable = {
   OPTIONS_INVALID: {

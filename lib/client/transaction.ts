@@ -18,7 +18,13 @@ export interface TypeOrmLike {
  * @example await dataSource.transaction((manager) => queue.insertTask(task, { tx: fromTypeOrm(manager) }));
  */
 export function fromTypeOrm(manager: TypeOrmLike): SqlHandle {
-  return { query: async (text, values) => ({ rows: rowsOf(await manager.query(text, values)) }) };
+  return {
+    query: async (text, values) => {
+      const answer = await manager.query(text, values);
+      // For UPDATE and DELETE TypeORM answers `[rows, count]`, else the rows.
+      return { rows: rowsOf(Array.isArray(answer) && Array.isArray(answer[0]) ? answer[0] : answer) };
+    },
+  };
 }
 
 /** The part of a Prisma transaction client that {@link fromPrisma} uses. */

@@ -22,11 +22,19 @@ export const thisMachine: Machine = {
   arch: process.arch,
   uid: process.getuid?.(),
   passwdFile: '/etc/passwd',
-  sharedFolders: sharedFolders(process.getuid?.()),
+  // Looked up when needed: a user without entry in the passwd file has no home, and asking for it throws.
+  get sharedFolders() {
+    return sharedFolders(process.getuid?.());
+  },
   resolve: (id, from) => createRequire(from).resolve(id),
 };
 
 function sharedFolders(uid: number | undefined): readonly string[] {
   if (uid === 0) return ['/var/lib/tarefa', '/var/tmp/tarefa-root', join(tmpdir(), 'tarefa-root')];
-  return [join(homedir(), '.cache', 'tarefa'), join(tmpdir(), `tarefa-${uid ?? 'user'}`)];
+  const temporary = join(tmpdir(), `tarefa-${uid ?? 'user'}`);
+  try {
+    return [join(homedir(), '.cache', 'tarefa'), temporary];
+  } catch {
+    return [temporary];
+  }
 }

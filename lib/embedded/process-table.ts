@@ -37,7 +37,8 @@ export function isServerOf(pid: number, data: string): boolean {
   // Without a command line (Windows) the lock file is believed, as PostgreSQL itself does.
   if (found.command.length === 0) return true;
   if (!basename(found.command[0] ?? '').startsWith('postgres')) return false;
-  return found.folder === data || found.command.some((argument) => argument.includes(data));
+  // One argument here, one among others where `ps` does not part them.
+  return found.folder === data || found.command.some((argument) => ` ${argument} `.includes(` ${data} `));
 }
 
 /** PostgreSQL's processes that work in the data directory `data`; none where the system does not show folders. */

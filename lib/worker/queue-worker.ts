@@ -133,7 +133,10 @@ export class QueueWorker {
     const unfinished = dispatcher.running;
     // A database that does not answer must not keep the application from ending.
     await within(coordinator.stop(), goodbyeMs);
-    await within(storage.retireWorker(this.#id).catch(() => undefined), goodbyeMs);
+    await within(
+      storage.retireWorker(this.#id).catch(() => undefined),
+      goodbyeMs,
+    );
     events.emit('worker.stopped', { workerId: this.#id, unfinished });
   }
 }

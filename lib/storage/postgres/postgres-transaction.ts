@@ -17,7 +17,8 @@ export class PostgresTransaction implements TaskTransaction {
   readonly #workerId: string;
   #client: Promise<PoolClient> | undefined;
   #connected: PoolClient | undefined;
-  #ended: TarefaError | undefined;
+  /** True when the attempt is over: the handler's late statements are refused. */
+  #ended = false;
   /** First statement of the handler that failed: named when the handler swallowed it. */
   #firstError: unknown;
   /** Settles with the statement sent last; statements of one connection end in order. */
@@ -47,7 +48,7 @@ export class PostgresTransaction implements TaskTransaction {
 
   async complete(completion: Completion): Promise<void> {
     const client = await this.#open();
-    this.#end();
+    this.#ended = true;
     await this.#last;
     this.#refuseBroken(client);
     try {
@@ -70,7 +71,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   async rollback(): Promise<void> {
-    this.#end();
+    this.#ended = true;
     const client = await this.#client?.catch(() => undefined);
     if (!client || !this.#connected) return;
     try {
@@ -82,7 +83,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   destroy(reason: Error): void {
-    this.#end();
+    this.#ended = true;
     void this.#client?.then(
       () => this.#release(reason),
       () => undefined,
@@ -91,7 +92,7 @@ export class PostgresTransaction implements TaskTransaction {
 
   async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
     const client = await this.#open();
-    if (this.#ended) throw this.#ended;
+    if (this.#ended) throw usedAfterEnd();
     return this.#sent(client.query(text, values));
   }
 
@@ -102,7 +103,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   #open(): Promise<PoolClient> {
-    if (this.#ended) return Promise.reject(this.#ended);
+    if (this.#ended) return Promise.reject(usedAfterEnd());
     this.#client ??= this.#begin();
     return this.#client;
   }
@@ -111,20 +112,12 @@ export class PostgresTransaction implements TaskTransaction {
     const client = await this.#pool.connect();
     if (this.#ended) {
       client.release();
-      throw this.#ended;
+      throw usedAfterEnd();
     }
     this.#connected = client;
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
     void this.#sent(client.query('begin'));
     return client;
-  }
-
-  /** After this the handler's late statements are refused. */
-  #end(): void {
-    this.#ended ??= new TarefaError(
-      'TASK_ENDED',
-      'ctx.db was used after the handler had ended: await every call inside the handler',
-    );
   }
 
   #refuseBroken(client: PoolClient): void {
@@ -164,6 +157,13 @@ export class PostgresTransaction implements TaskTransaction {
     this.#connected = undefined;
     client?.release(error);
   }
+}
+
+function usedAfterEnd(): TarefaError {
+  return new TarefaError(
+    'TASK_ENDED',
+    'ctx.db was used after the handler had ended: await every call inside the handler',
+  );
 }
 
 function ignore(): void {}

@@ -53,12 +53,12 @@ export async function prepareSchema(
           `Start once with schema: 'create', or run the statements of docs/reference/schema.md.`,
       );
     }
-    if (missing.length > 0) await create(tx, tables, request.channel);
+    const made = missing.length > 0 ? await create(tx, tables, request.channel) : missing;
     return {
       tables,
       identity: await readIdentity(tx, tables),
       warnings: listWarnings(found, tables, request.channel),
-      made: missing,
+      made,
     };
   });
 }
@@ -220,12 +220,12 @@ function wrongColumns(
   return [...absent, ...differing];
 }
 
-async function create(tx: SqlHandle, tables: QueueTables, channel: string): Promise<void> {
-  // Workers that start together take turns; nobody waits long behind a table in use.
+/** Answers what was missing. */
+async function create(tx: SqlHandle, tables: QueueTables, channel: string): Promise<readonly string[]> {
+  // Workers that start together take turns, also those of different queues: they share schema and migrations.
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('tarefa:schema', 0))`);
+  // Nobody waits long behind a table in use.
   await tx.query(`set local lock_timeout = '10s'`);
-  await tx.query(`select pg_advisory_xact_lock(hashtextextended('tarefa:schema:' || $1::text, 0))`, [
-    tables.qualifiedName,
-  ]);
   const { rows } = await tx.query(`select to_regnamespace($1::text) is null as absent`, [
     tables.quotedSchema,
   ]);
@@ -233,12 +233,26 @@ async function create(tx: SqlHandle, tables: QueueTables, channel: string): Prom
   // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
   // replacing it would silence the workers that listen there.
   const found = await inspect(tx, tables);
+  const missing = listMissing(found, tables);
+  if (missing.length === 0) return missing;
   for (const text of schemaStatements(tables, channel, !found.triggers.has(`${tables.table}_ring`))) {
     await tx.query(text);
   }
   await tx.query(
     `insert into ${tables.migrations} (table_name, version) values ($1::text, $2::int) on conflict (table_name) do nothing`,
     [tables.table, schemaVersion],
+  );
+  refuseTakenNames(listMissing(await inspect(tx, tables), tables), tables);
+  return missing;
+}
+
+/** `if not exists` is silent about something else of that name: an index of another table, an invalid one. */
+function refuseTakenNames(missing: readonly string[], tables: QueueTables): void {
+  if (missing.length === 0) return;
+  throw new TarefaError(
+    'SCHEMA_CONFLICT',
+    `the queue ${tables.qualifiedName} cannot be completed: something else, or something invalid, has the name of ` +
+      `${missing.join(', ')}. Rename or drop that, or choose another table name.`,
   );
 }
 

@@ -129,6 +129,8 @@ export function schemaStatements(tables: QueueTables, channel: string, rings: bo
     ringFunction(inSchema('ring')),
     ...(rings
       ? [
+          // One that was disabled is there without being found.
+          `drop trigger if exists ${named('ring')} on ${queue}`,
           `create trigger ${named('ring')} after insert on ${queue} referencing new table as inserted for each statement
   when (coalesce(current_setting('tarefa.quiet', true), '') <> 'on')
   execute function ${inSchema('ring')}(${quoteLiteral(channel)})`,
@@ -137,8 +139,8 @@ export function schemaStatements(tables: QueueTables, channel: string, rings: bo
     ...(subscriptions
       ? [
           `create table if not exists ${subscriptions} (\n  ${subscriptionColumns.map(columnSql).join(',\n  ')}\n)`,
-          `create index if not exists ${named('subscriber_tenant')} on ${subscriptions} (tenant, grupo_empresarial, processo)`,
-          `create index if not exists ${named('subscriber_topic')} on ${subscriptions} (processo) where ativo`,
+          `create index if not exists ${named('sub_tenant')} on ${subscriptions} (tenant, grupo_empresarial, processo)`,
+          `create index if not exists ${named('sub_topic')} on ${subscriptions} (processo) where ativo`,
         ]
       : []),
     `create table if not exists ${workers} (
