@@ -1,23 +1,30 @@
 import { TarefaError } from './queue.errors.js';
 
-/** Collects mistakes, so that all are reported at once. */
+/** Collects mistakes, so that all are reported at once. What is mistaken is answered as something usable. */
 export class OptionCheck {
   readonly #mistakes: string[];
+  readonly #variableOf: (option: string) => string | undefined;
 
-  constructor(mistakes: readonly string[]) {
+  /** @param variableOf the environment variable that an option's value came from, for the message */
+  constructor(
+    mistakes: readonly string[],
+    variableOf: (option: string) => string | undefined = () => undefined,
+  ) {
     this.#mistakes = [...mistakes];
+    this.#variableOf = variableOf;
   }
 
   mistake(text: string): void {
     this.#mistakes.push(text);
   }
 
-  known(names: readonly string[], all: readonly string[]): void {
+  /** @param of what the options belong to, where that is not the whole */
+  known(names: readonly string[], all: readonly string[], of = ''): void {
     for (const name of names) {
       if (all.includes(name)) continue;
       const near = all.find((known) => known.toLowerCase() === name.toLowerCase());
-      const hint = near ? `did you mean '${near}'?` : `the options are ${all.join(', ')}`;
-      this.mistake(`there is no option '${name}': ${hint}`);
+      const hint = near ? `did you mean '${of}${near}'?` : `the options are ${all.join(', ')}`;
+      this.mistake(`there is no option '${of}${name}': ${hint}`);
     }
   }
 
@@ -28,19 +35,23 @@ export class OptionCheck {
   name(option: string, value: unknown, problemOf: (name: string) => string | undefined): void {
     if (value === undefined) return;
     const problem = typeof value === 'string' ? problemOf(value) : 'must be text';
-    if (problem) this.mistake(`${option} ${JSON.stringify(value)} ${problem}`);
+    if (problem) this.mistake(`${this.#named(option)} ${show(value)} ${problem}`);
   }
 
   whole(option: string, value: number, least: number, most: number): number {
     if (!Number.isInteger(value) || value < least || value > most) {
-      this.mistake(`${option} must be a whole number from ${least} to ${most}, not ${show(value)}`);
+      this.mistake(
+        `${this.#named(option)} must be a whole number from ${least} to ${most}, not ${show(value)}`,
+      );
+      return least;
     }
     return value;
   }
 
   number(option: string, value: number, least: number, most: number): number {
     if (typeof value !== 'number' || !(value >= least && value <= most)) {
-      this.mistake(`${option} must be a number from ${least} to ${most}, not ${show(value)}`);
+      this.mistake(`${this.#named(option)} must be a number from ${least} to ${most}, not ${show(value)}`);
+      return least;
     }
     return value;
   }
@@ -59,20 +70,24 @@ export class OptionCheck {
 
   /** Blanks and leading zeros are fine; an empty list switches a routine off. */
   minutes(option: string, value: readonly number[] | string): readonly number[] {
-    const parts = typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value;
-    const minutes = [...parts].filter((part) => part !== '').map(Number);
-    for (const [index, minute] of minutes.entries()) {
-      if (!Number.isInteger(minute) || minute < 0 || minute > 59) {
-        this.mistake(`${option} must list minutes from 0 to 59, not ${show(parts[index])}`);
-      }
+    const parts: unknown = typeof value === 'string' ? value.split(',').filter((part) => part.trim()) : value;
+    const minutes = new Set<number>();
+    for (const part of Array.isArray(parts) ? (parts as readonly unknown[]) : [parts]) {
+      if (/^\s*\d{1,2}\s*$/.test(String(part)) && Number(part) < 60) minutes.add(Number(part));
+      else this.mistake(`${this.#named(option)} must list minutes from 0 to 59, not ${show(part)}`);
     }
-    return Object.freeze([...new Set(minutes)].sort((a, b) => a - b));
+    return Object.freeze([...minutes].sort((a, b) => a - b));
   }
 
   /** @throws {TarefaError} `OPTIONS_INVALID` with all mistakes */
   throwIfAny(what: string): void {
     if (this.#mistakes.length === 0) return;
     throw new TarefaError('OPTIONS_INVALID', `${what} cannot be used:\n- ${this.#mistakes.join('\n- ')}`);
+  }
+
+  #named(option: string): string {
+    const variable = this.#variableOf(option);
+    return variable === undefined ? option : `${option} (${variable})`;
   }
 }
 

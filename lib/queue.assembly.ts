@@ -20,7 +20,7 @@ import {
   type PostgresConnection,
 } from './storage/postgres/connection-config.js';
 import { ControlConnection } from './storage/postgres/control-connection.js';
-import { parseTableName } from './storage/postgres/identifiers.js';
+import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
 import type { PreparedSchema } from './storage/postgres/prepare-schema.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
@@ -182,7 +182,9 @@ function connectCore(
     schema: {
       table: parseTableName(options.table),
       subscriptionTable:
-        options.subscriptionTable === undefined ? undefined : parseTableName(options.subscriptionTable),
+        options.subscriptionTable === undefined
+          ? undefined
+          : parseTableName(options.subscriptionTable, subscriptionTableNameProblem),
       channel: options.queue,
       mode: options.schema,
     },
@@ -212,11 +214,8 @@ function connectCore(
     client: () =>
       new QueueClient(
         preparedStatements(pool),
-        {
-          table: `${schema().tables.schema}.${schema().tables.table}`,
-          maxPayloadBytes: options.maxPayloadBytes,
-        },
-        ringer,
+        { table: options.table, maxPayloadBytes: options.maxPayloadBytes },
+        { ringer, queue: schema().tables.queue },
       ),
     openSession: async () => {
       session = await sessions.open(key, {

@@ -3,51 +3,70 @@ import type { QueueOptions } from './queue.options.js';
 /** Environment variables, as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A variable that cannot be used, and the option it stands for. */
+export interface EnvironmentMistake {
+  readonly option: string;
+  readonly text: string;
+}
+
 /** Options found in the environment, and what is wrong with some of them. */
 export interface EnvironmentOptions {
   readonly options: Partial<QueueOptions>;
-  readonly mistakes: readonly string[];
+  readonly mistakes: readonly EnvironmentMistake[];
 }
+
+const textVariables = {
+  queue: 'QUEUE_NAME',
+  table: 'QUEUE_TABLE',
+  subscriptionTable: 'QUEUE_SUBSCRIBER_TABLE',
+  retryMinutes: 'QUEUE_MINUTE_RETRY_THREAD',
+  notifyMinutes: 'QUEUE_MINUTE_NOTIFY_THREAD',
+  purgeMinutes: 'QUEUE_MINUTE_PURGE_THREAD',
+} as const satisfies { [Option in keyof QueueOptions]: string };
+
+const numberVariables = {
+  maxAttempts: 'QUEUE_MAX_RETRY',
+  retryIntervalMinutes: 'QUEUE_BASE_INTERVAL_RETRY',
+  purgeMaxAgeDays: 'QUEUE_PURGE_MAX_AGE',
+  purgeLimit: 'QUEUE_PURGE_LIMIT',
+  purgeRoundLimit: 'QUEUE_PURGE_ROUND_LIMIT',
+  waitNotifyIntervalSeconds: 'QUEUE_WAIT_NOTIFY_INTERVAL',
+} as const satisfies { [Option in keyof QueueOptions]: string };
+
+/** For messages: the variable of an option that has one. */
+export const optionVariables: Readonly<Record<string, string>> = { ...textVariables, ...numberVariables };
 
 /**
  * Reads the variables that users of nsj-queue-lib know. Where a variable has two names the first one wins.
  * They stand below explicit options and above the defaults.
  */
 export function readEnvironment(env: Environment): EnvironmentOptions {
-  const mistakes: string[] = [];
+  const mistakes: EnvironmentMistake[] = [];
   const text = (...names: string[]): string | undefined =>
     names.map((name) => env[name]?.trim()).find((value) => value !== undefined && value !== '');
-  const number = (name: string): number | undefined => {
+  const number = (option: string, name: string): number | undefined => {
     const value = text(name);
     if (value === undefined) return undefined;
     if (/^\d{1,15}(\.\d{1,9})?$/.test(value)) return Number(value);
-    mistakes.push(`${name} must be a number, not ${JSON.stringify(value)}`);
+    mistakes.push({ option, text: `${name} must be a number, not ${JSON.stringify(value)}` });
     return undefined;
   };
+  const mistakenConnection = (problem: string): void =>
+    void mistakes.push({ option: 'connection', text: problem });
 
   const driver = text('DB_DRIVER', 'DATABASE_DRIVER');
   if (driver !== undefined && driver.toUpperCase() !== 'POSTGRES') {
-    mistakes.push(`DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, not ${JSON.stringify(driver)}`);
+    mistakenConnection(`DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, not ${JSON.stringify(driver)}`);
   }
-
-  const options: { -readonly [Key in keyof QueueOptions]?: QueueOptions[Key] | undefined } = {
-    connection: readConnection(env, text, mistakes),
-    queue: text('QUEUE_NAME'),
-    table: text('QUEUE_TABLE'),
-    subscriptionTable: text('QUEUE_SUBSCRIBER_TABLE'),
-    logDebug: text('LOG_DEBUG') === undefined ? undefined : text('LOG_DEBUG')?.toUpperCase() === 'TRUE',
-    maxAttempts: number('QUEUE_MAX_RETRY'),
-    retryIntervalMinutes: number('QUEUE_BASE_INTERVAL_RETRY'),
-    retryMinutes: text('QUEUE_MINUTE_RETRY_THREAD'),
-    notifyMinutes: text('QUEUE_MINUTE_NOTIFY_THREAD'),
-    purgeMinutes: text('QUEUE_MINUTE_PURGE_THREAD'),
-    purgeMaxAgeDays: number('QUEUE_PURGE_MAX_AGE'),
-    purgeLimit: number('QUEUE_PURGE_LIMIT'),
-    purgeRoundLimit: number('QUEUE_PURGE_ROUND_LIMIT'),
-    waitNotifyIntervalSeconds: number('QUEUE_WAIT_NOTIFY_INTERVAL'),
-  };
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { options: Object.fromEntries(given) as Partial<QueueOptions>, mistakes };
+  const debug = text('LOG_DEBUG');
+  const found: readonly (readonly [option: string, value: unknown])[] = [
+    ['connection', readConnection(env, text, mistakenConnection)],
+    ...Object.entries(textVariables).map(([option, name]) => [option, text(name)] as const),
+    ...Object.entries(numberVariables).map(([option, name]) => [option, number(option, name)] as const),
+    ['logDebug', debug === undefined ? undefined : debug.toUpperCase() === 'TRUE'],
+  ];
+  const options = Object.fromEntries(found.filter(([, value]) => value !== undefined));
+  return { options, mistakes };
 }
 
 const connectionVariables = [
@@ -67,7 +86,7 @@ export const connectionVariableNames = connectionVariables.map(
 function readConnection(
   env: Environment,
   text: (...names: string[]) => string | undefined,
-  mistakes: string[],
+  mistaken: (problem: string) => void,
 ): QueueOptions['connection'] {
   const values = new Map<string, string>();
   const missing: string[] = [];
@@ -78,12 +97,12 @@ function readConnection(
   }
   if (values.size === 0) return undefined;
   if (missing.length > 0) {
-    mistakes.push(`the connection is not complete: ${missing.join(', ')} must be set as well`);
+    mistaken(`the connection is not complete: ${missing.join(', ')} must be set as well`);
     return undefined;
   }
   const port = Number(values.get('port'));
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    mistakes.push(`DB_PORT (or DATABASE_PORT) must be a port, not ${JSON.stringify(values.get('port'))}`);
+    mistaken(`DB_PORT (or DATABASE_PORT) must be a port, not ${JSON.stringify(values.get('port'))}`);
     return undefined;
   }
   return {

@@ -24,6 +24,7 @@ import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
 import { logEvents } from './observability/queue-logger.js';
 import { assembleCore, assembleWorker, type QueueCore, type QueueWorkerAssembly } from './queue.assembly.js';
+import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
 import { resolveOptions, type QueueOptions } from './queue.options.js';
 import { QueueRuntime } from './queue.runtime.js';
@@ -125,6 +126,7 @@ function build(
           getQueueToken(name, QueueEvents),
           SharedSessions,
           'tarefa:names',
+          ModulesContainer,
         ],
         useFactory: openCore(name),
       },
@@ -176,7 +178,9 @@ const openCore =
     events: QueueEvents,
     sessions: SharedSessions,
     names: Set<string>,
+    modules: ModulesContainer,
   ): Promise<QueueCore> => {
+    refuseSameName(name, modules);
     names.add(name);
     const options = resolveOptions(given);
     logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
@@ -187,6 +191,17 @@ const openCore =
     }
     return core;
   };
+
+/** Two queues of one name share their tokens, so that one would get what is meant for the other. */
+function refuseSameName(name: string, modules: ModulesContainer): void {
+  const same = [...modules.values()].filter(({ providers }) => providers.has(partToken(name, 'core')));
+  if (same.length < 2) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `the application imports ${same.length} queues named '${name}': give each QueueModule.forRoot() a name of its ` +
+      `own, or call it once. Its QueueClient can be injected everywhere.`,
+  );
+}
 
 function runtimeProvider(name: string): Provider {
   return {
@@ -238,7 +253,12 @@ function asyncOptionProviders(options: QueueModuleAsyncOptions): readonly Provid
     ];
   }
   const factory = options.useExisting ?? options.useClass;
-  if (!factory) throw new Error('QueueModule.forRootAsync needs useFactory, useClass or useExisting');
+  if (!factory) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      'QueueModule.forRootAsync needs useFactory, useClass or useExisting',
+    );
+  }
   const ask: Provider = {
     provide,
     inject: [factory],

@@ -1,8 +1,18 @@
-import { connectionVariableNames, readEnvironment, type Environment } from './queue.environment.js';
+import {
+  connectionVariableNames,
+  optionVariables,
+  readEnvironment,
+  type Environment,
+} from './queue.environment.js';
 import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './client/queue-client.js';
-import type { PostgresConnection } from './storage/postgres/connection-config.js';
-import { channelNameProblem, tableNameProblem } from './storage/postgres/identifiers.js';
+import { TarefaError } from './queue.errors.js';
+import { connectionKey, type PostgresConnection } from './storage/postgres/connection-config.js';
+import {
+  channelNameProblem,
+  subscriptionTableNameProblem,
+  tableNameProblem,
+} from './storage/postgres/identifiers.js';
 import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
 
 /**
@@ -154,27 +164,42 @@ const knownOptions: Record<keyof QueueOptions, true> = {
  * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
  */
 export function resolveOptions(given: QueueOptions, env: Environment = process.env): ResolvedOptions {
+  if (typeof given !== 'object' || given === null) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `the options of QueueModule must be an object, not ${String(given)}: does the factory return them?`,
+    );
+  }
   const { options: fromEnvironment, mistakes: environmentMistakes } = readEnvironment(env);
-  const explicit = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const options = { ...fromEnvironment, ...explicit } as QueueOptions;
-  // A broken variable does not matter where an explicit option stands in its place.
+  const explicit = withoutUnset(given);
+  const options: QueueOptions = { ...fromEnvironment, ...explicit };
   const check = new OptionCheck(
-    given.connection === undefined
-      ? environmentMistakes
-      : environmentMistakes.filter(
-          (mistake) => !mistake.includes('connection') && !mistake.includes('DB_PORT'),
-        ),
+    // A broken variable does not matter where an explicit option stands in its place.
+    environmentMistakes.filter(({ option }) => !(option in explicit)).map(({ text }) => text),
+    (option) => (option in explicit || !(option in fromEnvironment) ? undefined : optionVariables[option]),
   );
 
   check.known(Object.keys(given), Object.keys(knownOptions));
   const table = options.table ?? options.queue;
   const queue = options.queue ?? options.table;
-  if (options.connection === undefined) check.missing('connection', connectionVariableNames);
+  if (options.connection !== undefined) checkConnection('connection', options.connection, check);
+  else if (!environmentMistakes.some(({ option }) => option === 'connection')) {
+    check.missing('connection', connectionVariableNames);
+  }
+  if (options.sessionConnection !== undefined) {
+    checkConnection('sessionConnection', options.sessionConnection, check);
+  }
   if (queue === undefined) check.missing('queue or table', ['QUEUE_NAME', 'QUEUE_TABLE']);
   check.name('queue', queue, channelNameProblem);
   check.name(options.table === undefined ? 'table (taken from queue)' : 'table', table, tableNameProblem);
   if (options.subscriptionTable !== false) {
-    check.name('subscriptionTable', options.subscriptionTable, tableNameProblem);
+    check.name('subscriptionTable', options.subscriptionTable, subscriptionTableNameProblem);
+    if (table !== undefined && options.subscriptionTable === table) {
+      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they are two tables`);
+    }
+  }
+  if (options.embeddedDataDir !== undefined) {
+    check.name('embeddedDataDir', options.embeddedDataDir, (path) => (path === '' ? 'is empty' : undefined));
   }
   const concurrency = check.whole('concurrency', options.concurrency ?? 10, 1, 10_000);
   const wake = check.oneOf('wake', options.wake ?? 'listen', ['listen', 'poll']);
@@ -241,12 +266,41 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
   return Object.freeze(resolved);
 }
 
+/** Never shows the value: it may hold a password. */
+function checkConnection(option: string, connection: unknown, check: OptionCheck): void {
+  if (connection === 'embedded' && option === 'connection') return;
+  const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
+  if (!isUrl && (typeof connection !== 'object' || connection === null)) {
+    return check.mistake(
+      `${option} must be a URL that begins with postgres://, or a configuration or pool of pg` +
+        `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
+    );
+  }
+  try {
+    connectionKey(connection);
+  } catch {
+    check.mistake(`${option} cannot be read as a URL: write special characters of the password as %XX`);
+  }
+}
+
 function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck): RecoveryOptions {
   if (recovery === false) return defaultRecovery;
-  const { intervalMs, confirmMs, graceMs } = { ...defaultRecovery, ...recovery };
+  if (recovery !== undefined && typeof recovery !== 'object') {
+    check.mistake(`recovery must be false or an object, not ${String(recovery)}`);
+    return defaultRecovery;
+  }
+  check.known(Object.keys(recovery ?? {}), Object.keys(defaultRecovery), 'recovery.');
+  const { intervalMs, confirmMs, graceMs } = { ...defaultRecovery, ...withoutUnset(recovery ?? {}) };
   return Object.freeze({
     intervalMs: check.number('recovery.intervalMs', intervalMs, 10, 3_600_000),
     confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
     graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
   });
+}
+
+/** What is undefined or, where types are not checked, null was not given. */
+function withoutUnset<T extends object>(given: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined && value !== null),
+  ) as Partial<T>;
 }

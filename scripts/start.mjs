@@ -10,19 +10,23 @@ const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 let running;
 let stopSignal;
 
-// Ctrl-C reaches npm and this process, and npm sends what it receives once more. The application gets each request
-// to stop once, as it runs in a process group of its own, and has its time to finish.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    if (stopSignal !== undefined) return;
-    stopSignal = signal;
-    running?.kill(signal);
-  });
-}
+// Ctrl-C reaches npm and this process, and npm sends what it receives once more. The application runs in a process
+// group of its own and is asked to stop once, and then has its time to finish.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(signal));
+
+// npm sends signals to the shell in between. One that does not pass them on leaves this process without a parent.
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || stop('SIGTERM'), 250).unref();
 
 const compiled = await run([tsc, '-p', join(root, 'sample-app/tsconfig.json')]);
 if (compiled !== 0 || stopSignal !== undefined) process.exit(compiled);
 process.exit(await run(['--enable-source-maps', join(root, 'dist/sample-app/main.js')]));
+
+function stop(signal) {
+  if (stopSignal !== undefined) return;
+  stopSignal = signal;
+  running?.kill(signal);
+}
 
 /** Runs a Node.js program to its end and returns its exit code, 128 and more when a signal ended it. */
 function run(args) {

@@ -18,6 +18,14 @@ export interface QueueClientOptions {
   readonly maxPayloadBytes?: number;
 }
 
+/** @internal */
+export interface QueueClientRuntime {
+  /** Rings for inserts that the library commits itself; without one the table does. */
+  readonly ringer: Ringer;
+  /** The table as it was found, quoted, in whatever schema. */
+  readonly queue: string;
+}
+
 /** Where an insert goes. */
 export interface InsertOptions {
   /**
@@ -50,19 +58,20 @@ export interface EquivalentTaskInput extends Pick<
  */
 export class QueueClient {
   readonly #handle: SqlHandle;
+  /** Quoted. */
   readonly #table: string;
   readonly #maxPayloadBytes: number;
   readonly #ringer: Ringer | undefined;
 
   /**
    * @param handle used by calls without `tx`
-   * @param ringer internal: rings for inserts that the library commits itself; without one the table does
+   * @param runtime internal: what the module knows besides
    */
-  constructor(handle: SqlHandle, options: QueueClientOptions, ringer?: Ringer) {
+  constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
     this.#handle = handle;
-    this.#table = quoteTableName(parseTableName(options.table));
+    this.#table = runtime?.queue ?? quoteTableName(parseTableName(options.table));
     this.#maxPayloadBytes = options.maxPayloadBytes ?? defaultMaxPayloadBytes;
-    this.#ringer = ringer;
+    this.#ringer = runtime?.ringer;
   }
 
   /**

@@ -79,6 +79,11 @@ export interface SettleAndClaimResult {
    */
   readonly settledOnly: readonly string[] | undefined;
   readonly claimed: readonly ClaimedTask[];
+  /**
+   * Routes that gave less than they should, because somebody has locked their best attempts: what was not
+   * claimed of them may be there for other routes.
+   */
+  readonly lockedRoutes: readonly Route[];
 }
 
 export interface PromoteResult {

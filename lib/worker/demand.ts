@@ -38,6 +38,11 @@ export class DemandBook {
     return this.#registry.takesAnyTopic || this.#failsUnknown;
   }
 
+  /** True when the tasks of routes that are not known yet have their place in the order of pick-up. */
+  get takesAnyTopic(): boolean {
+    return this.#registry.takesAnyTopic;
+  }
+
   /** Remembers the pending routes that have no handler of their own but are ours; true when there are any. */
   discover(pending: readonly Route[]): boolean {
     const known = new Set(this.#registry.routes());
@@ -68,13 +73,14 @@ export class DemandBook {
     if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) - 1);
   }
 
-  /** What may be claimed now. */
-  read(): Demand {
+  /** What may be claimed now, of all routes but those. */
+  read(except: ReadonlySet<Route>): Demand {
     const total = this.#options.concurrency - this.#taken;
     if (total <= 0) return nothing;
     const routes: RouteDemand[] = [];
     const left = new Map<Handler, number>();
     for (const route of this.#routesInTurn()) {
+      if (except.has(route)) continue;
       const limit = Math.min(total, this.#takeShare(route, left));
       if (limit > 0) routes.push({ route, limit });
     }

@@ -3,11 +3,11 @@ import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from '../fan-out/fan-out.js';
 import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { ClaimedTask, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, FailureOutcome, HeldTask, Route, Storage, WorkerId } from '../storage/storage.js';
 import { Alarm } from './alarm.js';
 import type { DemandBook } from './demand.js';
 import type { Executor, RunningTask } from './executor.js';
-import { isDataError, reference, type Settler } from './settler.js';
+import { isRowError, reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
 import type { WorkerOptions } from './worker-options.js';
 
@@ -30,6 +30,8 @@ const promotePage = 1_000;
 const lookAgainMs = [50, 500] as const;
 /** Unknown routes are looked for at most so often. */
 const discoverPauseMs = 100;
+/** A worker that always finds something looks for routes that nobody serves all the same, so often. */
+const discoverAtLeastMs = 5_000;
 /** Rows compared with memory after a connection was lost: more than a worker can hold. */
 const heldPage = 20_000;
 
@@ -55,6 +57,8 @@ export class Dispatcher {
   #lookDue = false;
   #discoverDue = false;
   #discoveredAt = -Infinity;
+  /** Routes left out of the next claim: somebody has locked their best attempts, so others would have to wait. */
+  #lockedRoutes: ReadonlySet<Route> = new Set();
   /** True from a failed statement until the next good one: what happened is said once. */
   #troubled = false;
   /** True after a lost connection: what the table says we hold is compared with what we know. */
@@ -159,6 +163,7 @@ export class Dispatcher {
     if (this.#unsure) await this.#compareWithTable();
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
+    if (this.#mustDiscoverFirst()) await this.#discover();
     const claimed = await this.#settleAndClaim();
     if (claimed === 0 && this.#discoverDue && this.#claiming) await this.#discover();
   }
@@ -167,25 +172,31 @@ export class Dispatcher {
   async #settleAndClaim(): Promise<number> {
     const { settler, storage, demand } = this.#parts;
     const taken = settler.take();
+    const without = this.#lockedRoutes;
+    this.#lockedRoutes = new Set();
     const { routes, total } =
-      this.#mayClaim() && (this.#hungry || taken.length > 0) ? demand.read() : { routes: [], total: 0 };
-    if (taken.length === 0 && total === 0) return 0;
+      this.#mayClaim() && (this.#hungry || taken.length > 0) ? demand.read(without) : { routes: [], total: 0 };
+    if (taken.length === 0 && routes.length === 0) return 0;
     const completions = taken.map(({ completion }) => completion);
     let result;
     try {
       result = await storage.settleAndClaim(this.#workerId, completions, routes, total);
     } catch (error) {
-      if (isDataError(error) && taken.length > 0) return this.#isolate(taken, error);
+      if (isRowError(error) && taken.length > 0) return this.#isolate(taken, error);
       settler.putBack(taken);
       throw error;
     }
     this.#startAll(result.claimed);
     await settler.settled(taken, result);
     if (total > 0) this.#afterClaim(result.claimed.length);
+    if (result.lockedRoutes.length > 0) {
+      this.#lockedRoutes = new Set([...without, ...result.lockedRoutes]);
+      this.wake();
+    }
     return result.claimed.length;
   }
 
-  /** The database refused a value: every outcome goes alone, and the one it refuses fails its attempt. */
+  /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
   async #isolate(taken: ReturnType<Settler['take']>, error: unknown): Promise<number> {
     const { settler, storage, options } = this.#parts;
     const [first, ...others] = taken;
@@ -201,7 +212,7 @@ export class Dispatcher {
       try {
         await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion], [], 0));
       } catch (refusal) {
-        if (!isDataError(refusal)) settler.putBack([one]);
+        if (!isRowError(refusal)) settler.putBack([one]);
         else await this.#isolate([one], refusal);
       }
     }
@@ -291,7 +302,12 @@ export class Dispatcher {
     if (nextDueInMs !== undefined && this.#claiming) this.#dueAlarm.setEarlier(nextDueInMs);
   }
 
-  /** Nothing was found on the known routes: somebody may have rung for another one. */
+  #mustDiscoverFirst(): boolean {
+    if (!this.#discoverDue || !this.#claiming) return false;
+    return this.#parts.demand.takesAnyTopic || performance.now() - this.#discoveredAt > discoverAtLeastMs;
+  }
+
+  /** Somebody may have rung for a route without a handler of its own. */
   async #discover(): Promise<void> {
     this.#discoverDue = false;
     const { demand, storage } = this.#parts;

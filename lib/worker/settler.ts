@@ -9,7 +9,7 @@ import type {
   Storage,
   WorkerId,
 } from '../storage/storage.js';
-import { cleanMessage, failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
+import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
 import type { Signal } from './signal.js';
 
 /** Why and how an attempt failed. */
@@ -28,10 +28,15 @@ interface PendingFailure {
   readonly failure: Failure;
   readonly claimed: ClaimedTask;
   readonly error: unknown;
+  /** True when it was made as plain as can be, because the database refused a value of it. */
+  readonly plain?: true;
 }
 
 /** Rows that somebody else has locked are tried again after so many ms. */
 const lockedRetryMs = 250;
+
+/** Failures that the database refuses, such as by a trigger of the user's, are tried again after so many ms. */
+const refusedRetryMs = 1_000;
 
 /** Claims that are looked through when some outcomes were refused: more than a worker can hold. */
 const heldPage = 20_000;
@@ -46,6 +51,10 @@ export class Settler {
   readonly #signal: Signal;
   #completions: PendingCompletion[] = [];
   #failures: PendingFailure[] = [];
+  /** Failures of a statement that was refused: written one by one, so that only the one at fault has to wait. */
+  #separated: PendingFailure[] = [];
+  /** Failures said to be refused: once each. */
+  readonly #warned = new WeakSet<ClaimedTask>();
   /** Outcomes of rows that somebody else has locked: waiting to be tried again. */
   readonly #deferredIds = new Set<string>();
   #workerId: WorkerId = '';
@@ -62,13 +71,16 @@ export class Settler {
 
   /** Outcomes that are not in the table yet. */
   get pending(): number {
-    return this.#completions.length + this.#failures.length + this.#deferredIds.size;
+    return (
+      this.#completions.length + this.#failures.length + this.#separated.length + this.#deferredIds.size
+    );
   }
 
   /** True while the outcome of that attempt waits here. */
   knows(id: string): boolean {
     const isIt = ({ claimed }: { claimed: ClaimedTask }): boolean => claimed.id === id;
-    return this.#completions.some(isIt) || this.#failures.some(isIt) || this.#deferredIds.has(id);
+    const waiting = [this.#completions, this.#failures, this.#separated].some((list) => list.some(isIt));
+    return waiting || this.#deferredIds.has(id);
   }
 
   complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
@@ -119,17 +131,18 @@ export class Settler {
 
   /** Writes the failures; returns their outcomes, for timers and rings. */
   async flushFailures(): Promise<readonly FailureOutcome[]> {
-    if (this.#failures.length === 0) return [];
-    const taken = this.#failures;
-    this.#failures = [];
+    const taken = this.#separated.length > 0 ? this.#separated.splice(0, 1) : this.#failures.splice(0);
+    if (taken.length === 0) return [];
+    if (this.#separated.length + this.#failures.length > 0) this.#signal.set();
     let outcomes: readonly FailureOutcome[];
     try {
       outcomes = await this.#storage.fail(taken.map(({ failure }) => failure));
     } catch (error) {
-      this.#failures = [
-        ...taken.map((one) => (isDataError(error) ? withoutDetail(one) : one)),
-        ...this.#failures,
-      ];
+      if (isRowError(error)) {
+        this.#separate(taken, error);
+        return [];
+      }
+      this.#failures.unshift(...taken);
       throw error;
     }
     this.#reportFailures(taken, outcomes);
@@ -142,6 +155,37 @@ export class Settler {
   /** The outcome of an attempt was refused everywhere: somebody else owns it by now. */
   lose(claimed: ClaimedTask): void {
     this.#events.emit('task.lost', { task: reference(claimed) });
+  }
+
+  /** Of several each is tried alone; one alone is tried as plain as can be, and then again in a moment. */
+  #separate(taken: readonly PendingFailure[], error: unknown): void {
+    const [first] = taken;
+    if (!first || taken.length > 1) {
+      this.#separated.push(...taken);
+    } else if (isDataError(error) && !first.plain) {
+      this.#separated.unshift(asPlain(first));
+    } else {
+      if (!this.#warned.has(first.claimed)) {
+        const text = `attempt ${first.claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
+        this.#events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+      }
+      this.#warned.add(first.claimed);
+      this.#defer([first], refusedRetryMs, (again) => this.#separated.push(...again));
+    }
+    this.#signal.set();
+  }
+
+  #defer<T extends { readonly claimed: ClaimedTask }>(
+    some: readonly T[],
+    delayMs: number,
+    retry: (again: readonly T[]) => void,
+  ): void {
+    for (const { claimed } of some) this.#deferredIds.add(claimed.id);
+    setTimeout(() => {
+      for (const { claimed } of some) this.#deferredIds.delete(claimed.id);
+      retry(some);
+      this.#signal.set();
+    }, delayMs);
   }
 
   #reportFailures(taken: readonly PendingFailure[], outcomes: readonly FailureOutcome[]): void {
@@ -172,13 +216,7 @@ export class Settler {
     }
     const locked = refused.filter(({ claimed }) => held.has(holdOf(claimed)));
     for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one.claimed);
-    if (locked.length === 0) return;
-    for (const { claimed } of locked) this.#deferredIds.add(claimed.id);
-    setTimeout(() => {
-      for (const { claimed } of locked) this.#deferredIds.delete(claimed.id);
-      retry(locked);
-      this.#signal.set();
-    }, lockedRetryMs);
+    if (locked.length > 0) this.#defer(locked, lockedRetryMs, retry);
   }
 
   /** Refused because it was written already, by a statement whose answer was lost; or lost to another worker. */
@@ -200,10 +238,23 @@ export function isDataError(error: unknown): boolean {
   return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
 }
 
-/** A failure whose texts the database refused is recorded without them. */
-function withoutDetail(one: PendingFailure): PendingFailure {
-  const message = cleanMessage('failed; the text of the error could not be stored');
-  return { ...one, failure: { ...one.failure, message, error: null, next: one.failure.next } };
+/**
+ * True when the database may have refused one row of many: its values, by a constraint, or by a trigger or
+ * function of the user's.
+ */
+export function isRowError(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && rowErrorClasses.has(code.slice(0, 2));
+}
+
+const rowErrorClasses: ReadonlySet<string> = new Set(['22', '23', '38', '39', '44', 'P0']);
+
+/** A failure of which the database refused a value: without texts, its next attempt counted from now. */
+function asPlain(one: PendingFailure): PendingFailure {
+  const { next } = one.failure;
+  const message = 'failed; what it failed with could not be stored';
+  const plainNext = 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
+  return { ...one, plain: true, failure: { ...one.failure, message, error: null, next: plainNext } };
 }
 
 function holdOf({ id, reservation }: { id: string; reservation: number }): string {

@@ -61,7 +61,8 @@ test('data survives a restart, and stop() may be called again', async () => {
   expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }]);
   await second.stop();
   const user = isRoot ? ' as \\S+' : '';
-  expect(lines).toEqual([
+  // Where the checkout is closed to the server's user, programs were copied before.
+  expect(lines.filter((line) => !line.startsWith('copying'))).toEqual([
     expect.stringMatching(`^making a database with PostgreSQL \\d\\S* in ${folder}$`),
     expect.stringMatching(`^started PostgreSQL \\d\\S* on port ${first.port}${user}$`),
     'stopped PostgreSQL',

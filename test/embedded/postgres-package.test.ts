@@ -63,7 +63,7 @@ test('what the install script would have done is made good', async () => {
 });
 
 test('in a package that cannot be written a copy is completed instead', async () => {
-  const machine = await makeMachine();
+  const machine = await makeMachine({ sharedFolders: [await makeTemporaryFolder()] });
   const binaries = await copyWithoutScript(machine);
   const library = join(binaries.folder, 'lib');
   await chmod(library, 0o555);

@@ -9,7 +9,8 @@ import { isRoot, makeMachine, query, startServer } from './servers.js';
 
 // What root needs is tested as root; an ordinary user sees in the same places that nothing of it is done for him.
 
-const passwd = 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533::/:\npostgres:x:101:104::/:/bin/sh\n';
+const nobodyElse = 'root:x:0:0:root:/root:/bin/sh\n';
+const passwd = `${nobodyElse}nobody:x:65534:65533::/:\npostgres:x:101:104::/:/bin/sh\n`;
 
 describe('whom the server runs as', () => {
   const machineWith = async (passwdText: string, uid: number): Promise<Machine> => {
@@ -34,17 +35,17 @@ describe('whom the server runs as', () => {
     const data = await makeTemporaryFolder();
     if (isRoot) await chown(data, 4321, 1234);
     const { uid, gid } = await stat(data);
-    expect(await chooseServerUser(await machineWith(passwd, 0), data)).toEqual({
+    expect(await chooseServerUser(await machineWith(nobodyElse, 0), data)).toEqual({
       name: `uid ${uid}`,
       uid,
       gid,
     });
-    const known = await machineWith(`${passwd}dev:x:${uid}:7::/:\n`, 0);
+    const known = await machineWith(`${nobodyElse}dev:x:${uid}:7::/:\n`, 0);
     expect(await chooseServerUser(known, data)).toEqual({ name: 'dev', uid, gid: 7 });
   });
 
   test('without any of them root is told what to do', async () => {
-    const machine = await machineWith('root:x:0:0:root:/root:/bin/sh\n', 0);
+    const machine = await machineWith(nobodyElse, 0);
     await expect(chooseServerUser(machine, '/nowhere')).rejects.toMatchObject({
       code: 'EMBEDDED_START_FAILED',
       message: expect.stringContaining('Start the application as an ordinary user'),
@@ -144,7 +145,10 @@ describe('a checkout that only its owner can read', () => {
   test('root runs a copy of the programs, an ordinary user those of the package', async () => {
     const closed = await makeTemporaryFolder(0o700);
     await copyPackages(closed);
-    const machine = await makeMachine({ resolve: (id) => createRequire(join(closed, 'app.js')).resolve(id) });
+    const machine = await makeMachine({
+      resolve: (id) => createRequire(join(closed, 'app.js')).resolve(id),
+      sharedFolders: [await makeTemporaryFolder()],
+    });
     const lines: string[] = [];
     const server = await startServer(machine, {
       dataDir: join(closed, '.tarefa'),

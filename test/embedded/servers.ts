@@ -17,9 +17,12 @@ export const isRoot = process.getuid?.() === 0;
 
 const started: EmbeddedPostgres[] = [];
 
-/** This computer, with nothing shared but a folder of the test's own. */
+let sharedFolder: Promise<string> | undefined;
+
+/** This computer, but with a shared folder that is the test file's own. */
 export async function makeMachine(changes: Partial<Machine> = {}): Promise<Machine> {
-  return { ...thisMachine, sharedFolders: [join(await makeTemporaryFolder(), 'shared')], ...changes };
+  sharedFolder ??= makeTemporaryFolder();
+  return { ...thisMachine, sharedFolders: [await sharedFolder], ...changes };
 }
 
 /** Starts a server that is stopped at the end of the file at the latest. */
@@ -46,7 +49,8 @@ export async function startApplication(
   dataDir: string,
   options: { readonly rounds?: number; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<Application> {
-  const args = [dataDir, join(dataDir, 'shared'), String(options.rounds ?? 1)];
+  const { sharedFolders } = await makeMachine();
+  const args = [dataDir, String(sharedFolders[0]), String(options.rounds ?? 1)];
   const child = forkChild('embedded-server', { args, env: options.env ?? {} });
   const { url, port, data, lines } = await child.message('started');
   return { child, url: String(url), port: Number(port), data: String(data), lines: listOf(lines) };

@@ -1,4 +1,10 @@
-import { Module, type DynamicModule, type INestApplicationContext, type Provider } from '@nestjs/common';
+import {
+  Module,
+  type DynamicModule,
+  type INestApplicationContext,
+  type LoggerService,
+  type Provider,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   getQueueToken,
@@ -28,18 +34,20 @@ export interface QueueApp {
   readonly retry: RetryRoutine;
   readonly notify: NotifyRoutine;
   readonly purge: PurgeRoutine;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface QueueAppOptions extends QueueModuleOptions {
   readonly handlers?: readonly Provider[];
   readonly imports?: readonly DynamicModule[];
+  /** Takes the lines of the log; default: nobody. */
+  readonly logger?: LoggerService;
 }
 
 /** Starts an application whose queue is `tasks` in the given database. Close it at the end of the test. */
 export async function startApp(
   database: Pick<TestDatabase, 'url'>,
-  { handlers = [], imports = [], ...options }: QueueAppOptions = {},
+  { handlers = [], imports = [], logger, ...options }: QueueAppOptions = {},
 ): Promise<QueueApp> {
   const { name } = options;
   const module: DynamicModule = {
@@ -50,7 +58,10 @@ export async function startApp(
       QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...options }),
     ],
   };
-  const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  const app = await NestFactory.createApplicationContext(module, {
+    logger: logger ?? false,
+    abortOnError: false,
+  });
   return {
     app,
     queue: app.get(getQueueToken(name)),

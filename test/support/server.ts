@@ -1,8 +1,9 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../lib/embedded/embedded-postgres.js';
+import { isRunning } from '../../lib/embedded/process-table.js';
 import { buildForChildren } from './build.js';
 
 declare module 'vitest' {
@@ -32,7 +33,8 @@ interface TestServer {
 async function startServer(): Promise<TestServer> {
   const url = process.env['DATABASE_URL'];
   if (url !== undefined && url !== '') return { url, stop: async () => undefined };
-  const folder = await mkdtemp(join(tmpdir(), 'tarefa-test-'));
+  await removeOldRuns();
+  const folder = await mkdtemp(join(tmpdir(), `tarefa-test-${process.pid}-`));
   // When root runs the tests, the server runs as another user, who has to get in here.
   await chmod(folder, 0o755);
   const server = await startEmbeddedPostgres({
@@ -47,4 +49,19 @@ async function startServer(): Promise<TestServer> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Of runs that were killed, and whose servers go on. */
+async function removeOldRuns(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(/^tarefa-test-(\d+)-/.exec(name)?.[1]);
+    const folder = join(tmpdir(), name);
+    if (!(pid > 0) || isRunning({ pid, started: undefined })) continue;
+    if ((await stat(folder)).uid !== process.getuid?.()) continue;
+    await startEmbeddedPostgres({ dataDir: folder }).then(
+      (server) => server.stop(),
+      () => undefined,
+    );
+    await rm(folder, { recursive: true, force: true });
+  }
 }

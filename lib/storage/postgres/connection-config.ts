@@ -16,8 +16,15 @@ export function connectionConfig(connection: PostgresConnection): ClientConfig {
         ? connection.options
         : connection;
   const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
-  // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
-  return { keepAlive: true, keepAliveInitialDelayMillis: 10_000, connectionTimeoutMillis: 10_000, ...rest };
+  return {
+    // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: 10_000,
+    ...rest,
+    // A pool hides it from being copied.
+    ...(config.password === undefined ? {} : { password: config.password }),
+  };
 }
 
 /** A key that is equal for connections to the same database as the same user. Holds no secret. */
@@ -77,12 +84,20 @@ const socketErrors = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
   'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
 ]);
 
 /** Makes a connection error ours, with its cause; other errors pass unchanged. */
 export function wrapConnectionError(error: unknown, what: string): unknown {
   if (!isConnectionError(error)) return error;
-  return new TarefaError('CONNECTION_LOST', `${what}: ${(error as Error).message}`, { cause: error });
+  return new TarefaError('CONNECTION_LOST', `${what}: ${messageOf(error)}`, { cause: error });
+}
+
+/** A host with several addresses fails with an error for each, and no message of its own. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A pool made by another copy of `pg` than ours. */

@@ -23,18 +23,31 @@ export interface QueueTables {
   readonly view: string;
 }
 
+/** PostgreSQL cuts longer ones. */
+const longestIdentifier = 63;
+/** Names of indexes and companions are made from it. */
 const longestTable = 50;
 
 /**
- * What is wrong with a table name, or undefined. Letters, digits and underscore, at most 50 characters (names
- * of indexes are made from it and PostgreSQL cuts at 63), optionally after a schema and a dot.
+ * What is wrong with a queue table's name, or undefined. Letters, digits and underscore, at most 50 characters,
+ * optionally after a schema and a dot.
  */
 export function tableNameProblem(name: string): string | undefined {
+  return nameProblem(name, longestTable);
+}
+
+/** The same of a subscriptions table, which may be longer: nothing is named after it. */
+export function subscriptionTableNameProblem(name: string): string | undefined {
+  return nameProblem(name, longestIdentifier);
+}
+
+function nameProblem(name: string, longest: number): string | undefined {
   const parts = name.split('.');
   if (parts.length > 2) return 'has more than one dot';
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     if (part === '') return 'has an empty part';
-    if (part.length > longestTable) return `is longer than ${longestTable} characters`;
+    const most = index === parts.length - 1 ? longest : longestIdentifier;
+    if (part.length > most) return `is longer than ${most} characters`;
     if (!isPlainIdentifier(part)) {
       return 'may hold only letters, digits and underscores, and must not begin with a digit';
     }
@@ -55,8 +68,8 @@ export function channelNameProblem(name: string): string | undefined {
 }
 
 /** Takes a configured table name apart; throws `OPTIONS_INVALID` when it is none. */
-export function parseTableName(name: string): TableName {
-  const problem = tableNameProblem(name);
+export function parseTableName(name: string, problemOf = tableNameProblem): TableName {
+  const problem = problemOf(name);
   if (problem) throw new TarefaError('OPTIONS_INVALID', `the table name ${JSON.stringify(name)} ${problem}`);
   const [first, second] = name.split('.') as [string, string?];
   return second === undefined ? { schema: undefined, table: first } : { schema: first, table: second };

@@ -87,7 +87,12 @@ export class PostgresStorage implements Storage {
     const queue = this.#identity;
     const claimed: ClaimedTask[] = [];
     for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
-    return { settledOnly: readIds(rows[0]?.['settled_only']), claimed };
+    const lockedRoutes = readIds(rows[0]?.['locked_routes']) ?? [];
+    return {
+      settledOnly: readIds(rows[0]?.['settled_only']),
+      claimed,
+      lockedRoutes: lockedRoutes.map((ord) => demand[Number(ord) - 1]?.route ?? ''),
+    };
   }
 
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {

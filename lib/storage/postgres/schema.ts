@@ -209,7 +209,8 @@ select
   coalesce(f.id_inicial, f.id) as task_id,
   f.id as attempt_id,
   case f.status when 'agendada' then 'scheduled' when 'pendente' then 'pending' when 'processando' then 'processing'
-    when 'sucesso' then 'succeeded' when 'falha' then 'failed' else f.status end as status,
+    when 'sucesso' then 'succeeded' when 'falha' then 'failed' when 'falha_processando' then 'failed'
+    else f.status end as status,
   f.tentativa as attempts,
   f.processo as topic,
   f.origem as origin,

@@ -1,13 +1,29 @@
 import { statement } from '../statement.js';
 
-/** An attempt of a chain that is over: its payload is needed by nobody, nothing of it will run again. */
+const unfinished = `('pendente', 'agendada', 'processando')`;
+
+/**
+ * An attempt of a task that is over: no attempt of its chain and none of its dead chain will run again, so
+ * nobody needs its payload, or the time that the task's key is made from. `falha_processando` is how old
+ * nsj-queue-lib workers wrote that a worker was lost.
+ */
 const over = (queue: string): string => `
-  f.status in ('sucesso', 'falha') and not exists (
+  f.status in ('sucesso', 'falha', 'falha_processando')
+  and not exists (
+    select from ${queue} first where first.id = f.id_inicial and first.status in ${unfinished}
+  )
+  and not exists (
     select from ${queue} other
-    where other.id_inicial = coalesce(f.id_inicial, f.id) and other.status in ('pendente', 'agendada', 'processando')
+    where other.id_inicial = coalesce(f.id_inicial, f.id) and other.status in ${unfinished}
+  )
+  and not exists (
+    select from ${queue} buried
+    join ${queue} other on other.id = buried.id or other.id_inicial = buried.id
+    where buried.dead and buried.id_anterior is null and buried.live_id = coalesce(f.id_inicial, f.id)
+      and other.status in ${unfinished}
   )`;
 
-/** Ended attempts of ended chains that were due longer ago than so many days, oldest first. Parameters: days, limit. */
+/** Ended attempts of ended tasks that were due longer ago than so many days, oldest first. Parameters: days, limit. */
 export const findPurgeable = statement(
   'find_purgeable',
   ({ queue }) => `

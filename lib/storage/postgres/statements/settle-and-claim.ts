@@ -19,7 +19,8 @@ export const taskFields = `
  * refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
  * deadlocked 17 times in 6 runs). `settled_only` is null when all were settled, else the ids that were. `peek` looks at the best rows of every route without locking and counts how
  * many of the overall best each route has; `got` locks that many per route. So nothing is locked in vain,
- * and claimers that see the same rows still lock different ones.
+ * and claimers that see the same rows still lock different ones. `locked_routes` is null when every route gave
+ * what it was seen to have; else the others, because the best rows of all may be locked by somebody for long.
  */
 export const settleAndClaim = statement(
   'settle_and_claim',
@@ -60,7 +61,7 @@ peek as materialized (
   group by best.ord
 ),
 got as materialized (
-  select locked.id
+  select locked.id, r.ord
   from peek, unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)
   cross join lateral (
     select f.id
@@ -78,7 +79,11 @@ claimed as (
   where f.id = any(array(select id from got))
   returning ${taskFields}, f.payload
 )
-select settled.some as settled_only, f.*, octet_length(resolved.payload) as payload_bytes,
+select settled.some as settled_only,
+  case when (select sum(peek.n) from peek) > (select count(*) from got) then array(
+    select peek.ord from peek where peek.n > (select count(*) from got where got.ord = peek.ord)
+  ) end as locked_routes,
+  f.*, octet_length(resolved.payload) as payload_bytes,
   case when octet_length(resolved.payload) <= ${inlinePayloadBytes} then resolved.payload end as payload_inline,
   case when f.dead then (select live.data_hora_inicial from ${queue} live where live.id = f.live_id) end as key_time
 from settled

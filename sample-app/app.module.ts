@@ -1,0 +1,24 @@
+import { Module } from '@nestjs/common';
+// In your application this is 'nestjs-tarefa', here and everywhere below.
+import { QueueModule } from '../lib/index.js';
+import { DatabaseModule } from './database/database.module.js';
+import { HealthController } from './health/health.controller.js';
+import { OrdersModule } from './orders/orders.module.js';
+import { settings } from './settings.js';
+import { SubscribersModule } from './subscribers/subscribers.module.js';
+
+@Module({
+  imports: [
+    DatabaseModule,
+    OrdersModule,
+    SubscribersModule,
+    // Last: its worker starts after the modules above, and has finished before they are torn down.
+    QueueModule.forRoot({
+      connection: settings.databaseUrl ?? 'embedded',
+      embeddedDataDir: settings.embeddedDataDir,
+      queue: 'shop_queue',
+    }),
+  ],
+  controllers: [HealthController],
+})
+export class AppModule {}

@@ -1,0 +1,45 @@
+import { Controller, Get, ServiceUnavailableException } from '@nestjs/common';
+import { QueueEvents } from '../../lib/index.js';
+import { Database } from '../database/database.js';
+
+/** How the shop is. */
+export interface Health {
+  readonly status: 'ok' | 'failing';
+  readonly database: 'reachable' | 'unreachable';
+  readonly worker: 'running' | 'stopped';
+  readonly uptimeSeconds: number;
+  /** In bytes. */
+  readonly memory: { readonly rss: number; readonly heapUsed: number };
+}
+
+@Controller('health')
+export class HealthController {
+  private workerIsRunning = false;
+
+  constructor(
+    private readonly database: Database,
+    events: QueueEvents,
+  ) {
+    events.on('worker.started', () => (this.workerIsRunning = true));
+    events.on('worker.stopped', () => (this.workerIsRunning = false));
+  }
+
+  /** 200 when all is well, else 503 with the same fields. */
+  @Get()
+  async check(): Promise<Health> {
+    const databaseIsReachable = await this.database.query('select 1').then(
+      () => true,
+      () => false,
+    );
+    const { rss, heapUsed } = process.memoryUsage();
+    const health: Health = {
+      status: databaseIsReachable && this.workerIsRunning ? 'ok' : 'failing',
+      database: databaseIsReachable ? 'reachable' : 'unreachable',
+      worker: this.workerIsRunning ? 'running' : 'stopped',
+      uptimeSeconds: Math.round(process.uptime()),
+      memory: { rss, heapUsed },
+    };
+    if (health.status !== 'ok') throw new ServiceUnavailableException(health);
+    return health;
+  }
+}

@@ -1,0 +1,12 @@
+import { createShop } from './shop.js';
+import { settings } from './settings.js';
+import { welcome } from './welcome.js';
+
+const shop = await createShop();
+try {
+  await shop.listen(settings.port, settings.host);
+} catch (error) {
+  await shop.close();
+  throw error;
+}
+process.stdout.write(welcome(await shop.getUrl()));

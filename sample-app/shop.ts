@@ -1,0 +1,18 @@
+import type { NestApplicationOptions } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { IncomingMessage } from 'node:http';
+import { AppModule } from './app.module.js';
+import { importPath } from './orders/orders.controller.js';
+
+/** The application, ready to listen. */
+export async function createShop(options: NestApplicationOptions = {}): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(AppModule, { ...options, bodyParser: false });
+  // An order arrives as text, whatever its content type, so that one function reads it and says what is wrong
+  // with it, be it a request or a line of an import. An import is read from the request itself, line by line.
+  const isOrder = ({ url }: IncomingMessage): boolean => !url?.startsWith(importPath);
+  app.useBodyParser('text', { type: isOrder, limit: '100kb' });
+  // Without this the worker is not told of SIGTERM, and its tasks wait until another one recovers them.
+  app.enableShutdownHooks([], { useProcessExit: true });
+  return app;
+}

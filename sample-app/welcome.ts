@@ -1,0 +1,15 @@
+/** What to try, ready to be copied. */
+export const welcome = (address: string): string => `
+The shop is open: ${address}
+
+  Place an order, and see what becomes of it:
+    curl -d '{"customer":"Ana","items":[{"sku":"tea","quantity":2}]}' ${address}/orders
+    curl ${address}/orders/1
+
+  One that stock cannot have:
+    curl -d '{"customer":"Zoë 🦄","items":[{"sku":"unicorn","quantity":1}]}' ${address}/orders
+
+  Hundreds of them, followed to the end:
+    npm run demo
+
+`;

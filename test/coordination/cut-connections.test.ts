@@ -1,0 +1,129 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TaskHandler, type QueueEventMap, type TaskContext } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+import { createEffectTable } from '../support/worker-process.js';
+
+let database: TestDatabase;
+let app: QueueApp;
+let recovered: QueueEventMap['task.recovered'][];
+
+class Handlers {
+  @TaskHandler('effect')
+  async effect(_: unknown, { db, task }: TaskContext): Promise<void> {
+    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+  }
+
+  @TaskHandler('plain')
+  plain(): void {}
+}
+
+const options: QueueAppOptions = {
+  handlers: [Handlers],
+  pollIntervalMs: 0,
+  retryIntervalMinutes: 0,
+  recovery: { intervalMs: 50, confirmMs: 50, graceMs: 0 },
+};
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+  app = await startApp(database, options);
+  recovered = [];
+  app.events.on('task.recovered', (event) => recovered.push(event));
+});
+
+afterEach(() => database.pool.query('truncate tasks, effect'));
+
+afterAll(async () => {
+  await app.close();
+  await database.drop();
+});
+
+/** Ends the server's side of connections; answers how many. */
+async function cut(purpose: string, most = 1_000): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where pid in (
+       select pid from pg_stat_activity
+       where datname = current_database() and application_name like 'tarefa%' || $1 order by random() limit $2)`,
+    [purpose, most],
+  );
+  return rowCount ?? 0;
+}
+
+async function insert(topic: string, count: number): Promise<void> {
+  await database.pool.query(
+    `insert into tasks (processo, payload) select $1, '{}' from generate_series(1, $2::int)`,
+    [topic, count],
+  );
+}
+
+async function allSucceeded(count: number): Promise<boolean> {
+  const { rowCount } = await database.pool.query(`select from tasks where status = 'sucesso'`);
+  return rowCount === count;
+}
+
+async function effects(): Promise<{ readonly all: number; readonly roots: number }> {
+  const { rows } = await database.pool.query<{ all: number; roots: number }>(
+    'select count(*)::int as all, count(distinct task_root)::int as roots from effect',
+  );
+  return rows[0] ?? { all: 0, roots: 0 };
+}
+
+test('scenario 58: without its session a worker listens again by itself and finds what came meanwhile', async () => {
+  const lost = nextEvent(app.events, 'connection.lost', ({ connection }) => connection === 'session');
+  const restored = nextEvent(app.events, 'connection.restored', ({ connection }) => connection === 'session');
+  expect(await cut('session')).toBe(1);
+  await lost;
+  // Nobody hears this ring.
+  await insert('effect', 20);
+  await restored;
+  await until(() => allSucceeded(20), 'the tasks inserted meanwhile');
+  // This one is heard again; polling is off.
+  await insert('effect', 1);
+  await until(() => allSucceeded(21), 'the task inserted afterwards');
+  expect(await effects()).toEqual({ all: 21, roots: 21 });
+});
+
+test('scenario 58: the worker is alive again under its id, and nobody took its tasks', async () => {
+  const { id } = app.worker;
+  const restored = nextEvent(app.events, 'connection.restored');
+  await cut('session');
+  await restored;
+  await app.retry.run();
+  expect(app.worker.id).toBe(id);
+  expect(recovered).toEqual([]);
+});
+
+test.each(['control', 'pool', 'session'])(
+  'scenario 58: the %s connection cut again and again while tasks flow: each has one effect',
+  async (purpose) => {
+    // Two workers, so that what one seems to have lost is taken by the other one.
+    const neighbour = await startApp(database, options);
+    await insert('effect', 2_000);
+    let cuts = 0;
+    for (let round = 1; round <= 10; round += 1) {
+      await until(async () => (await effects()).all >= round * 150, `effect ${round * 150}`);
+      cuts += await cut(purpose, 1);
+    }
+    await until(() => allSucceeded(2_000), 'the end of all tasks');
+    expect(await effects()).toEqual({ all: 2_000, roots: 2_000 });
+    expect(cuts).toBeGreaterThan(5);
+    await neighbour.close();
+  },
+);
+
+test('scenario 58: all of them at once, idle or not', async () => {
+  await insert('plain', 100);
+  await until(() => allSucceeded(100), 'the first tasks');
+  const restored = nextEvent(app.events, 'connection.restored', ({ connection }) => connection === 'session');
+  expect(await cut('')).toBeGreaterThan(2);
+  await insert('plain', 100);
+  await restored;
+  await until(() => allSucceeded(200), 'the tasks after the cut');
+  const { rows } = await database.pool.query('select max(tentativa) as attempts from tasks');
+  expect(rows).toEqual([{ attempts: 1 }]);
+  expect(recovered).toEqual([]);
+});

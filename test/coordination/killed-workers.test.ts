@@ -1,0 +1,65 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import type { Child } from '../support/processes.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+const tasks = 10_000;
+const options = { recovery: { intervalMs: 250, confirmMs: 250, graceMs: 0 }, poolSize: 5 };
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+});
+
+afterAll(() => database.drop());
+
+test('five workers, one of them killed every second: each of 10,000 tasks has exactly one effect', async () => {
+  const { pool } = database;
+  const fleet = Array.from({ length: 5 }, startWorker);
+  await Promise.all(fleet);
+  await pool.query(
+    `insert into tasks (processo, payload)
+     select 'effect', '{"ms":' || 10 + n % 40 || '}' from generate_series(1, $1::int) n`,
+    [tasks],
+  );
+  let kills = 0;
+  while ((await countUnfinished()) > 0) {
+    await pause(1_000);
+    const victim = kills % fleet.length;
+    await (await fleet[victim])?.kill('SIGKILL');
+    kills += 1;
+    // Not awaited: the fleet is one short for as long as the new process needs to boot.
+    fleet[victim] = startWorker();
+  }
+  await Promise.all(fleet);
+
+  const effects = await pool.query<{ all: number; roots: number }>(
+    'select count(*)::int as all, count(distinct task_root)::int as roots from effect',
+  );
+  const chains = await pool.query<{ outcome: string; n: number }>(
+    `select status || case when dead then ' dead' else '' end as outcome, count(*)::int as n
+     from tasks where not reenfileirado group by 1`,
+  );
+  const lost = await pool.query("select from tasks where status = 'falha'");
+  expect(effects.rows).toEqual([{ all: tasks, roots: tasks }]);
+  expect(chains.rows).toEqual([{ outcome: 'sucesso', n: tasks }]);
+  // Otherwise nothing was put to the test.
+  expect(kills).toBeGreaterThan(3);
+  expect(lost.rowCount).toBeGreaterThan(0);
+}, 180_000);
+
+async function startWorker(): Promise<Child> {
+  const worker = forkWorker(database, options);
+  await worker.message('ready');
+  return worker;
+}
+
+async function countUnfinished(): Promise<number> {
+  const { rows } = await database.pool.query<{ n: number }>(
+    `select count(*)::int as n from tasks where status in ('pendente', 'agendada', 'processando')`,
+  );
+  return rows[0]?.n ?? 0;
+}

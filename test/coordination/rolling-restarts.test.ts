@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import type { Child } from '../support/processes.js';
+import { until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+const tasks = 3_000;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+});
+
+afterAll(() => database.drop());
+
+test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to recover', async () => {
+  const { pool } = database;
+  const fleet = await Promise.all([startWorker(), startWorker(), startWorker()]);
+  await pool.query(
+    `insert into tasks (processo, payload)
+     select 'effect', '{"ms":' || 20 + n % 40 || '}' from generate_series(1, $1::int) n`,
+    [tasks],
+  );
+  for (const [index, worker] of fleet.entries()) {
+    await until(async () => (await effects()) > (index * tasks) / 10, 'the fleet is at work');
+    // Nest closes the application and then ends the process with the signal it got.
+    expect(await worker.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
+    fleet[index] = await startWorker();
+  }
+  await until(async () => (await effects()) === tasks, 'all tasks are done');
+  await Promise.all(fleet.map((worker) => worker.kill('SIGTERM')));
+
+  const rows = await pool.query(
+    'select status, tentativa, perdas, reserva, count(*)::int as n from tasks group by 1, 2, 3, 4',
+  );
+  expect(rows.rows).toEqual([{ status: 'sucesso', tentativa: 1, perdas: 0, reserva: 1, n: tasks }]);
+  const present = await pool.query('select from tasks_worker where stopped_at is null');
+  expect(present.rowCount).toBe(0);
+  expect(fleet.flatMap(({ messages }) => messages.filter(({ type }) => type === 'recovered'))).toEqual([]);
+});
+
+async function startWorker(): Promise<Child> {
+  // Recovery that is too eager would show here.
+  const worker = forkWorker(database, { recovery: { intervalMs: 50, confirmMs: 50, graceMs: 0 } });
+  await worker.message('ready');
+  return worker;
+}
+
+async function effects(): Promise<number> {
+  const { rows } = await database.pool.query<{ n: number }>('select count(*)::int as n from effect');
+  return rows[0]?.n ?? 0;
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { blocksIn, pathOf, type CodeBlock } from './documents.js';
+
+const folder = pathOf('test/docs/blocks');
+
+/**
+ * Compiles all TypeScript blocks of the documents in one program, with the compiler and the settings of this
+ * repository, and answers what is wrong with them: `docs/guides/handlers.md:23: …`.
+ *
+ * Each block is a module of its own. The one marked `prelude` declares the names that the others take for granted.
+ */
+export function checkBlocks(blocks: readonly CodeBlock[] = blocksIn('ts')): string[] {
+  const files = new Map(blocks.map((block, index) => [join(folder, `block-${index}.ts`), block]));
+  const { options } = readSettings();
+  const host = ts.createCompilerHost(options);
+  const { readFile, fileExists, getSourceFile } = host;
+  host.fileExists = (name) => files.has(name) || fileExists(name);
+  host.readFile = (name) => sourceOf(files.get(name)) ?? readFile(name);
+  host.getSourceFile = (name, target, ...rest) => {
+    const source = sourceOf(files.get(name));
+    return source === undefined
+      ? getSourceFile(name, target, ...rest)
+      : ts.createSourceFile(name, source, target);
+  };
+  const program = ts.createProgram([...files.keys()], options, host);
+  return [...files].flatMap(([name, block]) => {
+    const source = program.getSourceFile(name);
+    return ts
+      .getPreEmitDiagnostics(program, source)
+      .filter(({ file }) => file === undefined || file === source)
+      .map((diagnostic) => describe(diagnostic, block));
+  });
+}
+
+function readSettings(): { options: ts.CompilerOptions } {
+  const { config } = ts.readConfigFile(pathOf('tsconfig.json'), (name) => ts.sys.readFile(name)) as {
+    config: { compilerOptions: object };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, pathOf('.'));
+  return {
+    options: { ...options, paths: { 'nestjs-tarefa': [pathOf('lib/index.ts')] }, noEmit: true },
+  };
+}
+
+function sourceOf(block: CodeBlock | undefined): string | undefined {
+  if (block === undefined) return undefined;
+  return block.note === 'prelude' ? asGlobals(block.text) : `${block.text}\nexport {};`;
+}
+
+/** Makes declarations of a module global; the number of lines before them stays. */
+function asGlobals(text: string): string {
+  const lines = text.split('\n');
+  const last = lines.findLastIndex((line) => line.startsWith('import '));
+  const imports = lines.slice(0, last + 1);
+  const declarations = lines.slice(last + 1).map((line) => line.replace(/^declare /, ''));
+  return `${imports.join('\n')} declare global {\n${declarations.join('\n')}\n}`;
+}
+
+function describe({ file, start, messageText }: ts.Diagnostic, { place }: CodeBlock): string {
+  const [path, line] = place.split(':');
+  const offset = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line : 0;
+  return `${path}:${Number(line) + 1 + offset}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+}

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import type { Child } from '../support/processes.js';
+import { nextEvent, until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
+/** Nothing happens by itself: what is recovered, a routine recovered. */
+const passive = { recovery: { ...eager, intervalMs: 3_600_000 }, scheduledTimer: false, pollIntervalMs: 0 };
+
+let database: TestDatabase;
+let apps: QueueApp[] = [];
+let children: Child[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+  await (await startApp(database, { worker: false })).close();
+});
+
+afterEach(async () => {
+  await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
+  apps = [];
+  children = [];
+  await database.pool.query('truncate tasks, effect');
+});
+
+afterAll(() => database.drop());
+
+class HoldHandlers {
+  @TaskHandler('hold')
+  async hold(_: unknown, { db, task }: TaskContext): Promise<string> {
+    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+    return 'done by the survivor';
+  }
+}
+
+async function startSurvivor(options: QueueModuleOptions): Promise<QueueApp> {
+  const app = await startApp(database, { handlers: [HoldHandlers], ...options });
+  apps.push(app);
+  return app;
+}
+
+interface Holder {
+  readonly child: Child;
+  readonly workerId: string;
+  /** The attempt that it holds. */
+  readonly id: string;
+}
+
+/** A worker in another process that has started a task; `columns` are those of its row. */
+async function startHolder(columns: Readonly<Record<string, unknown>> = {}): Promise<Holder> {
+  const child = forkWorker(database, { recovery: false, pollIntervalMs: 0 });
+  children.push(child);
+  const workerId = String((await child.message('ready'))['workerId']);
+  const row = { processo: 'hold', payload: '{}', ...columns };
+  const names = Object.keys(row);
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks (${names.join(', ')}) values (${names.map((_, n) => `$${n + 1}`).join(', ')}) returning id`,
+    Object.values(row),
+  );
+  await child.message('started');
+  return { child, workerId, id: rows[0]?.id ?? '' };
+}
+
+async function killHolder(columns?: Readonly<Record<string, unknown>>): Promise<Holder> {
+  const holder = await startHolder(columns);
+  await holder.child.kill('SIGKILL');
+  return holder;
+}
+
+async function attempts(): Promise<Record<string, unknown>[]> {
+  const { rows } = await database.pool.query<Record<string, unknown>>('select * from tasks order by id');
+  return rows;
+}
+
+test('scenario 51: the task of a killed process is tried again at once, by another worker', async () => {
+  const { id, workerId } = await killHolder();
+  expect(await attempts()).toMatchObject([{ status: 'processando', executor: workerId }]);
+
+  const survivor = await startSurvivor({ recovery: eager, pollIntervalMs: 0 });
+  const { task } = await nextEvent(survivor.events, 'task.completed');
+  expect(task).toMatchObject({ firstAttemptId: id, attempt: 2 });
+  expect(await attempts()).toMatchObject([
+    {
+      tentativa: 1,
+      status: 'falha',
+      reenfileirado: true,
+      estouro_tentativas: false,
+      mensagem: expect.stringMatching(/^worker \d+ was lost.*aborted.*will be tried again/) as unknown,
+      erro: expect.stringContaining('lost') as unknown,
+      executor: workerId,
+      perdas: 0,
+    },
+    { tentativa: 2, status: 'sucesso', mensagem: 'done by the survivor', id_inicial: id, perdas: 1 },
+  ]);
+  // The default pause between attempts, five minutes, is not for lost workers.
+  const { rows } = await database.pool.query(
+    `select proxima_tentativa - finalizada_em < interval '1 second' as at_once from tasks where tentativa = 1`,
+  );
+  expect(rows).toEqual([{ at_once: true }]);
+  // What the killed process had not committed is not there.
+  expect((await database.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
+  const worker = await database.pool.query('select stopped_at from tasks_worker where id = $1', [workerId]);
+  expect(worker.rows).toEqual([{ stopped_at: expect.any(Date) as unknown }]);
+});
+
+test('scenario 51: the retry routine does the same by itself', async () => {
+  const { id, workerId } = await killHolder();
+  const survivor = await startSurvivor(passive);
+  const recovered = nextEvent(survivor.events, 'task.recovered');
+  expect(await survivor.retry.run()).toBe(1);
+  expect(await recovered).toMatchObject({ task: { id, attempt: 1 }, workerId });
+  expect(await attempts()).toMatchObject([
+    { tentativa: 1, status: 'falha', mensagem: expect.stringContaining('aborted') as unknown },
+    { tentativa: 2, status: 'agendada', perdas: 1 },
+  ]);
+  expect(await survivor.retry.run()).toBe(0);
+
+  // The timer is off as well, so the next attempt is the notify routine's business.
+  const completed = nextEvent(survivor.events, 'task.completed');
+  expect(await survivor.notify.run()).toBe(1);
+  expect((await completed).task).toMatchObject({ firstAttemptId: id, attempt: 2 });
+});
+
+test('scenario 51: with recovery: false only the retry routine recovers, as carefully as ever', async () => {
+  const { id } = await killHolder();
+  const survivor = await startSurvivor({ recovery: false, scheduledTimer: false, pollIntervalMs: 0 });
+  // Nobody is called lost within ten seconds of the looker's own start.
+  expect(await survivor.retry.run()).toBe(0);
+  expect(await attempts()).toMatchObject([{ id, status: 'processando' }]);
+  await until(async () => (await survivor.retry.run()) === 1, 'the retry routine recovers the task');
+  expect(await attempts()).toMatchObject([
+    { tentativa: 1, status: 'falha' },
+    { tentativa: 2, status: 'agendada' },
+  ]);
+}, 60_000);
+
+test('scenario 52: no routine touches a task while its worker lives, however old it is', async () => {
+  const { child, id } = await startHolder({ data_hora: new Date(Date.now() - 365 * 86_400_000) });
+  const survivor = await startSurvivor({ ...passive, purgeMaxAgeDays: 1, waitNotifyIntervalSeconds: 1 });
+  for (let round = 0; round < 5; round += 1) {
+    expect(await survivor.retry.run()).toBe(0);
+    expect(await survivor.notify.run()).toBe(0);
+    expect(await survivor.purge.run()).toBe(0);
+  }
+  expect(await attempts()).toMatchObject([{ id, status: 'processando', reserva: 1 }]);
+  child.send('release');
+  await until(async () => (await attempts())[0]?.['status'] === 'sucesso', 'the holder ends its task');
+  expect(await attempts()).toMatchObject([{ tentativa: 1, reserva: 1 }]);
+});
+
+test('a task that is lost on its last attempt is buried with the payload of its chain', async () => {
+  const first = await database.pool.query<{ id: string }>(
+    `insert into tasks (processo, payload, status) values ('hold', '{"note":"é"}', 'falha') returning id`,
+  );
+  const root = first.rows[0]?.id;
+  await killHolder({ id_inicial: root, id_anterior: root, tentativa: 2, payload: null });
+  const survivor = await startSurvivor({ ...passive, maxAttempts: 2 });
+  await survivor.retry.run();
+  const dead = await until(async () => (await attempts()).find((row) => row['dead'] === true), 'a dead row');
+  expect(dead).toMatchObject({ live_id: root, tentativa: 1, payload: '{"note":"é"}', id_inicial: null });
+  expect((await attempts())[1]).toMatchObject({
+    status: 'falha',
+    estouro_tentativas: true,
+    reenfileirado: false,
+    mensagem: expect.stringMatching(/lost.*no attempts left/) as unknown,
+  });
+});
+
+test('a task whose worker was lost five times in a row is buried, whatever attempts are left', async () => {
+  const { id } = await killHolder({ perdas: 4, tentativa: 5 });
+  const survivor = await startSurvivor(passive);
+  expect(await survivor.retry.run()).toBe(1);
+  await until(
+    async () => (await attempts()).some((row) => row['dead'] === true && row['live_id'] === id),
+    'a dead row',
+  );
+  expect((await attempts())[0]).toMatchObject({ status: 'falha', estouro_tentativas: true });
+});
+
+test('rows without executor belong to other programs and are left alone', async () => {
+  await database.pool.query(`insert into tasks (processo, status) values ('hold', 'processando')`);
+  const { id } = await killHolder();
+  const survivor = await startSurvivor(passive);
+  expect(await survivor.retry.run()).toBe(1);
+  const [foreign, lost] = await attempts();
+  expect(foreign).toMatchObject({ status: 'processando', executor: null });
+  expect(lost).toMatchObject({ id, status: 'falha' });
+});

@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { listenTo, type ChannelListener } from '../support/channel.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+
+/** Neither timer nor poll: only rings and the routine start anything. */
+const passive = { scheduledTimer: false, pollIntervalMs: 0, concurrency: 1 } as const;
+
+let database: TestDatabase;
+let channel: ChannelListener;
+let apps: QueueApp[] = [];
+let ran: string[] = [];
+
+class Handlers {
+  @TaskHandler('work')
+  work(payload: string): void {
+    ran.push(payload);
+  }
+}
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await (await start({ worker: false })).close();
+  apps = [];
+  channel = await listenTo(database, 'tasks');
+});
+
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+  apps = [];
+  ran = [];
+  await database.pool.query('truncate tasks');
+});
+
+afterAll(async () => {
+  await channel.close();
+  await database.drop();
+});
+
+async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
+  const app = await startApp(database, { ...passive, ...options });
+  apps.push(app);
+  return app;
+}
+
+/** As a producer whose notification is lost. */
+async function insertQuietly(values: string): Promise<void> {
+  await database.pool.query(
+    `begin; set local tarefa.quiet = 'on';
+     insert into tasks (processo, payload, status, data_hora) values ${values}; commit`,
+  );
+}
+
+/** What a round made the channel say. */
+async function roundOf({ notify, retry }: QueueApp): Promise<{ promoted?: number; rings: string[] }> {
+  await channel.caughtUp();
+  const before = channel.heard.length;
+  const promoted = await notify.run();
+  // It needs the session that the ring was sent through, so the ring has been heard after it.
+  await retry.run();
+  await channel.caughtUp();
+  return { ...(promoted === undefined ? {} : { promoted }), rings: channel.heard.slice(before) };
+}
+
+test('scenario 55: what is due is promoted and wakes the workers, what is not stays', async () => {
+  const looker = await start({ unknownTasks: 'leave' });
+  const worker = await start({ handlers: [Handlers] });
+  await insertQuietly(`
+    ('work', 'second', 'agendada', now() - interval '1 second'),
+    ('work', 'first', 'agendada', now() - interval '2 seconds'),
+    ('work', 'later', 'agendada', now() + interval '1 hour')`);
+  const last = nextEvent(worker.events, 'task.completed', ({ task }) => task.topic === 'work' && ran.length === 2);
+  expect(await roundOf(looker)).toMatchObject({ promoted: 2, rings: ['*'] });
+  await last;
+  expect(ran).toEqual(['first', 'second']);
+  const { rows } = await database.pool.query('select payload, status, tentativa from tasks order by payload');
+  expect(rows).toEqual([
+    { payload: 'first', status: 'sucesso', tentativa: 1 },
+    { payload: 'later', status: 'agendada', tentativa: 1 },
+    { payload: 'second', status: 'sucesso', tentativa: 1 },
+  ]);
+});
+
+test('scenario 55: any number is promoted in one round, with one ring', async () => {
+  const looker = await start({ unknownTasks: 'leave' });
+  await database.pool.query(
+    `set tarefa.quiet = 'on'; insert into tasks (status, data_hora)
+     select 'agendada', now() - interval '1 second' from generate_series(1, 2500); reset tarefa.quiet`,
+  );
+  expect(await roundOf(looker)).toEqual({ promoted: 2_500, rings: ['*'] });
+  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+});
+
+test('scenario 56: a task inserted while there was no worker runs when one starts', async () => {
+  await insertQuietly(`('work', 'early', 'pendente', now())`);
+  await start({ handlers: [Handlers] });
+  await until(async () => ran.length === 1, 'the task runs');
+});
+
+test('scenario 56: a task whose ring was lost runs at the latest with the notify routine', async () => {
+  const worker = await start({ handlers: [Handlers], waitNotifyIntervalSeconds: 10 });
+  await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '11 seconds')`);
+  const { rows } = await database.pool.query('select status from tasks');
+  expect(rows).toEqual([{ status: 'pendente' }]);
+  await worker.notify.run();
+  await until(async () => ran.length === 1, 'the task runs');
+});
+
+test('scenario 57: only a task that is pending for longer than the interval makes the routine ring', async () => {
+  const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 600 });
+  await insertQuietly(`('work', 'young', 'pendente', now() - interval '500 seconds')`);
+  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+  await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '601 seconds')`);
+  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: ['*'] });
+});
+
+test('scenario 57: a pending row for later, as other programs leave them, is rung for once it is due', async () => {
+  const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 1 });
+  await insertQuietly(`('work', 'update', 'agendada', now() + interval '1 hour')`);
+  await database.pool.query(`update tasks set status = 'pendente'`);
+  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+  await database.pool.query(`update tasks set data_hora = now() - interval '2 seconds'`);
+  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: ['*'] });
+});

@@ -1,0 +1,141 @@
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { QueueEventMap } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+
+/** Nothing but the routines does anything, and they know no task. */
+const passive = {
+  recovery: { intervalMs: 3_600_000, confirmMs: 20, graceMs: 0 },
+  scheduledTimer: false,
+  pollIntervalMs: 0,
+  unknownTasks: 'leave',
+  imports: [ScheduleModule.forRoot()],
+} as const satisfies QueueAppOptions;
+
+/** One row for each routine, told apart by its topic, and what becomes of it. */
+const insertWork = `
+  insert into tasks (processo, status, executor, data_hora) values
+    ('retry', 'processando', 4711, now() - interval '1 minute'),
+    ('notify', 'agendada', null, now() - interval '1 minute'),
+    ('purge', 'sucesso', null, now() - interval '100 days')`;
+const done = { retry: 'falha', notify: 'pendente', purge: undefined } as const;
+const routines = ['retry', 'notify', 'purge'] as const;
+
+let database: TestDatabase;
+let app: QueueApp | undefined;
+
+beforeAll(async () => {
+  database = await createDatabase();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await app?.close();
+  await database.pool.query('drop table tasks cascade');
+});
+
+afterAll(() => database.drop());
+
+async function start(options: QueueAppOptions): Promise<QueueApp> {
+  app = await startApp(database, { ...passive, ...options });
+  return app;
+}
+
+async function statuses(): Promise<Record<string, unknown>> {
+  const { rows } = await database.pool.query<{ processo: string; status: string }>(
+    'select processo, status from tasks where id_anterior is null',
+  );
+  return Object.fromEntries(rows.map(({ processo, status }) => [processo, status]));
+}
+
+/** The worker starts a second before minute 7 of an hour, by the clock that cron jobs read. */
+async function startBeforeMinuteSeven({ worker }: QueueApp): Promise<void> {
+  vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+  vi.setSystemTime(new Date(2030, 0, 1, 12, 6, 59));
+  await worker.start();
+}
+
+test.each(routines)(
+  'the %s routine does its own work, and no other, at its listed minute',
+  async (routine) => {
+    const none = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
+    const queue = await start({ ...none, [`${routine}Minutes`]: [7, 9], autoStart: false });
+    await database.pool.query(insertWork);
+    const before = await statuses();
+    const finished = nextEvent(queue.events, 'routine.finished');
+    await startBeforeMinuteSeven(queue);
+    expect(await finished).toEqual({ routine, affected: 1 });
+    const { [routine]: _, ...others } = before;
+    expect(await statuses()).toEqual({ ...others, ...(done[routine] && { [routine]: done[routine] }) });
+  },
+);
+
+test('no routine runs at a minute that is not listed', async () => {
+  const minutes = { retryMinutes: [8], notifyMinutes: '6, 8', purgeMinutes: [59] };
+  const queue = await start({ ...minutes, autoStart: false });
+  const ran: string[] = [];
+  queue.events.on('routine.finished', ({ routine }) => ran.push(routine));
+  await startBeforeMinuteSeven(queue);
+  // Minute 7 has come when the clock says so.
+  await until(async () => new Date().getMinutes() === 7 && new Date().getSeconds() > 0, 'minute 7');
+  expect(ran).toEqual([]);
+  const registry = queue.app.get(SchedulerRegistry);
+  const next = (routine: string) => registry.getCronJob(`tarefa:default:${routine}`).nextDate().minute;
+  expect(routines.map(next)).toEqual([8, 8, 59]);
+});
+
+test('by default the routines run every five minutes, the purge once an hour', async () => {
+  const { app: nest } = await start({});
+  const registry = nest.get(SchedulerRegistry);
+  const minutes = routines.map((routine) => {
+    const next = registry.getCronJob(`tarefa:default:${routine}`).nextDates(12);
+    return [...new Set(next.map(({ minute, second }) => minute + second / 60))].sort((a, b) => a - b);
+  });
+  const everyFive = Array.from({ length: 12 }, (_, n) => n * 5);
+  expect(minutes).toEqual([everyFive, everyFive, [0]]);
+});
+
+test('scenario 62: a routine that throws is reported, stops nothing, and runs again', async () => {
+  const { app: nest, events, worker } = await start({});
+  const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:notify');
+  await database.pool.query(insertWork);
+  await database.pool.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
+     create trigger refuse before update on tasks for each row execute function refuse()`,
+  );
+  const failures: QueueEventMap['routine.failed'][] = [];
+  events.on('routine.failed', (failure) => failures.push(failure));
+  for (let round = 1; round <= 2; round += 1) {
+    await job.fireOnTick();
+    expect(failures).toHaveLength(round);
+    expect(failures.at(-1)).toMatchObject({ routine: 'notify', error: { message: 'not now' } });
+  }
+  await database.pool.query('drop trigger refuse on tasks');
+  const finished = nextEvent(events, 'routine.finished');
+  await job.fireOnTick();
+  expect(await finished).toEqual({ routine: 'notify', affected: 1 });
+  expect(job.isActive).toBe(true);
+  expect(worker.id).toBeDefined();
+});
+
+test('scenario 62: a round that takes longer than its interval is waited for, at the end as well', async () => {
+  const queue = await start({});
+  const { app: nest, events } = queue;
+  const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:purge');
+  await database.pool.query(insertWork);
+  const gate = await database.pool.connect();
+  await gate.query('begin; lock table tasks in share row exclusive mode');
+  const order: string[] = [];
+  events.on('routine.finished', ({ routine, affected }) => order.push(`${routine} ${affected}`));
+  const first = job.fireOnTick();
+  await job.fireOnTick();
+  expect(order).toEqual([]);
+  const closed = queue.close().then(() => order.push('closed'));
+  await gate.query('commit');
+  gate.release();
+  await first;
+  await closed;
+  expect(order).toEqual(['purge 1', 'closed']);
+});

@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { resolveOptions, type QueueOptions } from '../../lib/queue.options.js';
+import { startApp } from '../support/queue-app.js';
+
+const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;
+
+/** Options as a program without types may give them. */
+const resolve = (options: Readonly<Record<string, unknown>>) => resolveOptions({ ...needed, ...options }, {});
+
+/** What is wrong, one line for each mistake. */
+function mistakes(options: Readonly<Record<string, unknown>>): readonly string[] {
+  try {
+    resolve(options);
+    return [];
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'OPTIONS_INVALID' });
+    return (error as Error).message.split('\n- ').slice(1);
+  }
+}
+
+const numbers = ['1', NaN, Infinity, {}, []] as const;
+const flags = ['true', 1, {}] as const;
+const minutes = [[60], [-1], [1.5], [NaN], [null], ['x'], [[5, 6]], 'x', '61', {}, true] as const;
+
+test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right: readonly unknown[]]>([
+  [
+    'connection',
+    ['', 'localhost/shop', 'http://localhost/shop', 'postgres://host:port/shop', 5, true],
+    ['embedded', 'postgresql://h/d', 'socket:///run/pg?db=d', '/run/pg d', { host: 'h' }],
+  ],
+  ['sessionConnection', ['', 'embedded', 'shop', 5], ['postgres://h/d', {}]],
+  ['queue', ['', 5], ['Bell', 'x'.repeat(50)]],
+  ['table', ['', 5], ['Shop.Tasks', '_1', 'x'.repeat(50)]],
+  ['subscriptionTable', ['', 'orders', true, 5, 'x'.repeat(64)], [false, 'shop.readers', 'x'.repeat(63)]],
+  ['schema', ['drop', '', true], ['create', 'check']],
+  ['embeddedDataDir', ['', 5], ['/tmp/data']],
+  ['worker', flags, [true, false]],
+  ['autoStart', flags, [true, false]],
+  ['scheduledTimer', flags, [true, false]],
+  ['logDebug', flags, [true, false]],
+  ['concurrency', [0, -1, 1.5, 10_001, ...numbers], [1, 10_000]],
+  ['poolSize', [0, -1, 1.5, 1_001, ...numbers], [1, 1_000]],
+  ['maxAttempts', [0, -1, 1.5, 1_000_001, ...numbers], [1, 1_000_000]],
+  ['retryIntervalMinutes', [-1, 525_601, ...numbers], [0, 0.5, 525_600]],
+  ['retryMinutes', minutes, [[], [0, 59], '0,59', '']],
+  ['notifyMinutes', minutes, [[], [0, 59], '0,59', '']],
+  ['purgeMinutes', minutes, [[], [0, 59], '0,59', '']],
+  ['purgeMaxAgeDays', [-1, 36_501, ...numbers], [0, 0.5, 36_500]],
+  ['purgeLimit', [0, 1.5, 100_001, ...numbers], [1, 100_000]],
+  ['purgeRoundLimit', [0, 1.5, 10_001, ...numbers], [1, 10_000]],
+  ['waitNotifyIntervalSeconds', [0, -1, 86_401, ...numbers], [0.001, 86_400]],
+  ['wake', ['bell', '', true], ['listen', 'poll']],
+  ['pollIntervalMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],
+  ['recovery', [true, 'fast', 5], [false, {}, { intervalMs: 10, confirmMs: 0, graceMs: 0 }]],
+  ['unknownTasks', ['skip', true], ['fail', 'leave']],
+  ['maxPayloadBytes', [0, 1.5, 2 ** 29 + 1, ...numbers], [1, 2 ** 29]],
+  ['shutdownTimeoutMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],
+])('the option %s takes what is in its range, and says once what is not', (option, wrong, right) => {
+  for (const value of right) expect(mistakes({ [option]: value })).toEqual([]);
+  for (const value of wrong) {
+    const found = mistakes({ [option]: value });
+    expect(found, `${option}: ${JSON.stringify(value)}`).toHaveLength(1);
+    expect(found[0]).toMatch(new RegExp(`^${option}\\b`));
+  }
+});
+
+test.each([
+  ['intervalMs', [9, 3_600_001, ...numbers]],
+  ['confirmMs', [-1, 3_600_001, ...numbers]],
+  ['graceMs', [-1, 3_600_001, ...numbers]],
+])('the option recovery.%s has a range', (option, wrong) => {
+  for (const value of wrong) {
+    expect(mistakes({ recovery: { [option]: value } })).toEqual([
+      expect.stringMatching(new RegExp(`^recovery\\.${option} must be a number from`)),
+    ]);
+  }
+});
+
+test.each([undefined, null])('what is given as %s is not given', (unset) => {
+  const names = Object.keys(resolveOptions(needed, {})).filter((name) => name !== 'recoveryTiming');
+  const nothing = Object.fromEntries(names.filter((name) => !(name in needed)).map((name) => [name, unset]));
+  expect(resolve({ ...nothing, recovery: { intervalMs: unset } })).toEqual(resolve({}));
+  expect(mistakes({ connection: unset })).toEqual([expect.stringMatching(/^connection is missing/)]);
+});
+
+test('all mistakes are said at once', () => {
+  expect(
+    mistakes({
+      connection: '',
+      table: 'a b',
+      concurrency: 0,
+      purgeMinutes: [60, 61],
+      colour: 'red',
+      worker: 'no',
+    }),
+  ).toEqual([
+    expect.stringContaining(`there is no option 'colour'`),
+    expect.stringContaining('connection'),
+    expect.stringContaining('table "a b"'),
+    expect.stringContaining('concurrency'),
+    expect.stringContaining('worker'),
+    expect.stringContaining('from 0 to 59, not 60'),
+    expect.stringContaining('from 0 to 59, not 61'),
+  ]);
+});
+
+test('an unknown option is refused with a hint', () => {
+  expect(mistakes({ Concurrency: 5 })).toEqual([
+    `there is no option 'Concurrency': did you mean 'concurrency'?`,
+  ]);
+  expect(mistakes({ retries: 5 })).toEqual([
+    expect.stringMatching(/^there is no option 'retries': the options are connection, .*, logDebug$/),
+  ]);
+  expect(mistakes({ recovery: { intervalms: 5_000 } })).toEqual([
+    `there is no option 'recovery.intervalms': did you mean 'recovery.intervalMs'?`,
+  ]);
+});
+
+test('a connection that cannot be used is not shown: it may hold a password', () => {
+  for (const connection of ['http://ana:secret@h/d', 'postgres://ana:secret@h:port/d', 'ana:secret']) {
+    expect(mistakes({ connection }).join()).not.toContain('secret');
+  }
+});
+
+test('waking by polls alone needs polls', () => {
+  expect(mistakes({ wake: 'poll', pollIntervalMs: 0 })).toHaveLength(1);
+  expect(resolve({ wake: 'poll' })).toMatchObject({ pollIntervalMs: 1_000 });
+});
+
+test('the resolved options cannot be changed', () => {
+  const options = resolve({ retryMinutes: [1, 2] });
+  for (const part of [options, options.retryMinutes, options.recovery])
+    expect(Object.isFrozen(part)).toBe(true);
+});
+
+test('an application with mistaken options does not boot, and says all of them', async () => {
+  await expect(
+    startApp(
+      { url: 'postgres://localhost:1/nowhere' },
+      { concurrency: 0, table: `x'; drop table users; --` },
+    ),
+  ).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringMatching(
+      /^the options of QueueModule cannot be used:\n- table "x'; .*\n- concurrency/s,
+    ),
+  });
+});

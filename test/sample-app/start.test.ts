@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { clientOf, hasEnded } from './shop.js';
+
+let database: TestDatabase;
+let createShop: (typeof import('../../sample-app/shop.js'))['createShop'];
+beforeAll(async () => {
+  database = await createDatabase();
+  process.env['DATABASE_URL'] = database.url;
+  ({ createShop } = await import('../../sample-app/shop.js'));
+});
+afterAll(() => database.drop());
+
+test('several shops may start at once on an empty database, and share the work', async () => {
+  const shops = await Promise.all(Array.from({ length: 3 }, () => createShop({ logger: false })));
+  await Promise.all(shops.map((shop) => shop.listen(0, '127.0.0.1')));
+  const clients = await Promise.all(shops.map(async (shop) => clientOf(await shop.getUrl())));
+  for (const client of clients) {
+    const { id } = await client.place({ customer: 'Ana', items: [{ sku: 'tea', quantity: 1 }] });
+    const { deliveries } = await client.orderWhen(id, hasEnded);
+    expect(deliveries.map(({ subscription }) => subscription)).toEqual(['receipt', 'search-index', 'stock']);
+  }
+  await Promise.all(shops.map((shop) => shop.close()));
+  expect(await countConnections()).toBe(0);
+});
+
+test('a subscription that was switched off stays so at the next start', async () => {
+  await database.pool.query(`update shop_queue_subscriber set ativo = false where id = 'search-index'`);
+  const shop = await createShop({ logger: false });
+  await shop.listen(0, '127.0.0.1');
+  const client = clientOf(await shop.getUrl());
+  const { id } = await client.place({ customer: 'Bo', items: [{ sku: 'tea', quantity: 1 }] });
+  const { deliveries, effects } = await client.orderWhen(id, hasEnded);
+  expect(deliveries.map(({ subscription }) => subscription)).toEqual(['receipt', 'stock']);
+  expect(effects.searchable).toBe(false);
+  await shop.close();
+});
+
+/** Of others than this test; those of a shop must be gone when it is closed. */
+async function countConnections(): Promise<number> {
+  const { rows } = await database.pool.query<{ n: number }>(
+    `select count(*)::int as n from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+  );
+  return rows[0]?.n ?? -1;
+}
