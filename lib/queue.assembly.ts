@@ -1,4 +1,4 @@
-import { Pool, type ClientConfig } from 'pg';
+import { Client, Pool, type ClientConfig } from 'pg';
 import { QueueClient } from './client/queue-client.js';
 import type { SqlHandle } from './client/transaction.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
@@ -22,6 +22,7 @@ import {
 import { ControlConnection } from './storage/postgres/control-connection.js';
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
+import { Sockets } from './storage/postgres/sockets.js';
 import type { PreparedSchema } from './storage/postgres/prepare-schema.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
 import { version } from './version.js';
@@ -72,7 +73,9 @@ export async function assembleCore(
   try {
     const connection = await resolveConnection(options, opened, events);
     const core = connectCore(options, connection, events, sessions);
-    opened.push(() => core.storage.close());
+    opened.push(() => core.sockets.closeAfter(core.storage.close()));
+    opened.push(() => core.closeSession());
+    opened.push(() => core.ringer.settled());
     await core.storage.prepare();
     return { ...core, schema: core.schema(), client: core.client(), close };
   } catch (error) {
@@ -154,6 +157,8 @@ async function resolveConnection(
 }
 
 interface ConnectedCore extends Omit<QueueCore, 'schema' | 'client' | 'close'> {
+  /** Of all connections but the session, which other queues may share. */
+  readonly sockets: Sockets;
   schema(): PreparedSchema;
   client(): QueueClient;
 }
@@ -164,15 +169,18 @@ function connectCore(
   events: QueueEvents,
   sessions: SharedSessions,
 ): ConnectedCore {
+  const sockets = new Sockets();
   const named = (purpose: string): ClientConfig => ({
+    stream: sockets.open,
     ...connectionConfig(connection),
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
   const pool = openPool(named('pool'), options.poolSize, events);
   const control = options.worker
-    ? new ControlConnection(named('control'), (error) =>
-        events.emit('connection.lost', { connection: 'control', error }),
-      )
+    ? new ControlConnection(named('control'), {
+        lost: (error) => events.emit('connection.lost', { connection: 'control', error }),
+        restored: () => events.emit('connection.restored', { connection: 'control' }),
+      })
     : undefined;
 
   let prepared: PreparedSchema | undefined;
@@ -209,6 +217,7 @@ function connectCore(
     options,
     events,
     storage,
+    sockets,
     ringer,
     schema,
     client: () =>
@@ -224,22 +233,35 @@ function connectCore(
       });
       return session;
     },
-    closeSession: () => {
+    closeSession: async () => {
+      if (!session) return;
       session = undefined;
-      return sessions.close(key);
+      await sessions.close(key);
     },
   };
 }
 
-/** The pool of handlers' transactions, fan-out and inserts. Waiting for a free connection has no limit. */
+/**
+ * The pool of handlers' transactions, fan-out and inserts. Opening a connection has a limit, waiting for a free
+ * one has none.
+ */
 function openPool(config: ClientConfig, max: number, events: QueueEvents): Pool {
-  const pool = new Pool({ ...config, max, pipeline: true, connectionTimeoutMillis: 0 });
+  class PoolConnection extends Client {
+    constructor() {
+      super({ ...config, pipeline: true });
+    }
+  }
+  const pool = new Pool({ ...config, max, connectionTimeoutMillis: 0, Client: PoolConnection });
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
     void client.query(sessionSettings).catch(() => undefined);
   });
-  pool.on('error', (error) => events.emit('connection.lost', { connection: 'idle pool', error }));
+  pool.on('error', (error) =>
+    events.emit('notice', {
+      message: `an idle connection was lost (${error.message}); another is opened when needed`,
+    }),
+  );
   return pool;
 }
 

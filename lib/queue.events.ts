@@ -30,6 +30,9 @@ export interface QueueEventMap {
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
   'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
   'worker.stopped': { readonly workerId: string; readonly unfinished: number };
+  /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */
+  'worker.troubled': { readonly workerId: string; readonly error: unknown };
+  'worker.recovered': { readonly workerId: string };
   'connection.lost': { readonly connection: string; readonly error: unknown };
   'connection.restored': { readonly connection: string };
   'routine.finished': { readonly routine: string; readonly affected: number };

@@ -26,7 +26,8 @@ import { logEvents } from './observability/queue-logger.js';
 import { assembleCore, assembleWorker, type QueueCore, type QueueWorkerAssembly } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
-import { resolveOptions, type QueueOptions } from './queue.options.js';
+import { QueueGroup } from './queue.group.js';
+import { resolveOptions, type QueueOptions, type ResolvedOptions } from './queue.options.js';
 import { QueueRuntime } from './queue.runtime.js';
 import { defaultQueueName, getQueueToken } from './queue.tokens.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
@@ -57,9 +58,9 @@ export interface QueueModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>
 @Module({
   providers: [
     { provide: SharedSessions, useFactory: () => new SharedSessions() },
-    { provide: 'tarefa:names', useFactory: () => new Set<string>() },
+    { provide: QueueGroup, useFactory: () => new QueueGroup() },
   ],
-  exports: [SharedSessions, 'tarefa:names'],
+  exports: [SharedSessions, QueueGroup],
 })
 class QueueSharedModule {}
 
@@ -125,7 +126,7 @@ function build(
           partToken(name, 'options'),
           getQueueToken(name, QueueEvents),
           SharedSessions,
-          'tarefa:names',
+          QueueGroup,
           ModulesContainer,
         ],
         useFactory: openCore(name),
@@ -177,20 +178,34 @@ const openCore =
     given: QueueOptions,
     events: QueueEvents,
     sessions: SharedSessions,
-    names: Set<string>,
+    group: QueueGroup,
     modules: ModulesContainer,
   ): Promise<QueueCore> => {
     refuseSameName(name, modules);
-    names.add(name);
-    const options = resolveOptions(given);
-    logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
-    const core = await assembleCore(options, events, sessions);
-    for (const message of core.schema.warnings) events.emit('warning', { message });
-    if (core.schema.made.length > 0) {
-      events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
+    group.add(name);
+    try {
+      const core = await openResolved(resolveOptions(given), events, sessions);
+      await group.closeOnFailure(() => core.close());
+      return core;
+    } catch (error) {
+      await group.leave();
+      throw error;
     }
-    return core;
   };
+
+async function openResolved(
+  options: ResolvedOptions,
+  events: QueueEvents,
+  sessions: SharedSessions,
+): Promise<QueueCore> {
+  logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
+  const core = await assembleCore(options, events, sessions);
+  for (const message of core.schema.warnings) events.emit('warning', { message });
+  if (core.schema.made.length > 0) {
+    events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
+  }
+  return core;
+}
 
 /** Two queues of one name share their tokens, so that one would get what is meant for the other. */
 function refuseSameName(name: string, modules: ModulesContainer): void {
@@ -209,7 +224,7 @@ function runtimeProvider(name: string): Provider {
     inject: [
       partToken(name, 'core'),
       partToken(name, 'assembly'),
-      'tarefa:names',
+      QueueGroup,
       DiscoveryService,
       MetadataScanner,
       ModuleRef,
@@ -220,7 +235,7 @@ function runtimeProvider(name: string): Provider {
     useFactory: (
       core: QueueCore,
       assembly: QueueWorkerAssembly,
-      queueNames: ReadonlySet<string>,
+      group: QueueGroup,
       discovery: DiscoveryService,
       scanner: MetadataScanner,
       moduleRef: ModuleRef,
@@ -235,7 +250,7 @@ function runtimeProvider(name: string): Provider {
         explorer: new SubscriberExplorer(discovery, scanner, moduleRef),
         scheduler: scheduler ?? new SchedulerRegistry(),
         modules,
-        queueNames,
+        group,
         module: () => module,
       }),
   };

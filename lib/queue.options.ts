@@ -85,7 +85,10 @@ export interface QueueOptions {
   readonly pollIntervalMs?: number | undefined;
   /** True: a timer starts scheduled tasks on time. False: the notify routine does, at its minutes. Default true. */
   readonly scheduledTimer?: boolean | undefined;
-  /** How lost workers are found; false leaves it to the retry routine. Default: see {@link RecoveryOptions}. */
+  /**
+   * How lost workers are found: see {@link RecoveryOptions}; false leaves it to the retry routine. Default
+   * `{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`.
+   */
   readonly recovery?: Partial<RecoveryOptions> | false | undefined;
   /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
   readonly unknownTasks?: 'fail' | 'leave' | undefined;

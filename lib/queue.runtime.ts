@@ -4,7 +4,9 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
 import type { QueueCore, QueueWorkerAssembly } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
+import type { QueueGroup } from './queue.group.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import { within } from './worker/deadline.js';
 
 /** What a {@link QueueRuntime} works with. */
 export interface QueueRuntimeParts {
@@ -14,8 +16,7 @@ export interface QueueRuntimeParts {
   readonly explorer: SubscriberExplorer;
   readonly scheduler: SchedulerRegistry;
   readonly modules: ModulesContainer;
-  /** Names of all queues of the application. */
-  readonly queueNames: ReadonlySet<string>;
+  readonly group: QueueGroup;
   /** The module instance that holds this runtime. */
   readonly module: () => object | undefined;
 }
@@ -35,15 +36,14 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { core, assembly } = this.#parts;
+    const { core, assembly, group } = this.#parts;
     if (!core.options.worker) return;
     try {
+      await group.closeOnFailure(() => this.onModuleDestroy());
       this.#register();
       if (core.options.autoStart) await assembly.worker.start();
     } catch (error) {
-      // An application that does not boot is not shut down by Nest: nothing may be left open.
-      await assembly.worker.stop();
-      await core.close();
+      await group.leave();
       throw error;
     }
   }
@@ -63,8 +63,9 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    await this.#routines.stop();
-    await this.#parts.assembly.worker.stop();
+    const { core, assembly } = this.#parts;
+    await within(this.#routines.stop(), core.options.shutdownTimeoutMs);
+    await assembly.worker.stop();
   }
 
   /** The routines run while the worker does, whoever starts and stops it. */
@@ -83,10 +84,10 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   #refuseUnknownQueues(found: readonly FoundHandler[]): void {
     for (const { queue, name } of found) {
-      if (this.#parts.queueNames.has(queue)) continue;
+      if (this.#parts.group.names.has(queue)) continue;
       throw new TarefaError(
         'HANDLER_INVALID',
-        `${name} is for the queue '${queue}', but the application has only ${[...this.#parts.queueNames]
+        `${name} is for the queue '${queue}', but the application has only ${[...this.#parts.group.names]
           .map((known) => `'${known}'`)
           .join(', ')}: add QueueModule.forRoot({ name: '${queue}', … }), or correct the name`,
       );

@@ -1,13 +1,18 @@
 // Starts the sample application as a user does, with `npm start`, places an order, follows it to the end and stops
 // the application. Fails with a sentence that says what did not happen.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+// A database of its own, so that it neither meets nor changes what the developer has. Root's server runs as another
+// user, who has to get in.
+const dataDir = mkdtempSync(join(tmpdir(), 'tarefa-smoke-'));
+chmodSync(dataDir, 0o755);
 // A first start may install the packages and make a database.
 const startTimeoutMs = 10 * 60_000;
 const deliveryTimeoutMs = 60_000;
@@ -24,6 +29,7 @@ try {
   say(`What \`npm start\` printed last:\n${application.output.split('\n').slice(-40).join('\n')}`);
   await application.stop().catch(() => application.child.kill('SIGKILL'));
 }
+rmSync(dataDir, { recursive: true, force: true });
 process.exit(exitCode);
 
 async function smoke() {
@@ -93,7 +99,7 @@ async function startApplication() {
   const npm = process.env.npm_execpath?.endsWith('npm-cli.js') ? process.env.npm_execpath : undefined;
   const child = spawn(npm ? process.execPath : 'npm', npm ? [npm, 'start'] : ['start'], {
     cwd: root,
-    env: { ...process.env, PORT: String(port) },
+    env: { ...process.env, PORT: String(port), TAREFA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
     shell: npm === undefined && process.platform === 'win32',
   });
@@ -127,16 +133,14 @@ async function startApplication() {
   });
 }
 
-/** The file that the embedded server has while it runs; undefined when there is none or when it has to stay. */
+/** The file that the embedded server has while it runs; with DATABASE_URL there is none. */
 function findServerFile() {
   if (process.env.DATABASE_URL) return undefined;
-  const pointer = join(root, '.tarefa/location');
-  const home = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : join(root, '.tarefa');
+  const pointer = join(dataDir, 'location');
+  const home = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : dataDir;
   const file = join(home, 'data/postmaster.pid');
   if (!existsSync(file)) throw new Error(`no embedded PostgreSQL runs in ${home}`);
-  if (JSON.parse(readFileSync(join(home, 'owners.json'), 'utf8')).owners.length === 1) return file;
-  say('another application uses the PostgreSQL of this folder, so it stays');
-  return undefined;
+  return file;
 }
 
 function findFreePort() {

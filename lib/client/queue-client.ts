@@ -63,10 +63,10 @@ export class QueueClient {
   readonly #maxPayloadBytes: number;
   readonly #ringer: Ringer | undefined;
 
-  /**
-   * @param handle used by calls without `tx`
-   * @param runtime internal: what the module knows besides
-   */
+  /** @param handle used by calls without `tx` */
+  constructor(handle: SqlHandle, options: QueueClientOptions);
+  /** @internal With what the module knows besides. */
+  constructor(handle: SqlHandle, options: QueueClientOptions, runtime: QueueClientRuntime);
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
     this.#handle = handle;
     this.#table = runtime?.queue ?? quoteTableName(parseTableName(options.table));

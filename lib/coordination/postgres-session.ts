@@ -1,6 +1,7 @@
 import { Client, type ClientConfig } from 'pg';
 import { sessionSettings } from '../storage/postgres/connection-config.js';
 import { quoteIdentifier } from '../storage/postgres/identifiers.js';
+import { Sockets } from '../storage/postgres/sockets.js';
 import { Backoff } from './backoff.js';
 
 /** Told when the session is gone and when it is back. */
@@ -16,6 +17,7 @@ export interface SessionWatcher {
  */
 export class PostgresSession {
   readonly #config: ClientConfig;
+  readonly #sockets = new Sockets();
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
   readonly #channels = new Map<string, Set<(text: string) => void>>();
   /** Locks to hold as long as there is a session: liveness. */
@@ -26,11 +28,13 @@ export class PostgresSession {
   #client: Client | undefined;
   #lastBackend: number | undefined;
   #reconnecting: Promise<void> | undefined;
+  /** Settles with the statement sent last. */
+  #last: Promise<unknown> = Promise.resolve();
   #connectedAt = 0;
   #stopped = false;
 
   constructor(config: ClientConfig) {
-    this.#config = config;
+    this.#config = { stream: this.#sockets.open, ...config };
   }
 
   get up(): boolean {
@@ -57,19 +61,20 @@ export class PostgresSession {
     const listeners = this.#channels.get(channel) ?? new Set();
     listeners.add(listener);
     this.#channels.set(channel, listeners);
-    if (listeners.size === 1) await this.#client?.query(`listen ${quoteIdentifier(channel)}`);
+    if (listeners.size === 1 && this.#client) await this.query(`listen ${quoteIdentifier(channel)}`);
     return async () => {
       listeners.delete(listener);
       if (listeners.size > 0) return;
       this.#channels.delete(channel);
-      await this.#client?.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
+      await this.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
     };
   }
 
-  async query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-    if (!this.#client) throw new Error('Connection terminated: the session is down');
-    const { rows } = await this.#client.query<Record<string, unknown>>(text, [...values]);
-    return rows;
+  /** Runs one statement after the other: queues and routines share the session. */
+  query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+    const answer = this.#last.then(() => this.#run(text, values));
+    this.#last = answer.catch(() => undefined);
+    return answer;
   }
 
   /** Takes a lock and keeps it over reconnects, until `unlock`. */
@@ -108,8 +113,14 @@ export class PostgresSession {
     this.#backoff.cancel();
     const client = this.#client;
     this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    await this.#sockets.closeAfter(client?.end().catch(() => undefined) ?? Promise.resolve());
     await this.#reconnecting;
+  }
+
+  async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    if (!this.#client) throw new Error('Connection terminated: the session is down');
+    const { rows } = await this.#client.query<Record<string, unknown>>(text, [...values]);
+    return rows;
   }
 
   async #connect(): Promise<void> {

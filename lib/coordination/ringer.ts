@@ -13,6 +13,7 @@ export type SendRing = (text: string) => Promise<void>;
 export class Ringer {
   readonly #send: SendRing;
   #sending = false;
+  #sent = Promise.resolve();
   #next: Ring | undefined;
 
   /** @param send may fail: a lost ring delays a task until the next poll, it does not lose it */
@@ -25,7 +26,12 @@ export class Ringer {
       later: ring.later === true || this.#next?.later === true,
       halt: ring.halt === true || this.#next?.halt === true,
     };
-    if (!this.#sending) void this.#drain();
+    if (!this.#sending) this.#sent = this.#drain();
+  }
+
+  /** Resolves when every ring so far is on its way: before the connections are closed. */
+  settled(): Promise<void> {
+    return this.#sent;
   }
 
   async #drain(): Promise<void> {

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { keepOwner, type DataDirectory } from './data-directory.js';
+import { codeOf } from './error-facts.js';
 import { isRunning, type ProcessIdentity } from './process-table.js';
 
 /** One application that uses the server; a process that starts it twice is two. */
@@ -68,8 +69,13 @@ export class ServerOwners {
 
   #write(file: OwnersFile): void {
     const unfinished = `${this.#file}.new`;
-    writeFileSync(unfinished, JSON.stringify(file));
-    keepOwner(unfinished, this.#home);
-    renameSync(unfinished, this.#file);
+    try {
+      writeFileSync(unfinished, JSON.stringify(file));
+      keepOwner(unfinished, this.#home);
+      renameSync(unfinished, this.#file);
+    } catch (error) {
+      // With the folder the need to write into it is gone.
+      if (codeOf(error) !== 'ENOENT') throw error;
+    }
   }
 }

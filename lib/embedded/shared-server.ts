@@ -1,17 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { TarefaError } from '../queue.errors.js';
 import type { EmbeddedPostgres } from './embedded-postgres.js';
 import type { Installation } from './installation.js';
-import { ownIdentity } from './process-table.js';
 import { databaseUrl, isServing } from './server-database.js';
-import { ServerOwners } from './server-owners.js';
-import { findServer, launchServer, signalServer, stopServer, type ServerProcess } from './server-process.js';
-import { withStartLock, withStartLockSync } from './start-lock.js';
+import type { ServerOwners } from './server-owners.js';
+import { findServer, launchServer, stopServer, type ServerProcess } from './server-process.js';
+import { ServerShare } from './server-share.js';
 import { waitUntil } from './wait-until.js';
 
 const recoveryTimeoutMs = 120_000;
-const lastMomentMs = 1_000;
 
 /** Joins the server that runs on these files, or starts it. To be called under the start lock. */
 export async function joinServer(
@@ -25,82 +21,16 @@ export async function joinServer(
     const server =
       (await findServing(installation, share.owners, settings, log)) ??
       (await startServing(installation, settings, log));
+    share.serve(server);
     return {
       url: databaseUrl(server.port, installation.password),
       port: server.port,
       dataDir: installation.directory.data,
-      stop: () => share.release(server),
+      stop: () => share.release(),
     };
   } catch (error) {
     await share.giveUp();
     throw error;
-  }
-}
-
-/** One application's share in the server; the last one to be released stops it. */
-class ServerShare {
-  readonly owners: ServerOwners;
-  readonly #id = randomUUID();
-  readonly #installation: Installation;
-  readonly #log: (line: string) => void;
-  readonly #atExit = (): void => this.#releaseAtExit();
-  #released: Promise<void> | undefined;
-
-  constructor(installation: Installation, log: (line: string) => void) {
-    this.#installation = installation;
-    this.#log = log;
-    this.owners = new ServerOwners(installation.directory);
-  }
-
-  /** Before the server is started, so that no end of this process leaves it behind. */
-  take(): void {
-    this.owners.join({ ...ownIdentity(), id: this.#id });
-    process.on('exit', this.#atExit);
-  }
-
-  release(server: ServerProcess): Promise<void> {
-    this.#released ??= this.#release(server).finally(() => process.off('exit', this.#atExit));
-    return this.#released;
-  }
-
-  /** After a start that failed; under its lock. */
-  async giveUp(): Promise<void> {
-    // What made the start fail is the better error.
-    await this.#leave().catch(() => undefined);
-    process.off('exit', this.#atExit);
-  }
-
-  async #release(server: ServerProcess): Promise<void> {
-    const { directory, binaries } = this.#installation;
-    // Somebody deleted the folder under the running server: nobody else can be using it through there.
-    if (!existsSync(directory.wanted)) return stopServer(server, directory, binaries);
-    await withStartLock(directory.wanted, () => this.#leave());
-  }
-
-  async #leave(): Promise<void> {
-    const { directory, binaries } = this.#installation;
-    if (this.owners.leave(this.#id) > 0) return;
-    const running = findServer(directory);
-    if (running === undefined) return;
-    this.owners.markStopping(running.pid);
-    await stopServer(running, directory, binaries);
-    this.#log('stopped PostgreSQL');
-  }
-
-  /** Nothing can be awaited any more: tells the server to stop, and does not look whether it does. */
-  #releaseAtExit(): void {
-    const { directory } = this.#installation;
-    try {
-      withStartLockSync(directory.wanted, lastMomentMs, () => {
-        if (this.owners.leave(this.#id) > 0) return;
-        const running = findServer(directory);
-        if (running === undefined) return;
-        this.owners.markStopping(running.pid);
-        signalServer(running.pid, 'SIGINT');
-      });
-    } catch {
-      // The folder is gone or full; the process ends all the same, and the next start finds the server.
-    }
   }
 }
 

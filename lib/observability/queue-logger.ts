@@ -1,5 +1,6 @@
 import type { QueueEvents, TaskReference } from '../queue.events.js';
-import { failureDetail } from '../worker/outcome.js';
+import { describeRoute } from '../storage/route.js';
+import { failureDetail, failureMessage } from '../worker/outcome.js';
 
 /** What a logger must offer; Nest's `Logger` does. */
 export interface LoggerLike {
@@ -15,7 +16,7 @@ export interface LoggerLike {
  */
 export function logEvents(events: QueueEvents, logger: LoggerLike, debug: boolean): void {
   events.on('worker.started', ({ workerId, routes }) =>
-    logger.log(`worker ${workerId} started, serving ${routes.length} routes: ${routes.join(', ')}`),
+    logger.log(`worker ${workerId} started; it serves ${routes.map(describeRoute).join(', ')}`),
   );
   events.on('worker.stopped', ({ workerId, unfinished }) => {
     if (unfinished === 0) logger.log(`worker ${workerId} stopped`);
@@ -28,7 +29,7 @@ export function logEvents(events: QueueEvents, logger: LoggerLike, debug: boolea
     const next =
       nextAttemptInMs === undefined
         ? ''
-        : `, next attempt in ${Math.max(0, Math.round(nextAttemptInMs / 1000))} s`;
+        : `, next attempt in ${Math.max(0, nextAttemptInMs / 1000).toFixed(1)} s`;
     logger.warn(`${describe(task)} failed: ${message}${next}`);
   });
   events.on('task.buried', ({ task, deadId }) =>
@@ -44,9 +45,16 @@ export function logEvents(events: QueueEvents, logger: LoggerLike, debug: boolea
     logger.warn(`the outcome of ${describe(task)} was refused: it belongs to another worker by now`),
   );
   events.on('connection.lost', ({ connection, error }) =>
-    logger.error(`${connection} connection: ${failureDetail(error).split('\n', 1)[0]}; trying again`),
+    logger.error(`the ${connection} connection was lost (${failureMessage(error)}); connecting again`),
   );
-  events.on('connection.restored', ({ connection }) => logger.log(`${connection} connection: working again`));
+  events.on('connection.restored', ({ connection }) => logger.log(`the ${connection} connection is back`));
+  events.on('worker.troubled', ({ workerId, error }) =>
+    logger.error(
+      `worker ${workerId} cannot go on, and tries again: ${failureMessage(error)}`,
+      failureDetail(error),
+    ),
+  );
+  events.on('worker.recovered', ({ workerId }) => logger.log(`worker ${workerId} goes on`));
   events.on('routine.failed', ({ routine, error }) =>
     logger.error(`the ${routine} routine failed, it runs again at its next minute`, failureDetail(error)),
   );

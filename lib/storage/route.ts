@@ -11,3 +11,12 @@ export function subscriptionRoute(subscriptionId: string): Route {
 export function topicRoute(topic: string | null): Route {
   return `t:${topic ?? ''}`;
 }
+
+/** A route in words, for logs and messages. */
+export function describeRoute(route: Route): string {
+  const id = route.slice(2);
+  if (route === publicationRoute) return 'publications';
+  if (route.startsWith('s:')) return `subscription '${id}'`;
+  if (id === '*') return 'every other topic';
+  return id === '' ? 'tasks without topic' : `topic '${id}'`;
+}

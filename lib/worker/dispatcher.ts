@@ -175,7 +175,9 @@ export class Dispatcher {
     const without = this.#lockedRoutes;
     this.#lockedRoutes = new Set();
     const { routes, total } =
-      this.#mayClaim() && (this.#hungry || taken.length > 0) ? demand.read(without) : { routes: [], total: 0 };
+      this.#mayClaim() && (this.#hungry || taken.length > 0)
+        ? demand.read(without)
+        : { routes: [], total: 0 };
     if (taken.length === 0 && routes.length === 0) return 0;
     const completions = taken.map(({ completion }) => completion);
     let result;
@@ -350,9 +352,13 @@ export class Dispatcher {
   }
 
   async #recoverFrom(error: unknown): Promise<void> {
-    if (!this.#troubled) this.#parts.events.emit('connection.lost', { connection: 'control', error });
-    this.#troubled = true;
-    this.#unsure ||= hasCode(error, 'CONNECTION_LOST');
+    const isLost = hasCode(error, 'CONNECTION_LOST');
+    this.#unsure ||= isLost;
+    // A lost connection says so itself.
+    if (!isLost && !this.#troubled) {
+      this.#troubled = true;
+      this.#parts.events.emit('worker.troubled', { workerId: this.#workerId, error });
+    }
     this.#hungry = true;
     await this.#backoff.wait();
     this.#parts.signal.set();
@@ -362,6 +368,6 @@ export class Dispatcher {
     this.#backoff.reset();
     if (!this.#troubled) return;
     this.#troubled = false;
-    this.#parts.events.emit('connection.restored', { connection: 'control' });
+    this.#parts.events.emit('worker.recovered', { workerId: this.#workerId });
   }
 }

@@ -1,6 +1,7 @@
 import { Backoff } from '../coordination/backoff.js';
 import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
+import { describeRoute } from '../storage/route.js';
 import type { AttemptOutcome, ClaimedTask, Storage, WorkerId } from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
 import { HandlerContext } from './handler-context.js';
@@ -96,7 +97,8 @@ export class Executor {
     try {
       returned = await this.#invoke(claimed, handler, payload, context);
     } catch (error) {
-      if (error instanceof Expired) return error.ended;
+      const ended = endOfExpired(error);
+      if (ended) return ended;
       if (context.completedElsewhere) return this.#finishElsewhere(claimed, handler, context, error);
       await context.rollback();
       throw error;
@@ -257,18 +259,21 @@ class Expired extends Error {
   }
 }
 
+/** The end of the handler, when that is what was thrown. What a handler throws may not even like to be asked. */
+function endOfExpired(thrown: unknown): Promise<void> | undefined {
+  try {
+    return thrown instanceof Expired ? thrown.ended : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The error of a payload above the limit; the same for tasks and publications. */
 export function oversized(bytes: number, limit: number): TarefaError {
   return new TarefaError(
     'PAYLOAD_TOO_LARGE',
     `the payload has ${bytes} bytes, more than maxPayloadBytes (${limit}): it was neither loaded nor tried`,
   );
-}
-
-function describeRoute(route: string): string {
-  const id = route.slice(2);
-  if (route.startsWith('s:')) return `subscription '${id}'`;
-  return id === '' ? 'tasks without topic' : `topic '${id}'`;
 }
 
 function ignore(): void {}

@@ -9,6 +9,10 @@ const longestError = 8_000;
 /** Characters kept of a message: what the column takes. */
 const longestMessage = 500;
 
+/** The last year that is written with four digits. */
+const latestTime = Date.UTC(9999, 11, 31);
+const indescribable = 'the handler threw something that cannot be described';
+
 /** What a handler returned, as it is recorded. */
 export interface RecordedReturn {
   readonly message: string;
@@ -36,18 +40,21 @@ export function readReturn(value: unknown, maxBytes: number): RecordedReturn {
   return { message: defaultMessage, result };
 }
 
-/** The text of whatever a handler threw, cut to what the message column takes. */
+/** The text of whatever a handler threw, cut to what the message column takes. Never throws. */
 export function failureMessage(error: unknown): string {
-  return cleanMessage(error instanceof Error ? error.message || error.name : describe(error));
+  const read = (): string =>
+    cleanMessage(error instanceof Error ? String(error.message || error.name) : describe(error));
+  return safely(read, indescribable);
 }
 
-/** The whole story for the `erro` column: stack and causes, capped. */
+/** The whole story for the `erro` column: stack and causes, capped. Never throws. */
 export function failureDetail(error: unknown): string {
-  const text = error instanceof Error ? inspect(error, { depth: 3, breakLength: 120 }) : describe(error);
-  return withoutNul(text).slice(0, longestError);
+  const read = (): string =>
+    error instanceof Error ? inspect(error, { depth: 3, breakLength: 120 }) : describe(error);
+  return withoutNul(safely(read, indescribable)).slice(0, longestError);
 }
 
-/** When a failed attempt is followed by the next one. */
+/** When a failed attempt is followed by the next one. Never throws. */
 export function nextAttempt(
   error: unknown,
   attempt: number,
@@ -55,8 +62,11 @@ export function nextAttempt(
   options: WorkerOptions,
 ): NextAttempt {
   // A payload does not shrink: more attempts are useless.
-  if (isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE')) return { kind: 'never' };
-  if (isA(error, RetryAt) && !Number.isNaN(error.date.getTime())) return { kind: 'at', date: error.date };
+  if (safely(() => isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE'), false)) {
+    return { kind: 'never' };
+  }
+  const date = safely(() => readRetryAt(error), undefined);
+  if (date) return { kind: 'at', date };
   const delayMs = rules?.retryDelay && safeDelay(rules.retryDelay, attempt);
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
   return { kind: 'after-due', delayMs: attempt * options.retryIntervalMinutes * 60_000 };
@@ -97,6 +107,22 @@ function describe(error: unknown): string {
   return typeof error === 'string' && error !== ''
     ? error
     : `the handler threw ${inspect(error, { depth: 1 })}`;
+}
+
+/** The time that a `RetryAt` asks for, cut to years that every PostgreSQL reads; undefined for other errors. */
+function readRetryAt(error: unknown): Date | undefined {
+  if (!isA(error, RetryAt)) return undefined;
+  const time = new Date(error.date).getTime();
+  return Number.isNaN(time) ? undefined : new Date(Math.min(latestTime, Math.max(0, time)));
+}
+
+/** What a handler throws may throw in turn when it is looked at: a getter, a proxy's trap. */
+function safely<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
 }
 
 /** By name as well: an application may hold two copies of this library. */

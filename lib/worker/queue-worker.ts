@@ -41,6 +41,7 @@ const goodbyeMs = 5_000;
 export class QueueWorker {
   readonly #parts: QueueWorkerParts;
   #id: WorkerId | undefined;
+  #state: QueueWorker['state'] = 'idle';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -51,6 +52,11 @@ export class QueueWorker {
   /** Id in the worker table and in the `executor` of the rows it holds; undefined before the start. */
   get id(): WorkerId | undefined {
     return this.#id;
+  }
+
+  /** Where the worker is in its life. `running` says nothing of its connections: see the events. */
+  get state(): 'idle' | 'starting' | 'running' | 'stopping' | 'stopped' {
+    return this.#state;
   }
 
   /** Attempts that run now. */
@@ -84,6 +90,7 @@ export class QueueWorker {
   async #start(): Promise<void> {
     const { storage, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
+    this.#state = 'starting';
     const routes = [publicationRoute, ...registry.routes(), ...(registry.takesAnyTopic ? ['t:*'] : [])];
     const { concurrency } = options;
     const id = await storage.registerWorker({
@@ -104,6 +111,7 @@ export class QueueWorker {
     });
     for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
     recovery.start();
+    this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
   }
 
@@ -113,12 +121,16 @@ export class QueueWorker {
   }
 
   async #stop(): Promise<void> {
-    if (!this.#starting) return;
-    await this.#starting.catch(() => undefined);
-    if (this.#id === undefined) return;
+    await this.#starting?.catch(() => undefined);
+    this.#state = 'stopping';
+    if (this.#id !== undefined) await this.#leave(this.#id);
+    this.#state = 'stopped';
+  }
+
+  async #leave(id: WorkerId): Promise<void> {
     const { storage, coordinator, dispatcher, executor, recovery, options, events } = this.#parts;
     dispatcher.stopClaiming();
-    await recovery.stop();
+    await within(recovery.stop(), goodbyeMs);
     await within(dispatcher.idle(), options.shutdownTimeoutMs);
     if (dispatcher.running > 0) {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
@@ -134,9 +146,9 @@ export class QueueWorker {
     // A database that does not answer must not keep the application from ending.
     await within(coordinator.stop(), goodbyeMs);
     await within(
-      storage.retireWorker(this.#id).catch(() => undefined),
+      storage.retireWorker(id).catch(() => undefined),
       goodbyeMs,
     );
-    events.emit('worker.stopped', { workerId: this.#id, unfinished });
+    events.emit('worker.stopped', { workerId: id, unfinished });
   }
 }

@@ -71,9 +71,7 @@ export class Settler {
 
   /** Outcomes that are not in the table yet. */
   get pending(): number {
-    return (
-      this.#completions.length + this.#failures.length + this.#separated.length + this.#deferredIds.size
-    );
+    return this.#completions.length + this.#failures.length + this.#separated.length + this.#deferredIds.size;
   }
 
   /** True while the outcome of that attempt waits here. */

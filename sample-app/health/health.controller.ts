@@ -1,5 +1,5 @@
 import { Controller, Get, ServiceUnavailableException } from '@nestjs/common';
-import { QueueEvents } from '../../lib/index.js';
+import { QueueWorker } from '../../lib/index.js';
 import { Database } from '../database/database.js';
 
 /** How the shop is. */
@@ -14,15 +14,10 @@ export interface Health {
 
 @Controller('health')
 export class HealthController {
-  private workerIsRunning = false;
-
   constructor(
     private readonly database: Database,
-    events: QueueEvents,
-  ) {
-    events.on('worker.started', () => (this.workerIsRunning = true));
-    events.on('worker.stopped', () => (this.workerIsRunning = false));
-  }
+    private readonly worker: QueueWorker,
+  ) {}
 
   /** 200 when all is well, else 503 with the same fields. */
   @Get()
@@ -31,11 +26,12 @@ export class HealthController {
       () => true,
       () => false,
     );
+    const workerIsRunning = this.worker.state === 'running';
     const { rss, heapUsed } = process.memoryUsage();
     const health: Health = {
-      status: databaseIsReachable && this.workerIsRunning ? 'ok' : 'failing',
+      status: databaseIsReachable && workerIsRunning ? 'ok' : 'failing',
       database: databaseIsReachable ? 'reachable' : 'unreachable',
-      worker: this.workerIsRunning ? 'running' : 'stopped',
+      worker: workerIsRunning ? 'running' : 'stopped',
       uptimeSeconds: Math.round(process.uptime()),
       memory: { rss, heapUsed },
     };

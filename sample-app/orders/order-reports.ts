@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import type { Order } from './order.js';
 
@@ -28,12 +28,8 @@ export interface OrderReport extends Omit<Order, 'note'> {
 
 /** Looks orders up. What the queue did with them is a query like any other. */
 @Injectable()
-export class OrderReports implements OnModuleInit {
+export class OrderReports {
   constructor(private readonly database: Database) {}
-
-  async onModuleInit(): Promise<void> {
-    await this.database.query(createIndex);
-  }
 
   async find(id: number): Promise<OrderReport | undefined> {
     const [report] = await this.database.query<OrderReport>(findReport, [id]);
@@ -63,12 +59,3 @@ select o.id, o.customer, o.items, o.note, o.placed_at as "placedAt", o.publicati
   ) as deliveries
 from shop_order o
 where o.id = $1`;
-
-/** The queue's table is the shop's as well: what is asked of it often gets an index of its own. */
-const createIndex = `
-do $$ begin
-  perform pg_advisory_xact_lock(hashtext('shop tables'));
-  if to_regclass('shop_queue_publication') is null then
-    create index shop_queue_publication on shop_queue (publication_id) where publication_id is not null;
-  end if;
-end $$`;

@@ -36,12 +36,12 @@ class Handlers {
     await leaveEffect(ctx);
   }
 
-  /** Runs until it is released. */
+  /** Writes, and does not end before it is released. */
   @TaskHandler('hold')
   async hold(_: Work, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
     tell('started', { task: ctx.task.firstAttemptId, attempt: ctx.task.attempt });
     await released;
-    await leaveEffect(ctx);
   }
 
   /** Leaves its effect, then runs until it is released. */

@@ -10,6 +10,8 @@ export interface CodeBlock {
   readonly language: string;
   /** What stands behind the language: a file name, a purpose. */
   readonly note: string;
+  /** The heading it stands under. */
+  readonly heading: string;
   readonly text: string;
 }
 
@@ -43,6 +45,15 @@ export function blocksIn(...languages: string[]): readonly CodeBlock[] {
   return documents.flatMap(({ blocks }) => blocks).filter(({ language }) => languages.includes(language));
 }
 
+/** The SQL under a heading of a guide. */
+export function sqlUnder(path: string, heading: string): readonly string[] {
+  const found = documentAt(path).blocks.filter(
+    (block) => block.language === 'sql' && block.heading === heading,
+  );
+  if (found.length === 0) throw new Error(`${path} has no SQL under '${heading}'`);
+  return found.map(({ text }) => text);
+}
+
 /** Where a file of the repository is. */
 export function pathOf(name: string): string {
   return join(root, name);
@@ -53,6 +64,7 @@ function readDocument(name: string): Document {
   const path = relative(root, join(root, name)).replaceAll('\\', '/');
   const blocks: CodeBlock[] = [];
   const prose: string[] = [];
+  let heading = '';
   let open: { fence: RegExp; block: Omit<CodeBlock, 'text'>; indent: number; lines: string[] } | undefined;
   for (const [index, line] of text.split('\n').entries()) {
     if (open) {
@@ -65,9 +77,11 @@ function readDocument(name: string): Document {
     }
     const [, indent = '', ticks, language = '', note = ''] =
       /^( *)(`{3,})([^\s`]*) *([^`]*)$/.exec(line) ?? [];
-    if (ticks === undefined) prose.push(line);
-    else {
-      const block = { place: `${path}:${index + 1}`, language, note };
+    if (ticks === undefined) {
+      prose.push(line);
+      heading = /^#+ (.+)$/.exec(line)?.[1] ?? heading;
+    } else {
+      const block = { place: `${path}:${index + 1}`, language, note, heading };
       open = { fence: new RegExp(`^ *${ticks}$`), block, indent: indent.length, lines: [] };
     }
   }

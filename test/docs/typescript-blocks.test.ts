@@ -12,7 +12,8 @@ test('a block with a mistake is found, and its line named', () => {
     place: 'docs/example.md:10',
     language: 'ts',
     note: '',
-    text: "import { QueueClient } from 'nestjs-tarefa';\n\nnew QueueClient().insertTask({ topik: 1 });",
+    heading: '',
+    text: "import { QueueClient } from 'nestjs-tarefa';\n\nnew QueueClient(1);",
   };
   const [problem] = checkBlocks([mistaken]);
   expect(problem).toMatch(/^docs\/example\.md:13: Expected 2-3 arguments/);

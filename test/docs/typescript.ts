@@ -13,15 +13,17 @@ const folder = pathOf('test/docs/blocks');
 export function checkBlocks(blocks: readonly CodeBlock[] = blocksIn('ts')): string[] {
   const files = new Map(blocks.map((block, index) => [join(folder, `block-${index}.ts`), block]));
   const { options } = readSettings();
-  const host = ts.createCompilerHost(options);
-  const { readFile, fileExists, getSourceFile } = host;
-  host.fileExists = (name) => files.has(name) || fileExists(name);
-  host.readFile = (name) => sourceOf(files.get(name)) ?? readFile(name);
-  host.getSourceFile = (name, target, ...rest) => {
-    const source = sourceOf(files.get(name));
-    return source === undefined
-      ? getSourceFile(name, target, ...rest)
-      : ts.createSourceFile(name, source, target);
+  const disk = ts.createCompilerHost(options);
+  const host: ts.CompilerHost = {
+    ...disk,
+    fileExists: (name) => files.has(name) || disk.fileExists(name),
+    readFile: (name) => sourceOf(files.get(name)) ?? disk.readFile(name),
+    getSourceFile: (name, target, ...rest) => {
+      const source = sourceOf(files.get(name));
+      return source === undefined
+        ? disk.getSourceFile(name, target, ...rest)
+        : ts.createSourceFile(name, source, target);
+    },
   };
   const program = ts.createProgram([...files.keys()], options, host);
   return [...files].flatMap(([name, block]) => {

@@ -1,5 +1,5 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { TarefaError } from '../../lib/queue.errors.js';
 import { makeTemporaryFolder } from '../support/folders.js';
@@ -93,11 +93,15 @@ test.each([
   expect(await application.child.exit).toEqual({ code: 0, signal: null });
 });
 
-test('a folder that is deleted under the running server does not keep it from being stopped', async () => {
+test.each([
+  ['all of it', '.'],
+  ['the data', 'data'],
+  ['the lock file', 'data/postmaster.pid'],
+])('deleting %s under the running server does not keep it from being stopped', async (_, what) => {
   const folder = join(await makeTemporaryFolder(), 'deleted');
   const server = await startServer(await makeMachine(), { dataDir: folder });
   const pid = await serverPid(server.dataDir);
-  await rm(folder, { recursive: true });
+  await rm(resolve(folder, what), { recursive: true });
   await server.stop();
   expect(await serverGone(pid, server.dataDir)).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { listenTo, type ChannelListener } from '../support/channel.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { listen, type Listening } from '../support/listening.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
@@ -9,7 +9,7 @@ import { nextEvent, until } from '../support/waiting.js';
 const passive = { scheduledTimer: false, pollIntervalMs: 0, concurrency: 1 } as const;
 
 let database: TestDatabase;
-let channel: ChannelListener;
+let channel: Listening;
 let apps: QueueApp[] = [];
 let ran: string[] = [];
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   database = await createDatabase();
   await (await start({ worker: false })).close();
   apps = [];
-  channel = await listenTo(database, 'tasks');
+  channel = await listen(database, 'tasks');
 });
 
 afterEach(async () => {
@@ -53,15 +53,16 @@ async function insertQuietly(values: string): Promise<void> {
   );
 }
 
-/** What a round made the channel say. */
-async function roundOf({ notify, retry }: QueueApp): Promise<{ promoted?: number; rings: string[] }> {
-  await channel.caughtUp();
-  const before = channel.heard.length;
+/** How many tasks a round promoted, and what it made the channel say. */
+async function roundOf({
+  notify,
+  retry,
+}: QueueApp): Promise<readonly [promoted: unknown, ...rings: string[]]> {
+  await channel.heard();
   const promoted = await notify.run();
-  // It needs the session that the ring was sent through, so the ring has been heard after it.
+  // It needs the session that the ring was sent through, so the ring is on its way after it.
   await retry.run();
-  await channel.caughtUp();
-  return { ...(promoted === undefined ? {} : { promoted }), rings: channel.heard.slice(before) };
+  return [promoted, ...(await channel.heard())];
 }
 
 test('scenario 55: what is due is promoted and wakes the workers, what is not stays', async () => {
@@ -71,8 +72,12 @@ test('scenario 55: what is due is promoted and wakes the workers, what is not st
     ('work', 'second', 'agendada', now() - interval '1 second'),
     ('work', 'first', 'agendada', now() - interval '2 seconds'),
     ('work', 'later', 'agendada', now() + interval '1 hour')`);
-  const last = nextEvent(worker.events, 'task.completed', ({ task }) => task.topic === 'work' && ran.length === 2);
-  expect(await roundOf(looker)).toMatchObject({ promoted: 2, rings: ['*'] });
+  const last = nextEvent(
+    worker.events,
+    'task.completed',
+    ({ task }) => task.topic === 'work' && ran.length === 2,
+  );
+  expect(await roundOf(looker)).toEqual([2, '*']);
   await last;
   expect(ran).toEqual(['first', 'second']);
   const { rows } = await database.pool.query('select payload, status, tentativa from tasks order by payload');
@@ -89,8 +94,8 @@ test('scenario 55: any number is promoted in one round, with one ring', async ()
     `set tarefa.quiet = 'on'; insert into tasks (status, data_hora)
      select 'agendada', now() - interval '1 second' from generate_series(1, 2500); reset tarefa.quiet`,
   );
-  expect(await roundOf(looker)).toEqual({ promoted: 2_500, rings: ['*'] });
-  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+  expect(await roundOf(looker)).toEqual([2_500, '*']);
+  expect(await roundOf(looker)).toEqual([0]);
 });
 
 test('scenario 56: a task inserted while there was no worker runs when one starts', async () => {
@@ -111,16 +116,16 @@ test('scenario 56: a task whose ring was lost runs at the latest with the notify
 test('scenario 57: only a task that is pending for longer than the interval makes the routine ring', async () => {
   const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 600 });
   await insertQuietly(`('work', 'young', 'pendente', now() - interval '500 seconds')`);
-  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+  expect(await roundOf(looker)).toEqual([0]);
   await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '601 seconds')`);
-  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: ['*'] });
+  expect(await roundOf(looker)).toEqual([0, '*']);
 });
 
 test('scenario 57: a pending row for later, as other programs leave them, is rung for once it is due', async () => {
   const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 1 });
   await insertQuietly(`('work', 'update', 'agendada', now() + interval '1 hour')`);
   await database.pool.query(`update tasks set status = 'pendente'`);
-  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: [] });
+  expect(await roundOf(looker)).toEqual([0]);
   await database.pool.query(`update tasks set data_hora = now() - interval '2 seconds'`);
-  expect(await roundOf(looker)).toEqual({ promoted: 0, rings: ['*'] });
+  expect(await roundOf(looker)).toEqual([0, '*']);
 });

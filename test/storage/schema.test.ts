@@ -88,7 +88,7 @@ test('scenario 1: each index is there with its predicate, and no other', async (
     tasks_attempts: 'btree (id_inicial) WHERE (id_inicial IS NOT NULL)',
     tasks_dead: 'UNIQUE btree (live_id, rodada) WHERE (dead AND (id_anterior IS NULL))',
     tasks_deliveries:
-      'UNIQUE btree (publication_id, subscriber_id, rodada) WHERE ((publication_id IS NOT NULL) AND (id_anterior IS NULL) AND (NOT dead))',
+      'UNIQUE btree (publication_id, subscriber_id, rodada, dead, tentativa) WHERE (publication_id IS NOT NULL)',
     tasks_successor: 'UNIQUE btree (id_anterior) WHERE (id_anterior IS NOT NULL)',
     tasks_age: `brin (data_hora) WITH (autosummarize='on')`,
   });

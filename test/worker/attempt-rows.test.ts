@@ -65,9 +65,9 @@ class Failing {
 interface Kind {
   readonly kind: string;
   readonly message: string;
-  insert(queue: QueueClient): Promise<unknown>;
+  readonly insert: (queue: QueueClient) => Promise<unknown>;
   /** True for the first attempt of the chain that fails. */
-  isFirst(row: ExactRow): boolean;
+  readonly isFirst: (row: ExactRow) => boolean;
 }
 
 const kinds: readonly Kind[] = [
@@ -99,7 +99,11 @@ const kinds: readonly Kind[] = [
 
 /** Lets a task of that kind fail three times, and its dead handler once. */
 async function failToTheEnd({ insert, isFirst }: Kind) {
-  const { queue, worker } = await bench.start({ handlers: [Failing], maxAttempts: 3, retryIntervalMinutes: 5 });
+  const { queue, worker } = await bench.start({
+    handlers: [Failing],
+    maxAttempts: 3,
+    retryIntervalMinutes: 5,
+  });
   const reader = await bench.connect();
   await reader.query(`
     create trigger note after insert on tasks for each row execute function note_inserted();
@@ -115,12 +119,16 @@ async function failToTheEnd({ insert, isFirst }: Kind) {
   const ended = (await readRows(reader, '(select to_jsonb(t) as row from tasks t) t')).filter(({ id }) =>
     ids.includes(id),
   );
-  await reader.query('drop trigger note on tasks; drop trigger age on tasks; alter table if exists gone rename to tasks_subscriber');
+  await reader.query(
+    'drop trigger note on tasks; drop trigger age on tasks; alter table if exists gone rename to tasks_subscriber',
+  );
   return { inserted, ended, executor: Number(worker.id) };
 }
 
 async function readRows(reader: Client, from: string): Promise<ExactRow[]> {
-  const { rows } = await reader.query<{ row: ExactRow }>(`select row from ${from} order by (row->>'id')::bigint`);
+  const { rows } = await reader.query<{ row: ExactRow }>(
+    `select row from ${from} order by (row->>'id')::bigint`,
+  );
   return rows.map(({ row }) => row);
 }
 
@@ -132,7 +140,13 @@ function plusMinutes(at: string, minutes: number): string {
 
 test.each(kinds)('scenarios 37, 38, 41, 42, 44, 48, 49: the rows of $kind', async (kind) => {
   const { inserted, ended, executor } = await failToTheEnd(kind);
-  const [first, second, third, dead, deadSecond] = inserted as [ExactRow, ExactRow, ExactRow, ExactRow, ExactRow];
+  const [first, second, third, dead, deadSecond] = inserted as [
+    ExactRow,
+    ExactRow,
+    ExactRow,
+    ExactRow,
+    ExactRow,
+  ];
   const [failed, failedAgain, failedLast, deadFailed] = ended as [ExactRow, ExactRow, ExactRow, ExactRow];
 
   const failure = (row: ExactRow, minutes: number | undefined) => ({
@@ -141,7 +155,9 @@ test.each(kinds)('scenarios 37, 38, 41, 42, 44, 48, 49: the rows of $kind', asyn
     reenfileirado: minutes !== undefined,
     estouro_tentativas: minutes === undefined,
     mensagem: expect.stringMatching(
-      new RegExp(`^${row['dead'] ? 'boom again' : kind.message}.* \\(${minutes ? 'will be tried again' : 'no attempts left'}\\)$`),
+      new RegExp(
+        `^${row['dead'] ? 'boom again' : kind.message}.* \\(${minutes ? 'will be tried again' : 'no attempts left'}\\)$`,
+      ),
     ),
     proxima_tentativa: minutes === undefined ? null : plusMinutes(row.data_hora, minutes),
     executor,

@@ -81,10 +81,9 @@ test('scenario 34: without a transaction the outcome is refused, and those of th
   await takeAway(ids[2] ?? '');
   end.resolve();
   expect((await lost).task.id).toBe(ids[2]);
-  for (const id of ids) {
-    if (id === ids[2]) expect(await bench.row(id)).toMatchObject(takenAway);
-    else expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
-  }
+  const rows = await Promise.all(ids.map((id) => (id === ids[2] ? bench.row(id) : bench.ended(id))));
+  const succeeded = { status: 'sucesso' };
+  expect(rows).toMatchObject([succeeded, succeeded, takenAway, succeeded, succeeded]);
 });
 
 test.each(['transaction', 'batch'])(

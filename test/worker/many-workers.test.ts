@@ -20,14 +20,18 @@ test('scenario 26: five worker processes execute 1,000 tasks exactly once each',
   const ids: string[] = [];
   // One statement at a time and several at once: workers come in the middle of it.
   for (let batch = 0; batch < 10; batch += 1) {
-    ids.push(...(await queue.insertTasks(Array.from({ length: 100 }, () => ({ topic: 'effect', payload: {} })))));
+    ids.push(
+      ...(await queue.insertTasks(Array.from({ length: 100 }, () => ({ topic: 'effect', payload: {} })))),
+    );
   }
   await until(async () => {
     const { rows } = await bench.pool.query(`select from tasks where status <> 'sucesso' limit 1`);
     return rows.length === 0;
   }, 'all tasks to succeed');
   for (const worker of workers) worker.send('close');
-  expect(await Promise.all(workers.map((worker) => worker.exit))).toEqual(workers.map(() => ({ code: 0, signal: null })));
+  expect(await Promise.all(workers.map((worker) => worker.exit))).toEqual(
+    workers.map(() => ({ code: 0, signal: null })),
+  );
 
   const { rows } = await bench.pool.query(
     `select (select count(*)::int from effect) as effects, (select count(distinct task_root)::int from effect) as tasks,

@@ -94,7 +94,9 @@ test('scenario 30: a task locked by another session is skipped without waiting, 
   const { order, Noting } = orderOf();
   const app = { handlers: [Noting], concurrency: 1, autoStart: false, pollIntervalMs: 100 };
   const { queue, worker } = await bench.start(app);
-  const ids = await queue.insertTasks(['1', '2', '3', '4'].map((externalKey) => ({ topic: 'a', externalKey })));
+  const ids = await queue.insertTasks(
+    ['1', '2', '3', '4'].map((externalKey) => ({ topic: 'a', externalKey })),
+  );
   const lock = await lockRows(ids[0] ?? '', ids[1] ?? '');
   await worker.start();
   await until(async () => order.length === 2, 'those that are free to run');
@@ -117,8 +119,10 @@ test('scenario 30: tasks of other topics go on when the best ones of all are loc
   const lock = await lockRows(ids[0] ?? '', ids[1] ?? '');
   await worker.start();
   await until(async () => order.length === 2, 'the tasks of other topics to run', 5_000);
+  expect(new Set(order)).toEqual(new Set(['b', 'new']));
   await lock.release();
   await until(async () => order.length === 4, 'the others to run');
+  expect(order.slice(2)).toEqual(['locked 1', 'locked 2']);
 });
 
 test('scenario 30: a locked task does not hold up one that is inserted later', async () => {

@@ -48,10 +48,9 @@ export function useQueue(): QueueBench {
   afterAll(() => database.drop());
 
   const query = async (where: string, id: string): Promise<AttemptRow[]> => {
-    const { rows } = await database.pool.query<AttemptRow>(
-      `select * from tasks where ${where} order by id`,
-      [id],
-    );
+    const { rows } = await database.pool.query<AttemptRow>(`select * from tasks where ${where} order by id`, [
+      id,
+    ]);
     return rows;
   };
   const row = async (id: string): Promise<AttemptRow> => {

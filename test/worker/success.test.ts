@@ -66,7 +66,14 @@ test('scenario 28: business row, success and message become visible together', a
 });
 
 test('scenario 28: the message is the default one when nothing is returned, an object is the result', async () => {
-  const returns = { nothing: undefined, null: null, object: { sent: ['á', 1] }, list: [], number: 7, false: false };
+  const returns = {
+    nothing: undefined,
+    null: null,
+    object: { sent: ['á', 1] },
+    list: [],
+    number: 7,
+    false: false,
+  };
   class Answers {
     @TaskHandler()
     async answer(_: unknown, { task, db }: TaskContext): Promise<unknown> {
@@ -75,7 +82,14 @@ test('scenario 28: the message is the default one when nothing is returned, an o
     }
   }
   const { queue } = await bench.start({ handlers: [Answers] });
-  const results = { nothing: null, null: null, object: '{"sent":["á",1]}', list: '[]', number: '7', false: 'false' };
+  const results = {
+    nothing: null,
+    null: null,
+    object: '{"sent":["á",1]}',
+    list: '[]',
+    number: '7',
+    false: 'false',
+  };
   for (const [topic, resultado] of Object.entries(results)) {
     for (const externalKey of ['with transaction', 'without']) {
       const row = await bench.ended(await queue.insertTask({ topic, externalKey }));
@@ -91,7 +105,13 @@ test('scenario 28: a success leaves every other column as it was', async () => {
     nothing(): void {}
   }
   const { queue, worker } = await bench.start({ handlers: [Nothing], autoStart: false });
-  const id = await queue.insertTask({ topic: 'nothing', payload: 'text', externalKey: 'k', tenant: 1, metadata: { a: 1 } });
+  const id = await queue.insertTask({
+    topic: 'nothing',
+    payload: 'text',
+    externalKey: 'k',
+    tenant: 1,
+    metadata: { a: 1 },
+  });
   const before = await bench.row(id);
   await worker.start();
   const after = await bench.ended(id);

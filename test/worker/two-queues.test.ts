@@ -21,7 +21,10 @@ function meeting(size: number) {
 test('scenario 32: tasks with equal ids of two queues, and ids 1 to 3, run beside each other and the routines', async () => {
   const { running, Meeting } = meeting(8);
   const options = { handlers: [Meeting], autoStart: false, recovery: { graceMs: 0, confirmMs: 50 } };
-  const queues = { tasks: await bench.start(options), other: await bench.start({ ...options, queue: 'other' }) };
+  const queues = {
+    tasks: await bench.start(options),
+    other: await bench.start({ ...options, queue: 'other' }),
+  };
   for (const [name, { queue }] of Object.entries(queues)) {
     await bench.pool.query(`alter sequence ${name}_id_seq restart with 1`);
     const ids = await queue.insertTasks(Array.from({ length: 4 }, () => ({ topic: 'any', payload: name })));
@@ -41,7 +44,9 @@ test('scenario 32: tasks with equal ids of two queues, and ids 1 to 3, run besid
   expect(await Promise.all([tasks.purge.run(), other.purge.run()])).toEqual([0, 0]);
   for (const name of Object.keys(queues)) {
     await until(async () => {
-      const { rows } = await bench.pool.query(`select id from ${name} where status = 'sucesso' and reserva = 1`);
+      const { rows } = await bench.pool.query(
+        `select id from ${name} where status = 'sucesso' and reserva = 1`,
+      );
       return rows.length === 4;
     }, `the tasks of ${name} to succeed`);
   }

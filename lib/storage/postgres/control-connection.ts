@@ -7,22 +7,30 @@ export type TextRow = Readonly<Record<string, string | null>>;
 
 const asText = { getTypeParser: () => (value: string) => value } as unknown as CustomTypesConfig;
 
+/** Told when the connection is gone and when it is back. */
+export interface ControlWatcher {
+  lost(error: unknown): void;
+  restored(): void;
+}
+
 /**
  * The one connection of a queue that settles and claims, so that handlers can never starve it. Opened by the
  * first statement and again by the first one after it was lost; who calls decides how soon.
  */
 export class ControlConnection {
   readonly #config: ClientConfig;
-  readonly #onLost: (error: Error) => void;
+  readonly #watcher: ControlWatcher;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** Backend of the last connection: it may still be at work when the connection was lost. */
   #lastBackend: number | undefined;
   #closed = false;
+  /** True from a loss until the next connection: both are told once. */
+  #lost = false;
 
-  constructor(config: ClientConfig, onLost: (error: Error) => void) {
+  constructor(config: ClientConfig, watcher: ControlWatcher) {
     this.#config = config;
-    this.#onLost = onLost;
+    this.#watcher = watcher;
   }
 
   /** Runs a prepared statement and answers its rows as text. */
@@ -67,10 +75,13 @@ export class ControlConnection {
       this.#lastBackend = rows[0]?.pid;
     } catch (error) {
       await client.end().catch(() => undefined);
+      this.#tellLost(error);
       throw error;
     }
     client.on('end', () => this.#drop(client, new Error('Connection terminated')));
     this.#client = client;
+    if (this.#lost) this.#watcher.restored();
+    this.#lost = false;
     return client;
   }
 
@@ -91,6 +102,12 @@ export class ControlConnection {
     if (this.#client !== client) return;
     this.#client = undefined;
     void client.end().catch(() => undefined);
-    if (!this.#closed) this.#onLost(error);
+    this.#tellLost(error);
+  }
+
+  #tellLost(error: unknown): void {
+    if (this.#closed || this.#lost) return;
+    this.#lost = true;
+    this.#watcher.lost(error);
   }
 }

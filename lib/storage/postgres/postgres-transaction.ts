@@ -6,6 +6,11 @@ import type { Statement } from './statement.js';
 
 const divisionByZero = '22012';
 
+/** Parameters: process id of the backend. */
+const terminate = `-- name: terminate
+select pg_terminate_backend(a.pid) from pg_stat_activity a
+where a.pid = $1::int and a.datname = current_database() and a.usename = current_user`;
+
 /**
  * One task's transaction on a connection of the pool. The first statement takes the connection and sends BEGIN
  * in the same flight; the completion and COMMIT travel together as well. So a handler that writes one row
@@ -84,10 +89,16 @@ export class PostgresTransaction implements TaskTransaction {
 
   destroy(reason: Error): void {
     this.#ended = true;
-    void this.#client?.then(
-      () => this.#release(reason),
-      () => undefined,
-    );
+    void this.#client?.then((client) => this.#cut(client, reason), ignore);
+  }
+
+  /** A server at work on a statement does not notice that its client is gone, and keeps its locks: it is told. */
+  #cut(client: PoolClient, reason: Error): void {
+    if (!this.#connected) return;
+    this.#release(reason);
+    // Not in the type of the client, though documented.
+    const { processID } = client as PoolClient & { readonly processID: number };
+    this.#pool.query(terminate, [processID]).catch(ignore);
   }
 
   async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {

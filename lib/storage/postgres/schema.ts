@@ -94,13 +94,13 @@ export const queueIndexes: readonly IndexDefinition[] = [
     where: `chave_externa is not null and status in ('pendente', 'agendada', 'sucesso')`,
   },
   { suffix: 'attempts', on: '(id_inicial)', where: 'id_inicial is not null' },
-  // The unique ones make a second dead chain, delivery or next attempt impossible.
+  // `deliveries` also answers what became of a publication. The unique ones make a second dead chain, delivery or next attempt impossible.
   { suffix: 'dead', unique: true, on: '(live_id, rodada)', where: 'dead and id_anterior is null' },
   {
     suffix: 'deliveries',
     unique: true,
-    on: '(publication_id, subscriber_id, rodada)',
-    where: 'publication_id is not null and id_anterior is null and not dead',
+    on: '(publication_id, subscriber_id, rodada, dead, tentativa)',
+    where: 'publication_id is not null',
   },
   { suffix: 'successor', unique: true, on: '(id_anterior)', where: 'id_anterior is not null' },
   // What purge walks; costs next to nothing on the way in.

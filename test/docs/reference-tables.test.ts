@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { errorTable } from '../../lib/index.js';
+import { readEnvironment } from '../../lib/queue.environment.js';
+import { resolveOptions } from '../../lib/queue.options.js';
+import { statusColumn } from '../../lib/storage/columns.js';
+import { contractColumns, ownColumns, subscriptionColumns } from '../../lib/storage/postgres/schema.js';
+import { createDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import { documentAt, documents, pathOf } from './documents.js';
+import { readInterface } from './interfaces.js';
+
+const options = readInterface('lib/queue.options.ts', 'QueueOptions');
+const given = { connection: 'postgres://localhost/shop', queue: 'shop_queue' };
+
+/** Defaults that are said in words. */
+const words: Readonly<Record<string, unknown>> = {
+  'every 5': [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55],
+  '1 MiB': 1_048_576,
+  '`<table>_subscriber`': 'shop_queue_subscriber',
+  '`table`': 'shop_queue',
+  '`queue`': 'shop_queue',
+  '`concurrency`, at most 10': 10,
+  "`waitNotifyIntervalSeconds`, with `wake: 'poll'` 1000": 30_000,
+  '`{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`': {
+    intervalMs: 5_000,
+    confirmMs: 5_000,
+    graceMs: 10_000,
+  },
+  // Left to what comes later: nothing is set.
+  '`connection`': undefined,
+  '`.tarefa` in the working directory': undefined,
+};
+
+test('scenario 4: the defaults that the comments and the documents name are those that apply', () => {
+  const resolved = resolveOptions(given, {}) as unknown as Record<string, unknown>;
+  const named = options.filter(({ fallback }) => fallback !== undefined);
+  expect(Object.fromEntries(named.map(({ name, fallback = '' }) => [name, valueOf(name, fallback)]))).toEqual(
+    Object.fromEntries(named.map(({ name }) => [name, resolved[name]])),
+  );
+});
+
+test('every option names its variable, and every variable is named', () => {
+  const pairs = options
+    .filter(({ name }) => name !== 'connection')
+    .flatMap(({ name, variables }) => variables.map((variable) => [variable, name] as const));
+  const read = pairs.map(([variable]) => {
+    const { options: found } = readEnvironment({ [variable]: variable === 'LOG_DEBUG' ? 'TRUE' : '7' });
+    return [variable, Object.keys(found).join()] as const;
+  });
+  expect(read).toEqual(pairs);
+});
+
+test.each(['docs/reference/options.md', 'docs/guides/from-nsj-queue-lib.md'])(
+  '%s names every variable that is read',
+  (path) => {
+    const source = readFileSync(pathOf('lib/queue.environment.ts'), 'utf8');
+    const variables = [...source.matchAll(/'([A-Z]+_[A-Z_]+)'/g)].map(([, variable = '']) => variable);
+    expect(variables.length).toBeGreaterThan(20);
+    expect(variables.filter((variable) => !documentAt(path).text.includes(`\`${variable}\``))).toEqual([]);
+  },
+);
+
+test('the tables of columns are those of the schema', () => {
+  const described = ({ name, type, rest = '' }: { name: string; type: string; rest?: string }): string[] => [
+    name,
+    type,
+    rest.replace('primary key', name === 'id' && type === 'bigint' ? 'sequence' : 'primary key'),
+  ];
+  expect(rowsOf('docs/reference/table.md', 'columns').map(withoutMeaning)).toEqual(
+    [...contractColumns, ...ownColumns].map(described),
+  );
+  expect(rowsOf('docs/reference/table.md', 'subscription-columns').map(withoutMeaning)).toEqual(
+    subscriptionColumns.map(described),
+  );
+  const readme = documentAt('README.md').text;
+  const absent = [...contractColumns, ...ownColumns].filter(
+    ({ name }) => !/_anterior$/.test(name) && !readme.includes(`\`${name}\``),
+  );
+  expect(absent).toEqual([]);
+});
+
+test('the table of statuses is that of the library', () => {
+  const documented = rowsOf('docs/reference/table.md', 'statuses').map(([column, name]) => [name, column]);
+  expect(Object.fromEntries(documented)).toEqual(statusColumn);
+});
+
+test('the table of the view is that of the view, and each of its columns holds what it says', async () => {
+  const database = await createDatabase();
+  const app = await startApp(database, { queue: 'shop_queue', worker: false });
+  try {
+    const documented = rowsOf('docs/reference/table.md', 'view');
+    const { fields } = await database.pool.query('select * from shop_queue_tasks');
+    expect(documented.map(([name]) => name)).toEqual(fields.map(({ name }) => name));
+    const { rows } = await database.pool.query<{ definition: string }>(
+      "select pg_get_viewdef('shop_queue_tasks'::regclass) as definition",
+    );
+    const definition = rows[0]?.definition.toLowerCase() ?? '';
+    for (const [name = '', from = ''] of documented.slice(3)) {
+      expect(definition).toMatch(new RegExp(`\\b${from}${from === name ? '' : ` as ${name}`}\\b`));
+    }
+  } finally {
+    await app.close();
+    await database.drop();
+  }
+});
+
+test('the table of events is that of the library, with their fields', () => {
+  const source = readFileSync(pathOf('lib/queue.events.ts'), 'utf8');
+  const map = /interface QueueEventMap \{\n(.*?)\n\}\n/s.exec(source)?.[1] ?? '';
+  const events = [...map.matchAll(/^ {2}'?([\w.]+)'?: \{(.*?)\};?$/gms)].map(([, name, fields = '']) => [
+    name,
+    [...fields.matchAll(/readonly (\w+):/g)].map(([, field]) => field).join(', '),
+  ]);
+  expect(events.length).toBeGreaterThan(10);
+  expect(rowsOf('docs/reference/events.md', 'events').map(([name, fields]) => [name, fields])).toEqual(
+    events,
+  );
+});
+
+test('codes of errors that the documents name exist', () => {
+  const code = /`((?:TASK|WORKER|SCHEMA|PAYLOAD|OPTIONS|TRANSACTION|HANDLER)_[A-Z_]+)`/g;
+  const named = documents.flatMap(({ prose }) => [...prose.matchAll(code)].map(([, name = '']) => name));
+  expect(named.filter((name) => !Object.hasOwn(errorTable, name))).toEqual([]);
+});
+
+/** What a default in a comment means. */
+function valueOf(name: string, fallback: string): unknown {
+  if (fallback in words) return words[fallback];
+  if (name === 'purgeMinutes') return [Number(fallback)];
+  if (/^`\w+`$/.test(fallback)) return fallback.slice(1, -1);
+  return JSON.parse(fallback) as unknown;
+}
+
+/** Cells of a table between two marks, without their backticks. */
+function rowsOf(path: string, name: string): string[][] {
+  const { text } = documentAt(path);
+  const section = text.slice(text.indexOf(`<!-- ${name}:start -->`), text.indexOf(`<!-- ${name}:end -->`));
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim().replaceAll('`', '')),
+    );
+}
+
+/** `not null`, `0` becomes `not null default 0`, as the schema writes it. */
+function withoutMeaning([name = '', type = '', fallback = '']: string[]): string[] {
+  if (fallback === '' || fallback === 'sequence' || fallback === 'primary key') return [name, type, fallback];
+  const [first = '', second] = fallback.split(', ');
+  if (first === 'not null') return [name, type, second === undefined ? first : `not null default ${second}`];
+  return [name, type, `default ${first}`];
+}

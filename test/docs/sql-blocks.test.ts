@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTables } from '../../sample-app/database/tables.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import { documents } from './documents.js';
+
+let database: TestDatabase;
+
+/** What the documents speak of: the shop's own tables, its queue, and the queue of the quick start. */
+beforeAll(async () => {
+  database = await createDatabase();
+  await database.pool.query(createTables);
+  for (const queue of ['shop_queue', 'hello']) {
+    const app = await startApp(database, { queue, worker: false });
+    await app.close();
+  }
+});
+
+afterAll(() => database.drop());
+
+const withSql = documents.filter(({ blocks }) => blocks.some(({ language }) => language === 'sql'));
+
+describe('SQL blocks', () => {
+  test.each(withSql)('of $path run, one after the other', async ({ blocks }) => {
+    const client = await database.pool.connect();
+    const failures: string[] = [];
+    try {
+      await client.query('begin');
+      for (const { place, text } of blocks.filter(({ language }) => language === 'sql')) {
+        await client.query('savepoint block');
+        await client.query(text).catch(async (error: Error) => {
+          failures.push(`${place}: ${error.message}`);
+          await client.query('rollback to savepoint block');
+        });
+      }
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
+    expect(failures).toEqual([]);
+  });
+});

@@ -1,0 +1,241 @@
+import {
+  Injectable,
+  Module,
+  type DynamicModule,
+  type INestApplicationContext,
+  type Provider,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import {
+  DeadTaskHandler,
+  getQueueToken,
+  InjectQueue,
+  PurgeRoutine,
+  QueueClient,
+  QueueEvents,
+  QueueModule,
+  QueueWorker,
+  Subscriber,
+  TaskHandler,
+  type QueueModuleOptions,
+  type TaskContext,
+} from '../../lib/index.js';
+import { allClosed, connectionNames } from '../support/connections.js';
+import { createDatabase } from '../support/database.js';
+import { nextEvent, until } from '../support/waiting.js';
+
+const database = await createDatabase();
+const other = await createDatabase();
+const { pool } = database;
+const apps: INestApplicationContext[] = [];
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+  await Promise.all([allClosed(database), allClosed(other)]);
+});
+
+afterAll(async () => {
+  await database.drop();
+  await other.drop();
+});
+
+@Module({})
+class HandlersModule {}
+
+@Module({})
+class AppModule {}
+
+async function boot(
+  imports: readonly DynamicModule[],
+  providers: Provider[] = [],
+): Promise<INestApplicationContext> {
+  const handlers: DynamicModule = { module: HandlersModule, providers, exports: providers };
+  const app = await NestFactory.createApplicationContext(
+    { module: AppModule, imports: [handlers, ...imports] },
+    { logger: false, abortOnError: false },
+  );
+  apps.push(app);
+  return app;
+}
+
+const orders = (options: QueueModuleOptions = {}): DynamicModule =>
+  QueueModule.forRoot({ connection: database.url, queue: 'orders', pollIntervalMs: 0, ...options });
+
+const billing = (options: QueueModuleOptions = {}): DynamicModule =>
+  orders({ name: 'billing', queue: 'billing', ...options });
+
+const calls: string[] = [];
+
+class Handlers {
+  @TaskHandler('charge')
+  chargeOrders(payload: string, { task }: TaskContext): void {
+    calls.push(`orders ${task.id} ${payload}`);
+  }
+
+  @TaskHandler('charge', { queue: 'billing', maxAttempts: 1 })
+  chargeBilling(payload: string, { task }: TaskContext): void {
+    calls.push(`billing ${task.id} ${payload}`);
+    if (payload === 'broken') throw new Error('no funds');
+  }
+
+  @DeadTaskHandler('charge', { queue: 'billing' })
+  unpaid(payload: string): void {
+    calls.push(`unpaid ${payload}`);
+  }
+
+  @Subscriber('mail', { queue: 'billing' })
+  mail(payload: string): void {
+    calls.push(`mail ${payload}`);
+  }
+}
+
+test('scenario 10: two queues of one application have their own tables, channels and handlers', async () => {
+  calls.length = 0;
+  const app = await boot([orders(), billing()], [Handlers]);
+  const clients = [app.get(QueueClient), app.get<QueueClient>(getQueueToken('billing'))] as const;
+  expect(
+    await Promise.all(clients.map((client) => client.insertTask({ topic: 'charge', payload: 'a' }))),
+  ).toEqual(['1', '1']);
+  await pool.query(`insert into billing_subscriber (id, processo) values ('mail', 'billed')`);
+  await pool.query(`insert into billing (processo, payload, pub_sub) values ('billed', 'letter', true)`);
+  await clients[1].insertTask({ topic: 'charge', payload: 'broken' });
+  await until(async () => calls.length === 5, 'five calls');
+  expect([...calls].sort()).toEqual([
+    'billing 1 a',
+    expect.stringMatching(/^billing \d+ broken$/),
+    'mail letter',
+    'orders 1 a',
+    'unpaid broken',
+  ]);
+  expect((await pool.query('select from orders')).rowCount).toBe(1);
+});
+
+test('each has its own worker, events and routines', async () => {
+  const app = await boot([orders(), billing({ purgeMaxAgeDays: 1 })], [Handlers]);
+  const part = <T>(name: string | undefined, type: new (...never: never[]) => T): T =>
+    app.get<T>(getQueueToken<T>(name, type as never), { strict: false });
+  const [first, second] = [part(undefined, QueueWorker), part('billing', QueueWorker)];
+  expect(first).not.toBe(second);
+  const completed = nextEvent(part('billing', QueueEvents), 'task.completed');
+  part(undefined, QueueEvents).on('task.completed', () => calls.push('wrong stream'));
+  await pool.query(`insert into billing (processo, payload) values ('charge', 'b')`);
+  expect(await completed).toMatchObject({ task: { topic: 'charge' } });
+  expect(calls).not.toContain('wrong stream');
+  for (const table of ['orders', 'billing']) {
+    await pool.query(
+      `insert into ${table} (status, data_hora) values ('sucesso', now() - interval '2 days')`,
+    );
+  }
+  // At the same time: the lock of one is not the lock of the other.
+  expect(
+    await Promise.all([part(undefined, PurgeRoutine).run(), part('billing', PurgeRoutine).run()]),
+  ).toEqual([0, 1]);
+});
+
+test('scenario 10: they share one session where they share a database, and have two where not', async () => {
+  await boot([orders(), billing()]);
+  expect(await connectionNames(database)).toEqual([
+    'tarefa billing control',
+    'tarefa billing pool',
+    'tarefa orders control',
+    'tarefa orders pool',
+    'tarefa session',
+  ]);
+  await apps.pop()?.close();
+  await allClosed(database);
+  await boot([orders(), billing({ connection: other.url })]);
+  expect(await connectionNames(database)).toEqual([
+    'tarefa orders control',
+    'tarefa orders pool',
+    'tarefa session',
+  ]);
+  expect(await connectionNames(other)).toEqual([
+    'tarefa billing control',
+    'tarefa billing pool',
+    'tarefa session',
+  ]);
+});
+
+test('the session stays for the other queue when one stops', async () => {
+  const app = await boot([orders(), billing()], [Handlers]);
+  await app.get(QueueWorker, { strict: false }).stop();
+  const completed = nextEvent(app.get<QueueEvents>(getQueueToken('billing', QueueEvents)), 'task.completed');
+  await pool.query(`insert into billing (processo, payload) values ('charge', 'c')`);
+  expect(await completed).toMatchObject({ task: { topic: 'charge' } });
+});
+
+test('@InjectQueue gives the client of the queue it names', async () => {
+  @Injectable()
+  class Producer {
+    constructor(
+      readonly orders: QueueClient,
+      @InjectQueue() readonly alsoOrders: QueueClient,
+      @InjectQueue('billing') readonly billing: QueueClient,
+    ) {}
+  }
+  const app = await boot([orders({ worker: false }), billing({ worker: false })], [Producer]);
+  const producer = app.get(Producer, { strict: false });
+  expect(producer.alsoOrders).toBe(producer.orders);
+  expect(producer.billing).not.toBe(producer.orders);
+  const before = await pool.query('select from billing');
+  await producer.billing.insertTask({ topic: 'nobody' });
+  expect((await pool.query('select from billing')).rowCount).toBe((before.rowCount ?? 0) + 1);
+});
+
+test('one id may have a handler in each queue, but not two in one', async () => {
+  class Twice {
+    @TaskHandler('charge', { queue: 'billing' })
+    again(): void {}
+  }
+  await expect(boot([orders(), billing()], [Handlers, Twice])).rejects.toMatchObject({
+    code: 'HANDLER_INVALID',
+    message: expect.stringMatching(
+      /@TaskHandler\('charge'\) is declared twice: Handlers\.chargeBilling and Twice\.again/,
+    ),
+  });
+});
+
+test('scenario 10: a handler for a queue that the application does not have is a boot error', async () => {
+  await expect(boot([orders()], [Handlers])).rejects.toMatchObject({
+    code: 'HANDLER_INVALID',
+    message: expect.stringMatching(
+      /^Handlers\.\w+ is for the queue 'billing', but the application has only 'default'/,
+    ),
+  });
+  class Unnamed {
+    @TaskHandler('charge')
+    charge(): void {}
+  }
+  await expect(boot([billing()], [Unnamed])).rejects.toMatchObject({
+    code: 'HANDLER_INVALID',
+    message: expect.stringMatching(
+      /^Unnamed\.charge is for the queue 'default', but the application has only 'billing'/,
+    ),
+  });
+});
+
+test.each([
+  ['default', (): DynamicModule[] => [orders(), orders({ queue: 'invoices' })]],
+  ['default', (): DynamicModule[] => [orders(), orders()]],
+  ['billing', (): DynamicModule[] => [orders(), billing(), billing({ queue: 'invoices' })]],
+  [
+    'billing',
+    (): DynamicModule[] => [billing(), QueueModule.forRootAsync({ name: 'billing', useFactory: () => ({}) })],
+  ],
+])('two queues named %s are a boot error, and nothing stays open', async (name, modules) => {
+  await expect(boot(modules())).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining(`the application imports 2 queues named '${name}'`),
+  });
+});
+
+test('one queue may be imported by several modules', async () => {
+  const shared = orders();
+  @Module({ imports: [shared] })
+  class OneModule {}
+  @Module({ imports: [shared] })
+  class OtherModule {}
+  await boot([{ module: OneModule }, { module: OtherModule }]);
+  expect(await connectionNames(database)).toHaveLength(3);
+});

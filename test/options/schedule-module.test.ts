@@ -1,0 +1,132 @@
+import { Injectable, Module, type DynamicModule } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { QueueModule } from '../../lib/index.js';
+import { createDatabase } from '../support/database.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+
+const database = await createDatabase();
+let app: QueueApp | undefined;
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await app?.close();
+  app = undefined;
+});
+
+afterAll(() => database.drop());
+
+const tickMs = 20;
+
+/** An application's own jobs: a cron job that never comes due here, and an interval that counts its ticks. */
+@Injectable()
+class OwnJobs {
+  ticks = 0;
+
+  @Cron('0 0 1 1 *', { name: 'new-year' })
+  newYear(): void {}
+
+  @Interval(tickMs)
+  tick(): void {
+    this.ticks += 1;
+  }
+}
+
+@Module({})
+class OwnJobsModule {}
+
+const ownJobs: DynamicModule = {
+  module: OwnJobsModule,
+  imports: [ScheduleModule.forRoot()],
+  providers: [OwnJobs],
+};
+
+async function start(options: QueueAppOptions = {}): Promise<{
+  readonly queue: QueueApp;
+  readonly registry: SchedulerRegistry;
+  readonly cronJobs: () => readonly string[];
+}> {
+  app = await startApp(database, { imports: [ownJobs], ...options });
+  const registry = app.app.get(SchedulerRegistry);
+  return { queue: app, registry, cronJobs: () => [...registry.getCronJobs().keys()].sort() };
+}
+
+const jobsOf = (name: string): readonly string[] =>
+  ['notify', 'purge', 'retry'].map((routine) => `tarefa:${name}:${routine}`);
+
+test('scenario 8: the routines stand in the registry of the application once, beside its own jobs', async () => {
+  const { registry, cronJobs } = await start();
+  expect(cronJobs()).toEqual(['new-year', ...jobsOf('default')]);
+  for (const name of cronJobs()) expect(registry.getCronJob(name).isActive).toBe(true);
+  expect(registry.getIntervals()).toHaveLength(1);
+});
+
+test(`scenario 8: the application's own intervals tick once, not twice`, async () => {
+  const { queue } = await start();
+  const jobs = queue.app.get(OwnJobs, { strict: false });
+  jobs.ticks = 0;
+  let reference = 0;
+  const timer = setInterval(() => (reference += 1), tickMs);
+  await until(async () => reference >= 20, 'twenty ticks');
+  clearInterval(timer);
+  expect(jobs.ticks).toBeGreaterThan(15);
+  expect(jobs.ticks).toBeLessThan(25);
+});
+
+test('scenario 8: a tick of a job runs its routine once', async () => {
+  const { queue, registry } = await start();
+  const finished: string[] = [];
+  queue.events.on('routine.finished', ({ routine }) => finished.push(routine));
+  for (const name of jobsOf('default')) await registry.getCronJob(name).fireOnTick();
+  expect(finished).toEqual(['notify', 'purge', 'retry']);
+});
+
+test('the schedule module is found wherever the application imports it', async () => {
+  @Module({
+    imports: [QueueModule.forRoot({ connection: database.url, queue: 'tasks', name: 'early' }), ownJobs],
+  })
+  class QueueFirstModule {}
+  const { cronJobs } = await start({ imports: [{ module: QueueFirstModule }] });
+  expect(cronJobs()).toEqual(['new-year', ...jobsOf('default'), ...jobsOf('early')]);
+});
+
+test('a routine without minutes has no job', async () => {
+  const { cronJobs } = await start({ retryMinutes: [], purgeMinutes: '' });
+  expect(cronJobs()).toEqual(['new-year', 'tarefa:default:notify']);
+});
+
+test('scenario 8: the jobs are gone when the application is closed, and when its worker stops', async () => {
+  const closed = await start();
+  const jobs = jobsOf('default').map((name) => closed.registry.getCronJob(name));
+  await closed.queue.close();
+  expect(jobs.map(({ isActive }) => isActive)).toEqual([false, false, false]);
+  expect(closed.cronJobs()).toEqual(['new-year']);
+  const stopped = await start();
+  await stopped.queue.worker.stop();
+  await until(async () => stopped.cronJobs().length === 1, 'the jobs to be gone');
+  expect(stopped.cronJobs()).toEqual(['new-year']);
+});
+
+test('with autoStart: false the jobs come with the worker', async () => {
+  const { queue, cronJobs } = await start({ autoStart: false });
+  expect(cronJobs()).toEqual(['new-year']);
+  await queue.worker.start();
+  expect(cronJobs()).toEqual(['new-year', ...jobsOf('default')]);
+});
+
+test('scenario 8: without the schedule module the routines have a registry of their own', async () => {
+  const added = vi.spyOn(SchedulerRegistry.prototype, 'addCronJob');
+  app = await startApp(database);
+  expect(added.mock.calls.map(([name]) => name).sort()).toEqual(jobsOf('default'));
+  const registry = added.mock.contexts[0] as SchedulerRegistry;
+  expect(() => app?.app.get(SchedulerRegistry, { strict: false })).toThrow();
+  const finished = nextEvent(app.events, 'routine.finished');
+  const job = registry.getCronJob('tarefa:default:notify');
+  expect(job.isActive).toBe(true);
+  await job.fireOnTick();
+  expect(await finished).toEqual({ routine: 'notify', affected: 0 });
+  await app.close();
+  expect(job.isActive).toBe(false);
+  expect(registry.getCronJobs().size).toBe(0);
+});

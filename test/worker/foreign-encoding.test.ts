@@ -1,0 +1,68 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
+
+// A database whose encoding has no emoji refuses texts that JavaScript can hold.
+let server: TestDatabase;
+let url: string;
+
+beforeAll(async () => {
+  server = await createDatabase();
+  const address = new URL(server.url);
+  address.pathname += '_latin1';
+  url = address.href;
+  const options = `encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`;
+  await server.pool.query(`create database ${address.pathname.slice(1)} ${options}`);
+});
+afterAll(async () => {
+  await server.pool.query(`drop database ${new URL(url).pathname.slice(1)} with (force)`);
+  await server.drop();
+});
+
+test('a text that the database cannot store neither stops its task nor those of the same batch', async () => {
+  class Talking {
+    @TaskHandler('succeed')
+    succeed(text: string): string {
+      return text;
+    }
+    @TaskHandler('fail')
+    fail(text: string): void {
+      throw new Error(text === 'smile' ? '😀' : text);
+    }
+    @TaskHandler('smile')
+    smile(): string {
+      return '😀';
+    }
+  }
+  const { queue, close } = await startApp({ url }, { handlers: [Talking], maxAttempts: 1 });
+  const ids = await queue.insertTasks([
+    { topic: 'succeed', payload: 'olá' },
+    { topic: 'smile' },
+    { topic: 'succeed', payload: 'é' },
+    { topic: 'fail', payload: 'não' },
+    { topic: 'fail', payload: 'smile' },
+    { topic: 'fail', payload: 'às' },
+  ]);
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const rows = await until(async () => {
+    const live = await client.query<{ id: string; status: string; mensagem: string }>(
+      `select id, status, mensagem from tasks where not dead and status in ('sucesso', 'falha') order by id`,
+    );
+    return live.rows.length === ids.length && live.rows;
+  }, 'all to end');
+  await client.end();
+  await close();
+  const outcomes = Object.fromEntries(rows.map(({ id, mensagem }) => [ids.indexOf(id), mensagem]));
+  expect(outcomes).toEqual({
+    0: 'olá',
+    1: expect.stringMatching(/no equivalent in encoding "LATIN1" \(no attempts left\)$/),
+    2: 'é',
+    3: 'não (no attempts left)',
+    4: 'failed; what it failed with could not be stored (no attempts left)',
+    5: 'às (no attempts left)',
+  });
+});
