@@ -181,9 +181,9 @@ const openCore =
     group: QueueGroup,
     modules: ModulesContainer,
   ): Promise<QueueCore> => {
-    refuseSameName(name, modules);
     group.add(name);
     try {
+      refuseSameName(name, modules);
       const core = await openResolved(resolveOptions(given), events, sessions);
       await group.closeOnFailure(() => core.close());
       return core;

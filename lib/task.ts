@@ -96,7 +96,8 @@ export interface TaskContext {
    * commit. The outcome is read back afterwards: if that transaction rolled back, the attempt fails.
    *
    * @param result recorded like a handler's return value
-   * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker
+   * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker, `TRANSACTION_BROKEN` when
+   * `ctx.db` was used as well, `TASK_ENDED`
    */
   completeIn(tx: SqlHandle, result?: unknown): Promise<void>;
   /** Aborts when the attempt timed out, was lost to another worker, or the worker is shutting down. */

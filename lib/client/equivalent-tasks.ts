@@ -1,4 +1,4 @@
-import { column, statusColumn } from '../storage/columns.js';
+import { recordFields, statusTexts } from '../storage/columns.js';
 import type { TaskStatus } from '../task.js';
 
 /** Statuses that count by default: a task that waits or has succeeded makes an equal one superfluous. */
@@ -9,14 +9,16 @@ export const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'p
  * value equals only no value. Parameters: external key, hash, origin, destination, topic, tenant, group.
  *
  * The statuses stand in the text, so that the planner can prove the index `equivalent` for the default ones;
- * with others the table is read.
+ * with others the table is read. The payload of a later attempt is that of the first one.
  */
 export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): string {
-  const list = statuses.map((status) => `'${statusColumn[status]}'`).join(', ');
+  const list = statuses
+    .flatMap(statusTexts)
+    .map((text) => `'${text}'`)
+    .join(', ');
+  const payload = `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
   return `-- name: list_equivalent
-select ${Object.values(column)
-    .map((name) => `f.${name}`)
-    .join(', ')}
+select ${recordFields('f', payload)}
 from ${queue} f
 where f.chave_externa = $1::text and f.payload_hash = convert_to($2::text, 'UTF8') and f.status in (${list})
   and f.origem is not distinct from $3::text and f.destino is not distinct from $4::text

@@ -88,7 +88,7 @@ export class QueueClient {
     if (inputs.length === 0) return [];
     const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
     const { handle, quiet } = this.#where(tx);
-    const { rows } = await handle.query(insertMany(this.#table, quiet), [JSON.stringify(tasks)]);
+    const rows = await ask(handle, insertMany(this.#table, quiet), [JSON.stringify(tasks)]);
     if (quiet) this.#ring(tasks);
     // Ids are drawn in the order of the input; nothing promises that rows come back in it.
     return rows
@@ -129,7 +129,7 @@ export class QueueClient {
     const statuses = readStatuses(status);
     const encoded = encodeTask(task, false, this.#maxPayloadBytes);
     if (encoded.chave_externa === null || encoded.payload_hash === null || statuses.length === 0) return [];
-    const { rows } = await (tx ?? this.#handle).query(listEquivalent(this.#table, statuses), [
+    const rows = await ask(tx ?? this.#handle, listEquivalent(this.#table, statuses), [
       encoded.chave_externa,
       encoded.payload_hash,
       encoded.origem,
@@ -143,7 +143,7 @@ export class QueueClient {
 
   async #insertOne(task: EncodedTask, tx: SqlHandle | undefined): Promise<string> {
     const { handle, quiet } = this.#where(tx);
-    const { rows } = await handle.query(insertOne(this.#table, quiet), [
+    const rows = await ask(handle, insertOne(this.#table, quiet), [
       task.data_hora,
       task.delay_ms,
       task.origem,
@@ -179,6 +179,18 @@ export class QueueClient {
   #ring(tasks: readonly EncodedTask[]): void {
     this.#ringer?.ring({ later: tasks.some((task) => task.data_hora !== null || task.delay_ms) });
   }
+}
+
+/** A handle that answers something else is the transaction of a library that has an adapter. */
+async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  const answer: unknown = await handle.query(text, values);
+  if (typeof answer === 'object' && answer !== null && 'rows' in answer && Array.isArray(answer.rows)) {
+    return answer.rows as Record<string, unknown>[];
+  }
+  throw new TarefaError(
+    'INPUT_INVALID',
+    'tx answered a statement without { rows }: wrap it with fromTypeOrm, fromPrisma or fromKnex, and roll back',
+  );
 }
 
 function readStatuses(statuses: readonly TaskStatus[] = defaultEquivalentStatuses): readonly TaskStatus[] {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDate } from 'node:util/types';
 import { TarefaError } from '../queue.errors.js';
 import { columnLength } from '../storage/columns.js';
 import type { JsonObject } from '../task.js';
@@ -24,9 +25,12 @@ export interface TaskInput {
   readonly group?: string | null;
   /** Larger runs first. Default 50. */
   readonly priority?: number | null;
-  /** When the first attempt is due. Default: now. */
+  /**
+   * When the first attempt is due. Default: now. Text is ISO 8601 with its time zone, and may be finer than the
+   * milliseconds of a `Date`: `2026-07-01T10:00:00.123456Z`.
+   */
   readonly runAt?: Date | string | null;
-  /** Instead of `runAt`: ms from now, by the database's clock. */
+  /** Instead of `runAt`: ms from now, by the database's clock; at most 100 years. */
   readonly delayMs?: number | null;
   /** Kept beside the payload and shown in `ctx.task.metadata`. */
   readonly metadata?: JsonObject | null;
@@ -65,6 +69,14 @@ const knownFields = new Set<string>([
 
 const largestTenant = 2n ** 63n - 1n;
 const largestPriority = 2 ** 31 - 1;
+const longestDelayMs = 100 * 365 * 86_400_000;
+
+/** What JavaScript and PostgreSQL write for an instant. Without a zone the two would read it differently. */
+const instantText = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$/i;
+/** Lone halves of surrogate pairs, which UTF-8 cannot hold. */
+const loneSurrogates = /\p{Surrogate}/gu;
+/** Escapes in JSON that `jsonb` refuses: NUL and lone surrogates. */
+const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /**
  * Checks a task and makes it what the table stores.
@@ -153,22 +165,39 @@ export function readText(field: string, value: unknown, longest: number): string
     );
   }
   if (value.includes('\0')) throw invalid(field, value, 'must not hold a NUL character');
-  return value;
+  return wellFormed(value);
+}
+
+/** What UTF-8 makes of a text: every way into the database stores the same, and hashes are of what is stored. */
+function wellFormed(text: string): string {
+  return text.replace(loneSurrogates, '\ufffd');
 }
 
 function readDue({ runAt, delayMs }: TaskInput): Pick<EncodedTask, 'data_hora' | 'delay_ms'> {
   const givenDelay = delayMs !== undefined && delayMs !== null;
   if (runAt !== undefined && runAt !== null) {
     if (givenDelay) throw invalid('delayMs', delayMs, 'must not be given together with runAt');
-    const date = new Date(runAt);
-    if (Number.isNaN(date.getTime())) throw invalid('runAt', runAt, 'must be a date or an ISO 8601 text');
-    // Text is handed on as it is: it may be finer than the milliseconds of a Date.
-    return { data_hora: typeof runAt === 'string' ? runAt : date.toISOString(), delay_ms: null };
+    return { data_hora: readInstant(runAt), delay_ms: null };
   }
-  if (givenDelay && !(Number.isFinite(delayMs) && delayMs >= 0)) {
-    throw invalid('delayMs', delayMs, 'must be a number of milliseconds, 0 or more');
+  if (givenDelay && !(typeof delayMs === 'number' && delayMs >= 0 && delayMs <= longestDelayMs)) {
+    throw invalid('delayMs', delayMs, 'must be a number of milliseconds from 0 to 100 years');
   }
   return { data_hora: null, delay_ms: delayMs ?? null };
+}
+
+/** Text is handed on as it is: it may be finer than the milliseconds of a Date. */
+function readInstant(runAt: Date | string): string {
+  const text = isDate(runAt) && !Number.isNaN(runAt.getTime()) ? runAt.toISOString() : runAt;
+  const isInstant = typeof text === 'string' && instantText.test(text);
+  // JavaScript wants the minutes of a zone that PostgreSQL leaves out.
+  if (!isInstant || Number.isNaN(Date.parse(text.replace(/[+-]\d{2}$/, '$&:00')))) {
+    throw invalid(
+      'runAt',
+      runAt,
+      'must be a Date or ISO 8601 text with its time zone, in the years 0 to 9999',
+    );
+  }
+  return text;
 }
 
 function readPriority(priority: TaskInput['priority']): number | null {
@@ -183,8 +212,9 @@ function readMetadata(metadata: TaskInput['metadata']): JsonObject | null {
   if (metadata === undefined || metadata === null) return null;
   if (typeof metadata !== 'object' || Array.isArray(metadata))
     throw invalid('metadata', metadata, 'must be an object');
-  if (toJson(metadata).includes('\\u0000'))
-    throw invalid('metadata', 'text with a NUL character', 'cannot be stored');
+  if (refusedEscape.test(toJson(metadata))) {
+    throw invalid('metadata', 'text with a NUL character or half a surrogate pair', 'cannot be stored');
+  }
   return metadata;
 }
 
@@ -202,7 +232,7 @@ function toText(value: unknown): string {
   if (typeof value === 'function' || typeof value === 'symbol') {
     throw notSerialisable(`is a ${typeof value}, which has no text`, undefined);
   }
-  return String(value);
+  return wellFormed(String(value));
 }
 
 function notSerialisable(problem: string, cause: unknown): TarefaError {

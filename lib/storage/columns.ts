@@ -15,6 +15,11 @@ const statusByColumn = new Map<string, TaskStatus>(
 // Written by old nsj-queue-lib workers for an attempt whose worker crashed.
 statusByColumn.set('falha_processando', 'failed');
 
+/** Every text that means that status. */
+export function statusTexts(status: TaskStatus): readonly string[] {
+  return [...statusByColumn].filter(([, meaning]) => meaning === status).map(([text]) => text);
+}
+
 /**
  * The table's names for what TypeScript calls otherwise: the only place that maps them. Columns not listed
  * (`payload`, `metadados`, …) are read where they are used.
@@ -49,6 +54,25 @@ export const column = {
   error: 'erro',
   metadata: 'metadados',
 } as const;
+
+/** Columns of 64 bits: read as text, whatever a driver makes of them. */
+const bigColumns: ReadonlySet<string> = new Set([
+  column.id,
+  column.firstAttemptId,
+  column.tenant,
+  column.publicationId,
+  column.liveId,
+]);
+
+/** A select list of all columns that {@link readTaskRecord} reads, of one row. */
+export function recordFields(row: string, payload: string): string {
+  return Object.values(column)
+    .map((name) => {
+      if (name === column.payload) return `${payload} as ${name}`;
+      return bigColumns.has(name) ? `${row}.${name}::text as ${name}` : `${row}.${name}`;
+    })
+    .join(', ');
+}
 
 /** Longest text, in characters, that a column of the contract takes. */
 export const columnLength = {

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { TaskContext } from '../task.js';
-import type { HandlerTarget } from './handler-registry.js';
+import { TarefaError } from '../queue.errors.js';
+import { decoratorNames, type HandlerTarget } from './handler-registry.js';
 
 /** How one handler is run. What is left out falls back to the queue's options. */
 export interface HandlerOptions {
@@ -90,15 +91,33 @@ function taskMetadata(
   topic: string | HandlerOptions | undefined,
   options: HandlerOptions,
 ): HandlerMetadata {
-  return typeof topic === 'object'
+  return typeof topic === 'object' && topic !== null
     ? { target: { kind, id: undefined }, options: topic }
     : { target: { kind, id: topic }, options };
 }
 
 function append(metadata: HandlerMetadata): HandlerDecorator {
-  return (_target, _method, descriptor) => {
+  return (target, name, descriptor) => {
     const method = descriptor.value;
-    if (!method) return;
+    if (typeof target === 'function')
+      throw unreachable(metadata, target, name, 'a static method has no instance');
+    if (typeof name === 'symbol')
+      throw unreachable(metadata, target, name, 'Nest finds methods named by text only');
+    if (typeof method !== 'function') throw unreachable(metadata, target, name, 'it is no method');
     Reflect.defineMetadata(metadataKey, [...readHandlerMetadata(method), metadata], method);
   };
+}
+
+/** A handler that would never be found must not be ignored. */
+function unreachable(
+  { target: { kind } }: HandlerMetadata,
+  target: object,
+  method: string | symbol,
+  why: string,
+): TarefaError {
+  const { name } = typeof target === 'function' ? target : target.constructor;
+  return new TarefaError(
+    'HANDLER_INVALID',
+    `${decoratorNames[kind]} on ${name}.${String(method)} cannot work: ${why}. Put it on a method of a provider's class`,
+  );
 }

@@ -34,7 +34,8 @@ export interface RouteHandlers {
   readonly dead: Handler | undefined;
 }
 
-const decoratorNames = {
+/** The decorators as users write them. */
+export const decoratorNames = {
   subscriber: '@Subscriber',
   'dead-subscriber': '@DeadSubscriber',
   task: '@TaskHandler',
@@ -53,10 +54,13 @@ export class HandlerRegistry {
     const present = this.#find(target);
     if (present) {
       const id = target.id === undefined ? '' : `'${target.id}'`;
+      const todo =
+        present.name === handler.name
+          ? `its class is provided twice: provide it in one module, and export it from there`
+          : `one queue has one handler for an id: remove one, or give it another id`;
       throw new TarefaError(
         'HANDLER_INVALID',
-        `${decoratorNames[target.kind]}(${id}) is declared twice: ${present.name} and ${handler.name}. ` +
-          `One queue has one handler for an id: remove one, or give it another id.`,
+        `${decoratorNames[target.kind]}(${id}) is declared twice: ${present.name} and ${handler.name}; ${todo}`,
       );
     }
     this.#put(target, handler);

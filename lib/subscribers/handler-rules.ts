@@ -22,9 +22,11 @@ const knownOptions: Record<keyof HandlerOptions, true> = {
 export function resolveHandlerRules({ target, options }: HandlerMetadata, name: string): HandlerRules {
   const check = new OptionCheck([]);
   const { kind, id } = target;
-  const longest =
-    kind === 'subscriber' || kind === 'dead-subscriber' ? columnLength.subscriptionId : columnLength.topic;
-  if (id !== undefined && (typeof id !== 'string' || id === '' || Array.from(id).length > longest)) {
+  const ofSubscription = kind === 'subscriber' || kind === 'dead-subscriber';
+  const longest = ofSubscription ? columnLength.subscriptionId : columnLength.topic;
+  const isText = typeof id === 'string' && id !== '' && Array.from(id).length <= longest;
+  // Only task handlers may do without: they take every topic then.
+  if (!isText && (id !== undefined || ofSubscription)) {
     check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
   }
   check.known(Object.keys(options), Object.keys(knownOptions));

@@ -76,7 +76,8 @@ export class SubscriberExplorer {
 
   #handlerOf({ metadata, wrapper, name, method }: FoundHandler): Handler {
     const rules = resolveHandlerRules(metadata, name);
-    if (!wrapper.isDependencyTreeStatic()) {
+    // The instance of a transient provider that nobody injects was never constructed.
+    if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) {
       return { name, rules, invoke: (payload, ctx) => this.#invokeScoped(wrapper, method, payload, ctx) };
     }
     // The method is taken at each call: instances may be wrapped or spied on after discovery.
@@ -84,7 +85,7 @@ export class SubscriberExplorer {
     return { name, rules, invoke: (payload, ctx) => instance[method]?.(payload, ctx) };
   }
 
-  /** A request-scoped provider is made anew for each task, whose context it can inject as REQUEST. */
+  /** A request-scoped or transient provider is made anew for each task, whose context it can inject as REQUEST. */
   async #invokeScoped(
     wrapper: InstanceWrapper,
     method: string,

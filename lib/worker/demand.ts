@@ -67,15 +67,24 @@ export class DemandBook {
     if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) + 1);
   }
 
-  end({ route }: ClaimedTask): void {
+  /** Answers true when its handler was at its own limit, so that claims have left its other tasks out. */
+  end({ route }: ClaimedTask): boolean {
     this.#taken -= 1;
     const handler = this.#limitedBy(route);
-    if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) - 1);
+    if (!handler) return false;
+    const running = this.#running.get(handler) ?? 0;
+    this.#running.set(handler, running - 1);
+    return running >= (handler.rules.concurrency ?? Infinity);
   }
 
-  /** What may be claimed now, of all routes but those. */
-  read(except: ReadonlySet<Route>): Demand {
-    const total = this.#options.concurrency - this.#taken;
+  /**
+   * What may be claimed now.
+   *
+   * @param held rows that are held beside those that run
+   * @param except routes to leave out
+   */
+  read(held: number, except: ReadonlySet<Route>): Demand {
+    const total = this.#options.concurrency - this.#taken - held;
     if (total <= 0) return nothing;
     const routes: RouteDemand[] = [];
     const left = new Map<Handler, number>();

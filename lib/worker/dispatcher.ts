@@ -176,7 +176,7 @@ export class Dispatcher {
     this.#lockedRoutes = new Set();
     const { routes, total } =
       this.#mayClaim() && (this.#hungry || taken.length > 0)
-        ? demand.read(without)
+        ? demand.read(settler.failing, without)
         : { routes: [], total: 0 };
     if (taken.length === 0 && routes.length === 0) return 0;
     const completions = taken.map(({ completion }) => completion);
@@ -263,7 +263,7 @@ export class Dispatcher {
 
   #end(running: RunningTask): void {
     this.#running.delete(running.claimed.id);
-    this.#parts.demand.end(running.claimed);
+    if (this.#parts.demand.end(running.claimed)) this.#hungry = true;
     this.#onEnd?.();
     this.#parts.signal.set();
   }

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { SqlHandle } from '../client/transaction.js';
+import { TarefaError } from '../queue.errors.js';
 import type { ClaimedTask, Completion, Storage, TaskTransaction, WorkerId } from '../storage/storage.js';
 import type { Subscription, Task, TaskContext } from '../task.js';
 import { readReturn } from './outcome.js';
@@ -43,6 +44,7 @@ export class HandlerContext implements TaskContext {
   }
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
+    this.#refuseCompletion();
     const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
     const { id, reservation } = this.#claimed;
     const completion: Completion = { id, reservation, message, result: recorded };
@@ -89,7 +91,22 @@ export class HandlerContext implements TaskContext {
   /** @internal Cuts the connection of a handler that may still be using it. */
   destroy(reason: Error): void {
     this.abort(reason);
+    this.#ended = true;
     this.#ownTransaction().destroy(reason);
+  }
+
+  #refuseCompletion(): void {
+    if (this.#ended) {
+      throw new TarefaError(
+        'TASK_ENDED',
+        'ctx.completeIn was called after the handler had ended: await it inside',
+      );
+    }
+    if (!this.transaction) return;
+    throw new TarefaError(
+      'TRANSACTION_BROKEN',
+      'ctx.completeIn finishes the task in another transaction than that of ctx.db, whose work would be lost: use one of them',
+    );
   }
 
   #ownTransaction(): TaskTransaction {

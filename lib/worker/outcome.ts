@@ -42,8 +42,11 @@ export function readReturn(value: unknown, maxBytes: number): RecordedReturn {
 
 /** The text of whatever a handler threw, cut to what the message column takes. Never throws. */
 export function failureMessage(error: unknown): string {
-  const read = (): string =>
-    cleanMessage(error instanceof Error ? String(error.message || error.name) : describe(error));
+  const read = (): string => {
+    // Its type says text; whoever made the error may not.
+    const text: unknown = error instanceof Error ? error.message || error.name : describe(error);
+    return cleanMessage(String(text));
+  };
   return safely(read, indescribable);
 }
 

@@ -65,7 +65,7 @@ export class QueueWorker {
   }
 
   /** Starts claiming. Idempotent until `stop`. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
     if (this.#stopping)
       throw new TarefaError('WORKER_STOPPED', 'this worker has stopped and cannot start again');
     if (!this.#parts.enabled) {
@@ -75,7 +75,7 @@ export class QueueWorker {
       );
     }
     this.#starting ??= this.#start();
-    return this.#starting;
+    await this.#starting;
   }
 
   /**

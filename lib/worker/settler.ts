@@ -74,6 +74,11 @@ export class Settler {
     return this.#completions.length + this.#failures.length + this.#separated.length + this.#deferredIds.size;
   }
 
+  /** Failures that the next statements will write: until then their rows are held, though their slots are free. */
+  get failing(): number {
+    return this.#failures.length + this.#separated.length;
+  }
+
   /** True while the outcome of that attempt waits here. */
   knows(id: string): boolean {
     const isIt = ({ claimed }: { claimed: ClaimedTask }): boolean => claimed.id === id;

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -14,7 +15,8 @@ import {
 /**
  * A worker of the queue `tasks` in `DATABASE_URL`, with the options in `QUEUE_OPTIONS` (JSON). It tells of every
  * `hold` and `block` it starts and of every attempt it recovers. `release` ends what is held, `close` closes the
- * application: after that nothing may keep the process alive. SIGTERM is Nest's business.
+ * application: after that nothing may keep the process alive. SIGTERM is Nest's business. `read a file` does so
+ * synchronously.
  */
 let release: () => void;
 const released = new Promise<void>((resolve) => (release = resolve));
@@ -90,6 +92,7 @@ app.get(QueueEvents).on('task.recovered', ({ task }) => tell('recovered', { task
 
 process.on('message', (message) => {
   if (message === 'release') release();
+  if (message === 'read a file') readFileSync(import.meta.filename);
   if (message === 'close') {
     closing = true;
     void app.close().then(() => process.disconnect());

@@ -1,18 +1,26 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { TaskHandler, type QueueEventMap, type TaskContext } from '../../lib/index.js';
+import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
-import { nextEvent, until } from '../support/waiting.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 
 let database: TestDatabase;
 let app: QueueApp;
-let recovered: QueueEventMap['task.recovered'][];
+const holding = deferred();
+const end = deferred();
 
 class Handlers {
   @TaskHandler('effect')
   async effect(_: unknown, { db, task }: TaskContext): Promise<void> {
     await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+  }
+
+  @TaskHandler('hold')
+  async hold(): Promise<void> {
+    holding.resolve();
+    await end.promise;
   }
 
   @TaskHandler('plain')
@@ -23,15 +31,13 @@ const options: QueueAppOptions = {
   handlers: [Handlers],
   pollIntervalMs: 0,
   retryIntervalMinutes: 0,
-  recovery: { intervalMs: 50, confirmMs: 50, graceMs: 0 },
+  recovery: false,
 };
 
 beforeAll(async () => {
   database = await createDatabase();
   await createEffectTable(database);
   app = await startApp(database, options);
-  recovered = [];
-  app.events.on('task.recovered', (event) => recovered.push(event));
 });
 
 afterEach(() => database.pool.query('truncate tasks, effect'));
@@ -82,26 +88,37 @@ test('scenario 58: without its session a worker listens again by itself and find
   await restored;
   await until(() => allSucceeded(20), 'the tasks inserted meanwhile');
   // This one is heard again; polling is off.
+  await workersAreQuiet(database);
   await insert('effect', 1);
   await until(() => allSucceeded(21), 'the task inserted afterwards');
   expect(await effects()).toEqual({ all: 21, roots: 21 });
 });
 
-test('scenario 58: the worker is alive again under its id, and nobody took its tasks', async () => {
+test('scenario 58: a worker that has its session back is alive under its id, and keeps its task', async () => {
   const { id } = app.worker;
-  const restored = nextEvent(app.events, 'connection.restored');
-  await cut('session');
+  await insert('hold', 1);
+  await holding.promise;
+  const restored = nextEvent(app.events, 'connection.restored', ({ connection }) => connection === 'session');
+  expect(await cut('session')).toBe(1);
   await restored;
-  await app.retry.run();
-  expect(app.worker.id).toBe(id);
-  expect(recovered).toEqual([]);
+  const looker = await startApp(database, {
+    recovery: { intervalMs: 3_600_000, confirmMs: 50, graceMs: 0 },
+    unknownTasks: 'leave',
+  });
+  expect(await looker.retry.run()).toBe(0);
+  await looker.close();
+  end.resolve();
+  await until(() => allSucceeded(1), 'the task that was held');
+  const { rows } = await database.pool.query('select tentativa, reserva, executor from tasks');
+  expect(rows).toEqual([{ tentativa: 1, reserva: 1, executor: id }]);
 });
 
 test.each(['control', 'pool', 'session'])(
   'scenario 58: the %s connection cut again and again while tasks flow: each has one effect',
   async (purpose) => {
-    // Two workers, so that what one seems to have lost is taken by the other one.
-    const neighbour = await startApp(database, options);
+    // A second worker, which takes what the first one seems to have lost.
+    const recovery = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
+    const neighbour = await startApp(database, { ...options, recovery });
     await insert('effect', 2_000);
     let cuts = 0;
     for (let round = 1; round <= 10; round += 1) {
@@ -125,5 +142,4 @@ test('scenario 58: all of them at once, idle or not', async () => {
   await until(() => allSucceeded(200), 'the tasks after the cut');
   const { rows } = await database.pool.query('select max(tentativa) as attempts from tasks');
   expect(rows).toEqual([{ attempts: 1 }]);
-  expect(recovered).toEqual([]);
 });

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import ts from 'typescript';
-import { blocksIn, pathOf, type CodeBlock } from './documents.js';
+import { pathOf, type CodeBlock } from './documents.js';
 
 const folder = pathOf('test/docs/blocks');
 
 /**
- * Compiles all TypeScript blocks of the documents in one program, with the compiler and the settings of this
+ * Compiles TypeScript blocks in one program, with the compiler and the settings of this
  * repository, and answers what is wrong with them: `docs/guides/handlers.md:23: …`.
  *
  * Each block is a module of its own. The one marked `prelude` declares the names that the others take for granted.
  */
-export function checkBlocks(blocks: readonly CodeBlock[] = blocksIn('ts')): string[] {
+export function checkBlocks(blocks: readonly CodeBlock[]): string[] {
   const files = new Map(blocks.map((block, index) => [join(folder, `block-${index}.ts`), block]));
   const { options } = readSettings();
   const disk = ts.createCompilerHost(options);

@@ -65,9 +65,9 @@ test('scenario 65: deliveries and the success of their publication become visibl
   const { queue, events } = await start();
   const watcher = await database.pool.connect();
   const seen = new Set<string>();
-  let over = false;
+  const over = new AbortController();
   const watching = (async () => {
-    while (!over) {
+    while (!over.signal.aborted) {
       const { rows } = await watcher.query<{ status: string; copies: number }>(
         `select p.status, (select count(*)::int from tasks c where c.publication_id = p.id) as copies
          from tasks p where p.pub_sub`,
@@ -79,7 +79,7 @@ test('scenario 65: deliveries and the success of their publication become visibl
   const all = nextEvent(events, 'publication.delivered', () => (delivered += 1) === 50);
   for (let n = 0; n < 50; n += 1) await queue.insertTaskPubSub({ topic: 'order-placed' });
   await all;
-  over = true;
+  over.abort();
   await watching;
   watcher.release();
   // Never a success with missing copies, never a copy before the success.

@@ -138,6 +138,17 @@ test('scenario 51: with recovery: false only the retry routine recovers, as care
   ]);
 }, 60_000);
 
+test.each([
+  { confirmMs: 1_000, graceMs: 0 },
+  { confirmMs: 0, graceMs: 1_000 },
+])('nobody is called lost before the time that $confirmMs and $graceMs give', async (timing) => {
+  await killHolder();
+  const began = performance.now();
+  const survivor = await startSurvivor({ recovery: { intervalMs: 20, ...timing } });
+  await nextEvent(survivor.events, 'task.recovered');
+  expect(performance.now() - began).toBeGreaterThan(1_000);
+});
+
 test('scenario 52: no routine touches a task while its worker lives, however old it is', async () => {
   const { child, id } = await startHolder({ data_hora: new Date(Date.now() - 365 * 86_400_000) });
   const survivor = await startSurvivor({ ...passive, purgeMaxAgeDays: 1, waitNotifyIntervalSeconds: 1 });

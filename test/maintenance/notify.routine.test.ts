@@ -102,6 +102,7 @@ test('scenario 56: a task inserted while there was no worker runs when one start
   await insertQuietly(`('work', 'early', 'pendente', now())`);
   await start({ handlers: [Handlers] });
   await until(async () => ran.length === 1, 'the task runs');
+  expect(ran).toEqual(['early']);
 });
 
 test('scenario 56: a task whose ring was lost runs at the latest with the notify routine', async () => {

@@ -21,7 +21,7 @@ import {
   type QueueModuleOptions,
   type TaskContext,
 } from '../../lib/index.js';
-import { allClosed, connectionNames } from '../support/connections.js';
+import { allClosed, connectionsAre } from '../support/connections.js';
 import { createDatabase } from '../support/database.js';
 import { nextEvent, until } from '../support/waiting.js';
 
@@ -59,11 +59,17 @@ async function boot(
   return app;
 }
 
-const orders = (options: QueueModuleOptions = {}): DynamicModule =>
-  QueueModule.forRoot({ connection: database.url, queue: 'orders', pollIntervalMs: 0, ...options });
+const ordersQueue = (options: QueueModuleOptions = {}): DynamicModule =>
+  QueueModule.forRoot({
+    connection: database.url,
+    queue: 'orders',
+    poolSize: 1,
+    pollIntervalMs: 0,
+    ...options,
+  });
 
-const billing = (options: QueueModuleOptions = {}): DynamicModule =>
-  orders({ name: 'billing', queue: 'billing', ...options });
+const billingQueue = (options: QueueModuleOptions = {}): DynamicModule =>
+  ordersQueue({ name: 'billing', queue: 'billing', ...options });
 
 const calls: string[] = [];
 
@@ -92,7 +98,7 @@ class Handlers {
 
 test('scenario 10: two queues of one application have their own tables, channels and handlers', async () => {
   calls.length = 0;
-  const app = await boot([orders(), billing()], [Handlers]);
+  const app = await boot([ordersQueue(), billingQueue()], [Handlers]);
   const clients = [app.get(QueueClient), app.get<QueueClient>(getQueueToken('billing'))] as const;
   expect(
     await Promise.all(clients.map((client) => client.insertTask({ topic: 'charge', payload: 'a' }))),
@@ -112,7 +118,7 @@ test('scenario 10: two queues of one application have their own tables, channels
 });
 
 test('each has its own worker, events and routines', async () => {
-  const app = await boot([orders(), billing({ purgeMaxAgeDays: 1 })], [Handlers]);
+  const app = await boot([ordersQueue(), billingQueue({ purgeMaxAgeDays: 1 })], [Handlers]);
   const part = <T>(name: string | undefined, type: new (...never: never[]) => T): T =>
     app.get<T>(getQueueToken<T>(name, type as never), { strict: false });
   const [first, second] = [part(undefined, QueueWorker), part('billing', QueueWorker)];
@@ -134,31 +140,29 @@ test('each has its own worker, events and routines', async () => {
 });
 
 test('scenario 10: they share one session where they share a database, and have two where not', async () => {
-  await boot([orders(), billing()]);
-  expect(await connectionNames(database)).toEqual([
-    'tarefa billing control',
-    'tarefa billing pool',
-    'tarefa orders control',
-    'tarefa orders pool',
-    'tarefa session',
-  ]);
+  await boot([ordersQueue(), billingQueue()]);
+  expect(
+    await connectionsAre(database, [
+      'tarefa billing control',
+      'tarefa billing pool',
+      'tarefa orders control',
+      'tarefa orders pool',
+      'tarefa session',
+    ]),
+  ).toBe(true);
   await apps.pop()?.close();
   await allClosed(database);
-  await boot([orders(), billing({ connection: other.url })]);
-  expect(await connectionNames(database)).toEqual([
-    'tarefa orders control',
-    'tarefa orders pool',
-    'tarefa session',
-  ]);
-  expect(await connectionNames(other)).toEqual([
-    'tarefa billing control',
-    'tarefa billing pool',
-    'tarefa session',
-  ]);
+  await boot([ordersQueue(), billingQueue({ connection: other.url })]);
+  expect(
+    await connectionsAre(database, ['tarefa orders control', 'tarefa orders pool', 'tarefa session']),
+  ).toBe(true);
+  expect(
+    await connectionsAre(other, ['tarefa billing control', 'tarefa billing pool', 'tarefa session']),
+  ).toBe(true);
 });
 
 test('the session stays for the other queue when one stops', async () => {
-  const app = await boot([orders(), billing()], [Handlers]);
+  const app = await boot([ordersQueue(), billingQueue()], [Handlers]);
   await app.get(QueueWorker, { strict: false }).stop();
   const completed = nextEvent(app.get<QueueEvents>(getQueueToken('billing', QueueEvents)), 'task.completed');
   await pool.query(`insert into billing (processo, payload) values ('charge', 'c')`);
@@ -174,7 +178,7 @@ test('@InjectQueue gives the client of the queue it names', async () => {
       @InjectQueue('billing') readonly billing: QueueClient,
     ) {}
   }
-  const app = await boot([orders({ worker: false }), billing({ worker: false })], [Producer]);
+  const app = await boot([ordersQueue({ worker: false }), billingQueue({ worker: false })], [Producer]);
   const producer = app.get(Producer, { strict: false });
   expect(producer.alsoOrders).toBe(producer.orders);
   expect(producer.billing).not.toBe(producer.orders);
@@ -188,7 +192,7 @@ test('one id may have a handler in each queue, but not two in one', async () => 
     @TaskHandler('charge', { queue: 'billing' })
     again(): void {}
   }
-  await expect(boot([orders(), billing()], [Handlers, Twice])).rejects.toMatchObject({
+  await expect(boot([ordersQueue(), billingQueue()], [Handlers, Twice])).rejects.toMatchObject({
     code: 'HANDLER_INVALID',
     message: expect.stringMatching(
       /@TaskHandler\('charge'\) is declared twice: Handlers\.chargeBilling and Twice\.again/,
@@ -197,7 +201,7 @@ test('one id may have a handler in each queue, but not two in one', async () => 
 });
 
 test('scenario 10: a handler for a queue that the application does not have is a boot error', async () => {
-  await expect(boot([orders()], [Handlers])).rejects.toMatchObject({
+  await expect(boot([ordersQueue()], [Handlers])).rejects.toMatchObject({
     code: 'HANDLER_INVALID',
     message: expect.stringMatching(
       /^Handlers\.\w+ is for the queue 'billing', but the application has only 'default'/,
@@ -207,7 +211,7 @@ test('scenario 10: a handler for a queue that the application does not have is a
     @TaskHandler('charge')
     charge(): void {}
   }
-  await expect(boot([billing()], [Unnamed])).rejects.toMatchObject({
+  await expect(boot([billingQueue()], [Unnamed])).rejects.toMatchObject({
     code: 'HANDLER_INVALID',
     message: expect.stringMatching(
       /^Unnamed\.charge is for the queue 'default', but the application has only 'billing'/,
@@ -216,12 +220,15 @@ test('scenario 10: a handler for a queue that the application does not have is a
 });
 
 test.each([
-  ['default', (): DynamicModule[] => [orders(), orders({ queue: 'invoices' })]],
-  ['default', (): DynamicModule[] => [orders(), orders()]],
-  ['billing', (): DynamicModule[] => [orders(), billing(), billing({ queue: 'invoices' })]],
+  ['default', (): DynamicModule[] => [ordersQueue(), ordersQueue({ queue: 'invoices' })]],
+  ['default', (): DynamicModule[] => [ordersQueue(), ordersQueue()]],
+  ['billing', (): DynamicModule[] => [ordersQueue(), billingQueue(), billingQueue({ queue: 'invoices' })]],
   [
     'billing',
-    (): DynamicModule[] => [billing(), QueueModule.forRootAsync({ name: 'billing', useFactory: () => ({}) })],
+    (): DynamicModule[] => [
+      billingQueue(),
+      QueueModule.forRootAsync({ name: 'billing', useFactory: () => ({}) }),
+    ],
   ],
 ])('two queues named %s are a boot error, and nothing stays open', async (name, modules) => {
   await expect(boot(modules())).rejects.toMatchObject({
@@ -230,12 +237,19 @@ test.each([
   });
 });
 
+test('a queue that cannot connect keeps nothing of the others open', async () => {
+  const nowhere = billingQueue({ connection: 'postgres://127.0.0.1:1/nowhere' });
+  await expect(boot([ordersQueue(), nowhere])).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+  await expect(boot([nowhere, ordersQueue()])).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+});
+
 test('one queue may be imported by several modules', async () => {
-  const shared = orders();
+  const shared = ordersQueue();
   @Module({ imports: [shared] })
   class OneModule {}
   @Module({ imports: [shared] })
   class OtherModule {}
   await boot([{ module: OneModule }, { module: OtherModule }]);
-  expect(await connectionNames(database)).toHaveLength(3);
+  const once = ['tarefa orders control', 'tarefa orders pool', 'tarefa session'];
+  expect(await connectionsAre(database, once)).toBe(true);
 });

@@ -43,7 +43,8 @@ test('the library imports only what it declares', async () => {
   const imported = new Set<string>();
   for (const name of library.files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
     const text = await readFile(join(library.folder, name), 'utf8');
-    for (const [, source = ''] of text.matchAll(/(?:from|import\() ?'([^'.][^']*)'/g)) imported.add(source);
+    for (const [, source = ''] of text.matchAll(/(?:from|import)[ (]+['"]([^'".][^'"]*)['"]/g))
+      imported.add(source);
   }
   const packages = [...imported]
     .filter((source) => !source.startsWith('node:'))

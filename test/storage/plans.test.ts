@@ -66,7 +66,7 @@ afterAll(async () => {
 });
 
 test.each(Object.keys(calls))('%s never reads the whole table', (name) => {
-  expect(plans.get(name)).not.toMatch(/(Seq|Bitmap Heap) Scan on tasks/);
+  expect(plans.get(name)).not.toMatch(/(Seq|Bitmap Heap) Scan on tasks\b(?!_)/);
 });
 
 test('claims walk the index of ready tasks, in its order', () => {

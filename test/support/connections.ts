@@ -10,7 +10,22 @@ export async function connectionNames({ pool }: Pick<TestDatabase, 'pool'>): Pro
   return rows.map(({ name }) => name);
 }
 
+/** Waits until the library has exactly these connections to a database, sorted by name. */
+export async function connectionsAre(
+  database: Pick<TestDatabase, 'pool'>,
+  names: readonly string[],
+): Promise<boolean> {
+  let found: readonly string[] = [];
+  const same = until(async () => {
+    found = await connectionNames(database);
+    return found.join() === names.join();
+  }, `the connections ${names.join()}`);
+  return same.catch((error: unknown) => {
+    throw new Error(`found ${found.join()}`, { cause: error });
+  });
+}
+
 /** Waits until the server has seen the last of the library's connections close. */
-export async function allClosed(database: Pick<TestDatabase, 'pool'>): Promise<boolean> {
-  return until(async () => (await connectionNames(database)).length === 0, 'all connections closed');
+export function allClosed(database: Pick<TestDatabase, 'pool'>): Promise<boolean> {
+  return connectionsAre(database, []);
 }

@@ -4,9 +4,11 @@ import type { TestDatabase } from './database.js';
 
 /** A connection that listens on a channel, as a worker's does. */
 export interface Listening {
+  /** The next text that neither `next` nor `heard` has answered yet. */
+  readonly next: () => Promise<string>;
   /**
-   * What was heard since the last call. All that was committed before this call is in it: notifications arrive
-   * in the order of commits, and this one sends the last.
+   * All other texts up to now. What was committed before this call is among them: notifications arrive in the
+   * order of commits, and this one sends the last.
    */
   readonly heard: () => Promise<readonly string[]>;
   readonly close: () => Promise<void>;
@@ -16,22 +18,36 @@ export interface Listening {
 export async function listen({ url }: Pick<TestDatabase, 'url'>, channel: string): Promise<Listening> {
   const client = new Client({ connectionString: url });
   const texts: string[] = [];
-  const waiting = new Map<string, () => void>();
+  const arrived = new Set<() => void>();
   client.on('notification', ({ payload = '' }) => {
-    const arrived = waiting.get(payload);
-    if (arrived) arrived();
-    else texts.push(payload);
+    texts.push(payload);
+    for (const look of arrived) look();
   });
+  // A test that failed may leave it open when the database is dropped.
+  client.on('error', () => undefined);
   await client.connect();
   await client.query(`listen ${client.escapeIdentifier(channel)}`);
+
+  const once = (is: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (!is()) return;
+        arrived.delete(look);
+        resolve();
+      };
+      arrived.add(look);
+      look();
+    });
   return {
+    next: async () => {
+      await once(() => texts.length > 0);
+      return texts.shift() ?? '';
+    },
     heard: async () => {
       const last = randomUUID();
-      const arrived = new Promise<void>((resolve) => waiting.set(last, resolve));
       await client.query('select pg_notify($1, $2)', [channel, last]);
-      await arrived;
-      waiting.delete(last);
-      return texts.splice(0);
+      await once(() => texts.includes(last));
+      return texts.splice(0, texts.indexOf(last) + 1).slice(0, -1);
     },
     close: () => client.end(),
   };

@@ -1,10 +1,16 @@
 import type { QueueModuleOptions } from '../../lib/index.js';
 import type { TestDatabase } from './database.js';
-import { forkChild, type Child } from './processes.js';
+import { forkChild, type Child, type ForkOptions } from './processes.js';
 
 /** Starts `test/children/worker.ts` on the queue `tasks` of that database; it is at work once it says `ready`. */
-export function forkWorker(database: Pick<TestDatabase, 'url'>, options: QueueModuleOptions = {}): Child {
-  return forkChild('worker', { env: { DATABASE_URL: database.url, QUEUE_OPTIONS: JSON.stringify(options) } });
+export function forkWorker(
+  database: Pick<TestDatabase, 'url'>,
+  options: QueueModuleOptions = {},
+  env: ForkOptions['env'] = {},
+): Child {
+  return forkChild('worker', {
+    env: { DATABASE_URL: database.url, QUEUE_OPTIONS: JSON.stringify(options), ...env },
+  });
 }
 
 /** The table that the handlers of `test/children/worker.ts` write to: one row per effect, nothing unique. */

@@ -48,6 +48,7 @@ test('a plain INSERT starts its task with polling off, whatever the case of tabl
      insert into "shop_Tasks" (processo, payload) values ('note', 'second')`,
   );
   await hasRun('second');
+  expect([...ran].sort()).toEqual(['alone', 'first', 'second']);
 });
 
 test('a task that is committed late starts then, though younger ones have long run', async () => {
@@ -63,6 +64,7 @@ test('a task that is committed late starts then, though younger ones have long r
   await late.query('commit');
   late.release();
   await hasRun('late');
+  expect(ran).toEqual(['younger', 'late']);
 });
 
 test('a worker that is never rung finds tasks when it polls', async () => {
@@ -72,6 +74,7 @@ test('a worker that is never rung finds tasks when it polls', async () => {
     `begin; set local tarefa.quiet = 'on'; insert into tasks (processo, payload) values ('note', 'quiet'); commit`,
   );
   await hasRun('quiet');
+  expect(ran).toEqual(['quiet']);
 });
 
 test("wake: 'poll' listens to nothing and polls every second by default", async () => {
@@ -83,6 +86,7 @@ test("wake: 'poll' listens to nothing and polls every second by default", async 
   await hasRun('polled');
   await app.queue.insertTask({ topic: 'note', payload: 'soon', delayMs: 10 });
   await hasRun('soon');
+  expect(ran).toEqual(['polled', 'soon']);
 });
 
 test('a worker with a free slot takes what is rung for while another task runs', async () => {
@@ -98,5 +102,6 @@ test('a worker with a free slot takes what is rung for while another task runs',
   await workersAreQuiet(database);
   await database.pool.query(`insert into tasks (processo, payload) values ('note', 'beside')`);
   await hasRun('beside');
+  expect(ran).toEqual(['beside']);
   end();
 });

@@ -7,7 +7,10 @@ import { useQueue } from './queue-bench.js';
 const bench = useQueue();
 
 /** A task that fails for good, and a dead handler that does what it is told to. */
-async function startDying(dead: (payload: unknown, ctx: TaskContext) => unknown, options: QueueAppOptions = {}) {
+async function startDying(
+  dead: (payload: unknown, ctx: TaskContext) => unknown,
+  options: QueueAppOptions = {},
+) {
   const calls: string[] = [];
   class Dying {
     @TaskHandler('dying')
@@ -162,7 +165,10 @@ test('a dead publication is treated by the dead handler of its topic, not delive
   const { queue } = await bench.start({ handlers: [Dead], maxAttempts: 1, subscriptionTable: false });
   const id = await queue.insertTaskPubSub({ topic: 'published', payload: { a: 1 } });
   const [live, dead] = await bench.endedChain(id, 2);
-  expect(live).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('no subscriptions table') });
+  expect(live).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringContaining('no subscriptions table'),
+  });
   expect(dead).toMatchObject({ status: 'sucesso', pub_sub: true, dead: true });
   expect(payloads).toEqual([[{ a: 1 }, true]]);
 });

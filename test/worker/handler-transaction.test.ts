@@ -77,21 +77,16 @@ test('a database error inside a savepoint of the handler is its own business', a
   expect(outcome).toMatchObject(succeeded);
 });
 
-test.each(['commit', 'rollback', 'end', 'abort'])('a handler that sends %s itself fails its attempt', async (command) => {
-  const { row } = await runOnce(async ({ db }) => {
-    await db.query('select 1');
-    await db.query(command);
-  });
-  expect(row).toMatchObject(failed('leave COMMIT and ROLLBACK to the queue').row);
-});
-
-test.each(['commit and chain', 'rollback and chain'])('so does one that sends %s, which leaves no trace', async (command) => {
-  const { row } = await runOnce(async ({ db }) => {
-    await db.query('select 1');
-    await db.query(command);
-  });
-  expect(row).toMatchObject(failed('leave COMMIT and ROLLBACK to the queue').row);
-});
+test.each(['commit', 'rollback', 'end', 'abort'])(
+  'a handler that sends %s itself fails its attempt',
+  async (command) => {
+    const { row } = await runOnce(async ({ db }) => {
+      await db.query('select 1');
+      await db.query(command);
+    });
+    expect(row).toMatchObject(failed('leave COMMIT and ROLLBACK to the queue').row);
+  },
+);
 
 test('a constraint that is checked at COMMIT fails the attempt', async () => {
   const outcome = await runOnce(async (ctx) => {
@@ -100,17 +95,20 @@ test('a constraint that is checked at COMMIT fails the attempt', async () => {
   expect(outcome).toMatchObject(failed('violates foreign key constraint'));
 });
 
-test('a statement in flight when the handler returns is part of the transaction', async () => {
+test('a first statement in flight when the handler returns is part of the transaction', async () => {
   const outcome = await runOnce((ctx) => {
     void leaveEffect(ctx);
   });
   expect(outcome).toMatchObject(succeeded);
-  const second = await runOnce(async (ctx) => {
+});
+
+test('so are later ones, which wait for each other', async () => {
+  const outcome = await runOnce(async (ctx) => {
     await ctx.db.query('select 1');
     void ctx.db.query('select pg_sleep(0.1)');
     void leaveEffect(ctx);
   });
-  expect(second).toMatchObject(succeeded);
+  expect(outcome).toMatchObject(succeeded);
 });
 
 test('a statement in flight that fails fails the attempt, and the process lives', async () => {
@@ -160,12 +158,15 @@ test('ctx.client() is the client of that same transaction', async () => {
     expect(rows).toEqual([{ step: 1 }]);
   });
   expect(outcome).toMatchObject(succeeded);
-  const undone = await runOnce(async (ctx) => {
+});
+
+test('what ctx.client() did is undone with the attempt', async () => {
+  const outcome = await runOnce(async (ctx) => {
     const client = await ctx.client();
     await client.query('insert into effect (task) values ($1)', [ctx.task.id]);
     throw new Error('no');
   });
-  expect(undone).toMatchObject(failed('no'));
+  expect(outcome).toMatchObject(failed('no'));
 });
 
 test('a client whose error is swallowed, or whose last statement nobody awaited, fails the attempt', async () => {
@@ -186,14 +187,20 @@ test('statement_timeout in a handler fails its attempt and stays in its transact
   expect(outcome).toMatchObject(failed('canceling statement due to statement timeout'));
 });
 
-test.each([false, true])('a connection that is cut in the middle fails the attempt (error swallowed: %s)', async (swallow) => {
-  const outcome = await runOnce(async (ctx) => {
-    await leaveEffect(ctx);
-    const { rows } = await ctx.db.query('select pg_backend_pid() as pid');
-    await bench.pool.query('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
-    await leaveEffect(ctx, 2).catch((error: unknown) => {
-      if (!swallow) throw error;
+test.each([
+  { swallow: false, text: 'onnection' },
+  { swallow: true, text: 'was not answered' },
+])(
+  'a connection that is cut in the middle fails the attempt (error swallowed: $swallow)',
+  async ({ swallow, text }) => {
+    const outcome = await runOnce(async (ctx) => {
+      await leaveEffect(ctx);
+      const { rows } = await ctx.db.query('select pg_backend_pid() as pid');
+      await bench.pool.query('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
+      await leaveEffect(ctx, 2).catch((error: unknown) => {
+        if (!swallow) throw error;
+      });
     });
-  });
-  expect(outcome).toMatchObject(failed('onnection'));
-});
+    expect(outcome).toMatchObject(failed(text));
+  },
+);

@@ -31,11 +31,17 @@ export interface QueueBench {
   endedChain(id: string, attempts: number): Promise<AttemptRow[]>;
 }
 
-/** Makes a database for the file; after each test its applications are closed and its tasks forgotten. */
+/**
+ * Makes a database for the file; after each test its applications are closed and its tasks forgotten. Fails the
+ * file when Node has to warn of something: leaked listeners, deprecated calls.
+ */
 export function useQueue(): QueueBench {
   let database: TestDatabase;
   const apps: QueueApp[] = [];
   const clients: Client[] = [];
+
+  const warnings: Error[] = [];
+  process.on('warning', (warning) => warnings.push(warning));
 
   beforeAll(async () => {
     database = await createDatabase();
@@ -45,7 +51,10 @@ export function useQueue(): QueueBench {
     await Promise.all(apps.splice(0).map((app) => app.close()));
     await database.pool.query('truncate tasks, tasks_subscriber');
   });
-  afterAll(() => database.drop());
+  afterAll(async () => {
+    await database.drop();
+    if (warnings.length > 0) throw new AggregateError(warnings, String(warnings[0]));
+  });
 
   const query = async (where: string, id: string): Promise<AttemptRow[]> => {
     const { rows } = await database.pool.query<AttemptRow>(`select * from tasks where ${where} order by id`, [

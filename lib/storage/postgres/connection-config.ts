@@ -33,12 +33,6 @@ export function connectionKey(connection: PostgresConnection): string {
   return JSON.stringify([client.host, client.port, client.database, client.user]);
 }
 
-/** Where a connection leads, for messages: no user, no password. */
-export function describeConnection(connection: PostgresConnection): string {
-  const client = new Client(connectionConfig(connection));
-  return `${client.host}:${client.port}/${client.database}`;
-}
-
 /**
  * Set on every connection of ours. A peer that is gone is noticed within 60 s; READ COMMITTED is what the
  * statements are written for, whatever the database's default is.

@@ -24,6 +24,8 @@ export class ControlConnection {
   #connecting: Promise<Client> | undefined;
   /** Backend of the last connection: it may still be at work when the connection was lost. */
   #lastBackend: number | undefined;
+  /** Settles with the statement asked for last. */
+  #last: Promise<unknown> = Promise.resolve();
   #closed = false;
   /** True from a loss until the next connection: both are told once. */
   #lost = false;
@@ -33,8 +35,22 @@ export class ControlConnection {
     this.#watcher = watcher;
   }
 
-  /** Runs a prepared statement and answers its rows as text. */
-  async query(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
+  /** Runs a prepared statement after those before it, for worker, recovery and routines share the connection. */
+  query(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
+    const answer = this.#last.then(() => this.#run(statement, values));
+    this.#last = answer.catch(() => undefined);
+    return answer;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = this.#client ?? (await this.#connecting?.catch(() => undefined));
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  /** Answers the rows as text. */
+  async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = await this.#connected();
     try {
       const { rows } = await client.query<TextRow>({
@@ -48,13 +64,6 @@ export class ControlConnection {
       if (isConnectionError(error)) this.#drop(client, error as Error);
       throw error;
     }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    const client = this.#client ?? (await this.#connecting?.catch(() => undefined));
-    this.#client = undefined;
-    await client?.end().catch(() => undefined);
   }
 
   async #connected(): Promise<Client> {

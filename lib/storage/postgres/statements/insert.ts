@@ -24,7 +24,7 @@ cross join lateral (
   select coalesce(t.data_hora, clock_timestamp() + coalesce(t.delay_ms, 0) * interval '1 millisecond') as at
 ) due${quiet ? '\ncross join quiet' : ''}
 order by t.ord
-returning id`;
+returning id::text as id`;
 }
 
 /** Inserts one task: the same with a parameter per column. */
@@ -37,5 +37,5 @@ select due.at, due.at, $3::text, $4::text, $5::text, $6::text, $7::text, convert
 from (
   select coalesce($1::text::timestamptz, clock_timestamp() + coalesce($2::float8, 0) * interval '1 millisecond') as at
 ) due${quiet ? '\ncross join quiet' : ''}
-returning id`;
+returning id::text as id`;
 }

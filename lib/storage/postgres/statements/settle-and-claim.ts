@@ -83,15 +83,13 @@ select settled.some as settled_only,
   case when (select sum(peek.n) from peek) > (select count(*) from got) then array(
     select peek.ord from peek where peek.n > (select count(*) from got where got.ord = peek.ord)
   ) end as locked_routes,
-  f.*, octet_length(resolved.payload) as payload_bytes,
+  ${taskFields}, octet_length(resolved.payload) as payload_bytes,
   case when octet_length(resolved.payload) <= ${inlinePayloadBytes} then resolved.payload end as payload_inline,
   case when f.dead then (select live.data_hora_inicial from ${queue} live where live.id = f.live_id) end as key_time
 from settled
-left join (
-  select ${taskFields}, f.payload as own_payload from claimed f
-) f on true
+left join claimed f on true
 left join lateral (
-  select coalesce(f.own_payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
+  select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
 ) resolved on true
 order by f.prioridade desc, f.data_hora, f.id`,
 );

@@ -1,0 +1,120 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { TaskHandler, type TaskContext, type TaskInput } from '../../lib/index.js';
+import { createDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import { nextEvent } from '../support/waiting.js';
+
+const database = await createDatabase();
+const { pool } = database;
+const producer = await startApp(database, { worker: false });
+const { queue } = producer;
+
+afterEach(() => pool.query('delete from tasks'));
+
+afterAll(async () => {
+  await producer.close();
+  await database.drop();
+});
+
+/** Inserts alone, in a batch and as a publication; the times and statuses of the three rows. */
+async function store(input: TaskInput): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  await queue.insertTask(input);
+  await queue.insertTasks([input]);
+  await queue.insertTaskPubSub({ ...input, topic: 'x' });
+  const { rows } = await pool.query<Record<string, unknown>>(`
+    select to_char(data_hora at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') as due,
+      to_char(data_hora_inicial at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') as first_due, status
+    from tasks order by id`);
+  return rows;
+}
+
+const threeTimes = (due: string, status: string): readonly object[] =>
+  Array.from({ length: 3 }, () => ({ due, first_due: due, status }));
+
+test.each<readonly [runAt: Date | string, due: string]>([
+  [new Date('2126-03-04T05:06:07.089Z'), '2126-03-04T05:06:07.089000'],
+  ['2126-03-04T05:06:07.089Z', '2126-03-04T05:06:07.089000'],
+  ['2126-03-04T05:06:07.123456Z', '2126-03-04T05:06:07.123456'],
+  ['2126-03-04t05:06:07z', '2126-03-04T05:06:07.000000'],
+  ['2126-03-04T05:06Z', '2126-03-04T05:06:00.000000'],
+  ['2126-03-04T02:06:07.123456-03:00', '2126-03-04T05:06:07.123456'],
+  ['2126-03-04T10:36:07+0530', '2126-03-04T05:06:07.000000'],
+  ['2126-03-04T06:06:07+01', '2126-03-04T05:06:07.000000'],
+  // As PostgreSQL writes it.
+  ['2126-03-04 05:06:07.123456+00', '2126-03-04T05:06:07.123456'],
+  ['2126-03-04 02:06:07-03', '2126-03-04T05:06:07.000000'],
+])(
+  'scenario 17: the instant %j is when the attempt and the task are due, to the microsecond',
+  async (runAt, due) => {
+    expect(await store({ runAt })).toEqual(threeTimes(due, 'agendada'));
+  },
+);
+
+test('a time in the past is due at once, and stays what it is', async () => {
+  const runAt = new Date('2001-02-03T04:05:06.007Z');
+  expect(await store({ runAt })).toEqual(threeTimes('2001-02-03T04:05:06.007000', 'pendente'));
+});
+
+test('the same instant is stored whatever time zone the connection has', async () => {
+  const client = await pool.connect();
+  await client.query(`set time zone 'Asia/Kathmandu'`);
+  const id = await queue.insertTask({ runAt: '2126-03-04T05:06:07Z' }, { tx: client });
+  const { rows } = await client.query<{ due: Date }>('select data_hora as due from tasks where id = $1', [
+    id,
+  ]);
+  expect(rows[0]?.due.toISOString()).toBe('2126-03-04T05:06:07.000Z');
+  client.release(true);
+});
+
+test('delayMs counts from the clock of the database', async () => {
+  const { rows: before } = await pool.query<{ now: Date }>('select clock_timestamp() as now');
+  await store({ delayMs: 3_600_000.5 });
+  const { rows } = await pool.query<{ waits: boolean; same: boolean; status: string }>(
+    `select data_hora - $1 between interval '1 hour' and interval '1 hour 1 minute' as waits,
+       data_hora = data_hora_inicial as same, status from tasks`,
+    [before[0]?.now],
+  );
+  expect(rows).toEqual(Array.from({ length: 3 }, () => ({ waits: true, same: true, status: 'agendada' })));
+});
+
+test('a delay of nothing is due at once', async () => {
+  expect(await store({ delayMs: 0 })).toEqual(
+    Array.from({ length: 3 }, () => expect.objectContaining({ status: 'pendente' })),
+  );
+});
+
+test('in a transaction it is due when it was inserted, not when the transaction began', async () => {
+  const client = await pool.connect();
+  await client.query('begin');
+  const { rows: began } = await client.query<{ now: Date }>('select now() as now, pg_sleep(0.05)');
+  await queue.insertTask({ topic: 'x' }, { tx: client });
+  await client.query('commit');
+  const { rows } = await client.query('select data_hora > $1::timestamptz as later from tasks', [
+    began[0]?.now,
+  ]);
+  expect(rows).toEqual([{ later: true }]);
+  client.release();
+});
+
+test('scenario 17: it runs when it is due, and not before', async () => {
+  const started: number[] = [];
+  class Handlers {
+    @TaskHandler('greet')
+    async greet(
+      _payload: unknown,
+      { db }: { readonly db: { query(text: string): Promise<{ rows: object[] }> } },
+    ): Promise<void> {
+      const { rows } = await db.query(
+        `select extract(epoch from clock_timestamp() - data_hora)::float8 as late from tasks where status = 'processando'`,
+      );
+      started.push(...rows.map((row) => (row as { late: number }).late));
+    }
+  }
+  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  const completed = nextEvent(worker.events, 'task.completed');
+  await worker.queue.insertTask({ topic: 'greet', delayMs: 400 });
+  await completed;
+  expect(started).toHaveLength(1);
+  expect(started[0]).toBeGreaterThanOrEqual(0);
+  await worker.close();
+});

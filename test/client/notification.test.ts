@@ -1,0 +1,186 @@
+import type { PoolClient } from 'pg';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  QueueClient,
+  TaskHandler,
+  type SqlHandle,
+  type TaskContext,
+  type TaskInput,
+} from '../../lib/index.js';
+import { createDatabase } from '../support/database.js';
+import { listen, type Listening } from '../support/listening.js';
+import { startApp } from '../support/queue-app.js';
+import { nextEvent } from '../support/waiting.js';
+
+const database = await createDatabase();
+const { pool } = database;
+const producer = await startApp(database, { worker: false });
+const { queue } = producer;
+let bell: Listening;
+let client: PoolClient;
+
+beforeEach(async () => {
+  await pool.query('delete from tasks');
+  bell = await listen(database, 'tasks');
+  client = await pool.connect();
+});
+
+afterEach(async () => {
+  client.release();
+  await bell.close();
+});
+
+afterAll(async () => {
+  await producer.close();
+  await database.drop();
+});
+
+class Handlers {
+  @TaskHandler('greet')
+  greet(): string {
+    return 'hello';
+  }
+}
+
+type Topical = TaskInput & { readonly topic: string };
+
+const ways: readonly (readonly [
+  name: string,
+  insert: (to: QueueClient, input: Topical, tx?: SqlHandle) => Promise<unknown>,
+])[] = [
+  ['insertTask', (to, input, tx) => to.insertTask(input, tx && { tx })],
+  ['insertTasks', (to, input, tx) => to.insertTasks([input, input], tx && { tx })],
+  ['insertTaskPubSub', (to, input, tx) => to.insertTaskPubSub(input, tx && { tx })],
+  ['insertTaskWebhook', (to, input, tx) => to.insertTaskWebhook(input, tx && { tx })],
+];
+
+const count = async (): Promise<number> => (await pool.query('select from tasks')).rowCount ?? 0;
+
+test.each(ways)(
+  'scenario 12: %s in a transaction that rolls back leaves no row and rings nobody',
+  async (_, insert) => {
+    await client.query('begin');
+    await insert(queue, { topic: 'greet' }, client);
+    await insert(queue, { topic: 'greet', delayMs: 60_000 }, client);
+    await client.query('rollback');
+    expect(await bell.heard()).toEqual([]);
+    expect(await count()).toBe(0);
+  },
+);
+
+test.each(ways)('scenario 13: %s in a transaction rings when it commits, not before', async (_, insert) => {
+  await client.query('begin');
+  await insert(queue, { topic: 'greet', priority: 70 }, client);
+  expect(await count()).toBe(0);
+  expect(await bell.heard()).toEqual([]);
+  await client.query('commit');
+  // The second in which it is due, and its priority.
+  const { rows } = await pool.query<{ second: string }>(
+    'select floor(extract(epoch from min(data_hora)))::text as second from tasks',
+  );
+  expect(await bell.heard()).toEqual([`${rows[0]?.second} 70`]);
+});
+
+test('scenario 17, as designed: a task for later rings as well, and says so, for a timer must be set', async () => {
+  const runAt = new Date('2126-01-02T03:04:05.678Z');
+  await client.query('begin');
+  await queue.insertTask({ topic: 'greet', runAt }, { tx: client });
+  await client.query('commit');
+  expect(await bell.heard()).toEqual([`${Math.floor(runAt.getTime() / 1_000)} 50 later`]);
+});
+
+test('one statement rings once, for the first that is due and the highest priority', async () => {
+  await queue.insertTasks(
+    [
+      { topic: 'greet', runAt: '2126-01-01T00:00:09Z', priority: 10 },
+      { topic: 'greet', runAt: '2026-01-01T00:00:07Z', priority: 80 },
+      { topic: 'greet', runAt: '2126-01-01T00:00:08Z', priority: 60 },
+    ],
+    { tx: client },
+  );
+  expect(await bell.heard()).toEqual([`${Date.parse('2026-01-01T00:00:07Z') / 1_000} 80 later`]);
+});
+
+test('equal rings of one transaction become one', async () => {
+  await client.query('begin');
+  const runAt = '2026-01-01T00:00:00.5Z';
+  for (let index = 0; index < 50; index += 1)
+    await queue.insertTask({ topic: 'greet', runAt }, { tx: client });
+  await client.query('commit');
+  expect(await bell.heard()).toHaveLength(1);
+});
+
+test('a transaction that is undone to a savepoint rings for what is left', async () => {
+  await client.query('begin');
+  await queue.insertTask({ topic: 'greet', priority: 1 }, { tx: client });
+  await client.query('savepoint a');
+  await queue.insertTask({ topic: 'greet', priority: 2 }, { tx: client });
+  await client.query('rollback to a');
+  await client.query('commit');
+  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 1$/)]);
+  expect(await count()).toBe(1);
+});
+
+test.each(ways)(
+  '%s by the injected client alone is rung for once, after its commit, by the library and not the table',
+  async (_, insert) => {
+    await insert(queue, { topic: 'greet' });
+    expect(await bell.next()).toBe('*');
+    await insert(queue, { topic: 'greet', delayMs: 60_000 });
+    expect(await bell.next()).toBe('* later');
+    expect(await bell.heard()).toEqual([]);
+  },
+);
+
+test('being quiet ends with the statement: what the same connection inserts later rings by the table', async () => {
+  class Chain {
+    @TaskHandler('chain')
+    async next(_payload: unknown, { db }: TaskContext): Promise<void> {
+      await db.query(`insert into tasks (processo, prioridade) values ('end', 77)`);
+    }
+  }
+  const own = await startApp(database, { handlers: [Chain], poolSize: 1, unknownTasks: 'leave' });
+  const completed = nextEvent(own.events, 'task.completed');
+  await own.queue.insertTask({ topic: 'chain' });
+  await completed;
+  expect(await bell.heard()).toContainEqual(expect.stringMatching(/^\d+ 77$/));
+  await own.close();
+});
+
+test.each(ways)('%s by a client made by hand rings by the table', async (_, insert) => {
+  await insert(new QueueClient(client, { table: 'tasks' }), { topic: 'greet' });
+  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 50$/)]);
+});
+
+test('scenario 13: each of them wakes a worker that does not poll', async () => {
+  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  const inTransaction = async (): Promise<void> => {
+    await client.query('begin');
+    await queue.insertTask({ topic: 'greet' }, { tx: client });
+    await client.query('commit');
+  };
+  for (const insert of [
+    inTransaction,
+    () => queue.insertTask({ topic: 'greet' }),
+    () => worker.queue.insertTask({ topic: 'greet' }),
+    () => new QueueClient(pool, { table: 'tasks' }).insertTask({ topic: 'greet' }),
+    () => pool.query(`insert into tasks (processo) values ('greet')`),
+  ]) {
+    const completed = nextEvent(worker.events, 'task.completed');
+    await insert();
+    expect(await completed).toMatchObject({ message: 'hello' });
+  }
+  await worker.close();
+});
+
+test('scenario 18: a row of the five columns that nsj-queue-lib documents runs to its success', async () => {
+  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  const completed = nextEvent(worker.events, 'task.completed');
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into tasks (origem, destino, processo, chave_externa, payload) values ('a', 'b', 'greet', 'c', 'd') returning id`,
+  );
+  expect(await completed).toMatchObject({ task: { id: rows[0]?.id } });
+  const { rows: after } = await pool.query('select status, mensagem from tasks');
+  expect(after).toEqual([{ status: 'sucesso', mensagem: 'hello' }]);
+  await worker.close();
+});

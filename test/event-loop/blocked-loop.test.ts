@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+/** Far shorter than the loop is blocked: sixty seconds against the default five are no different. */
+const recovery = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
+const blockedMs = 3_000;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+});
+
+afterAll(() => database.drop());
+
+test('scenario 132: a handler that blocks the event loop keeps its task, and its neighbours theirs', async () => {
+  const worker = forkWorker(database, { recovery, pollIntervalMs: 0 });
+  await worker.message('ready');
+  await database.pool.query(
+    `insert into tasks (processo, payload) values ('hold', '{}'), ('block', '{"ms":${blockedMs}}')`,
+  );
+  await until(async () => worker.messages.filter(({ type }) => type === 'started').length === 2, 'both run');
+
+  // Others look for lost workers all the time.
+  const looker = await startApp(database, { recovery, unknownTasks: 'leave', pollIntervalMs: 0 });
+  const recovered: unknown[] = [];
+  looker.events.on('task.recovered', (event) => recovered.push(event));
+  let rounds = 0;
+  while (!worker.messages.some(({ type }) => type === 'unblocked')) {
+    await looker.retry.run();
+    rounds += 1;
+  }
+  expect(rounds).toBeGreaterThan(5);
+  worker.send('release');
+  await until(async () => {
+    const { rowCount } = await database.pool.query(`select from tasks where status = 'sucesso'`);
+    return rowCount === 2;
+  }, 'both succeed');
+  const { rows } = await database.pool.query('select tentativa, reserva, perdas from tasks');
+  expect(rows).toEqual([
+    { tentativa: 1, reserva: 1, perdas: 0 },
+    { tentativa: 1, reserva: 1, perdas: 0 },
+  ]);
+  expect(recovered).toEqual([]);
+  await looker.close();
+});

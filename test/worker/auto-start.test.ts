@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { useQueue } from './queue-bench.js';
+
+const bench = useQueue();
+
+class Simple {
+  @TaskHandler('simple')
+  simple(): void {}
+}
+
+test('with autoStart false nothing is claimed until the worker is started, once', async () => {
+  const { queue, worker } = await bench.start({ handlers: [Simple], autoStart: false, pollIntervalMs: 10 });
+  const other = await bench.start({ handlers: [Simple], queue: 'other', table: 'other' });
+  const id = await queue.insertTask({ topic: 'simple' });
+  // A worker of another queue that has done a whole task shows that time has passed.
+  await other.queue.insertTask({ topic: 'simple' });
+  await new Promise<void>((resolve) => other.events.on('task.completed', () => resolve()));
+  expect(await bench.row(id)).toMatchObject({ status: 'pendente', reserva: 0 });
+  expect(worker.id).toBeUndefined();
+  await Promise.all([worker.start(), worker.start()]);
+  await worker.start();
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', executor: worker.id });
+  const { rows } = await bench.pool.query('select from tasks_worker where stopped_at is null');
+  expect(rows).toHaveLength(1);
+});
+
+test('a worker that was never started stops, and one that has stopped says that it cannot start again', async () => {
+  const { worker } = await bench.start({ handlers: [Simple], autoStart: false });
+  await worker.stop();
+  await expect(worker.start()).rejects.toThrow(/has stopped and cannot start again/);
+});
+
+test('a process that only produces says that it has no worker to start', async () => {
+  const { worker } = await bench.start({ handlers: [Simple], worker: false });
+  await expect(worker.start()).rejects.toThrow(/only produces/);
+});
