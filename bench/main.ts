@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -36,6 +36,8 @@ const chosen = scenarios.filter(({ name }) => name.includes(values.scenario));
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tarefa-bench-'));
+// Under root the server is another user, who must reach it.
+await chmod(dataDir, 0o755);
 const server = await startEmbeddedPostgres({ dataDir, settings: { shared_buffers: '1GB' } });
 try {
   await printSettings(server.url);

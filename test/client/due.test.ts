@@ -100,14 +100,11 @@ test('scenario 17: it runs when it is due, and not before', async () => {
   const started: number[] = [];
   class Handlers {
     @TaskHandler('greet')
-    async greet(
-      _payload: unknown,
-      { db }: { readonly db: { query(text: string): Promise<{ rows: object[] }> } },
-    ): Promise<void> {
+    async greet(_payload: unknown, { db }: TaskContext): Promise<void> {
       const { rows } = await db.query(
         `select extract(epoch from clock_timestamp() - data_hora)::float8 as late from tasks where status = 'processando'`,
       );
-      started.push(...rows.map((row) => (row as { late: number }).late));
+      started.push(...rows.map(({ late }) => Number(late)));
     }
   }
   const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });

@@ -52,7 +52,7 @@ const plainTypes: Readonly<Record<string, string>> = {
   string: 'text',
   boolean: 'true or false',
   'readonly number[] | string': 'minutes of the hour',
-  PostgresConnection: "URL, `pg` configuration, pool, or `'embedded'`",
+  PostgresConnection: 'URL, `pg` configuration, or pool',
   'string | false': 'text, or `false`',
   'Partial<RecoveryOptions> | false': 'object, or `false`',
 };

@@ -1,0 +1,131 @@
+import { Client, Pool, types, type CustomTypesConfig } from 'pg';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { QueueClient, type SqlHandle } from '../../lib/index.js';
+import { createDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+
+const database = await createDatabase();
+const { pool } = database;
+const { queue, close } = await startApp(database, { table: 'shop.Tasks', worker: false });
+const table = 'shop.Tasks';
+
+afterEach(() => pool.query('delete from shop."Tasks"'));
+
+afterAll(async () => {
+  await close();
+  await database.drop();
+});
+
+const stored = async (): Promise<readonly string[]> =>
+  (await pool.query<{ id: string }>('select id from shop."Tasks" order by id')).rows.map(({ id }) => id);
+
+/** Every call of the client, through the handle. */
+async function useAll(client: QueueClient, tx?: SqlHandle): Promise<readonly string[]> {
+  const options = tx && { tx };
+  const ids = [
+    await client.insertTask({ topic: 'a', payload: 'p', externalKey: 'k' }, options),
+    ...(await client.insertTasks([{ topic: 'b' }, { topic: 'c' }], options)),
+    await client.insertTaskPubSub({ topic: 'd' }, options),
+    await client.insertTaskWebhook({ topic: 'e' }, options),
+  ];
+  const [equal] = await client.listEquivalentTask({ topic: 'a', payload: 'p', externalKey: 'k' }, options);
+  expect(equal?.id).toBe(ids[0]);
+  return ids;
+}
+
+test('scenario 138: a pool, a client of it and a client of its own are handles', async () => {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const pooled = await pool.connect();
+  for (const handle of [pool, client, pooled]) {
+    expect(await useAll(new QueueClient(handle, { table }))).toEqual((await stored()).slice(-5));
+    expect(await useAll(queue, handle)).toEqual((await stored()).slice(-5));
+  }
+  expect(await stored()).toHaveLength(30);
+  pooled.release();
+  await client.end();
+});
+
+test('scenario 14: it begins, commits and rolls back nothing: one statement for each call', async () => {
+  const client = await pool.connect();
+  const statements: string[] = [];
+  const watched: SqlHandle = {
+    query: (text, values) => {
+      statements.push(text);
+      return client.query(text, values);
+    },
+  };
+  await client.query('begin');
+  await useAll(new QueueClient(watched, { table }));
+  await useAll(queue, watched);
+  expect(statements).toHaveLength(10);
+  for (const text of statements) {
+    expect(text).not.toMatch(/\b(begin|commit|rollback|savepoint|start transaction|listen|lock)\b/i);
+  }
+  await client.query('rollback');
+  client.release();
+  expect(await stored()).toEqual([]);
+});
+
+test('without tx the injected client commits alone, whatever the caller rolls back', async () => {
+  const client = await pool.connect();
+  await client.query('begin');
+  const id = await queue.insertTask({ topic: 'a' });
+  await client.query('rollback');
+  client.release();
+  expect(await stored()).toEqual([id]);
+});
+
+test('in one transaction tasks and the caller’s own rows exist together, or not at all', async () => {
+  await pool.query('create table orders (id int)');
+  for (const end of ['rollback', 'commit']) {
+    const client = await pool.connect();
+    await client.query('begin');
+    await client.query('insert into orders values (1)');
+    await useAll(queue, client);
+    await client.query(end);
+    client.release();
+    const orders = await pool.query('select from orders');
+    expect([orders.rowCount, (await stored()).length]).toEqual(end === 'commit' ? [1, 5] : [0, 0]);
+  }
+});
+
+test('scenario 21: ids survive on connections that make numbers of them', async () => {
+  const numbers: CustomTypesConfig = {
+    getTypeParser: (type: number, format?: 'text' | 'binary') =>
+      type === types.builtins.INT8 ? Number : types.getTypeParser(type, format ?? 'text'),
+  } as CustomTypesConfig;
+  const own = new Pool({ connectionString: database.url, types: numbers });
+  await own.query(`select setval('shop."Tasks_id_seq"', 9007199254740992)`);
+  const first = 9007199254740993n;
+  const ids = await useAll(queue, own);
+  expect(ids).toEqual([0n, 1n, 2n, 3n, 4n].map((offset) => String(first + offset)));
+  const tenant = '9007199254740995';
+  await queue.insertTask({ topic: 'a', externalKey: 'big', payload: 'p', tenant }, { tx: own });
+  const [equal] = await queue.listEquivalentTask(
+    { topic: 'a', externalKey: 'big', payload: 'p', tenant },
+    { tx: own },
+  );
+  expect(equal).toMatchObject({ id: String(first + 5n), firstAttemptId: String(first + 5n), tenant });
+  await own.end();
+});
+
+test('a transaction of another library that was not wrapped is said', async () => {
+  // As TypeORM answers: the rows alone.
+  const manager = {
+    query: async (text: string, values?: unknown[]) => (await pool.query(text, values)).rows,
+  };
+  const tx = manager as unknown as SqlHandle;
+  for (const call of [queue.insertTask({}, { tx }), queue.insertTasks([{}], { tx })]) {
+    await expect(call).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringContaining('wrap it with fromTypeOrm, fromPrisma or fromKnex'),
+    });
+  }
+});
+
+test('a table that is not there is the error of the database', async () => {
+  await expect(new QueueClient(pool, { table: 'nowhere' }).insertTask({})).rejects.toMatchObject({
+    code: '42P01',
+  });
+});

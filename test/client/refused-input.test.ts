@@ -1,0 +1,163 @@
+import { afterAll, expect, test } from 'vitest';
+import { QueueClient, type TaskInput } from '../../lib/index.js';
+import { createDatabase } from '../support/database.js';
+import { listen } from '../support/listening.js';
+import { startApp } from '../support/queue-app.js';
+
+const database = await createDatabase();
+const { pool } = database;
+const { queue, close } = await startApp(database, { worker: false, maxPayloadBytes: 100 });
+
+afterAll(async () => {
+  await close();
+  await database.drop();
+});
+
+/** Inserts in each way, as a program without types may; answers why each was refused. */
+async function refusals(
+  input: unknown,
+): Promise<readonly { readonly code: string; readonly message: string }[]> {
+  const task = input as TaskInput & { readonly topic: string };
+  const attempts = [
+    queue.insertTask(task),
+    queue.insertTasks([task]),
+    queue.insertTaskPubSub(task),
+    queue.insertTaskWebhook(task),
+  ];
+  const outcomes = await Promise.allSettled(attempts);
+  expect((await pool.query('select from tasks')).rowCount).toBe(0);
+  return outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason : { code: 'inserted' }));
+}
+
+const refused = (code: string, message: RegExp) =>
+  Array.from({ length: 4 }, () => expect.objectContaining({ code, message: expect.stringMatching(message) }));
+
+const cycle: { self?: unknown } = {};
+cycle.self = cycle;
+
+test.each<readonly [problem: string, fields: object, message: RegExp]>([
+  ['an unknown field', { topics: 'x' }, /no field 'topics'; its fields are topic, payload,/],
+  ['a column name', { processo: 'x' }, /no field 'processo'/],
+  ['a topic that is no text', { topic: 5 }, /topic must be text \(got 5\); nothing was inserted/],
+  ['a topic that is too long', { topic: 'x'.repeat(251) }, /topic has more than 250 characters/],
+  ['an origin that is too long', { origin: 'x'.repeat(151) }, /origin has more than 150 characters/],
+  ['a destination that is too long', { destination: 'é'.repeat(151) }, /destination has more than 150/],
+  ['an external key that is too long', { externalKey: '🍵'.repeat(101) }, /externalKey has more than 100/],
+  ['a group that is too long', { group: 'x'.repeat(41) }, /group has more than 40/],
+  ['a group that is no text', { group: {} }, /group must be text/],
+  ['NUL in a text', { externalKey: 'a\0b' }, /externalKey must not hold a NUL/],
+  ['NUL in the payload', { payload: 'a\0b' }, /payload cannot be stored: PostgreSQL text holds no NUL/],
+  ['a fractional tenant', { tenant: 1.5 }, /tenant must be a whole number/],
+  ['a tenant that is no number', { tenant: 'shop' }, /tenant must be a whole number/],
+  ['an empty tenant', { tenant: '' }, /tenant must be a whole number/],
+  [
+    'a tenant of more than 63 bits',
+    { tenant: 2n ** 63n },
+    /tenant must be a whole number of at most 63 bits/,
+  ],
+  ['a tenant that lost its last digits', { tenant: 2 ** 53 }, /give text beyond 2\^53/],
+  ['a fractional priority', { priority: 0.5 }, /priority must be a whole number of 32 bits/],
+  ['a priority of more than 32 bits', { priority: 2 ** 31 }, /priority must be a whole number/],
+  ['a priority as text', { priority: '5' }, /priority must be a whole number/],
+  ['an invalid date', { runAt: new Date(Number.NaN) }, /runAt must be a Date or ISO 8601 text/],
+  ['a date beyond the year 9999', { runAt: new Date(8.64e15) }, /runAt must be/],
+  ['text that is no time', { runAt: 'tomorrow' }, /runAt must be/],
+  ['a time without zone', { runAt: '2126-01-01T10:00:00' }, /with its time zone/],
+  ['a day without time', { runAt: '2126-01-01' }, /runAt must be/],
+  ['a date as JavaScript shows it', { runAt: String(new Date()) }, /runAt must be/],
+  ['a month that does not exist', { runAt: '2126-13-01T10:00:00Z' }, /runAt must be/],
+  ['a time as number', { runAt: 1_782_900_000 }, /runAt must be/],
+  [
+    'runAt and delayMs together',
+    { runAt: new Date(), delayMs: 5 },
+    /delayMs must not be given together with runAt/,
+  ],
+  ['a negative delay', { delayMs: -1 }, /delayMs must be a number of milliseconds from 0/],
+  ['a delay without end', { delayMs: Infinity }, /delayMs must be/],
+  ['a delay that is no number', { delayMs: '500' }, /delayMs must be/],
+  ['metadata that is no object', { metadata: 'x' }, /metadata must be an object/],
+  ['metadata that is a list', { metadata: [] }, /metadata must be an object/],
+  ['NUL in the metadata', { metadata: { a: ['\\\0'] } }, /metadata cannot be stored/],
+  ['half a surrogate pair in the metadata', { metadata: { '\ud83d': 1 } }, /metadata cannot be stored/],
+])('%s is refused with the name of the field, and nothing is inserted', async (_, fields, message) => {
+  expect(await refusals({ topic: 'x', ...fields })).toEqual(refused('INPUT_INVALID', message));
+});
+
+test.each([undefined, null, 'task', 5])('the task %s is no object', async (task) => {
+  expect(await refusals(task)).toEqual(refused('INPUT_INVALID', /a task must be an object/));
+});
+
+test.each<readonly [name: string, payload: unknown, message: RegExp]>([
+  ['a cycle', cycle, /cannot be written as JSON: .*circular/],
+  ['a bigint inside', { id: 5n }, /cannot be written as JSON: .*BigInt/],
+  ['a function', () => 5, /is a function, which has no text/],
+  ['a symbol', Symbol('x'), /is a symbol, which has no text/],
+  [
+    'a toJSON that throws',
+    {
+      toJSON: () => {
+        throw new Error('no JSON today');
+      },
+    },
+    /cannot be written as JSON: Error: no JSON today/,
+  ],
+  ['a toJSON of nothing', { toJSON: () => undefined }, /is written as nothing/],
+])('a payload with %s cannot be serialised, and nothing is inserted', async (_, payload, message) => {
+  expect(await refusals({ topic: 'x', payload })).toEqual(refused('PAYLOAD_NOT_SERIALISABLE', message));
+});
+
+test.each([
+  ['text', 'x'.repeat(100), 'x'.repeat(101)],
+  ['text, counted in bytes', 'é'.repeat(50), `${'é'.repeat(50)}x`],
+  ['an object, counted as it is stored', { a: 'x'.repeat(92) }, { a: 'x'.repeat(93) }],
+])('scenario 114: %s of maxPayloadBytes is inserted, of one more is refused', async (_, most, more) => {
+  const bell = await listen(database, 'tasks');
+  expect(await refusals({ topic: 'x', payload: more })).toEqual(
+    refused(
+      'PAYLOAD_TOO_LARGE',
+      /the payload has 101 bytes, more than maxPayloadBytes \(100\); nothing was inserted/,
+    ),
+  );
+  expect(await bell.heard()).toEqual([]);
+  await queue.insertTask({ payload: most });
+  await queue.insertTasks([{ payload: most }]);
+  await queue.insertTaskPubSub({ topic: 'x', payload: most });
+  const { rows } = await pool.query('delete from tasks returning octet_length(payload) as bytes');
+  expect(rows).toEqual([{ bytes: 100 }, { bytes: 100 }, { bytes: 100 }]);
+  await bell.close();
+});
+
+test('scenario 114: the limit is 1 MiB by default', async () => {
+  const client = new QueueClient(pool, { table: 'tasks' });
+  await expect(client.insertTask({ payload: 'x'.repeat(1_048_577) })).rejects.toMatchObject({
+    code: 'PAYLOAD_TOO_LARGE',
+  });
+  await client.insertTask({ payload: 'x'.repeat(1_048_576) });
+  expect((await pool.query('delete from tasks')).rowCount).toBe(1);
+});
+
+test('a publication needs a topic', async () => {
+  for (const topic of [undefined, null, '']) {
+    const input = { topic } as unknown as { readonly topic: string };
+    for (const insert of [queue.insertTaskPubSub(input), queue.insertTaskWebhook(input)]) {
+      await expect(insert).rejects.toMatchObject({
+        code: 'INPUT_INVALID',
+        message: expect.stringContaining(
+          'topic must be given: a publication reaches the subscriptions of its topic',
+        ),
+      });
+    }
+  }
+});
+
+test('what is refused leaves the transaction of the caller as it was', async () => {
+  const client = await pool.connect();
+  await client.query('begin');
+  await expect(queue.insertTask({ topic: 'x'.repeat(251) }, { tx: client })).rejects.toMatchObject({
+    code: 'INPUT_INVALID',
+  });
+  await queue.insertTask({ topic: 'x' }, { tx: client });
+  await client.query('commit');
+  client.release();
+  expect((await pool.query('delete from tasks')).rowCount).toBe(1);
+});
