@@ -200,14 +200,10 @@ export class Dispatcher {
 
   /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
   async #isolate(taken: ReturnType<Settler['take']>, error: unknown): Promise<number> {
-    const { settler, storage, options } = this.#parts;
+    const { settler, storage, executor } = this.#parts;
     const [first, ...others] = taken;
     if (first && others.length === 0) {
-      const next = {
-        kind: 'after-due',
-        delayMs: first.claimed.task.attempt * options.retryIntervalMinutes * 60_000,
-      } as const;
-      settler.fail(first.claimed, { error, maxAttempts: options.maxAttempts, next });
+      executor.fail(first.claimed, error);
       return 0;
     }
     for (const one of taken) {

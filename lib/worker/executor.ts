@@ -56,6 +56,11 @@ export class Executor {
     }
   }
 
+  /** Fails an attempt that has ended, by the rules of its handler: its outcome could not be written. */
+  fail(claimed: ClaimedTask, error: unknown): void {
+    this.#fail(claimed, this.#resolveHandler(claimed), error);
+  }
+
   /** `dead` decides which handler; a dead task without one gets the default treatment, not a failure. */
   #resolveHandler({ route, task }: ClaimedTask): Handler | undefined {
     const { live, dead } = this.#parts.registry.of(route);

@@ -11,6 +11,8 @@ const longestMessage = 500;
 
 /** The last year that is written with four digits. */
 const latestTime = Date.UTC(9999, 11, 31);
+/** A thousand years: PostgreSQL's calendar ends, too. */
+const longestDelay = 1_000 * 365 * 86_400_000;
 const indescribable = 'the handler threw something that cannot be described';
 
 /** What a handler returned, as it is recorded. */
@@ -72,7 +74,10 @@ export function nextAttempt(
   if (date) return { kind: 'at', date };
   const delayMs = rules?.retryDelay && safeDelay(rules.retryDelay, attempt);
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
-  return { kind: 'after-due', delayMs: attempt * options.retryIntervalMinutes * 60_000 };
+  return {
+    kind: 'after-due',
+    delayMs: Math.min(longestDelay, attempt * options.retryIntervalMinutes * 60_000),
+  };
 }
 
 /** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */

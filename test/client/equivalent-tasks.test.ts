@@ -3,6 +3,7 @@ import { TaskHandler, type EquivalentTaskInput, type TaskStatus } from '../../li
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
+import { withClient } from '../support/with-client.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -186,13 +187,13 @@ test('a task that is being retried is found through its next attempt, with the p
 });
 
 test('in a transaction it sees what that transaction inserted', async () => {
-  const client = await pool.connect();
-  await client.query('begin');
-  const id = await queue.insertTask(task, { tx: client });
-  expect((await queue.listEquivalentTask(task, { tx: client })).map((one) => one.id)).toEqual([id]);
-  expect(await find(task)).toEqual([]);
-  await client.query('rollback');
-  client.release();
+  await withClient(database, async (client) => {
+    await client.query('begin');
+    const id = await queue.insertTask(task, { tx: client });
+    const inside = await queue.listEquivalentTask(task, { tx: client });
+    expect(inside.map((one) => one.id)).toEqual([id]);
+    expect(await find(task)).toEqual([]);
+  });
 });
 
 test('a status or a field that does not exist is refused', async () => {

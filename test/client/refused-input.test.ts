@@ -3,6 +3,7 @@ import { QueueClient, type TaskInput } from '../../lib/index.js';
 import { createDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';
+import { withClient } from '../support/with-client.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -151,13 +152,13 @@ test('a publication needs a topic', async () => {
 });
 
 test('what is refused leaves the transaction of the caller as it was', async () => {
-  const client = await pool.connect();
-  await client.query('begin');
-  await expect(queue.insertTask({ topic: 'x'.repeat(251) }, { tx: client })).rejects.toMatchObject({
-    code: 'INPUT_INVALID',
+  await withClient(database, async (client) => {
+    await client.query('begin');
+    await expect(queue.insertTask({ topic: 'x'.repeat(251) }, { tx: client })).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+    });
+    await queue.insertTask({ topic: 'x' }, { tx: client });
+    await client.query('commit');
   });
-  await queue.insertTask({ topic: 'x' }, { tx: client });
-  await client.query('commit');
-  client.release();
   expect((await pool.query('delete from tasks')).rowCount).toBe(1);
 });

@@ -3,6 +3,7 @@ import { TaskHandler } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 /** Neither timer nor poll: only rings and the routine start anything. */
@@ -107,6 +108,7 @@ test('scenario 56: a task inserted while there was no worker runs when one start
 
 test('scenario 56: a task whose ring was lost runs at the latest with the notify routine', async () => {
   const worker = await start({ handlers: [Handlers], waitNotifyIntervalSeconds: 10 });
+  await workersAreQuiet(database);
   await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '11 seconds')`);
   const { rows } = await database.pool.query('select status from tasks');
   expect(rows).toEqual([{ status: 'pendente' }]);

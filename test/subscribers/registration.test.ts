@@ -1,4 +1,4 @@
-import { Controller, Injectable, type Provider } from '@nestjs/common';
+import { Controller, Injectable, Module, type Provider } from '@nestjs/common';
 import { expect, test } from 'vitest';
 import {
   DeadSubscriber,
@@ -174,6 +174,8 @@ test('handlers may stand on controllers, factories and values', async () => {
       ran.push('controller');
     }
   }
+  @Module({ controllers: [OrdersController] })
+  class OrdersModule {}
   class Made {
     constructor(readonly name: string) {}
     @TaskHandler('made')
@@ -188,7 +190,7 @@ test('handlers may stand on controllers, factories and values', async () => {
     }
   }
   const { queue } = await bench.start({
-    imports: [{ module: class OrdersModule {}, controllers: [OrdersController] }],
+    imports: [{ module: OrdersModule }],
     handlers: [
       { provide: 'made', useFactory: () => new Made('by a factory') },
       { provide: 'given', useValue: new Given('as a value') },
@@ -205,6 +207,7 @@ test('a decorator where no task can reach the method is refused where it stands'
     class Static {
       @TaskHandler('static')
       static run(): void {}
+      neither = true;
     }
     return Static;
   }).toThrow(/@TaskHandler on Static\.run cannot work: a static method has no instance/);

@@ -1,4 +1,4 @@
-import { Controller, Inject, Injectable, Scope } from '@nestjs/common';
+import { Controller, Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { expect, test } from 'vitest';
 import { QueueClient, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
@@ -72,9 +72,9 @@ test('a request-scoped controller handles as well', async () => {
       topics.push(this.context.task.topic);
     }
   }
-  const { queue } = await bench.start({
-    imports: [{ module: class OrdersModule {}, controllers: [OrdersController] }],
-  });
+  @Module({ controllers: [OrdersController] })
+  class OrdersModule {}
+  const { queue } = await bench.start({ imports: [{ module: OrdersModule }] });
   expect(await bench.ended(await queue.insertTask({ topic: 'controller' }))).toMatchObject({
     status: 'sucesso',
   });

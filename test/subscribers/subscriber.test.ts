@@ -160,7 +160,12 @@ test('scenario 73: the dead subscriber receives the same, the id without one get
   const live = calls.find(({ method }) => method === 'live');
   expect(dead).toMatchObject({ payload: { id: 7 }, greeting: 'olá dead a' });
   expect(dead?.ctx.subscription).toEqual(live?.ctx.subscription);
-  expect(dead?.ctx.task).toMatchObject({ dead: true, liveId: live?.ctx.task.id, publicationId, subscriptionId: 'a' });
+  expect(dead?.ctx.task).toMatchObject({
+    dead: true,
+    liveId: live?.ctx.task.id,
+    publicationId,
+    subscriptionId: 'a',
+  });
   expect(dead?.ctx.task.key).toBe(live?.ctx.task.key);
   const id = dead?.ctx.task.id ?? '';
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });

@@ -47,7 +47,15 @@ test('ctx.task shows the attempt', async () => {
   const { payload: _, runAt, ...same } = input;
   const due = new Date(runAt);
   const none = { publicationId: null, subscriptionId: null };
-  expect(first).toMatchObject({ ...same, ...none, attempt: 1, dead: false, liveId: null, dueAt: due, firstDueAt: due });
+  expect(first).toMatchObject({
+    ...same,
+    ...none,
+    attempt: 1,
+    dead: false,
+    liveId: null,
+    dueAt: due,
+    firstDueAt: due,
+  });
   expect(first.firstAttemptId).toBe(first.id);
   expect(second).toMatchObject({ ...same, ...none, attempt: 2, firstAttemptId: first.id, firstDueAt: due });
   expect(second.dueAt.getTime()).toBeGreaterThan(due.getTime());

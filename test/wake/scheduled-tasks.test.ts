@@ -19,6 +19,11 @@ class Handlers {
     ran.push(`${payload} ${task.attempt}`);
     if (task.attempt === 1) throw new Error('not yet');
   }
+
+  @TaskHandler('hourly', { retryDelayMs: 3_600_000 })
+  hourly(): void {
+    throw new Error('in an hour');
+  }
 }
 
 beforeAll(async () => {
@@ -34,8 +39,10 @@ afterEach(async () => {
 
 afterAll(() => database.drop());
 
+/** A worker that looks for nothing by itself: what starts a task here is the timer. */
 async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0, ...options });
+  const quiet = { pollIntervalMs: 0, unknownTasks: 'leave' } as const;
+  const app = await startApp(database, { handlers: [Handlers], ...quiet, ...options });
   apps.push(app);
   return app;
 }
@@ -117,6 +124,16 @@ test('scenario 63: the next attempt starts on time in another worker when the on
   const completed = nextEvent(second.events, 'task.completed');
   await first.close();
   expect((await completed).task).toMatchObject({ firstAttemptId: task.id, attempt: 2 });
+});
+
+test('scenario 63: a retry much later does not put off what is due before', async () => {
+  const { queue, events } = await start();
+  await insertDueIn(600, 'soon');
+  const failed = nextEvent(events, 'task.failed');
+  await queue.insertTask({ topic: 'hourly' });
+  expect((await failed).nextAttemptInMs).toBeGreaterThan(3_000_000);
+  await until(async () => ran.length === 1, 'the task that is due soon');
+  expect(ran).toEqual(['soon']);
 });
 
 test('scenario 63: with the timer off only the notify routine starts scheduled tasks', async () => {

@@ -180,6 +180,7 @@ test.each(kinds)('scenarios 37, 38, 41, 42, 44, 48, 49: the rows of $kind', asyn
     payload: null,
   });
 
+  expect(first).toMatchObject({ prioridade: 80, metadados: { trace: 'abc' }, chave_externa: 'key' });
   expect(failed).toEqual(failure(first, 5));
   expect(second).toEqual(next(first, failed, 2));
   expect(failedAgain).toEqual(failure(second, 10));

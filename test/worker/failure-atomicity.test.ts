@@ -25,7 +25,7 @@ async function startFailing() {
     fail(): void {
       throw new Error('boom');
     }
-    @TaskHandler('succeed')
+    @TaskHandler('succeed', { maxAttempts: 1 })
     succeed(): void {}
     @DeadTaskHandler()
     dead(): void {}
@@ -73,14 +73,17 @@ test.each([
   },
 );
 
-test('an outcome that a trigger of the user refuses fails its attempt, and no other one', async () => {
+test('an outcome that a trigger of the user refuses fails its attempt by its own rules, and no other one', async () => {
   const { queue } = await startFailing();
-  await refuseRows('before update', `new.status = 'sucesso' and new.chave_externa = 'poison'`);
+  await refuseRows(
+    'before update',
+    `new.status = 'sucesso' and new.chave_externa = 'poison' and not new.dead`,
+  );
   const ids = await queue.insertTasks(
     ['a', 'poison', 'b'].map((externalKey) => ({ topic: 'succeed', externalKey })),
   );
   expect(await bench.ended(ids[0] ?? '')).toMatchObject({ status: 'sucesso' });
   expect(await bench.ended(ids[2] ?? '')).toMatchObject({ status: 'sucesso' });
-  const refused = await bench.ended(ids[1] ?? '');
-  expect(refused).toMatchObject({ status: 'falha', mensagem: 'no such row today (will be tried again)' });
+  const [refused] = await bench.endedChain(ids[1] ?? '', 2);
+  expect(refused).toMatchObject({ status: 'falha', mensagem: 'no such row today (no attempts left)' });
 });
