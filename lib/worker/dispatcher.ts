@@ -180,17 +180,20 @@ export class Dispatcher {
         : { routes: [], total: 0 };
     if (taken.length === 0 && routes.length === 0) return 0;
     const completions = taken.map(({ completion }) => completion);
+    // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
+    if (total > 0) this.#hungry = false;
     let result;
     try {
       result = await storage.settleAndClaim(this.#workerId, completions, routes, total);
     } catch (error) {
+      this.#hungry = true;
       if (isRowError(error) && taken.length > 0) return this.#isolate(taken, error);
       settler.putBack(taken);
       throw error;
     }
     this.#startAll(result.claimed);
     await settler.settled(taken, result);
-    if (total > 0) this.#afterClaim(result.claimed.length);
+    if (result.claimed.length > 0) this.#expectMore();
     if (result.lockedRoutes.length > 0) {
       this.#lockedRoutes = new Set([...without, ...result.lockedRoutes]);
       this.wake();
@@ -221,13 +224,11 @@ export class Dispatcher {
     return this.#claiming && this.#parts.coordinator.alive;
   }
 
-  #afterClaim(claimed: number): void {
-    this.#hungry = claimed > 0;
-    if (claimed > 0) {
-      this.#clearLookAgain();
-      this.#parts.signal.set();
-      this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.wake(), delay));
-    }
+  /** Where some tasks were there may be others. */
+  #expectMore(): void {
+    this.wake();
+    this.#clearLookAgain();
+    this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.wake(), delay));
   }
 
   #clearLookAgain(): void {

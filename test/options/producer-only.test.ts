@@ -40,9 +40,10 @@ test('scenario 9: a producer has no session and no cron job', async () => {
 test('scenario 9: it works nothing, and its worker says why it does not start', async () => {
   const { worker, retry, notify, purge, close } = await startProducer();
   expect(worker.id).toBeUndefined();
-  expect(() => worker.start()).toThrow(
-    expect.objectContaining({ code: 'WORKER_STOPPED', message: expect.stringContaining('worker: false') }),
-  );
+  await expect(worker.start()).rejects.toMatchObject({
+    code: 'WORKER_STOPPED',
+    message: expect.stringContaining('worker: false'),
+  });
   expect(await Promise.all([retry.run(), notify.run(), purge.run()])).toEqual([
     undefined,
     undefined,

@@ -91,8 +91,9 @@ test('check makes nothing in an empty database', async () => {
 
 test('a queue without publications is complete without a subscriptions table', async () => {
   await pool.query('drop table tasks_subscriber');
-  const { close } = await startApp(database, { schema: 'check', worker: false, subscriptionTable: false });
-  await close();
+  const options = { schema: 'check', worker: false } as const;
+  await expect(startApp(database, options)).rejects.toMatchObject({ code: 'SCHEMA_MISSING' });
+  await (await startApp(database, { ...options, subscriptionTable: false })).close();
   await start('create');
 });
 

@@ -12,13 +12,20 @@ let url: string;
 beforeAll(async () => {
   server = await createDatabase();
   const address = new URL(server.url);
-  address.pathname += '_latin1';
+  const name = `${address.pathname.slice(1)}_latin1`;
+  const { rows } = await server.pool.query<{ version: number }>(
+    `select current_setting('server_version_num')::int as version`,
+  );
+  // The provider of the server's default locale may know UTF-8 only.
+  const provider = (rows[0]?.version ?? 0) >= 150_000 ? 'locale_provider libc' : '';
+  await server.pool.query(
+    `create database ${name} template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' ${provider}`,
+  );
+  address.pathname = `/${name}`;
   url = address.href;
-  const options = `encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`;
-  await server.pool.query(`create database ${address.pathname.slice(1)} ${options}`);
 });
 afterAll(async () => {
-  await server.pool.query(`drop database ${new URL(url).pathname.slice(1)} with (force)`);
+  await server.pool.query(`drop database if exists ${new URL(url).pathname.slice(1)} with (force)`);
   await server.drop();
 });
 

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { nextEvent } from '../support/waiting.js';
+
+class Handlers {
+  @TaskHandler('a')
+  handle(): void {}
+}
+
+let database: TestDatabase;
+let proxy: DatabaseProxy;
+let app: QueueApp;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  proxy = await startProxy(database);
+  app = await startApp(proxy, {
+    handlers: [Handlers],
+    // Rings come by another way than the answers of claims.
+    sessionConnection: database.url,
+    pollIntervalMs: 0,
+    scheduledTimer: false,
+    // Nor does it look for routes that nobody serves.
+    unknownTasks: 'leave',
+  });
+});
+afterAll(async () => {
+  await app?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+test('a ring while a claim is under way is not lost: that claim may not have seen the task', async () => {
+  // No task has run yet: after one, further looks would find what a ring was lost for.
+  const answers = proxy.holdAnswers('control');
+  await database.pool.query(`select pg_notify('tasks', '*')`);
+  await answers.answered;
+  const done = nextEvent(app.events, 'task.completed');
+  await database.pool.query(`insert into tasks (processo) values ('a')`);
+  // The session's answer to the lock of this routine comes after the ring.
+  await app.purge.run();
+  answers.release();
+  expect(await done).toMatchObject({ task: { topic: 'a' } });
+});
