@@ -3,7 +3,7 @@ import { TaskHandler } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
-import { nextEvent } from '../support/waiting.js';
+import { nextEvent, until } from '../support/waiting.js';
 
 class Handlers {
   @TaskHandler('a')
@@ -34,7 +34,15 @@ afterAll(async () => {
 });
 
 test('a ring while a claim is under way is not lost: that claim may not have seen the task', async () => {
-  // No task has run yet: after one, further looks would find what a ring was lost for.
+  // No task has run yet: after one, further looks would find what a ring was lost for. And the look at the start
+  // is over.
+  await until(async () => {
+    const { rows } = await database.pool.query(
+      `select from pg_stat_activity
+       where application_name like '% control' and state = 'idle' and query like '%settle_and_claim%'`,
+    );
+    return rows.length === 1;
+  }, 'the first claim is over');
   const answers = proxy.holdAnswers('control');
   await database.pool.query(`select pg_notify('tasks', '*')`);
   await answers.answered;
