@@ -31,7 +31,8 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
   const sockets = new Set<Socket>();
   let received = 0;
   let silent = false;
-  let hold: { readonly purpose: string; readonly kept: (() => void)[]; answered(): void } | undefined;
+  let hold:
+    { readonly purpose: string; readonly kept: (() => void)[]; readonly answered: () => void } | undefined;
   const server = createServer((client) => {
     let startup = '';
     const database = connect(Number(target.port), target.hostname);
@@ -51,9 +52,12 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
       received += chunk.length;
       if (silent) return;
       // The first message of a connection names it: `application_name`, NUL, its value, NUL.
-      if (!hold || !startup.includes(`${hold.purpose}\0`)) return void client.write(chunk);
-      hold.kept.push(() => client.write(chunk));
-      hold.answered();
+      if (hold && startup.includes(`${hold.purpose}\0`)) {
+        hold.kept.push(() => client.write(chunk));
+        hold.answered();
+      } else {
+        client.write(chunk);
+      }
     });
   });
   server.listen(0, '127.0.0.1');
@@ -67,11 +71,11 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
       return received;
     },
     holdAnswers: (purpose) => {
-      const { promise: answered, resolve } = deferred();
+      const answer = deferred();
       const kept: (() => void)[] = [];
-      hold = { purpose, kept, answered: resolve };
+      hold = { purpose, kept, answered: () => answer.resolve() };
       return {
-        answered,
+        answered: answer.promise,
         release: () => {
           hold = undefined;
           for (const send of kept) send();
