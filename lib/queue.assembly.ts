@@ -73,7 +73,7 @@ export async function assembleCore(
   try {
     const connection = await resolveConnection(options, opened, events);
     const core = connectCore(options, connection, events, sessions);
-    opened.push(() => core.sockets.closeAfter(core.storage.close()));
+    opened.push(() => core.sockets.closeAfter(Promise.all([core.storage.close(), core.spare?.end()])));
     opened.push(() => core.closeSession());
     opened.push(() => core.ringer.settled());
     await core.storage.prepare();
@@ -159,6 +159,7 @@ async function resolveConnection(
 interface ConnectedCore extends Omit<QueueCore, 'schema' | 'client' | 'close'> {
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
+  readonly spare: Pool | undefined;
   schema(): PreparedSchema;
   client(): QueueClient;
 }
@@ -176,6 +177,8 @@ function connectCore(
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
   const pool = openPool(named('pool'), options.poolSize, events);
+  // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
+  const spare = options.worker ? openPool(named('spare'), 1, events) : undefined;
   const control = options.worker
     ? new ControlConnection(named('control'), {
         lost: (error) => events.emit('connection.lost', { connection: 'control', error }),
@@ -218,11 +221,12 @@ function connectCore(
     events,
     storage,
     sockets,
+    spare,
     ringer,
     schema,
     client: () =>
       new QueueClient(
-        preparedStatements(pool),
+        preparedStatements(() => (spare && isExhausted(pool) ? spare : pool)),
         { table: options.table, maxPayloadBytes: options.maxPayloadBytes },
         { ringer, queue: schema().tables.queue },
       ),
@@ -265,14 +269,18 @@ function openPool(config: ClientConfig, max: number, events: QueueEvents): Pool 
   return pool;
 }
 
+function isExhausted({ totalCount, idleCount, options }: Pool): boolean {
+  return totalCount >= options.max && idleCount === 0;
+}
+
 /** A handle whose statements are prepared once per connection, by their text. */
-function preparedStatements(pool: Pool): SqlHandle {
+function preparedStatements(pool: () => Pool): SqlHandle {
   const names = new Map<string, string>();
   return {
     query: (text, values) => {
       const name = names.get(text) ?? `tarefa_client_${names.size}`;
       names.set(text, name);
-      return pool.query<Record<string, unknown>>({ name, text, values: values ?? [] });
+      return pool().query<Record<string, unknown>>({ name, text, values: values ?? [] });
     },
   };
 }

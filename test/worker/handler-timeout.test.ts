@@ -83,6 +83,20 @@ test('a statement that hangs is ended with its transaction, so that it holds no 
   expect(await bench.ended(await queue.insertTask({ topic: 'next' }))).toMatchObject({ status: 'sucesso' });
 });
 
+test('the end of a statement that hangs waits for nobody who waits for its locks', async () => {
+  const { queue } = await startHanging(
+    async ({ db }) => {
+      await db.query('lock table effect in exclusive mode');
+      await db.query('select pg_sleep(600)');
+    },
+    { concurrency: 2, poolSize: 1 },
+  );
+  // The second one waits for the only connection, and then for the lock that the first one holds.
+  const ids = await queue.insertTasks([{ topic: 'hang', priority: 90 }, { topic: 'next' }]);
+  expect(await bench.ended(ids[0] ?? '')).toMatchObject({ status: 'falha', mensagem: message });
+  expect(await bench.ended(ids[1] ?? '')).toMatchObject({ status: 'sucesso' });
+});
+
 test('after its timeout a handler is refused further statements, and however it ends nothing is left unhandled', async () => {
   const end = deferred();
   const late = deferred<unknown>();
