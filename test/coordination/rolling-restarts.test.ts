@@ -20,7 +20,8 @@ test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to
   const fleet = await Promise.all([startWorker(), startWorker(), startWorker()]);
   await pool.query(
     `insert into tasks (processo, payload)
-     select 'effect', '{"ms":' || 20 + n % 40 || '}' from generate_series(1, $1::int) n`,
+     select 'effect', '{"ms":' || case when n % 50 = 0 then 1500 else 20 + n % 40 end || '}'
+     from generate_series(1, $1::int) n`,
     [tasks],
   );
   for (const [index, worker] of fleet.entries()) {

@@ -186,7 +186,13 @@ test('a delivery keeps the subscription as it was, whatever becomes of it', asyn
   await until(async () => seen.length === 1, 'the first attempt');
   await database.pool.query(`update tasks_subscriber set url = 'http://localhost/new', ativo = false`);
   await database.pool.query('delete from tasks_subscriber');
-  await database.pool.query(`update tasks set data_hora = now() where status = 'agendada'`);
+  // The failure is written after the handler has ended.
+  await until(async () => {
+    const { rowCount } = await database.pool.query(
+      `update tasks set data_hora = now() where status = 'agendada'`,
+    );
+    return rowCount === 1;
+  }, 'its next attempt is scheduled');
   await database.pool.query(`notify tasks, '* later'`);
   await until(async () => seen.length === 2, 'the second attempt');
   expect(seen[1]).toEqual(seen[0]);
