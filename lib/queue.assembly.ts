@@ -31,6 +31,7 @@ import { DemandBook } from './worker/demand.js';
 import { Dispatcher } from './worker/dispatcher.js';
 import { Executor } from './worker/executor.js';
 import { QueueWorker } from './worker/queue-worker.js';
+import { Reconciler } from './worker/reconciler.js';
 import { Settler } from './worker/settler.js';
 import { Signal } from './worker/signal.js';
 
@@ -107,6 +108,7 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     executor,
     fanOut,
     settler,
+    reconciler: new Reconciler({ storage, coordinator, settler, events }),
     demand,
     signal,
     options,

@@ -1,12 +1,13 @@
 import { Backoff } from '../coordination/backoff.js';
 import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from '../fan-out/fan-out.js';
-import { hasCode, TarefaError } from '../queue.errors.js';
+import { hasCode } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { ClaimedTask, FailureOutcome, HeldTask, Route, Storage, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, FailureOutcome, Route, Storage, WorkerId } from '../storage/storage.js';
 import { Alarm } from './alarm.js';
 import type { DemandBook } from './demand.js';
 import type { Executor, RunningTask } from './executor.js';
+import type { Reconciler } from './reconciler.js';
 import { isRowError, reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -18,6 +19,7 @@ export interface DispatcherParts {
   readonly executor: Executor;
   readonly fanOut: FanOut;
   readonly settler: Settler;
+  readonly reconciler: Reconciler;
   readonly demand: DemandBook;
   readonly signal: Signal;
   readonly options: WorkerOptions;
@@ -32,8 +34,6 @@ const lookAgainMs = [50, 500] as const;
 const discoverPauseMs = 100;
 /** A worker that always finds something looks for routes that nobody serves all the same, so often. */
 const discoverAtLeastMs = 5_000;
-/** Rows compared with memory after a connection was lost: more than a worker can hold. */
-const heldPage = 20_000;
 
 /**
  * Decides when to claim and how much: one loop, one statement at a time, no timer between a ring, a free slot
@@ -166,6 +166,12 @@ export class Dispatcher {
     if (this.#mustDiscoverFirst()) await this.#discover();
     const claimed = await this.#settleAndClaim();
     if (claimed === 0 && this.#discoverDue && this.#claiming) await this.#discover();
+  }
+
+  async #compareWithTable(): Promise<void> {
+    await this.#parts.reconciler.compare(this.#workerId, this.#running);
+    this.#unsure = false;
+    this.#hungry = true;
   }
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
@@ -315,37 +321,6 @@ export class Dispatcher {
     if (pause > 0) return this.#dueAlarm.setEarlier(pause);
     this.#discoveredAt = performance.now();
     if (demand.discover(await storage.pendingRoutes())) this.wake();
-  }
-
-  /**
-   * After a lost connection: rows that the table says are ours and that we know nothing of come from a claim
-   * whose answer was lost, and are given back; tasks that run here though the table says otherwise were
-   * recovered by another worker, and are told to stop.
-   */
-  async #compareWithTable(): Promise<void> {
-    const before = [...this.#running.values()];
-    const held = await this.#parts.storage.readHeld(this.#workerId, heldPage);
-    const ids = new Set(held.map(({ id }) => id));
-    for (const { claimed, context } of before) {
-      if (ids.has(claimed.id) || !this.#running.has(claimed.id)) continue;
-      context?.abort(
-        new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
-      );
-    }
-    await this.#release(held.filter(({ id }) => !this.#running.has(id) && !this.#parts.settler.knows(id)));
-    this.#unsure = false;
-  }
-
-  async #release(unknown: readonly HeldTask[]): Promise<void> {
-    if (unknown.length === 0) return;
-    const { storage, coordinator, events } = this.#parts;
-    const released = new Set(await storage.release(this.#workerId, unknown));
-    for (const one of unknown) {
-      if (!released.has(one.id)) continue;
-      events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
-    }
-    coordinator.ring();
-    this.#hungry = true;
   }
 
   async #recoverFrom(error: unknown): Promise<void> {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 let database: TestDatabase;
@@ -107,6 +108,7 @@ test('scenario 63: what is due when a worker starts, or was scheduled before it 
 
 test('scenario 63: the next attempt of a failed task starts on time', async () => {
   const { queue, events } = await start();
+  await workersAreQuiet(database);
   const failed = nextEvent(events, 'task.failed');
   const completed = nextEvent(events, 'task.completed');
   await queue.insertTask({ topic: 'flaky', payload: 'try' });
@@ -117,6 +119,7 @@ test('scenario 63: the next attempt of a failed task starts on time', async () =
 
 test('scenario 63: the next attempt starts on time in another worker when the one that failed it is gone', async () => {
   const workers = await Promise.all([start(), start()]);
+  await workersAreQuiet(database);
   const failed = Promise.race(
     workers.map(async (worker) => ({ worker, failure: await nextEvent(worker.events, 'task.failed') })),
   );

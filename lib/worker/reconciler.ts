@@ -1,0 +1,59 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import { TarefaError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { HeldTask, Storage, WorkerId } from '../storage/storage.js';
+import type { RunningTask } from './executor.js';
+import { reference, type Settler } from './settler.js';
+
+/** What a {@link Reconciler} works with. */
+export interface ReconcilerParts {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly settler: Settler;
+  readonly events: QueueEvents;
+}
+
+/** Rows compared with memory: more than a worker can hold. */
+const heldPage = 20_000;
+
+/**
+ * Compares what the table says a worker holds with what it knows, after a lost connection. Rows that it knows
+ * nothing of come from a claim whose answer was lost, and are given back; tasks that run here though the table
+ * says otherwise were recovered by another worker, and are told to stop.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts;
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  /** @param running the worker's own record, which changes while the table is read */
+  async compare(workerId: WorkerId, running: ReadonlyMap<string, RunningTask>): Promise<void> {
+    const { storage, settler } = this.#parts;
+    const before = [...running.values()];
+    const held = await storage.readHeld(workerId, heldPage);
+    const ids = new Set(held.map(({ id }) => id));
+    for (const { claimed, context } of before) {
+      if (ids.has(claimed.id) || !running.has(claimed.id)) continue;
+      context?.abort(
+        new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
+      );
+    }
+    await this.#release(
+      workerId,
+      held.filter(({ id }) => !running.has(id) && !settler.knows(id)),
+    );
+  }
+
+  async #release(workerId: WorkerId, unknown: readonly HeldTask[]): Promise<void> {
+    if (unknown.length === 0) return;
+    const { storage, coordinator, events } = this.#parts;
+    const released = new Set(await storage.release(workerId, unknown));
+    for (const one of unknown) {
+      if (!released.has(one.id)) continue;
+      events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
+    }
+    coordinator.ring();
+  }
+}
