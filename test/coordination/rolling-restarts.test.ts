@@ -4,7 +4,7 @@ import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
-const tasks = 3_000;
+const tasks = 2_000;
 
 let database: TestDatabase;
 
@@ -25,12 +25,12 @@ test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to
     [tasks],
   );
   for (const [index, worker] of fleet.entries()) {
-    await until(async () => (await effects()) > (index * tasks) / 10, 'the fleet is at work');
+    await until(async () => (await effects()) > (index * tasks) / 10, 'the fleet is at work', 60_000);
     // Nest closes the application and then ends the process with the signal it got.
     expect(await worker.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
     fleet[index] = await startWorker();
   }
-  await until(async () => (await effects()) === tasks, 'all tasks are done');
+  await until(async () => (await effects()) === tasks, 'all tasks are done', 60_000);
   await Promise.all(fleet.map((worker) => worker.kill('SIGTERM')));
 
   const rows = await pool.query(
@@ -40,7 +40,7 @@ test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to
   const present = await pool.query('select from tasks_worker where stopped_at is null');
   expect(present.rowCount).toBe(0);
   expect(fleet.flatMap(({ messages }) => messages.filter(({ type }) => type === 'recovered'))).toEqual([]);
-});
+}, 120_000);
 
 async function startWorker(): Promise<Child> {
   // Recovery that is too eager would show here.
