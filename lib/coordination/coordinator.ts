@@ -9,7 +9,7 @@ export interface Ring {
 }
 
 /** The administrative work that one worker at a time does for all. */
-export type Routine = 'retry' | 'notify' | 'purge' | 'recover';
+export type Routine = 'retry' | 'notify' | 'purge' | 'recover' | 'isolate';
 
 /** Told by a coordinator to its worker. */
 export interface CoordinatorListeners {

@@ -37,22 +37,31 @@ export class FanOut {
     if (publications.length === 0) return;
     try {
       const outcomes = await this.#parts.storage.fanOut(this.#workerId, publications);
-      this.#report(publications, outcomes);
+      const left = this.#report(publications, outcomes);
+      await Promise.all(left.map((publication) => this.#deliverLater(publication)));
     } catch (error) {
       if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
       for (const one of publications) await this.deliver([one]);
     }
   }
 
-  #report(publications: readonly ClaimedTask[], outcomes: readonly FanOutOutcome[]): void {
+  /** Answers the publications that were left out. */
+  #report(publications: readonly ClaimedTask[], outcomes: readonly FanOutOutcome[]): readonly ClaimedTask[] {
     const deliveries = new Map(outcomes.map((outcome) => [outcome.id, outcome.deliveries]));
     if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring();
     for (const publication of publications) {
       const made = deliveries.get(publication.id);
-      if (made === undefined) this.#parts.settler.lose(publication);
-      else
-        this.#parts.events.emit('publication.delivered', { task: reference(publication), deliveries: made });
+      if (made === undefined) continue;
+      this.#parts.events.emit('publication.delivered', { task: reference(publication), deliveries: made });
     }
+    return publications.filter(({ id }) => !deliveries.has(id));
+  }
+
+  /** Lost to another worker, or locked by somebody: then reading it waits for the lock to go. */
+  async #deliverLater(publication: ClaimedTask): Promise<void> {
+    const outcome = await this.#parts.storage.readOutcome(this.#workerId, publication);
+    if (outcome === 'held') await this.deliver([publication]);
+    else this.#parts.settler.lose(publication);
   }
 
   #refuseOversized(publication: ClaimedTask): boolean {

@@ -1,5 +1,5 @@
 import type { Coordinator } from '../coordination/coordinator.js';
-import type { Storage } from '../storage/storage.js';
+import type { PromoteResult, Storage } from '../storage/storage.js';
 
 const page = 1_000;
 
@@ -19,18 +19,20 @@ export class NotifyRoutine {
   /** Runs one round; answers how many tasks were promoted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
     return this.#coordinator.exclusively('notify', async () => {
-      const promoted = await this.#promoteAll();
-      if (promoted > 0 || (await this.#storage.hasOverdue(this.#overdueMs))) this.#coordinator.ring();
+      const { promoted, isolated } = await this.#promoteAll();
+      const mustRing = promoted > 0 || (await this.#storage.hasOverdue(this.#overdueMs));
+      // Only workers that are told to look, not just to claim, see what is to be run alone.
+      if (mustRing) this.#coordinator.ring({ later: isolated });
       return promoted;
     });
   }
 
-  async #promoteAll(): Promise<number> {
+  async #promoteAll(): Promise<Pick<PromoteResult, 'promoted' | 'isolated'>> {
     let all = 0;
     for (;;) {
-      const { promoted } = await this.#storage.promote(page);
+      const { promoted, isolated } = await this.#storage.promote(page);
       all += promoted;
-      if (promoted < page) return all;
+      if (promoted < page) return { promoted: all, isolated };
     }
   }
 }

@@ -30,6 +30,8 @@ export class Recovery {
   /** When each missing worker was first missed, by this process's monotonic clock. */
   readonly #missing = new Map<WorkerId, number>();
   #timer: NodeJS.Timeout | undefined;
+  /** The second look: not at the next round, which may come a moment too soon to count. */
+  #confirming: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
 
   constructor(parts: RecoveryParts) {
@@ -43,6 +45,8 @@ export class Recovery {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    clearTimeout(this.#confirming);
+    this.#timer = undefined;
     await this.#looking?.catch(() => 0);
   }
 
@@ -78,6 +82,18 @@ export class Recovery {
       this.#parts.events.emit('routine.failed', { routine: 'recover', error });
     });
     this.#looking = undefined;
+    this.#confirmLater();
+  }
+
+  /** So that a killed worker's tasks go on after one interval and one confirmation, whatever the two are. */
+  #confirmLater(): void {
+    clearTimeout(this.#confirming);
+    if (this.#missing.size === 0 || !this.#timer) return;
+    const oldest = Math.min(...this.#missing.values());
+    const wait = Math.max(0, oldest + this.#parts.timing.confirmMs - performance.now());
+    // A worker whose rows somebody has locked stays missing: the rounds look at it again.
+    if (wait === 0) return;
+    this.#confirming = setTimeout(() => void this.#lookIfLeading(), Math.ceil(wait));
   }
 
   async #recover(workerId: WorkerId): Promise<number> {

@@ -12,6 +12,22 @@ export function topicRoute(topic: string | null): Route {
   return `t:${topic ?? ''}`;
 }
 
+/** After so many workers lost in a row an attempt is run alone in its worker: it may be what kills them. */
+export const isolatingLosses = 2;
+
+/** What the routes of such attempts begin with. Sorts before all others. */
+export const isolatedPrefix = '!';
+
+/** The way that a route's isolated attempts go. */
+export function isolatedRoute(route: Route): Route {
+  return isolatedPrefix + route;
+}
+
+/** The route of those that serve it, isolated or not. */
+export function plainRoute(route: Route): Route {
+  return route.startsWith(isolatedPrefix) ? route.slice(isolatedPrefix.length) : route;
+}
+
 /** A route in words, for logs and messages. */
 export function describeRoute(route: Route): string {
   const id = route.slice(2);

@@ -88,8 +88,13 @@ export interface SettleAndClaimResult {
 
 export interface PromoteResult {
   readonly promoted: number;
-  /** Milliseconds until the next scheduled attempt is due; undefined when none is scheduled. */
+  /**
+   * Milliseconds until the next scheduled attempt is due, not above 0 when somebody has it locked; undefined when
+   * none is scheduled.
+   */
   readonly nextDueInMs: number | undefined;
+  /** True when attempts are pending that are to be run alone. */
+  readonly isolated: boolean;
 }
 
 /** One publication delivered: how many copies were made. */
@@ -157,11 +162,14 @@ export interface Storage {
   fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
   /** Gives attempts back that were claimed but not started; returns the ids given back. */
   release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
-  /** Makes due scheduled attempts pending, oldest first, at most `limit`. */
+  /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
   promote(limit: number): Promise<PromoteResult>;
   /** Routes that have pending attempts now. */
   pendingRoutes(): Promise<readonly Route[]>;
-  /** Delivers publications to their subscriptions and completes them, all in one transaction. */
+  /**
+   * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
+   * or locked by somebody.
+   */
   fanOut(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]>;
   /** Reads the payload of an attempt, wherever in its chain it is stored. */
   loadPayload(id: string): Promise<string | null>;

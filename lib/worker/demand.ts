@@ -1,4 +1,4 @@
-import { publicationRoute } from '../storage/route.js';
+import { isolatedRoute, plainRoute, publicationRoute } from '../storage/route.js';
 import type { ClaimedTask, Route, RouteDemand } from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -13,7 +13,7 @@ export interface Demand {
 /** Routes kept in mind though they have nothing pending. */
 const mostRemembered = 100;
 
-const nothing: Demand = { routes: [], total: 0 };
+export const nothing: Demand = { routes: [], total: 0 };
 
 /**
  * Counts running attempts and says what may be claimed beside them: no more than there are free slots, and of
@@ -46,9 +46,9 @@ export class DemandBook {
   /** Remembers the pending routes that have no handler of their own but are ours; true when there are any. */
   discover(pending: readonly Route[]): boolean {
     const known = new Set(this.#registry.routes());
-    const ours = pending.filter(
-      (route) => route !== publicationRoute && !known.has(route) && this.#isOurs(route),
-    );
+    const ours = pending
+      .map(plainRoute)
+      .filter((route) => route !== publicationRoute && !known.has(route) && this.#isOurs(route));
     for (const route of ours) {
       this.#discovered.delete(route);
       this.#discovered.add(route);
@@ -94,6 +94,12 @@ export class DemandBook {
       if (limit > 0) routes.push({ route, limit });
     }
     return { routes, total };
+  }
+
+  /** What may be claimed to be run alone: one attempt, of any route of ours. */
+  readIsolated(): Demand {
+    const routes = this.#routesInTurn().map((route) => ({ route: isolatedRoute(route), limit: 1 }));
+    return { routes, total: 1 };
   }
 
   /** Routes that share one handler's limit take turns in being first. */

@@ -5,8 +5,9 @@ import { hasCode } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { ClaimedTask, FailureOutcome, Route, Storage, WorkerId } from '../storage/storage.js';
 import { Alarm } from './alarm.js';
-import type { DemandBook } from './demand.js';
+import { nothing, type Demand, type DemandBook } from './demand.js';
 import type { Executor, RunningTask } from './executor.js';
+import { Isolation } from './isolation.js';
 import type { Reconciler } from './reconciler.js';
 import { isRowError, reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
@@ -30,6 +31,8 @@ export interface DispatcherParts {
 const promotePage = 1_000;
 /** After its last task a worker looks again, for commits whose ring it consumed too early. */
 const lookAgainMs = [50, 500] as const;
+/** What somebody has locked is tried again after so many ms. */
+const lockedAgainMs = 1_000;
 /** Unknown routes are looked for at most so often. */
 const discoverPauseMs = 100;
 /** A worker that always finds something looks for routes that nobody serves all the same, so often. */
@@ -44,6 +47,8 @@ export class Dispatcher {
   readonly #running = new Map<string, RunningTask>();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   readonly #dueAlarm = new Alarm(() => this.look());
+  readonly #lockedAlarm = new Alarm(() => this.wake());
+  readonly #isolation: Isolation;
   #poll: NodeJS.Timeout | undefined;
   #lookAgain: NodeJS.Timeout[] = [];
   #workerId: WorkerId = '';
@@ -66,6 +71,8 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    const { storage, coordinator } = parts;
+    this.#isolation = new Isolation({ storage, coordinator, changed: () => this.wake() });
   }
 
   get running(): number {
@@ -76,7 +83,7 @@ export class Dispatcher {
     this.#workerId = workerId;
     this.#claiming = true;
     const { pollIntervalMs } = this.#parts.options;
-    if (pollIntervalMs > 0) this.#poll = setInterval(() => this.look(), pollIntervalMs);
+    if (pollIntervalMs > 0) this.#poll = setInterval(() => this.reconcile(), pollIntervalMs);
     this.#loop = this.#run();
     this.look();
   }
@@ -100,7 +107,7 @@ export class Dispatcher {
     this.wake();
   }
 
-  /** Compares what the table says we hold with what we know, before the next claim. */
+  /** Compares what the table says we hold with what we know, then looks at everything. */
   reconcile(): void {
     this.#unsure = true;
     this.look();
@@ -111,7 +118,9 @@ export class Dispatcher {
     this.#claiming = false;
     clearInterval(this.#poll);
     this.#dueAlarm.clear();
+    this.#lockedAlarm.clear();
     this.#clearLookAgain();
+    this.#isolation.end();
   }
 
   /** Resolves when nothing runs any more. */
@@ -176,14 +185,12 @@ export class Dispatcher {
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
   async #settleAndClaim(): Promise<number> {
-    const { settler, storage, demand } = this.#parts;
+    const { settler, storage } = this.#parts;
     const taken = settler.take();
     const without = this.#lockedRoutes;
     this.#lockedRoutes = new Set();
-    const { routes, total } =
-      this.#mayClaim() && (this.#hungry || taken.length > 0)
-        ? demand.read(settler.failing, without)
-        : { routes: [], total: 0 };
+    const alone = this.#isolation.active;
+    const { routes, total } = this.#readDemand(taken.length > 0, without);
     if (taken.length === 0 && routes.length === 0) return 0;
     const completions = taken.map(({ completion }) => completion);
     // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
@@ -200,11 +207,29 @@ export class Dispatcher {
     this.#startAll(result.claimed);
     await settler.settled(taken, result);
     if (result.claimed.length > 0) this.#expectMore();
-    if (result.lockedRoutes.length > 0) {
-      this.#lockedRoutes = new Set([...without, ...result.lockedRoutes]);
-      this.wake();
-    }
+    if (alone && total > 0) this.#tookAlone(result.claimed.length);
+    else if (result.lockedRoutes.length > 0) this.#tryWithout(without, result.lockedRoutes);
     return result.claimed.length;
+  }
+
+  /** What may be claimed now: nothing beside an attempt that is run alone. */
+  #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
+    const { settler, demand } = this.#parts;
+    if (!this.#mayClaim()) return nothing;
+    if (this.#isolation.active) return this.#running.size === 0 ? demand.readIsolated() : nothing;
+    return this.#hungry || hasOutcomes ? demand.read(settler.failing, without) : nothing;
+  }
+
+  #tookAlone(count: number): void {
+    if (count > 0) this.#isolation.claimed();
+    else this.#isolation.end();
+  }
+
+  /** The others at once; those that are locked again in a moment, for nobody rings when a lock goes. */
+  #tryWithout(without: ReadonlySet<Route>, locked: readonly Route[]): void {
+    this.#lockedRoutes = new Set([...without, ...locked]);
+    this.wake();
+    this.#lockedAlarm.setEarlier(lockedAgainMs);
   }
 
   /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
@@ -293,18 +318,22 @@ export class Dispatcher {
   async #promote(): Promise<void> {
     this.#lookDue = false;
     const { storage, coordinator, events, options } = this.#parts;
-    if (!options.scheduledTimer) return;
-    const { promoted, nextDueInMs } = await storage.promote(promotePage).catch((error: unknown) => {
+    const page = options.scheduledTimer ? promotePage : 0;
+    const { promoted, nextDueInMs, isolated } = await storage.promote(page).catch((error: unknown) => {
       this.#lookDue = true;
       throw error;
     });
     if (promoted > 0) {
       events.emit('tasks.promoted', { count: promoted });
-      coordinator.ring();
+      coordinator.ring({ later: isolated });
       this.#hungry = true;
     }
+    if (isolated) this.#isolation.request();
+    if (!options.scheduledTimer) return;
     if (promoted === promotePage) this.look();
-    if (nextDueInMs !== undefined && this.#claiming) this.#dueAlarm.setEarlier(nextDueInMs);
+    if (nextDueInMs !== undefined && this.#claiming) {
+      this.#dueAlarm.setEarlier(nextDueInMs > 0 ? nextDueInMs : lockedAgainMs);
+    }
   }
 
   #mustDiscoverFirst(): boolean {

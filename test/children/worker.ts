@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
+  DeadTaskHandler,
   QueueEvents,
   QueueModule,
   QueueWorker,
@@ -52,6 +53,19 @@ class Handlers {
     await leaveEffect(ctx);
     tell('left', { task: ctx.task.firstAttemptId });
     await released;
+  }
+
+  /** Ends its process in a moment, as running out of memory would. */
+  @TaskHandler('kill')
+  async kill(): Promise<void> {
+    await pause(20);
+    process.kill(process.pid, 'SIGKILL');
+    await released;
+  }
+
+  @DeadTaskHandler('kill')
+  async killed(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
   }
 
   /** Blocks the event loop, as code should not. */

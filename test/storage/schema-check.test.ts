@@ -33,8 +33,8 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['a column', 'alter table tasks drop column erro', ['column "public"."tasks".erro']],
   [
     'several columns',
-    'alter table tasks drop column erro, drop column perdas',
-    ['column "public"."tasks".perdas', 'column "public"."tasks".erro'],
+    'alter table tasks drop column erro, drop column reserva',
+    ['column "public"."tasks".reserva', 'column "public"."tasks".erro'],
   ],
   ...indexes.map(
     (suffix) => [`the index ${suffix}`, `drop index tasks_${suffix}`, [`index tasks_${suffix}`]] as const,

@@ -73,9 +73,10 @@ test('scenario 1: the subscriptions table has its 9 columns', async () => {
 });
 
 test('scenario 1: each index is there with its predicate, and no other', async () => {
-  const route =
+  const plain =
     `CASE WHEN (pub_sub AND (NOT dead)) THEN 'p'::text WHEN (subscriber_id IS NOT NULL) THEN ('s:'::text || ` +
     `(subscriber_id)::text) ELSE ('t:'::text || (COALESCE(processo, ''::character varying))::text) END`;
+  const route = `CASE WHEN (perdas >= 2) THEN ('!'::text || ${plain}) ELSE ${plain} END`;
   const someStatuses = ['pendente', 'agendada', 'sucesso']
     .map((status) => `'${status}'::character varying`)
     .join(', ');
@@ -102,10 +103,10 @@ test('scenario 1: routes keep publications, subscriptions and topics apart, what
   );
   const routes = await pool.query(`
     select ${rows[0]?.expression} as route from (values
-      (true, false, null, 'x'), (true, true, null, 'x'), (false, false, 'x', 'x'), (false, true, 'x', 'x'),
-      (false, false, null, 'x'), (false, false, null, 'p'), (false, false, '', 'x'), (false, false, null, null),
-      (true, true, 'x', null)
-    ) t (pub_sub, dead, subscriber_id, processo)`);
+      (true, false, null, 'x', 0), (true, true, null, 'x', 0), (false, false, 'x', 'x', 0), (false, true, 'x', 'x', 0),
+      (false, false, null, 'x', 1), (false, false, null, 'p', 0), (false, false, '', 'x', 0), (false, false, null, null, 0),
+      (true, true, 'x', null, 0), (true, false, null, 'x', 2), (false, false, null, 'x', 3), (true, true, 'x', 'y', 2)
+    ) t (pub_sub, dead, subscriber_id, processo, perdas)`);
   expect(routes.rows.map(({ route }) => route)).toEqual([
     'p',
     't:x',
@@ -116,6 +117,9 @@ test('scenario 1: routes keep publications, subscriptions and topics apart, what
     's:',
     't:',
     's:x',
+    '!p',
+    '!t:x',
+    '!s:x',
   ]);
 });
 

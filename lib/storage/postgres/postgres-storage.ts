@@ -1,7 +1,7 @@
 import type { Pool, QueryResult } from 'pg';
 import type { SqlHandle } from '../../client/transaction.js';
 import { TarefaError } from '../../queue.errors.js';
-import { statusColumn } from '../columns.js';
+import { readBoolean, statusColumn } from '../columns.js';
 import type {
   AttemptOutcome,
   Claim,
@@ -129,6 +129,7 @@ export class PostgresStorage implements Storage {
     return {
       promoted: Number(row?.['promoted'] ?? 0),
       nextDueInMs: nextDue == null ? undefined : Number(nextDue),
+      isolated: readBoolean(row?.['isolated']),
     };
   }
 

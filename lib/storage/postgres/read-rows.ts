@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Task } from '../../task.js';
 import { column, readDate, readJson, readText, readBoolean } from '../columns.js';
-import { publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
+import { plainRoute, publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
 import type { ClaimedTask, HeldTask, Route } from '../storage.js';
 import type { TextRow } from './control-connection.js';
 
@@ -35,7 +35,7 @@ export function readHeldRow(row: TextRow, workerId: string, queue: QueueIdentity
     reservation: Number(row['reserva']),
     workerId,
     task: readTask(row, queue),
-    route: String(row['route']),
+    route: plainRoute(String(row['route'])),
     losses: Number(row['perdas']),
   };
 }

@@ -1,4 +1,8 @@
+import { isolatedPrefix, isolatingLosses } from '../route.js';
 import type { QueueTables } from './identifiers.js';
+
+/** The next character: where the range of isolated routes ends. */
+const afterIsolatedPrefix = String.fromCharCode(isolatedPrefix.charCodeAt(0) + 1);
 
 /** One SQL statement of a queue: its name (prepared statement, metric) and its text. */
 export interface Statement {
@@ -14,12 +18,20 @@ export function statement(name: string, text: (tables: QueueTables) => string): 
   return (tables) => ({ name: `tarefa_${name}`, text: `-- name: ${name}\n${text(tables).trim()}` });
 }
 
+/** Publications go one way, deliveries by subscription, other tasks by topic. */
+const plainRoute = (row: string): string =>
+  `case when ${row}pub_sub and not ${row}dead then 'p' when ${row}subscriber_id is not null then 's:' || ${row}subscriber_id else 't:' || coalesce(${row}processo, '') end`;
+
 /**
- * Workers claim by route: publications go one way, deliveries by subscription, other tasks by topic. The
- * index and every statement must use this very expression.
+ * Workers claim by route. An attempt whose chain has lost several workers in a row goes a way of its own, because
+ * it is run alone. The index and every statement must use this very expression.
  */
 export const routeExpression = (row: string): string =>
-  `(case when ${row}pub_sub and not ${row}dead then 'p' when ${row}subscriber_id is not null then 's:' || ${row}subscriber_id else 't:' || coalesce(${row}processo, '') end) collate "C"`;
+  `(case when ${row}perdas >= ${isolatingLosses} then '${isolatedPrefix}' || ${plainRoute(row)} else ${plainRoute(row)} end) collate "C"`;
+
+/** True for rows on such a way of their own: a range of the index, which is empty nearly always. */
+export const isIsolated = (row: string): string =>
+  `${routeExpression(row)} >= '${isolatedPrefix}' and ${routeExpression(row)} < '${afterIsolatedPrefix}'`;
 
 /**
  * The setting that keeps the ring trigger quiet for this transaction: the library rings for its own inserts

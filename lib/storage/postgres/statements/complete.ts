@@ -39,16 +39,23 @@ select f.status, f.executor, f.reserva from ${queue} f where f.id = $1::bigint f
 );
 
 /**
- * Gives attempts back that were claimed but not started: pending again, no attempt used.
+ * Gives attempts back that were claimed but not started: pending again, no attempt used. What somebody else has
+ * locked is left for the next time.
  *
  * Parameters: ids, reservations, worker.
  */
 export const release = statement(
   'release',
   ({ queue }) => `
+with mine as materialized (
+  select f.id
+  from ${queue} f
+  where f.id = any($1::bigint[]) and ${heldBy('$3::bigint')}
+  for no key update skip locked
+)
 update ${queue} f
 set status = 'pendente', executor = null, iniciada_em = null
 from unnest($1::bigint[], $2::int[]) r (id, reservation)
-where f.id = r.id and f.reserva = r.reservation and f.id = any($1::bigint[]) and ${heldBy('$3::bigint')}
+where f.id = r.id and f.reserva = r.reservation and f.id = any(array(select id from mine))
 returning f.id`,
 );

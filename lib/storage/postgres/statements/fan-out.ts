@@ -5,7 +5,7 @@ import { payloadHash } from './fail.js';
  * Delivers publications: one copy for every active subscription of the topic whose tenant and group are
  * either unset or the publication's, and the publication's own success; all or nothing.
  *
- * Parameters: ids, reservations, worker. A copy's payload is an envelope: the publication's text and the
+ * Parameters: ids, reservations, worker. What somebody else has locked is left out of the answer. A copy's payload is an envelope: the publication's text and the
  * subscription's whole row at this moment, so that later changes of the subscription do not reach it.
  */
 export const fanOut = statement(
@@ -16,7 +16,7 @@ publications as materialized (
   select f.*
   from ${queue} f, unnest($1::bigint[], $2::int[]) p (id, reservation)
   where f.id = p.id and f.reserva = p.reservation and f.id = any($1::bigint[]) and ${heldBy('$3::bigint')}
-  for no key update of f
+  for no key update of f skip locked
 ),
 copies as (
   insert into ${queue} (origem, destino, processo, chave_externa, tenant, grupo_empresarial, prioridade, metadados,

@@ -1,8 +1,9 @@
-import { routeExpression, statement } from '../statement.js';
+import { isIsolated, routeExpression, statement } from '../statement.js';
 import { taskFields } from './settle-and-claim.js';
 
 /**
- * Makes due scheduled attempts pending, oldest first, and says when the next one is due.
+ * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when
+ * somebody has it locked), and whether attempts wait that are to be run alone.
  *
  * Parameters: limit.
  */
@@ -18,14 +19,17 @@ with due as materialized (
   for no key update skip locked
 ),
 promoted as (
-  update ${queue} f set status = 'pendente' where f.id = any(array(select id from due)) returning f.id
+  update ${queue} f set status = 'pendente' where f.id = any(array(select id from due))
+  returning f.id, ${isIsolated('f.')} as isolated
 )
 select (select count(*)::int from promoted) as promoted,
   (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
    from ${queue} f
-   where f.status = 'agendada' and f.data_hora > now()
+   where f.status = 'agendada' and f.id not in (select id from due)
    order by f.data_hora, f.id
-   limit 1) as next_due_ms`,
+   limit 1) as next_due_ms,
+  coalesce((select bool_or(isolated) from promoted), false)
+    or exists (select from ${queue} f where f.status = 'pendente' and ${isIsolated('f.')}) as isolated`,
 );
 
 /** Routes that have pending attempts: skips through the index, one probe per route. */

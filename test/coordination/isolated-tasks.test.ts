@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { deferred, until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+const eager = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
+
+let database: TestDatabase;
+let apps: QueueApp[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+  await (await startApp(database, { worker: false })).close();
+});
+
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+  apps = [];
+  await database.pool.query('truncate tasks, effect');
+});
+
+afterAll(() => database.drop());
+
+/** Handlers that say when they start, and end when they are told to. */
+function gatedHandlers() {
+  const started: string[] = [];
+  const gates = new Map<string, ReturnType<typeof deferred<void>>>();
+  const gate = (id: string): ReturnType<typeof deferred<void>> => {
+    const present = gates.get(id) ?? deferred<void>();
+    gates.set(id, present);
+    return present;
+  };
+  class Handlers {
+    @TaskHandler('gated')
+    async gated(name: string): Promise<void> {
+      started.push(name);
+      await gate(name).promise;
+    }
+    @TaskHandler('probe')
+    probe(): void {}
+    @TaskHandler()
+    any(name: string): void {
+      started.push(name);
+    }
+  }
+  return { handlers: [Handlers], started, gate };
+}
+
+async function start(options: Parameters<typeof startApp>[1]): Promise<QueueApp> {
+  const app = await startApp(database, { recovery: eager, ...options });
+  apps.push(app);
+  return app;
+}
+
+/** A task as recovery leaves it that has lost so many workers in a row. */
+async function insertLoser(name: string, { topic = 'gated', losses = 2 } = {}): Promise<void> {
+  await database.pool.query('insert into tasks (processo, payload, perdas) values ($1, $2, $3)', [
+    topic,
+    name,
+    losses,
+  ]);
+}
+
+const insert = (name: string): Promise<unknown> =>
+  database.pool.query(`insert into tasks (processo, payload) values ('gated', $1)`, [name]);
+
+/** Once something else has come through the whole cycle, what could have started has. */
+async function startedUntilNow(started: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks (processo, status, data_hora) values ('probe', 'agendada', now()) returning id`,
+  );
+  await until(
+    async () =>
+      (await database.pool.query(`select from tasks where id = $1 and status <> 'agendada'`, [rows[0]?.id]))
+        .rowCount === 1,
+    'a later look of the worker',
+  );
+  return [...started];
+}
+
+test('an attempt after two losses waits until nothing else runs, and then runs alone', async () => {
+  const { handlers, started, gate } = gatedHandlers();
+  await start({ handlers, concurrency: 5 });
+  await insert('before');
+  await until(async () => started.includes('before'), 'the neighbour runs');
+  await insertLoser('suspect', { losses: 3 });
+  await insertLoser('another');
+  await insertLoser('innocent', { losses: 1 });
+  // One loss may be anybody's fault.
+  await until(async () => started.includes('innocent'), 'what lost one worker runs as ever');
+  gate('innocent').resolve();
+  expect(await startedUntilNow(started)).toEqual(['before', 'innocent']);
+
+  gate('before').resolve();
+  await until(async () => started.length === 3, 'a suspect runs');
+  await insert('after');
+  expect((await startedUntilNow(started)).length).toBe(3);
+  gate('suspect').resolve();
+  gate('another').resolve();
+  await until(async () => started.includes('after'), 'others again');
+  expect(started.slice(2, 4).toSorted()).toEqual(['another', 'suspect']);
+  gate('after').resolve();
+});
+
+test('workers that are told by a ring take turns: while one is alone with a suspect, the others go on', async () => {
+  const one = gatedHandlers();
+  const two = gatedHandlers();
+  await start({ handlers: one.handlers, concurrency: 2 });
+  await start({ handlers: two.handlers, concurrency: 2 });
+  const both = (): readonly string[] => [...one.started, ...two.started];
+  await insertLoser('suspect');
+  await insertLoser('another');
+  await until(async () => both().length === 1, 'a suspect runs');
+  for (const name of ['a', 'b']) await insert(name);
+  await until(async () => both().includes('a') && both().includes('b'), 'the other worker goes on');
+  expect(both().filter((name) => name === 'suspect' || name === 'another')).toHaveLength(1);
+  for (const gate of [one.gate, two.gate])
+    for (const name of ['suspect', 'another', 'a', 'b']) gate(name).resolve();
+  await until(async () => both().length === 4, 'the other suspect runs');
+});
+
+test('a suspect of a topic that nobody names is found as well', async () => {
+  const { handlers, started } = gatedHandlers();
+  await start({ handlers });
+  await insertLoser('somebody', { topic: 'unheard of' });
+  await until(async () => started.length === 1, 'it runs');
+  expect(started).toEqual(['somebody']);
+});
+
+test('a task that kills its process ends in its dead handler, and its neighbours are not dragged along', async () => {
+  const { pool } = database;
+  const neighbours = 30;
+  await pool.query(
+    `insert into tasks (processo, payload) select 'effect', '{"ms": 30}' from generate_series(1, $1::int)`,
+    [neighbours],
+  );
+  await pool.query(`insert into tasks (processo, prioridade) values ('kill', 60)`);
+  const unfinished = async (): Promise<number | null> =>
+    (await pool.query(`select from tasks where status not in ('sucesso', 'falha')`)).rowCount;
+  let deaths = 0;
+  while ((await unfinished()) !== 0) {
+    const worker = forkWorker(database, { recovery: eager, concurrency: 10 });
+    let gone = false;
+    void worker.exit.then(() => (gone = true));
+    await until(async () => gone || (await unfinished()) === 0, 'an end or a death', 60_000);
+    const { signal } = await worker.kill();
+    if (signal === 'SIGKILL') deaths += 1;
+  }
+  expect(deaths).toBe(5);
+  const chains = await pool.query(
+    `select processo, dead, status, tentativa, count(*)::int as n from tasks
+     where not coalesce(reenfileirado, false) and processo = 'kill' group by 1, 2, 3, 4 order by 2`,
+  );
+  expect(chains.rows).toEqual([
+    { processo: 'kill', dead: false, status: 'falha', tentativa: 5, n: 1 },
+    { processo: 'kill', dead: true, status: 'sucesso', tentativa: 1, n: 1 },
+  ]);
+  // Twice at most anybody may have been beside it.
+  expect((await pool.query(`select from tasks where processo = 'effect' and tentativa > 3`)).rowCount).toBe(
+    0,
+  );
+  const effects = await pool.query(
+    'select count(*)::int as all, count(distinct task_root)::int as roots from effect',
+  );
+  expect(effects.rows).toEqual([{ all: neighbours + 1, roots: neighbours + 1 }]);
+}, 120_000);
