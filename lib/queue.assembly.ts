@@ -1,8 +1,7 @@
-import { Client, Pool, type ClientConfig } from 'pg';
 import { QueueClient } from './client/queue-client.js';
-import type { SqlHandle } from './client/transaction.js';
+import type { Coordinator } from './coordination/coordinator.js';
+import { leaseMs, LeaseCoordinator } from './coordination/lease-coordinator.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
-import type { PostgresSession } from './coordination/postgres-session.js';
 import { Ringer } from './coordination/ringer.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
@@ -11,19 +10,13 @@ import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { Recovery } from './maintenance/recovery.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
+import { openConnections, resolveRouting, type QueueConnections } from './queue.connections.js';
 import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './queue.options.js';
-import {
-  connectionConfig,
-  connectionKey,
-  sessionSettings,
-  type PostgresConnection,
-} from './storage/postgres/connection-config.js';
-import { ControlConnection } from './storage/postgres/control-connection.js';
+import { connectionConfig, type PostgresConnection } from './storage/postgres/connection-config.js';
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
-import { Sockets } from './storage/postgres/sockets.js';
-import type { PreparedSchema } from './storage/postgres/prepare-schema.js';
+import type { PreparedSchema, SchemaRequest } from './storage/postgres/prepare-schema.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
 import { version } from './version.js';
 import { within } from './worker/deadline.js';
@@ -37,6 +30,8 @@ import { Signal } from './worker/signal.js';
 
 /** How long one thing may take to close: a server that does not answer must not keep a process from ending. */
 const closeMs = 10_000;
+/** How often a worker looks that cannot be woken, unless its options say less. */
+const pollWithoutSessionMs = 1_000;
 
 /** What every process with a queue has: its storage, prepared, and a client. */
 export interface QueueCore {
@@ -46,8 +41,7 @@ export interface QueueCore {
   readonly schema: PreparedSchema;
   readonly client: QueueClient;
   readonly ringer: Ringer;
-  readonly openSession: () => Promise<PostgresSession>;
-  readonly closeSession: () => Promise<void>;
+  readonly connections: QueueConnections;
   /** Closes every connection, and the embedded server when this was its last user. Idempotent. */
   close(): Promise<void>;
 }
@@ -73,12 +67,27 @@ export async function assembleCore(
   };
   try {
     const connection = await resolveConnection(options, opened, events);
-    const core = connectCore(options, connection, events, sessions);
-    opened.push(() => core.sockets.closeAfter(Promise.all([core.storage.close(), core.spare?.end()])));
-    opened.push(() => core.closeSession());
-    opened.push(() => core.ringer.settled());
-    await core.storage.prepare();
-    return { ...core, schema: core.schema(), client: core.client(), close };
+    const routing = await resolveRouting(options, connection);
+    const connections = openConnections(options, routing, sessions, events);
+    const { pool, spare, control, sockets } = connections;
+    let schema: PreparedSchema | undefined;
+    const storage = new PostgresStorage({
+      pool,
+      control,
+      reach: routing.mainReach,
+      schema: schemaRequest(options),
+      onPrepared: (prepared) => (schema = prepared),
+    });
+    const ringer = new Ringer((text) => connections.notify(options.queue, text));
+    opened.push(() => sockets.closeAfter(Promise.all([storage.close(), spare?.end()])));
+    opened.push(() => connections.closeSession());
+    opened.push(() => ringer.settled());
+    await storage.prepare();
+    if (!schema) throw new Error('the storage is not prepared');
+    const { table, maxPayloadBytes } = options;
+    const rings = { ringer, queue: schema.tables.queue };
+    const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, rings);
+    return { options, events, storage, schema, client, ringer, connections, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
@@ -87,16 +96,10 @@ export async function assembleCore(
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { options, storage, events, ringer, openSession, closeSession } = core;
+  const { storage, events } = core;
+  const options = workerOptions(core);
   const registry = new HandlerRegistry();
-  const coordinator = new PostgresCoordinator({
-    openSession,
-    closeSession,
-    ringer,
-    channel: options.wake === 'listen' ? options.queue : undefined,
-    qualifiedTable: () => core.schema.tables.qualifiedName,
-    graceMs: options.recoveryTiming.graceMs,
-  });
+  const coordinator = makeCoordinator(core);
   const signal = new Signal();
   const settler = new Settler(storage, events, signal);
   const executor = new Executor({ storage, settler, registry, options, events });
@@ -158,131 +161,47 @@ async function resolveConnection(
   return server.url;
 }
 
-interface ConnectedCore extends Omit<QueueCore, 'schema' | 'client' | 'close'> {
-  /** Of all connections but the session, which other queues may share. */
-  readonly sockets: Sockets;
-  readonly spare: Pool | undefined;
-  schema(): PreparedSchema;
-  client(): QueueClient;
-}
-
-function connectCore(
-  options: ResolvedOptions,
-  connection: PostgresConnection,
-  events: QueueEvents,
-  sessions: SharedSessions,
-): ConnectedCore {
-  const sockets = new Sockets();
-  const named = (purpose: string): ClientConfig => ({
-    stream: sockets.open,
-    ...connectionConfig(connection),
-    application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
-  });
-  const pool = openPool(named('pool'), options.poolSize, events);
-  // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
-  const spare = options.worker ? openPool(named('spare'), 1, events) : undefined;
-  const control = options.worker
-    ? new ControlConnection(named('control'), {
-        lost: (error) => events.emit('connection.lost', { connection: 'control', error }),
-        restored: () => events.emit('connection.restored', { connection: 'control' }),
-      })
-    : undefined;
-
-  let prepared: PreparedSchema | undefined;
-  const storage = new PostgresStorage({
-    pool,
-    control,
-    schema: {
-      table: parseTableName(options.table),
-      subscriptionTable:
-        options.subscriptionTable === undefined
-          ? undefined
-          : parseTableName(options.subscriptionTable, subscriptionTableNameProblem),
-      channel: options.queue,
-      mode: options.schema,
-    },
-    onPrepared: (schema) => (prepared = schema),
-  });
-
-  // Rings go through the session where there is one: handlers may hold every connection of the pool.
-  let session: PostgresSession | undefined;
-  const ringer = new Ringer(async (text) => {
-    const values = [options.queue, text];
-    if (session?.up) await session.query('select pg_notify($1::text, $2::text)', values);
-    else await pool.query('select pg_notify($1::text, $2::text)', values);
-  });
-
-  const sessionConnection = options.sessionConnection ?? connection;
-  const key = connectionKey(sessionConnection);
-  const schema = (): PreparedSchema => {
-    if (!prepared) throw new Error('the storage is not prepared');
-    return prepared;
-  };
+function schemaRequest(options: ResolvedOptions): SchemaRequest {
+  const { table, subscriptionTable, queue, schema } = options;
   return {
-    options,
-    events,
-    storage,
-    sockets,
-    spare,
-    ringer,
-    schema,
-    client: () =>
-      new QueueClient(
-        preparedStatements(() => (spare && isExhausted(pool) ? spare : pool)),
-        { table: options.table, maxPayloadBytes: options.maxPayloadBytes },
-        { ringer, queue: schema().tables.queue },
-      ),
-    openSession: async () => {
-      session = await sessions.open(key, {
-        ...connectionConfig(sessionConnection),
-        application_name: 'tarefa session',
-      });
-      return session;
-    },
-    closeSession: async () => {
-      if (!session) return;
-      session = undefined;
-      await sessions.close(key);
-    },
+    table: parseTableName(table),
+    subscriptionTable:
+      subscriptionTable === undefined
+        ? undefined
+        : parseTableName(subscriptionTable, subscriptionTableNameProblem),
+    channel: queue,
+    mode: schema,
   };
 }
 
-/**
- * The pool of handlers' transactions, fan-out and inserts. Opening a connection has a limit, waiting for a free
- * one has none.
- */
-function openPool(config: ClientConfig, max: number, events: QueueEvents): Pool {
-  class PoolConnection extends Client {
-    constructor() {
-      super({ ...config, pipeline: true });
-    }
+/** A worker without a session hears no rings. */
+function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
+  if (!options.worker || connections.routing.session !== undefined) return options;
+  const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
+  events.emit('warning', {
+    message:
+      `the connection goes through a pooler, so this worker cannot listen and holds no session locks: it looks for ` +
+      `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. Set sessionConnection to the ` +
+      `address of PostgreSQL itself (or of a pooler in session mode) to be woken at once`,
+  });
+  return { ...options, wake: 'poll', pollIntervalMs };
+}
+
+function makeCoordinator({ options, schema, storage, ringer, connections }: QueueCore): Coordinator {
+  const { openSession, closeSession, routing, pool } = connections;
+  const { qualifiedName, workers } = schema.tables;
+  const shared = { ringer, qualifiedTable: qualifiedName, workers, graceMs: options.recoveryTiming.graceMs };
+  if (routing.session === undefined && options.worker) {
+    return new LeaseCoordinator({
+      ...shared,
+      config: {
+        ...connectionConfig(routing.main),
+        application_name: `tarefa ${options.queue} lease`.slice(0, 63),
+      },
+      query: (text, values) => pool.query(text, values),
+      transaction: (work) => storage.inTransaction(work),
+    });
   }
-  const pool = new Pool({ ...config, max, connectionTimeoutMillis: 0, Client: PoolConnection });
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-    // Sent before whatever the connection was opened for; should it fail, that fails as well.
-    void client.query(sessionSettings).catch(() => undefined);
-  });
-  pool.on('error', (error) =>
-    events.emit('notice', {
-      message: `an idle connection was lost (${error.message}); another is opened when needed`,
-    }),
-  );
-  return pool;
-}
-
-function isExhausted({ totalCount, idleCount, options }: Pool): boolean {
-  return totalCount >= options.max && idleCount === 0;
-}
-
-/** A handle whose statements are prepared once per connection, by their text. */
-function preparedStatements(pool: () => Pool): SqlHandle {
-  const names = new Map<string, string>();
-  return {
-    query: (text, values) => {
-      const name = names.get(text) ?? `tarefa_client_${names.size}`;
-      names.set(text, name);
-      return pool().query<Record<string, unknown>>({ name, text, values: values ?? [] });
-    },
-  };
+  const channel = options.wake === 'listen' ? options.queue : undefined;
+  return new PostgresCoordinator({ ...shared, openSession, closeSession, channel });
 }

@@ -24,6 +24,8 @@ export interface CoordinatorListeners {
  * The seam between workers and whatever makes them know of each other: liveness, routine locks and wake-ups.
  */
 export interface Coordinator {
+  /** What liveness hangs on, as events name it. */
+  readonly connection: string;
   /** Starts listening and holds this worker's liveness until `stop`. */
   start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void>;
   /** True while liveness is held: without it a worker must not claim. */

@@ -1,5 +1,6 @@
 import type { WorkerId } from '../storage/storage.js';
 import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
+import { livenessKey, lostWorkers, routineKey } from './lost-workers.js';
 import type { PostgresSession } from './postgres-session.js';
 import { readRing, type Ringer } from './ringer.js';
 
@@ -11,8 +12,10 @@ export interface PostgresCoordinatorParts {
   readonly ringer: Ringer;
   /** Undefined when workers poll instead of listening. */
   readonly channel: string | undefined;
-  /** Schema-qualified table: part of every lock's key, so that queues never meet. Known after `prepare`. */
-  readonly qualifiedTable: () => string;
+  /** Schema-qualified table: part of every lock's key, so that queues never meet. */
+  readonly qualifiedTable: string;
+  /** Quoted name of the workers' table. */
+  readonly workers: string;
   /** No worker is called lost so soon after the server's start or this session's: others are still reconnecting. */
   readonly graceMs: number;
 }
@@ -23,6 +26,7 @@ export interface PostgresCoordinatorParts {
  * of a killed process closes.
  */
 export class PostgresCoordinator implements Coordinator {
+  readonly connection = 'session';
   readonly #parts: PostgresCoordinatorParts;
   #session: PostgresSession | undefined;
   #liveness: string | undefined;
@@ -88,18 +92,8 @@ export class PostgresCoordinator implements Coordinator {
     const session = this.#session;
     const { graceMs } = this.#parts;
     if (workerIds.length === 0 || !session?.up || session.ageMs < graceMs) return [];
-    const rows = await session.query(
-      `select w.id::text as id
-       from unnest($1::text[], $2::text[]) w (id, key)
-       where clock_timestamp() - pg_postmaster_start_time() > $3::float8 * interval '1 millisecond'
-         and not exists (
-           select from pg_locks l
-           where l.locktype = 'advisory' and l.granted and l.objsubid = 1
-             and l.database = (select oid from pg_database where datname = current_database())
-             and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(w.key, 0)
-         )`,
-      [[...workerIds], workerIds.map((id) => this.#livenessKey(id)), graceMs],
-    );
+    const keys = workerIds.map((id) => this.#livenessKey(id));
+    const rows = await session.query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
     return rows.map((row) => String(row['id']));
   }
 
@@ -118,10 +112,10 @@ export class PostgresCoordinator implements Coordinator {
   }
 
   #livenessKey(workerId: WorkerId): string {
-    return `tarefa:worker:${this.#parts.qualifiedTable()}:${workerId}`;
+    return livenessKey(this.#parts.qualifiedTable, workerId);
   }
 
   #routineKey(routine: Routine): string {
-    return `tarefa:routine:${this.#parts.qualifiedTable()}:${routine}`;
+    return routineKey(this.#parts.qualifiedTable, routine);
   }
 }

@@ -181,6 +181,8 @@ export class Dispatcher {
     await this.#parts.reconciler.compare(this.#workerId, this.#running);
     this.#unsure = false;
     this.#hungry = true;
+    // A failure may be written whose answer, with the time of its next attempt, was lost.
+    this.#lookDue = true;
   }
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */

@@ -103,9 +103,9 @@ export class QueueWorker {
     this.#id = id;
     await coordinator.start(id, {
       ring: (ring) => this.#rung(ring),
-      lost: (error) => events.emit('connection.lost', { connection: 'session', error }),
+      lost: (error) => events.emit('connection.lost', { connection: coordinator.connection, error }),
       restored: () => {
-        events.emit('connection.restored', { connection: 'session' });
+        events.emit('connection.restored', { connection: coordinator.connection });
         dispatcher.reconcile();
       },
     });

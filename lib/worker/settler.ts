@@ -1,5 +1,6 @@
 import type { QueueEvents, TaskReference } from '../queue.events.js';
 import type {
+  AttemptOutcome,
   ClaimedTask,
   Completion,
   Failure,
@@ -30,6 +31,15 @@ interface PendingFailure {
   readonly error: unknown;
   /** True when it was made as plain as can be, because the database refused a value of it. */
   readonly plain?: true;
+}
+
+/** What to do about outcomes of one kind that a statement did not write. */
+interface RefusedKind<T> {
+  readonly retry: (again: readonly T[]) => void;
+  /** How the row stands when an earlier statement of ours wrote it. */
+  readonly writtenAs: AttemptOutcome;
+  /** Told of each that was. */
+  readonly written: (one: T) => void;
 }
 
 /** Rows that somebody else has locked are tried again after so many ms. */
@@ -129,7 +139,13 @@ export class Settler {
     }
     if (!done) return;
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
-    await this.#sortRefused(refused, (again) => this.#completions.push(...again));
+    await this.#sortRefused(refused, {
+      retry: (again) => this.#completions.push(...again),
+      // What was written by a statement whose answer was lost was not said yet.
+      writtenAs: 'completed',
+      written: ({ claimed, completion }) =>
+        this.#events.emit('task.completed', { task: reference(claimed), message: completion.message }),
+    });
   }
 
   /** Writes the failures; returns their outcomes, for timers and rings. */
@@ -151,7 +167,12 @@ export class Settler {
     this.#reportFailures(taken, outcomes);
     const written = new Set(outcomes.map(({ id }) => id));
     const refused = taken.filter(({ claimed }) => !written.has(claimed.id));
-    await this.#sortRefused(refused, (again) => this.#failures.push(...again));
+    await this.#sortRefused(refused, {
+      retry: (again) => this.#failures.push(...again),
+      writtenAs: 'failed',
+      // The time of its next attempt, which its event tells, is not known.
+      written: () => undefined,
+    });
     return outcomes;
   }
 
@@ -204,28 +225,32 @@ export class Settler {
     }
   }
 
-  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are not ours. */
+  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are explained. */
   async #sortRefused<T extends { readonly claimed: ClaimedTask }>(
     refused: readonly T[],
-    retry: (again: readonly T[]) => void,
+    kind: RefusedKind<T>,
   ): Promise<void> {
     if (refused.length === 0) return;
     let held: ReadonlySet<string>;
     try {
       held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(holdOf));
     } catch (error) {
-      retry(refused);
+      kind.retry(refused);
       throw error;
     }
     const locked = refused.filter(({ claimed }) => held.has(holdOf(claimed)));
-    for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one.claimed);
-    if (locked.length > 0) this.#defer(locked, lockedRetryMs, retry);
+    for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one, kind);
+    if (locked.length > 0) this.#defer(locked, lockedRetryMs, kind.retry);
   }
 
   /** Refused because it was written already, by a statement whose answer was lost; or lost to another worker. */
-  async #explainRefused(claimed: ClaimedTask): Promise<void> {
-    const outcome = await this.#storage.readOutcome(this.#workerId, claimed).catch(() => 'failed');
-    if (outcome === 'lost' || outcome === 'held') this.lose(claimed);
+  async #explainRefused<T extends { readonly claimed: ClaimedTask }>(
+    one: T,
+    { writtenAs, written }: RefusedKind<T>,
+  ): Promise<void> {
+    const outcome = await this.#storage.readOutcome(this.#workerId, one.claimed).catch(() => undefined);
+    if (outcome === writtenAs) written(one);
+    else if (outcome !== undefined) this.lose(one.claimed);
   }
 }
 

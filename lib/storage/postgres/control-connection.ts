@@ -1,5 +1,6 @@
 import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { controlSettings, isConnectionError } from './connection-config.js';
+import { nameable, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
@@ -20,6 +21,7 @@ export interface ControlWatcher {
 export class ControlConnection {
   readonly #config: ClientConfig;
   readonly #watcher: ControlWatcher;
+  readonly #reach: Reach;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** Backend of the last connection: it may still be at work when the connection was lost. */
@@ -30,9 +32,11 @@ export class ControlConnection {
   /** True from a loss until the next connection: both are told once. */
   #lost = false;
 
-  constructor(config: ClientConfig, watcher: ControlWatcher) {
+  /** @param reach through a pooler nothing may be left behind on a server connection: no settings, no names */
+  constructor(config: ClientConfig, watcher: ControlWatcher, reach: Reach = 'direct') {
     this.#config = config;
     this.#watcher = watcher;
+    this.#reach = reach;
   }
 
   /** Runs a prepared statement after those before it, for worker, recovery and routines share the connection. */
@@ -54,8 +58,7 @@ export class ControlConnection {
     const client = await this.#connected();
     try {
       const { rows } = await client.query<TextRow>({
-        name: statement.name,
-        text: statement.text,
+        ...nameable(statement, this.#reach),
         values: [...values],
         types: asText,
       });
@@ -78,10 +81,7 @@ export class ControlConnection {
     client.on('error', (error) => this.#drop(client, error));
     try {
       await client.connect();
-      await client.query(controlSettings);
-      await this.#endLastBackend(client);
-      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-      this.#lastBackend = rows[0]?.pid;
+      if (this.#reach === 'direct') await this.#setUp(client);
     } catch (error) {
       await client.end().catch(() => undefined);
       this.#tellLost(error);
@@ -92,6 +92,13 @@ export class ControlConnection {
     if (this.#lost) this.#watcher.restored();
     this.#lost = false;
     return client;
+  }
+
+  async #setUp(client: Client): Promise<void> {
+    await client.query(controlSettings);
+    await this.#endLastBackend(client);
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    this.#lastBackend = rows[0]?.pid;
   }
 
   /** A claim whose answer was lost may still be running there: it must not claim behind our back. */

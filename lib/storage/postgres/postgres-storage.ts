@@ -25,6 +25,7 @@ import type { ControlConnection } from './control-connection.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
 import { readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
+import { nameable, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
 
@@ -33,6 +34,8 @@ export interface PostgresStorageParts {
   readonly pool: Pool;
   /** Undefined in a process that only produces. */
   readonly control: ControlConnection | undefined;
+  /** What stands between the pool and the database. */
+  readonly reach: Reach;
   readonly schema: SchemaRequest;
   /** Told what `prepare` made, and what deserves a word. */
   readonly onPrepared?: (prepared: PreparedSchema) => void;
@@ -49,7 +52,7 @@ export class PostgresStorage implements Storage {
   }
 
   async prepare(): Promise<void> {
-    const prepared = await prepareSchema((work) => this.#inTransaction(work), this.#parts.schema).catch(
+    const prepared = await prepareSchema((work) => this.inTransaction(work), this.#parts.schema).catch(
       rethrow,
     );
     this.#statements = queueStatements(prepared.tables);
@@ -161,7 +164,8 @@ export class PostgresStorage implements Storage {
   }
 
   transaction(workerId: WorkerId): TaskTransaction {
-    return new PostgresTransaction(this.#parts.pool, this.#sql.completeOrRaise, workerId);
+    const { pool, reach } = this.#parts;
+    return new PostgresTransaction({ pool, reach, complete: this.#sql.completeOrRaise, workerId });
   }
 
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
@@ -219,6 +223,22 @@ export class PostgresStorage implements Storage {
     await this.#parts.pool.end();
   }
 
+  /** Runs work in a transaction of its own on a connection of the pool. */
+  async inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    const client = await this.#parts.pool.connect();
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      client.release();
+      return result;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      client.release(error instanceof TarefaError ? undefined : (error as Error));
+      throw error;
+    }
+  }
+
   get #sql(): QueueStatements {
     if (!this.#statements) throw new Error('the storage is not prepared');
     return this.#statements;
@@ -237,23 +257,8 @@ export class PostgresStorage implements Storage {
 
   #onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
     return this.#parts.pool
-      .query<Record<string, unknown>>({ name: statement.name, text: statement.text, values: [...values] })
+      .query<Record<string, unknown>>({ ...nameable(statement, this.#parts.reach), values: [...values] })
       .catch(rethrow);
-  }
-
-  async #inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
-    const client = await this.#parts.pool.connect();
-    try {
-      await client.query('begin');
-      const result = await work(client);
-      await client.query('commit');
-      client.release();
-      return result;
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      client.release(error instanceof TarefaError ? undefined : (error as Error));
-      throw error;
-    }
   }
 
   #explainFanOut(error: unknown): unknown {

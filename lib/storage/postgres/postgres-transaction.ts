@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../queue.errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
+import { nameable, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 
 const divisionByZero = '22012';
@@ -11,15 +12,22 @@ const terminate = `-- name: terminate
 select pg_terminate_backend(a.pid) from pg_stat_activity a
 where a.pid = $1::int and a.datname = current_database() and a.usename = current_user`;
 
+/** What a {@link PostgresTransaction} works with. */
+export interface PostgresTransactionParts {
+  readonly pool: Pool;
+  /** What stands between the pool and the database. */
+  readonly reach: Reach;
+  readonly complete: Statement;
+  readonly workerId: string;
+}
+
 /**
  * One task's transaction on a connection of the pool. The first statement takes the connection and sends BEGIN
  * in the same flight; the completion and COMMIT travel together as well. So a handler that writes one row
  * costs two round trips, and one that never touches the database none.
  */
 export class PostgresTransaction implements TaskTransaction {
-  readonly #pool: Pool;
-  readonly #complete: Statement;
-  readonly #workerId: string;
+  readonly #parts: PostgresTransactionParts;
   #client: Promise<PoolClient> | undefined;
   #connected: PoolClient | undefined;
   /** True when the attempt is over: the handler's late statements are refused. */
@@ -29,10 +37,8 @@ export class PostgresTransaction implements TaskTransaction {
   /** Settles with the statement sent last; statements of one connection end in order. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(pool: Pool, complete: Statement, workerId: string) {
-    this.#pool = pool;
-    this.#complete = complete;
-    this.#workerId = workerId;
+  constructor(parts: PostgresTransactionParts) {
+    this.#parts = parts;
   }
 
   get opened(): boolean {
@@ -57,10 +63,11 @@ export class PostgresTransaction implements TaskTransaction {
     await this.#last;
     this.#refuseBroken(client);
     try {
+      const { complete, reach, workerId } = this.#parts;
       const { id, reservation, message, result } = completion;
       const completing = client.query({
-        ...this.#complete,
-        values: [id, this.#workerId, reservation, message, result],
+        ...nameable(complete, reach),
+        values: [id, workerId, reservation, message, result],
       });
       const committing = client.query('commit');
       const [completed, committed] = await Promise.allSettled([completing, committing]);
@@ -96,9 +103,9 @@ export class PostgresTransaction implements TaskTransaction {
   #cut(client: PoolClient, reason: Error): void {
     if (!this.#connected) return;
     this.#release(reason);
-    // Not in the type of the client, though documented.
-    const { processID } = client as PoolClient & { readonly processID: number };
-    this.#pool.query(terminate, [processID]).catch(ignore);
+    // A pooler ends it by itself, and the process id that it told us is nobody's.
+    const { pool, reach } = this.#parts;
+    if (reach === 'direct') pool.query(terminate, [processIdOf(client)]).catch(ignore);
   }
 
   async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
@@ -120,14 +127,15 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   async #begin(): Promise<PoolClient> {
-    const client = await this.#pool.connect();
+    const { pool, reach } = this.#parts;
+    const client = await pool.connect();
     if (this.#ended) {
       client.release();
       throw usedAfterEnd();
     }
     this.#connected = client;
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
-    void this.#sent(client.query('begin'));
+    void this.#sent(client.query(reach === 'direct' ? 'begin' : 'begin isolation level read committed'));
     return client;
   }
 

@@ -3,6 +3,7 @@ import type { SqlHandle } from '../../client/transaction.js';
 import { quoteTableName, queueTables, type QueueTables, type TableName } from './identifiers.js';
 import {
   contractColumns,
+  laterWorkerColumns,
   ownColumns,
   queueIndexes,
   schemaStatements,
@@ -95,6 +96,7 @@ interface Inspection {
   readonly version: number | undefined;
   readonly queueColumns: ReadonlyMap<string, string>;
   readonly subscriptionColumns: ReadonlyMap<string, string>;
+  readonly workerColumns: ReadonlyMap<string, string>;
   readonly indexes: ReadonlySet<string>;
   /** Trigger name to its channel (for the ring) or an empty text. */
   readonly triggers: ReadonlyMap<string, string>;
@@ -128,6 +130,7 @@ async function inspect(tx: SqlHandle, tables: QueueTables): Promise<Inspection> 
     version: relationNames.has(tables.migrations) ? await readVersion(tx, tables) : undefined,
     queueColumns,
     subscriptionColumns: subscriptionTypes,
+    workerColumns: await readColumns(tx, tables.workers),
     indexes: new Set(indexes.rows.map((row) => String(row['name']))),
     triggers: triggerChannels,
     relations: relationNames,
@@ -159,6 +162,9 @@ function listMissing(found: Inspection, tables: QueueTables): string[] {
     else {
       missing.push(...missingColumns(found.subscriptionColumns, subscriptionColumns, tables.subscriptions));
     }
+  }
+  if (found.relations.has(tables.workers)) {
+    missing.push(...missingColumns(found.workerColumns, laterWorkerColumns, tables.workers));
   }
   for (const { suffix } of queueIndexes) {
     if (!found.indexes.has(`${tables.table}_${suffix}`)) missing.push(`index ${tables.table}_${suffix}`);

@@ -69,6 +69,11 @@ export const subscriptionColumns: readonly ColumnDefinition[] = [
   { name: 'created_at', type: 'timestamp with time zone', rest: 'not null default now()' },
 ];
 
+/** What the workers' table got after its first version. */
+export const laterWorkerColumns: readonly ColumnDefinition[] = [
+  { name: 'lease_until', type: 'timestamp with time zone' },
+];
+
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
 export interface IndexDefinition {
   readonly suffix: string;
@@ -153,6 +158,7 @@ export function schemaStatements(tables: QueueTables, channel: string, rings: bo
   started_at timestamptz not null default clock_timestamp(),
   stopped_at timestamptz
 )`,
+    `alter table ${workers} ${laterWorkerColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(', ')}`,
     `create table if not exists ${migrations} (
   table_name text primary key,
   version integer not null,

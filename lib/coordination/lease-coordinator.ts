@@ -1,0 +1,96 @@
+import type { ClientConfig } from 'pg';
+import type { SqlHandle } from '../client/transaction.js';
+import type { WorkerId } from '../storage/storage.js';
+import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
+import { Lease } from './lease.js';
+import { renewLease } from './lease-protocol.js';
+import { livenessKey, lostWorkers, routineKey } from './lost-workers.js';
+import type { Ringer } from './ringer.js';
+
+export interface LeaseCoordinatorParts {
+  /** Where the lease is renewed, by a thread. */
+  readonly config: ClientConfig;
+  readonly query: SqlHandle['query'];
+  /** Runs work inside one transaction, which stays open as long as the work takes. */
+  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
+  readonly ringer: Ringer;
+  /** Schema-qualified name of the queue's table, and quoted name of its workers' table. */
+  readonly qualifiedTable: string;
+  readonly workers: string;
+  /** No worker is called lost so soon after the server's start or this worker's. */
+  readonly graceMs: number;
+}
+
+/** A lease is held for so many ms, and renewed so often. */
+export const leaseMs = 10_000;
+const renewMs = 2_500;
+
+/**
+ * {@link Coordinator} where no session is ours, as behind a transaction pooler: a lease in the workers' table
+ * instead of a lock, locks of transactions instead of those of a session, and no wake-ups but rings for others.
+ */
+export class LeaseCoordinator implements Coordinator {
+  readonly connection = 'lease';
+  readonly #parts: LeaseCoordinatorParts;
+  #workerId: WorkerId = '';
+  #startedAt = 0;
+  #lease: Lease | undefined;
+
+  constructor(parts: LeaseCoordinatorParts) {
+    this.#parts = parts;
+  }
+
+  get alive(): boolean {
+    return this.#lease?.valid === true;
+  }
+
+  async start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void> {
+    const { query, config } = this.#parts;
+    const workers = this.#parts.workers;
+    const sentAt = process.hrtime.bigint();
+    await query(renewLease(workers), [workerId, leaseMs]);
+    this.#workerId = workerId;
+    this.#startedAt = performance.now();
+    const { lost, restored } = listeners;
+    this.#lease = new Lease({ config, workers, workerId, renewMs, leaseMs, lost, restored });
+    this.#lease.start(sentAt);
+  }
+
+  ring(ring: Partial<Ring> = {}): void {
+    this.#parts.ringer.ring(ring);
+  }
+
+  exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {
+    const key = routineKey(this.#parts.qualifiedTable, routine);
+    return this.#parts.transaction(async (tx) => {
+      const { rows } = await tx.query(
+        'select pg_try_advisory_xact_lock(hashtextextended($1::text, 0)) as locked',
+        [key],
+      );
+      return rows[0]?.['locked'] === true ? work() : undefined;
+    });
+  }
+
+  /** The worker that started first among those that hold a lease. All routines bear two leaders at once. */
+  async lead(): Promise<boolean> {
+    if (!this.alive) return false;
+    const { rows } = await this.#parts.query(
+      `select min(id)::text as id from ${this.#parts.workers} where lease_until > clock_timestamp()`,
+      [],
+    );
+    return rows[0]?.['id'] === this.#workerId;
+  }
+
+  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
+    const { graceMs, query } = this.#parts;
+    if (workerIds.length === 0 || !this.alive || performance.now() - this.#startedAt < graceMs) return [];
+    const keys = workerIds.map((id) => livenessKey(this.#parts.qualifiedTable, id));
+    const { rows } = await query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
+    return rows.map((row) => String(row['id']));
+  }
+
+  async stop(): Promise<void> {
+    await this.#lease?.stop();
+    this.#lease = undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { Client } from 'pg';
+import { renewLease, type LeaseOrders, type LeaseReport } from './lease-protocol.js';
+
+/**
+ * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it
+ * is told to stop.
+ */
+const { config, workers, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const renewed = new BigInt64Array(renewedAt);
+const stopping = new AbortController();
+let client: Client | undefined;
+let troubled = false;
+
+parentPort?.on('message', () => stopping.abort());
+while (!stopping.signal.aborted) {
+  await renew();
+  await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+}
+await client?.end().catch(() => undefined);
+parentPort?.close();
+
+async function renew(): Promise<void> {
+  // A moment before the server's: whoever trusts it too long would claim what others recover.
+  const sentAt = process.hrtime.bigint();
+  try {
+    client ??= await connect();
+    const { rowCount } = await client.query(renewLease(workers), [workerId, leaseMs]);
+    if (rowCount === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
+    Atomics.store(renewed, 0, sentAt);
+    if (troubled) report({ type: 'restored' });
+    troubled = false;
+  } catch (error) {
+    const broken = client;
+    client = undefined;
+    void broken?.end().catch(() => undefined);
+    if (!troubled) report({ type: 'lost', error: error instanceof Error ? error : new Error(String(error)) });
+    troubled = true;
+  }
+}
+
+async function connect(): Promise<Client> {
+  // An answer that does not come in time is a lease that is not renewed.
+  const opened = new Client({ ...config, query_timeout: leaseMs / 2, connectionTimeoutMillis: leaseMs / 2 });
+  opened.on('error', () => {
+    if (client === opened) client = undefined;
+  });
+  await opened.connect();
+  return opened;
+}
+
+function report(message: LeaseReport): void {
+  parentPort?.postMessage(message);
+}

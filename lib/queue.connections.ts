@@ -1,0 +1,173 @@
+import { Client, Pool, type ClientConfig } from 'pg';
+import type { SqlHandle } from './client/transaction.js';
+import type { PostgresSession } from './coordination/postgres-session.js';
+import type { SharedSessions } from './coordination/shared-sessions.js';
+import { TarefaError } from './queue.errors.js';
+import type { QueueEvents } from './queue.events.js';
+import type { ResolvedOptions } from './queue.options.js';
+import {
+  connectionConfig,
+  connectionKey,
+  sessionSettings,
+  wrapConnectionError,
+  type PostgresConnection,
+} from './storage/postgres/connection-config.js';
+import { ControlConnection } from './storage/postgres/control-connection.js';
+import { inspectReach, type Reach } from './storage/postgres/pooler.js';
+import { Sockets } from './storage/postgres/sockets.js';
+
+/** Which server each kind of connection reaches, and through what. */
+export interface Routing {
+  /** Of the pool: handlers' transactions, fan-out and inserts. */
+  readonly main: PostgresConnection;
+  readonly mainReach: Reach;
+  /** Of LISTEN and session locks; undefined when there is no session to be had. */
+  readonly session: PostgresConnection | undefined;
+}
+
+/** The connections of one queue. */
+export interface QueueConnections {
+  readonly routing: Routing;
+  readonly pool: Pool;
+  /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
+  readonly spare: Pool | undefined;
+  readonly control: ControlConnection | undefined;
+  /** Of all connections but the session, which other queues may share. */
+  readonly sockets: Sockets;
+  /** What the client inserts through. */
+  readonly inserts: SqlHandle;
+  readonly openSession: () => Promise<PostgresSession>;
+  readonly closeSession: () => Promise<void>;
+  /** Sends one notification by whatever connection is free. */
+  readonly notify: (channel: string, text: string) => Promise<void>;
+}
+
+/**
+ * Finds out what stands between us and the database.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID` when the session connection is no session, `CONNECTION_LOST`
+ */
+export async function resolveRouting(options: ResolvedOptions, main: PostgresConnection): Promise<Routing> {
+  const mainReach = await inspect(main);
+  const { sessionConnection, worker } = options;
+  if (!worker) return { main, mainReach, session: undefined };
+  if (sessionConnection === undefined)
+    return { main, mainReach, session: mainReach === 'direct' ? main : undefined };
+  if ((await inspect(sessionConnection)) === 'shared') {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      'sessionConnection goes through a pooler that hands out server connections by transaction, so LISTEN and session ' +
+        'locks do not work there: give the address of PostgreSQL itself, or of a pooler in session mode',
+    );
+  }
+  return { main, mainReach, session: sessionConnection };
+}
+
+function inspect(connection: PostgresConnection): Promise<Reach> {
+  return inspectReach(connection).catch((error: unknown) => {
+    throw wrapConnectionError(error, 'the database did not answer');
+  });
+}
+
+/** Prepares a queue's connections; each is opened when it is needed. */
+export function openConnections(
+  options: ResolvedOptions,
+  routing: Routing,
+  sessions: SharedSessions,
+  events: QueueEvents,
+): QueueConnections {
+  const { main, mainReach, session: sessionAddress } = routing;
+  // It claims best where plans and settings stay, which no pooler in between allows.
+  const controlAddress = mainReach === 'direct' ? main : (sessionAddress ?? main);
+  const sockets = new Sockets();
+  const named = (connection: PostgresConnection, purpose: string): ClientConfig => ({
+    stream: sockets.open,
+    ...connectionConfig(connection),
+    application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
+  });
+  const open = (purpose: string, max: number): Pool =>
+    openPool(named(main, purpose), { max, reach: mainReach, events });
+  const pool = open('pool', options.poolSize);
+  // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
+  const spare = options.worker ? open('spare', 1) : undefined;
+
+  let session: PostgresSession | undefined;
+  const sharedSession = (): { key: string; config: ClientConfig } => {
+    if (sessionAddress === undefined) throw new Error('there is no connection for a session');
+    const config = { ...connectionConfig(sessionAddress), application_name: 'tarefa session' };
+    return { key: connectionKey(sessionAddress), config };
+  };
+  return {
+    routing,
+    pool,
+    spare,
+    sockets,
+    control: options.worker
+      ? new ControlConnection(
+          named(controlAddress, 'control'),
+          {
+            lost: (error) => events.emit('connection.lost', { connection: 'control', error }),
+            restored: () => events.emit('connection.restored', { connection: 'control' }),
+          },
+          controlAddress === main ? mainReach : 'direct',
+        )
+      : undefined,
+    inserts: preparedStatements(() => (spare && isExhausted(pool) ? spare : pool), mainReach),
+    openSession: async () => {
+      const { key, config } = sharedSession();
+      session = await sessions.open(key, config);
+      return session;
+    },
+    closeSession: async () => {
+      if (!session) return;
+      session = undefined;
+      await sessions.close(sharedSession().key);
+    },
+    notify: async (channel, text) => {
+      // By the session where there is one: handlers may hold every connection of the pool.
+      if (session?.up) await session.query('select pg_notify($1::text, $2::text)', [channel, text]);
+      else await pool.query('select pg_notify($1::text, $2::text)', [channel, text]);
+    },
+  };
+}
+
+/** Opening a connection has a limit, waiting for a free one has none. */
+function openPool(
+  config: ClientConfig,
+  { max, reach, events }: { max: number; reach: Reach; events: QueueEvents },
+): Pool {
+  class PoolConnection extends Client {
+    constructor() {
+      super({ ...config, pipeline: true });
+    }
+  }
+  const pool = new Pool({ ...config, max, connectionTimeoutMillis: 0, Client: PoolConnection });
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    // Sent before whatever the connection was opened for; should it fail, that fails as well.
+    if (reach === 'direct') void client.query(sessionSettings).catch(() => undefined);
+  });
+  pool.on('error', (error) =>
+    events.emit('notice', {
+      message: `an idle connection was lost (${error.message}); another is opened when needed`,
+    }),
+  );
+  return pool;
+}
+
+function isExhausted({ totalCount, idleCount, options }: Pool): boolean {
+  return totalCount >= options.max && idleCount === 0;
+}
+
+/** A handle whose statements are prepared once per connection, by their text, where that is ours alone. */
+function preparedStatements(pool: () => Pool, reach: Reach): SqlHandle {
+  const names = new Map<string, string>();
+  return {
+    query: (text, values = []) => {
+      if (reach !== 'direct') return pool().query<Record<string, unknown>>(text, values);
+      const name = names.get(text) ?? `tarefa_client_${names.size}`;
+      names.set(text, name);
+      return pool().query<Record<string, unknown>>({ name, text, values });
+    },
+  };
+}

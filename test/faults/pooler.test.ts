@@ -1,0 +1,163 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { QueueModuleOptions } from '../../lib/index.js';
+import { connectionNames } from '../support/connections.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp } from '../support/queue-app.js';
+import type { Child } from '../support/processes.js';
+import { until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { startPgBouncer, type PgBouncer } from './kit/pgbouncer.js';
+
+const recovery = { intervalMs: 200, confirmMs: 200, graceMs: 0 };
+
+let database: TestDatabase;
+let bouncer: PgBouncer;
+let sessions: PgBouncer;
+let workers: Child[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  [bouncer, sessions] = await Promise.all([
+    startPgBouncer(database, 'transaction'),
+    startPgBouncer(database, 'session'),
+  ]);
+  await createEffectTable(database);
+  await (await startApp(database, { worker: false })).close();
+});
+
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.kill('SIGKILL')));
+  workers = [];
+  await database.pool.query('truncate tasks, effect');
+});
+
+afterAll(async () => {
+  await Promise.all([bouncer.stop(), sessions.stop()]);
+  await database.drop();
+});
+
+async function start(options: QueueModuleOptions, address: { url: string } = bouncer): Promise<Child> {
+  const worker = forkWorker(address, { recovery, ...options });
+  workers.push(worker);
+  await worker.message('ready');
+  return worker;
+}
+
+async function insertMany(count: number): Promise<void> {
+  await database.pool.query(
+    `insert into tasks (processo, payload) select 'effect', '{"ms": 5}' from generate_series(1, $1::int)`,
+    [count],
+  );
+}
+
+/** Waits until every task has left its one effect. */
+async function allDone(count: number): Promise<void> {
+  const read = async () =>
+    (
+      await database.pool.query<{ done: number; effects: number; roots: number; attempts: number }>(
+        `select (select count(*)::int from tasks where status = 'sucesso') as done,
+           (select count(*)::int from effect) as effects, (select count(distinct task_root)::int from effect) as roots,
+           (select count(*)::int from tasks) as attempts`,
+      )
+    ).rows[0];
+  await until(async () => (await read())?.done === count, `${count} tasks are done`, 25_000);
+  expect(await read()).toEqual({ done: count, effects: count, roots: count, attempts: count });
+}
+
+test('with a sessionConnection only handlers and inserts go through the pooler, and rings arrive', async () => {
+  // A poll would come too late for the test.
+  const options = { sessionConnection: database.url, pollIntervalMs: 0 };
+  await Promise.all([start(options), start(options)]);
+  await insertMany(200);
+  await allDone(200);
+  expect(await connectionNames(database)).toEqual(
+    expect.arrayContaining(['tarefa session', 'tarefa tasks control', 'tarefa tasks pool']),
+  );
+  expect(workers.map(({ stderr }) => stderr).join('')).not.toContain('pooler');
+});
+
+test('without one they poll, hold a lease, and say so', async () => {
+  await Promise.all([start({}), start({})]);
+  await insertMany(200);
+  await allDone(200);
+  for (const { stderr, stdout } of workers) expect(stderr + stdout).toContain('Set sessionConnection');
+  expect(await connectionNames(database)).not.toContain('tarefa session');
+});
+
+test('a killed worker behind the pooler is found when its lease has run out, and its task runs again', async () => {
+  const victim = await start({});
+  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+  await victim.message('started');
+  const survivor = await start({});
+  await victim.kill('SIGKILL');
+  await survivor.message('recovered', 30_000);
+  await survivor.message('started');
+  survivor.send('release');
+  await until(
+    async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 1,
+    'its second attempt ends',
+  );
+  expect((await database.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
+}, 60_000);
+
+test('a handler that blocks the event loop for longer than the lease loses nothing', async () => {
+  const worker = await start({});
+  const observer = await start({});
+  await database.pool.query(`insert into tasks (processo, payload) values ('block', '{"ms": 14000}')`);
+  const holder = await Promise.race([
+    worker.message('unblocked', 40_000),
+    observer.message('unblocked', 40_000),
+  ]);
+  expect(holder.type).toBe('unblocked');
+  await allDone(1);
+  for (const { messages } of workers) expect(messages.filter(({ type }) => type === 'recovered')).toEqual([]);
+}, 60_000);
+
+test('workers with sessions and workers with leases know of each other', async () => {
+  const leased = await start({ recovery: false });
+  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+  await leased.message('started');
+  const direct = await start({}, database);
+  const other = await start({});
+  // Long enough for several looks of both.
+  await insertMany(20);
+  await until(
+    async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 20,
+    'the others run',
+  );
+  await until(async () => {
+    const { rows } = await database.pool.query<{ looks: number }>(
+      `select extract(epoch from clock_timestamp() - max(started_at))::float8 as looks from tasks_worker`,
+    );
+    return (rows[0]?.looks ?? 0) > 2;
+  }, 'two seconds of looks');
+  for (const { messages } of [direct, other]) {
+    expect(messages.filter(({ type }) => type === 'recovered')).toEqual([]);
+  }
+  leased.send('release');
+  await allDone(21);
+}, 60_000);
+
+test('a pooler in session mode is as good as a direct connection, when it is named so', async () => {
+  await start({ sessionConnection: sessions.url, pollIntervalMs: 0 }, sessions);
+  await insertMany(50);
+  await allDone(50);
+  expect(await connectionNames(database)).toContain('tarefa session');
+});
+
+test('a sessionConnection through a pooler in transaction mode is refused at start', async () => {
+  await expect(startApp(bouncer, { sessionConnection: bouncer.url })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining('sessionConnection goes through a pooler') as unknown,
+  });
+});
+
+test('a producer behind the pooler needs nothing else', async () => {
+  const producer = await startApp(bouncer, { worker: false });
+  await Promise.all(
+    Array.from({ length: 50 }, () => producer.queue.insertTask({ topic: 'effect', payload: {} })),
+  );
+  await producer.close();
+  await start({}, database);
+  await allDone(50);
+});
