@@ -7,6 +7,7 @@ import { TarefaError } from './queue.errors.js';
 import type { QueueGroup } from './queue.group.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { within } from './worker/deadline.js';
+import { endAtSecondSignal } from './worker/second-signal.js';
 
 /** What a {@link QueueRuntime} works with. */
 export interface QueueRuntimeParts {
@@ -64,8 +65,13 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onModuleDestroy(): Promise<void> {
     const { core, assembly } = this.#parts;
-    await within(this.#routines.stop(), core.options.shutdownTimeoutMs);
-    await assembly.worker.stop();
+    const ignoreSignals = endAtSecondSignal();
+    try {
+      await within(this.#routines.stop(), core.options.shutdownTimeoutMs);
+      await assembly.worker.stop();
+    } finally {
+      ignoreSignals();
+    }
   }
 
   /** The routines run while the worker does, whoever starts and stops it. */

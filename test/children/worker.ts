@@ -16,8 +16,8 @@ import {
 /**
  * A worker of the queue `tasks` in `DATABASE_URL`, with the options in `QUEUE_OPTIONS` (JSON). It tells of every
  * `hold` and `block` it starts and of every attempt it recovers. `release` ends what is held, `close` closes the
- * application: after that nothing may keep the process alive. SIGTERM is Nest's business. `read a file` does so
- * synchronously.
+ * application: after that nothing may keep the process alive. SIGTERM is Nest's business. `state` asks for the
+ * worker's, and `read a file` does so synchronously.
  */
 let release: () => void;
 const released = new Promise<void>((resolve) => (release = resolve));
@@ -106,6 +106,7 @@ app.get(QueueEvents).on('task.recovered', ({ task }) => tell('recovered', { task
 
 process.on('message', (message) => {
   if (message === 'release') release();
+  if (message === 'state') tell('state', { state: app.get(QueueWorker, { strict: false }).state });
   if (message === 'read a file') readFileSync(import.meta.filename);
   if (message === 'close') {
     closing = true;
