@@ -147,11 +147,16 @@ function openPool(
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
     if (reach === 'direct') void client.query(sessionSettings).catch(() => undefined);
   });
-  pool.on('error', (error) =>
+  // A server that goes takes all idle ones along: one line for all of them.
+  let said = false;
+  pool.on('connect', () => (said = false));
+  pool.on('error', ({ message }) => {
+    if (said) return;
+    said = true;
     events.emit('notice', {
-      message: `an idle connection was lost (${error.message}); another is opened when needed`,
-    }),
-  );
+      message: `idle connections were lost (${message}); others are opened when needed`,
+    });
+  });
   return pool;
 }
 

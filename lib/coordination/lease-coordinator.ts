@@ -17,7 +17,7 @@ export interface LeaseCoordinatorParts {
   /** Schema-qualified name of the queue's table, and quoted name of its workers' table. */
   readonly qualifiedTable: string;
   readonly workers: string;
-  /** No worker is called lost so soon after the server's start or this worker's. */
+  /** No worker is called lost so soon after the server's start, or after a loss of this worker's own. */
   readonly graceMs: number;
 }
 
@@ -33,7 +33,7 @@ export class LeaseCoordinator implements Coordinator {
   readonly connection = 'lease';
   readonly #parts: LeaseCoordinatorParts;
   #workerId: WorkerId = '';
-  #startedAt = 0;
+  #restoredAt = -Infinity;
   #lease: Lease | undefined;
 
   constructor(parts: LeaseCoordinatorParts) {
@@ -50,8 +50,11 @@ export class LeaseCoordinator implements Coordinator {
     const sentAt = process.hrtime.bigint();
     await query(renewLease(workers), [workerId, leaseMs]);
     this.#workerId = workerId;
-    this.#startedAt = performance.now();
-    const { lost, restored } = listeners;
+    const { lost } = listeners;
+    const restored = (): void => {
+      this.#restoredAt = performance.now();
+      listeners.restored();
+    };
     this.#lease = new Lease({ config, workers, workerId, renewMs, leaseMs, lost, restored });
     this.#lease.start(sentAt);
   }
@@ -83,7 +86,7 @@ export class LeaseCoordinator implements Coordinator {
 
   async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
     const { graceMs, query } = this.#parts;
-    if (workerIds.length === 0 || !this.alive || performance.now() - this.#startedAt < graceMs) return [];
+    if (workerIds.length === 0 || !this.alive || performance.now() - this.#restoredAt < graceMs) return [];
     const keys = workerIds.map((id) => livenessKey(this.#parts.qualifiedTable, id));
     const { rows } = await query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
     return rows.map((row) => String(row['id']));

@@ -16,7 +16,10 @@ export interface PostgresCoordinatorParts {
   readonly qualifiedTable: string;
   /** Quoted name of the workers' table. */
   readonly workers: string;
-  /** No worker is called lost so soon after the server's start or this session's: others are still reconnecting. */
+  /**
+   * No worker is called lost so soon after the server's start, or after this session came back: others may still be
+   * reconnecting.
+   */
   readonly graceMs: number;
 }
 
@@ -91,7 +94,7 @@ export class PostgresCoordinator implements Coordinator {
   async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
     const session = this.#session;
     const { graceMs } = this.#parts;
-    if (workerIds.length === 0 || !session?.up || session.ageMs < graceMs) return [];
+    if (workerIds.length === 0 || !session?.up || session.steadyMs < graceMs) return [];
     const keys = workerIds.map((id) => this.#livenessKey(id));
     const rows = await session.query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
     return rows.map((row) => String(row['id']));

@@ -1,4 +1,5 @@
 import { Client, type ClientConfig } from 'pg';
+import { withAnswerLimit } from '../storage/postgres/answer-limit.js';
 import { sessionSettings } from '../storage/postgres/connection-config.js';
 import { quoteIdentifier } from '../storage/postgres/identifiers.js';
 import { Sockets } from '../storage/postgres/sockets.js';
@@ -30,7 +31,7 @@ export class PostgresSession {
   #reconnecting: Promise<void> | undefined;
   /** Settles with the statement sent last. */
   #last: Promise<unknown> = Promise.resolve();
-  #connectedAt = 0;
+  #restoredAt = -Infinity;
   #stopped = false;
 
   constructor(config: ClientConfig) {
@@ -41,9 +42,9 @@ export class PostgresSession {
     return this.#client !== undefined;
   }
 
-  /** Milliseconds since this session was opened, by the process's own monotonic clock. */
-  get ageMs(): number {
-    return performance.now() - this.#connectedAt;
+  /** Milliseconds since it came back after a loss, by the process's own monotonic clock; infinite before that. */
+  get steadyMs(): number {
+    return performance.now() - this.#restoredAt;
   }
 
   /** Opens the session; rejects when that fails the first time, later it reconnects by itself. */
@@ -119,7 +120,8 @@ export class PostgresSession {
 
   async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
     if (!this.#client) throw new Error('Connection terminated: the session is down');
-    const { rows } = await this.#client.query<Record<string, unknown>>(text, [...values]);
+    const answer = this.#client.query<Record<string, unknown>>(text, [...values]);
+    const { rows } = await withAnswerLimit(this.#client, answer);
     return rows;
   }
 
@@ -131,9 +133,7 @@ export class PostgresSession {
     });
     try {
       await client.connect();
-      await client.query(sessionSettings);
-      await this.#takeOver(client);
-      for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
+      await withAnswerLimit(client, this.#setUp(client));
     } catch (error) {
       await client.end().catch(() => undefined);
       throw error;
@@ -144,7 +144,12 @@ export class PostgresSession {
     }
     client.on('end', () => this.#drop(client, new Error('Connection terminated')));
     this.#client = client;
-    this.#connectedAt = performance.now();
+  }
+
+  async #setUp(client: Client): Promise<void> {
+    await client.query(sessionSettings);
+    await this.#takeOver(client);
+    for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
   }
 
   /** Ends what is left of the lost session, whose locks would keep ours from us, and takes the lasting ones. */
@@ -187,6 +192,7 @@ export class PostgresSession {
       await this.#connect().catch(() => undefined);
     }
     this.#backoff.reset();
+    this.#restoredAt = performance.now();
     if (this.#client) for (const watcher of this.#watchers) watcher.restored();
   }
 }

@@ -22,6 +22,6 @@ export interface RecoveryOptions {
   readonly intervalMs: number;
   /** A worker counts as lost when two looks at least so far apart miss it. */
   readonly confirmMs: number;
-  /** No look counts so soon after the server's start or the looker's own. */
+  /** No look counts so soon after the server's start, or after the looker's own connection came back. */
   readonly graceMs: number;
 }

@@ -71,6 +71,14 @@ export function isConnectionError(error: unknown): boolean {
   );
 }
 
+/**
+ * True when a statement was refused because the server, or the session, only reads: the one we are connected to may
+ * have been replaced, so the connection is not worth keeping.
+ */
+export function isReadOnlyError(error: unknown): boolean {
+  return (error as { code?: unknown } | null | undefined)?.code === '25006';
+}
+
 const socketErrors = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -1,5 +1,6 @@
 import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
-import { controlSettings, isConnectionError } from './connection-config.js';
+import { withAnswerLimit } from './answer-limit.js';
+import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
 import { nameable, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 
@@ -57,14 +58,16 @@ export class ControlConnection {
   async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = await this.#connected();
     try {
-      const { rows } = await client.query<TextRow>({
+      const answer = client.query<TextRow>({
         ...nameable(statement, this.#reach),
         values: [...values],
         types: asText,
       });
+      const { rows } = await withAnswerLimit(client, answer);
       return rows;
     } catch (error) {
       if (isConnectionError(error)) this.#drop(client, error as Error);
+      else if (isReadOnlyError(error)) this.#discard(client);
       throw error;
     }
   }
@@ -81,7 +84,7 @@ export class ControlConnection {
     client.on('error', (error) => this.#drop(client, error));
     try {
       await client.connect();
-      if (this.#reach === 'direct') await this.#setUp(client);
+      if (this.#reach === 'direct') await withAnswerLimit(client, this.#setUp(client));
     } catch (error) {
       await client.end().catch(() => undefined);
       this.#tellLost(error);
@@ -115,10 +118,15 @@ export class ControlConnection {
   }
 
   #drop(client: Client, error: Error): void {
-    if (this.#client !== client) return;
+    if (this.#discard(client)) this.#tellLost(error);
+  }
+
+  /** Lets the next statement open another one; true when this was the one in use. */
+  #discard(client: Client): boolean {
+    if (this.#client !== client) return false;
     this.#client = undefined;
     void client.end().catch(() => undefined);
-    this.#tellLost(error);
+    return true;
   }
 
   #tellLost(error: unknown): void {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../queue.errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
-import { wrapConnectionError } from './connection-config.js';
+import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
 import { nameable, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 
@@ -88,7 +88,7 @@ export class PostgresTransaction implements TaskTransaction {
     if (!client || !this.#connected) return;
     try {
       await client.query('rollback');
-      this.#release();
+      this.#release(isReadOnlyError(this.#firstError) ? (this.#firstError as Error) : undefined);
     } catch (error) {
       this.#release(error as Error);
     }
