@@ -198,7 +198,7 @@ function makeCoordinator({ options, schema, storage, ringer, connections }: Queu
         ...connectionConfig(routing.main),
         application_name: `tarefa ${options.queue} lease`.slice(0, 63),
       },
-      query: (text, values) => pool.query(text, values),
+      handle: pool,
       transaction: (work) => storage.inTransaction(work),
     });
   }

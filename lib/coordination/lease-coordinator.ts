@@ -10,7 +10,7 @@ import type { Ringer } from './ringer.js';
 export interface LeaseCoordinatorParts {
   /** Where the lease is renewed, by a thread. */
   readonly config: ClientConfig;
-  readonly query: SqlHandle['query'];
+  readonly handle: SqlHandle;
   /** Runs work inside one transaction, which stays open as long as the work takes. */
   readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
   readonly ringer: Ringer;
@@ -45,12 +45,12 @@ export class LeaseCoordinator implements Coordinator {
   }
 
   async start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void> {
-    const { query, config } = this.#parts;
+    const { handle, config } = this.#parts;
     const workers = this.#parts.workers;
     const sentAt = process.hrtime.bigint();
-    await query(renewLease(workers), [workerId, leaseMs]);
+    await handle.query(renewLease(workers), [workerId, leaseMs]);
     this.#workerId = workerId;
-    const { lost } = listeners;
+    const lost = (error: unknown): void => listeners.lost(error);
     const restored = (): void => {
       this.#restoredAt = performance.now();
       listeners.restored();
@@ -77,7 +77,7 @@ export class LeaseCoordinator implements Coordinator {
   /** The worker that started first among those that hold a lease. All routines bear two leaders at once. */
   async lead(): Promise<boolean> {
     if (!this.alive) return false;
-    const { rows } = await this.#parts.query(
+    const { rows } = await this.#parts.handle.query(
       `select min(id)::text as id from ${this.#parts.workers} where lease_until > clock_timestamp()`,
       [],
     );
@@ -85,10 +85,10 @@ export class LeaseCoordinator implements Coordinator {
   }
 
   async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
-    const { graceMs, query } = this.#parts;
+    const { graceMs, handle } = this.#parts;
     if (workerIds.length === 0 || !this.alive || performance.now() - this.#restoredAt < graceMs) return [];
     const keys = workerIds.map((id) => livenessKey(this.#parts.qualifiedTable, id));
-    const { rows } = await query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
+    const { rows } = await handle.query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
     return rows.map((row) => String(row['id']));
   }
 

@@ -33,7 +33,7 @@ export class Lease {
   /** Goes on from a first renewal that was sent at `sentAt`, by `process.hrtime`. */
   start(sentAt: bigint): void {
     const { lost, restored, ...orders } = this.#parts;
-    const workerData: LeaseOrders = { ...orders, renewedAt: this.#renewedAt.buffer as SharedArrayBuffer };
+    const workerData: LeaseOrders = { ...orders, renewedAt: this.#renewedAt.buffer };
     Atomics.store(this.#renewedAt, 0, sentAt);
     this.#thread = openThread(workerData);
     this.#ended = new Promise((resolve) => this.#thread?.once('exit', () => resolve()));

@@ -29,7 +29,7 @@ function gatedHandlers() {
   const started: string[] = [];
   const gates = new Map<string, ReturnType<typeof deferred<void>>>();
   const gate = (id: string): ReturnType<typeof deferred<void>> => {
-    const present = gates.get(id) ?? deferred<void>();
+    const present = gates.get(id) ?? deferred();
     gates.set(id, present);
     return present;
   };
