@@ -27,8 +27,8 @@ export interface QueueOptions {
    */
   readonly connection?: PostgresConnection | undefined;
   /**
-   * A direct connection for LISTEN and session locks, when `connection` goes through a transaction pooler.
-   * Default: `connection`.
+   * A direct connection for LISTEN, session locks and claims, when `connection` goes through a transaction pooler;
+   * without it a worker there polls and holds a lease. Default: `connection`.
    */
   readonly sessionConnection?: PostgresConnection | undefined;
   /** Notification channel, and name of the queue in logs. Variable `QUEUE_NAME`. Default: `table`. */
