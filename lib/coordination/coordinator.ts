@@ -36,8 +36,8 @@ export interface Coordinator {
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined>;
   /** Tries to become, and stay, the one worker that does a routine, until liveness is lost. */
   lead(routine: Routine): Promise<boolean>;
-  /** Those of the given workers whose liveness is not held; nothing while it is too early to tell. */
-  findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]>;
+  /** Those of the given workers whose liveness is not held; undefined while it is too early to tell. */
+  findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined>;
   /** Gives liveness and locks up. Idempotent. */
   stop(): Promise<void>;
 }

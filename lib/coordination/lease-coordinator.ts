@@ -4,7 +4,7 @@ import type { WorkerId } from '../storage/storage.js';
 import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
 import { Lease } from './lease.js';
 import { renewLease } from './lease-protocol.js';
-import { livenessKey, lostWorkers, routineKey } from './lost-workers.js';
+import { livenessKey, lostWorkers, readLost, routineKey } from './lost-workers.js';
 import type { Ringer } from './ringer.js';
 
 export interface LeaseCoordinatorParts {
@@ -84,12 +84,12 @@ export class LeaseCoordinator implements Coordinator {
     return rows[0]?.['id'] === this.#workerId;
   }
 
-  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
-    const { graceMs, handle } = this.#parts;
-    if (workerIds.length === 0 || !this.alive || performance.now() - this.#restoredAt < graceMs) return [];
-    const keys = workerIds.map((id) => livenessKey(this.#parts.qualifiedTable, id));
-    const { rows } = await handle.query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
-    return rows.map((row) => String(row['id']));
+  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined> {
+    const { graceMs, handle, workers, qualifiedTable } = this.#parts;
+    if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
+    const keys = workerIds.map((id) => livenessKey(qualifiedTable, id));
+    const { rows } = await handle.query(lostWorkers(workers), [[...workerIds], keys, graceMs]);
+    return readLost(rows);
   }
 
   async stop(): Promise<void> {

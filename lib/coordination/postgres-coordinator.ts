@@ -1,6 +1,6 @@
 import type { WorkerId } from '../storage/storage.js';
 import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
-import { livenessKey, lostWorkers, routineKey } from './lost-workers.js';
+import { livenessKey, lostWorkers, readLost, routineKey } from './lost-workers.js';
 import type { PostgresSession } from './postgres-session.js';
 import { readRing, type Ringer } from './ringer.js';
 
@@ -91,13 +91,12 @@ export class PostgresCoordinator implements Coordinator {
     return true;
   }
 
-  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[]> {
+  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined> {
     const session = this.#session;
-    const { graceMs } = this.#parts;
-    if (workerIds.length === 0 || !session?.up || session.steadyMs < graceMs) return [];
+    const { graceMs, workers } = this.#parts;
+    if (!session?.up || session.steadyMs < graceMs) return undefined;
     const keys = workerIds.map((id) => this.#livenessKey(id));
-    const rows = await session.query(lostWorkers(this.#parts.workers), [[...workerIds], keys, graceMs]);
-    return rows.map((row) => String(row['id']));
+    return readLost(await session.query(lostWorkers(workers), [[...workerIds], keys, graceMs]));
   }
 
   async stop(): Promise<void> {

@@ -62,6 +62,8 @@ export class Recovery {
   async look(): Promise<number> {
     const { storage, coordinator } = this.#parts;
     const lost = await coordinator.findLost(await storage.workersInUse());
+    // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
+    if (!lost) return 0;
     const now = performance.now();
     for (const id of this.#missing.keys()) if (!lost.includes(id)) this.#missing.delete(id);
     let recovered = 0;

@@ -180,7 +180,8 @@ export class Executor {
     const outcome = await this.#readOutcome(claimed);
     if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });
     else if (outcome === 'held') this.#fail(claimed, handler, error);
-    else this.#parts.settler.lose(claimed);
+    else if (outcome === 'lost') this.#parts.settler.lose(claimed);
+    else this.#parts.settler.leave(claimed);
   }
 
   /** The task ended in a transaction of the handler's own: whether that committed is read back. */
@@ -193,6 +194,7 @@ export class Executor {
     await context.rollback();
     const outcome = await this.#readOutcome(claimed);
     if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });
+    else if (outcome === undefined) this.#parts.settler.leave(claimed);
     else if (outcome !== 'held') this.#parts.settler.lose(claimed);
     else {
       const rolledBack = new TarefaError(
@@ -203,14 +205,14 @@ export class Executor {
     }
   }
 
-  /** Asks until the database answers; at shutdown the row is left to recovery. */
-  async #readOutcome(claimed: ClaimedTask): Promise<AttemptOutcome> {
+  /** Asks until the database answers; undefined at shutdown, when the row is left to recovery. */
+  async #readOutcome(claimed: ClaimedTask): Promise<AttemptOutcome | undefined> {
     const backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
     for (;;) {
       try {
         return await this.#parts.storage.readOutcome(this.#workerId, claimed);
       } catch (error) {
-        if (this.#stopping) return 'lost';
+        if (this.#stopping) return undefined;
         if (!hasCode(error, 'CONNECTION_LOST')) throw error;
         await backoff.wait();
       }

@@ -67,6 +67,8 @@ export class Settler {
   readonly #warned = new WeakSet<ClaimedTask>();
   /** Outcomes of rows that somebody else has locked: waiting to be tried again. */
   readonly #deferredIds = new Set<string>();
+  /** Attempts that ended, nobody knows how, while the worker left: recovery has to find their rows as they are. */
+  readonly #leftIds = new Set<string>();
   #workerId: WorkerId = '';
 
   constructor(storage: Storage, events: QueueEvents, signal: Signal) {
@@ -89,11 +91,11 @@ export class Settler {
     return this.#failures.length + this.#separated.length;
   }
 
-  /** True while the outcome of that attempt waits here. */
+  /** True while the outcome of that attempt waits here, or was left to recovery. */
   knows(id: string): boolean {
     const isIt = ({ claimed }: { claimed: ClaimedTask }): boolean => claimed.id === id;
     const waiting = [this.#completions, this.#failures, this.#separated].some((list) => list.some(isIt));
-    return waiting || this.#deferredIds.has(id);
+    return waiting || this.#deferredIds.has(id) || this.#leftIds.has(id);
   }
 
   complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
@@ -179,6 +181,12 @@ export class Settler {
   /** The outcome of an attempt was refused everywhere: somebody else owns it by now. */
   lose(claimed: ClaimedTask): void {
     this.#events.emit('task.lost', { task: reference(claimed) });
+  }
+
+  /** How an attempt ended cannot be told before this worker is gone: it was run, so it must not be given back. */
+  leave(claimed: ClaimedTask): void {
+    this.#leftIds.add(claimed.id);
+    this.lose(claimed);
   }
 
   /** Of several each is tried alone; one alone is tried as plain as can be, and then again in a moment. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -167,6 +168,29 @@ test('nobody is called lost by a worker that was lost itself a moment ago', asyn
   await holder.child.kill('SIGKILL');
   await recovered;
   expect(performance.now() - began).toBeGreaterThan(1_500);
+});
+
+test('a looker whose connection is cut again and again still finds who is lost', async () => {
+  const holder = await startHolder();
+  const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 1_000, graceMs: 500 } });
+  await holder.child.kill('SIGKILL');
+  let recovered = false;
+  void nextEvent(survivor.events, 'task.recovered').then(() => (recovered = true));
+  // Between two cuts it may look for a quarter of the time that it needs to be sure.
+  await until(
+    async () => {
+      const restored = nextEvent(survivor.events, 'connection.restored');
+      await database.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'tarefa session' and datname = current_database()`,
+      );
+      await restored;
+      await pause(750);
+      return recovered;
+    },
+    'the task is recovered',
+    20_000,
+  );
 });
 
 /** Backend that holds the liveness lock of a worker. */

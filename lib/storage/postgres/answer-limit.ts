@@ -2,8 +2,9 @@ import type { Client } from 'pg';
 
 /**
  * TCP itself notices a dead network within seconds only on an idle connection. While a statement is under way it
- * sends it again and again for a quarter of an hour, so there the limit is ours. The library's own statements on
- * session and control connection are short: they wait for locks at most five seconds.
+ * sends it again and again for a quarter of an hour, so there the limit is ours. The library's own statements are
+ * short: they wait for locks at most five seconds. A COMMIT that takes longer than this is not harmed, as its outcome
+ * is read afterwards.
  */
 const limitMs = 30_000;
 /** Once more so long: after a pause of the whole process its timers run before it reads what has arrived. */

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../queue.errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
+import { withAnswerLimit } from './answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
 import { nameable, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
@@ -70,7 +71,8 @@ export class PostgresTransaction implements TaskTransaction {
         values: [id, workerId, reservation, message, result],
       });
       const committing = client.query('commit');
-      const [completed, committed] = await Promise.allSettled([completing, committing]);
+      const answers = Promise.allSettled([completing, committing]);
+      const [completed, committed] = await withAnswerLimit(client, answers);
       if (completed.status === 'rejected') throw this.#explain(completed.reason, completion);
       if (committed.status === 'rejected') throw committed.reason;
       if (committed.value.command !== 'COMMIT') throw this.#broken();
@@ -87,7 +89,7 @@ export class PostgresTransaction implements TaskTransaction {
     const client = await this.#client?.catch(() => undefined);
     if (!client || !this.#connected) return;
     try {
-      await client.query('rollback');
+      await withAnswerLimit(client, client.query('rollback'));
       this.#release(isReadOnlyError(this.#firstError) ? (this.#firstError as Error) : undefined);
     } catch (error) {
       this.#release(error as Error);
