@@ -8,6 +8,8 @@ export interface ForkOptions {
   /** In addition to this process's environment; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
+  /** A program with arguments that runs the child's command line, such as one that enters a namespace. */
+  readonly launcher?: readonly string[];
 }
 
 /** How a child ended. */
@@ -36,10 +38,13 @@ export class Child {
   #output = { stdout: '', stderr: '' };
   #ended: Exit | undefined;
 
-  constructor(name: string, file: string, { args = [], env = {}, cwd }: ForkOptions) {
+  constructor(name: string, file: string, { args = [], env = {}, cwd, launcher = [] }: ForkOptions) {
     this.#name = name;
+    const command: readonly string[] = [...launcher, process.execPath, '--enable-source-maps'];
+    const [execPath = '', ...execArgv] = command;
     this.process = fork(file, args, {
-      execArgv: ['--enable-source-maps'],
+      execPath,
+      execArgv,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       ...(cwd === undefined ? {} : { cwd }),
