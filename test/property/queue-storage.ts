@@ -1,0 +1,65 @@
+import type { Pool } from 'pg';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
+import { assembleCore, type QueueCore } from '../../lib/queue.assembly.js';
+import { QueueEvents } from '../../lib/queue.events.js';
+import { resolveOptions } from '../../lib/queue.options.js';
+import type { Failure, Storage, WorkerId } from '../../lib/storage/storage.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+
+/** The storage of the queue `tasks`, without a worker that would act by itself. */
+export interface QueueStorage {
+  readonly storage: Storage;
+  readonly workerId: WorkerId;
+  readonly pool: Pool;
+}
+
+/** Makes a database for the file; its rows are forgotten after each test. */
+export function useStorage(): QueueStorage {
+  let database: TestDatabase;
+  let core: QueueCore;
+  let workerId: WorkerId;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    core = await assembleCore(
+      resolveOptions({ connection: database.url, queue: 'tasks' }, {}),
+      new QueueEvents(),
+      new SharedSessions(),
+    );
+    const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [] };
+    workerId = await core.storage.registerWorker(description);
+  });
+  afterEach(() => database.pool.query('truncate tasks'));
+  afterAll(async () => {
+    await core?.close();
+    await database?.drop();
+  });
+
+  return {
+    get storage() {
+      return core.storage;
+    },
+    get workerId() {
+      return workerId;
+    },
+    get pool() {
+      return database.pool;
+    },
+  };
+}
+
+/** A failure with nothing special about it. */
+export function failureOf(id: string, workerId: WorkerId, changes: Partial<Failure> = {}): Failure {
+  return {
+    id,
+    reservation: 1,
+    workerId,
+    message: 'boom',
+    error: null,
+    maxAttempts: 1_000_000,
+    next: { kind: 'after-failure', delayMs: 0 },
+    lost: false,
+    ...changes,
+  };
+}
