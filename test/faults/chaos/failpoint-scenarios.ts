@@ -1,0 +1,146 @@
+import type { ArmedPoint, moments } from './failpoints.js';
+
+export type Moment = (typeof moments)[number];
+
+/** A boundary of a transition, and how a worker is brought there. */
+export interface FailpointScenario {
+  /** What the worker was about to do; scenarios of one name share their point's method with others. */
+  readonly name: string;
+  readonly method: string;
+  /** Which call of the method, in a process that has nothing else to do. Default: the first. */
+  readonly hit?: number;
+  /** Moments that differ: a call that only reads is as good as not made until its answer is there. */
+  readonly moments?: readonly Moment[];
+  /** Kind of the task that is inserted, and its payload; undefined when it needs none of its own. */
+  readonly kind?: string;
+  readonly payload?: object;
+  /** The task is due, but filed for later. */
+  readonly scheduled?: true;
+  /** The task is held by a worker that nobody knows any more. */
+  readonly orphaned?: true;
+  /** The worker is told to purge once there is something old. */
+  readonly purges?: true;
+  /** Another fault that leads there. */
+  readonly first?: ArmedPoint;
+  /** Status of the task's first attempt when the process died before and after: the point is where it should be. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+const answered = ['after'] as const;
+const claimed = { from: 'processando' } as const;
+
+/** Groups that run at the same time, each on a database of its own. */
+export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
+  [
+    { name: 'claim', method: 'settleAndClaim', kind: 'plain', from: 'pendente', to: 'processando' },
+    { name: 'settle', method: 'settleAndClaim', hit: 2, kind: 'plain', ...claimed, to: 'sucesso' },
+    { name: 'start', method: 'transaction.query', kind: 'transaction', ...claimed, to: 'processando' },
+    { name: 'complete', method: 'transaction.complete', kind: 'transaction', ...claimed, to: 'sucesso' },
+    { name: 'complete elsewhere', method: 'completeIn', kind: 'elsewhere', ...claimed, to: 'processando' },
+    { name: 'load the payload', method: 'loadPayload', moments: answered, kind: 'large', to: 'processando' },
+    { name: 'prepare', method: 'prepare', moments: answered },
+    { name: 'register', method: 'registerWorker' },
+  ],
+  [
+    { name: 'fail', method: 'fail', kind: 'flaky transaction', ...claimed, to: 'falha' },
+    {
+      name: 'roll back',
+      method: 'transaction.rollback',
+      kind: 'flaky transaction',
+      ...claimed,
+      to: 'processando',
+    },
+    // The failures of attempts 1 and 2 come before.
+    { name: 'bury', method: 'fail', hit: 3, kind: 'doomed', from: 'falha', to: 'falha' },
+    { name: 'fan out', method: 'fanOut', kind: 'publication', ...claimed, to: 'sucesso' },
+    { name: 'promote', method: 'promote', kind: 'plain', scheduled: true, from: 'agendada', to: 'pendente' },
+    {
+      name: 'release',
+      method: 'release',
+      kind: 'plain',
+      first: { point: 'settleAndClaim:after', action: 'error' },
+      ...claimed,
+      to: 'pendente',
+    },
+    {
+      name: 'read the outcome',
+      method: 'readOutcome',
+      moments: answered,
+      kind: 'transaction',
+      first: { point: 'transaction.complete:after', action: 'error' },
+      to: 'sucesso',
+    },
+    { name: 'find routes', method: 'pendingRoutes', moments: answered },
+  ],
+  [
+    {
+      name: 'lead',
+      method: 'coordinator.lead',
+      moments: answered,
+      kind: 'plain',
+      orphaned: true,
+      to: 'processando',
+    },
+    {
+      name: 'look for workers',
+      method: 'workersInUse',
+      moments: answered,
+      kind: 'plain',
+      orphaned: true,
+      to: 'processando',
+    },
+    {
+      name: 'find the lost',
+      method: 'coordinator.findLost',
+      moments: answered,
+      kind: 'plain',
+      orphaned: true,
+      to: 'processando',
+    },
+    {
+      name: 'read what they hold',
+      method: 'readHeld',
+      moments: answered,
+      kind: 'plain',
+      orphaned: true,
+      to: 'processando',
+    },
+    { name: 'recover', method: 'fail', kind: 'plain', orphaned: true, ...claimed, to: 'falha' },
+    {
+      name: 'retire the lost',
+      method: 'retireWorker',
+      kind: 'plain',
+      orphaned: true,
+    },
+    {
+      name: 'find what is old',
+      method: 'findPurgeable',
+      moments: answered,
+      kind: 'plain',
+      purges: true,
+      to: 'sucesso',
+    },
+    { name: 'purge', method: 'purge', kind: 'plain', purges: true, from: 'sucesso', to: 'gone' },
+    {
+      name: 'forget workers',
+      method: 'forgetWorkers',
+      kind: 'plain',
+      purges: true,
+      from: 'gone',
+      to: 'gone',
+    },
+  ],
+];
+
+/** Methods with points that no transition goes through, and why they may be left out. */
+export const withoutScenario: Readonly<Record<string, string>> = {
+  transaction: 'makes an object',
+  inTransaction: 'runs what others send: prepare has a scenario',
+  hasOverdue: 'only reads, for the notify routine',
+  close: 'nothing runs any more',
+  'transaction.client': 'opens the transaction as the first statement does',
+  'transaction.destroy': 'for handlers that timed out; the process lives on',
+  'coordinator.start':
+    'nothing is claimed yet; its worker is registered, as in the scenario of registerWorker',
+};

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { TarefaError } from '../../../lib/queue.errors.js';
+import { QueueEvents } from '../../../lib/queue.events.js';
+import type { ClaimedTask, HeldTask, Storage } from '../../../lib/storage/storage.js';
+import type { HandlerRegistry } from '../../../lib/subscribers/handler-registry.js';
+import { Executor } from '../../../lib/worker/executor.js';
+import { Reconciler } from '../../../lib/worker/reconciler.js';
+import { Settler } from '../../../lib/worker/settler.js';
+import { Signal } from '../../../lib/worker/signal.js';
+import type { WorkerOptions } from '../../../lib/worker/worker-options.js';
+import { deferred } from '../../support/waiting.js';
+
+// Found by a chaos run: the server was down while a worker left, and came back before it was gone.
+test.each(['transaction', 'completeIn'])(
+  'an attempt that ran is not given back as unstarted when a leaving worker cannot read its end (%s)',
+  async (way) => {
+    const asked = deferred();
+    const released: string[] = [];
+    const lost = () => Promise.reject(new TarefaError('CONNECTION_LOST', 'the server is down'));
+    const claimed = {
+      id: '7',
+      reservation: 1,
+      route: 't:work',
+      payload: null,
+      payloadBytes: null,
+      task: { id: '7', firstAttemptId: '7', attempt: 1, topic: 'work', subscriptionId: null, dead: false },
+    } as unknown as ClaimedTask;
+    const storage = {
+      transaction: () => ({
+        opened: true,
+        query: () => Promise.resolve({ rows: [] }),
+        complete: lost,
+        rollback: () => Promise.resolve(),
+      }),
+      completeIn: () => Promise.resolve(),
+      readOutcome: () => {
+        asked.resolve();
+        return lost();
+      },
+      readHeld: () => Promise.resolve([claimed as unknown as HeldTask]),
+      release: (_: string, claims: readonly { readonly id: string }[]) => {
+        released.push(...claims.map(({ id }) => id));
+        return Promise.resolve([]);
+      },
+    } as unknown as Storage;
+    const live = {
+      name: 'work',
+      rules: { payload: 'parse' },
+      invoke: (_: unknown, ctx: { db: { query(text: string): unknown }; completeIn(tx: object): unknown }) =>
+        way === 'transaction' ? ctx.db.query('select 1') : ctx.completeIn({}),
+    };
+    const registry = { of: () => ({ live, dead: undefined }) } as unknown as HandlerRegistry;
+    const events = new QueueEvents();
+    const settler = new Settler(storage, events, new Signal());
+    const options = { maxPayloadBytes: 1_000 } as WorkerOptions;
+    const executor = new Executor({ storage, settler, registry, options, events });
+
+    const ended = executor.run({ claimed, context: undefined });
+    await asked.promise;
+    executor.stop();
+    await ended;
+    // The server is back: the table says that this worker holds the row, and nothing runs here.
+    const coordinator = { ring: () => undefined } as never;
+    await new Reconciler({ storage, coordinator, settler, events }).compare('1', new Map());
+    expect(released).toEqual([]);
+    expect(settler.pending).toBe(0);
+  },
+);

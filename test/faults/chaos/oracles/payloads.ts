@@ -1,0 +1,26 @@
+import { violationOf, type Oracle } from './oracle.js';
+
+/** I12: whatever still has to run finds its payload. Looked at again and again while a run goes on. */
+export const payloadsResolve: Oracle = (evidence) =>
+  violationOf(
+    evidence,
+    'I12',
+    'an attempt that is not over has no payload',
+    `select f.id::text, f.status, f.id_inicial::text from tasks f
+     left join tasks first on first.id = f.id_inicial
+     where f.status in ('pendente', 'agendada', 'processando') and coalesce(f.payload, first.payload) is null`,
+  );
+
+/** I13: purge deletes what is over and old enough, and nothing else. `$1` is the age in days. */
+export const purgedWhatMay =
+  (maxAgeDays: number): Oracle =>
+  (evidence) =>
+    violationOf(
+      evidence,
+      'I13',
+      'a row was deleted that is not over, or too young',
+      `select id::text, status, data_hora, deleted_at, unfinished from gone
+       where unfinished or status not in ('sucesso', 'falha')
+         or data_hora > deleted_at - $1::float8 * interval '1 day'`,
+      [maxAgeDays],
+    );
