@@ -154,9 +154,10 @@ test('a sessionConnection through a pooler in transaction mode is refused at sta
 
 test('a producer behind the pooler needs nothing else', async () => {
   const producer = await startApp(bouncer, { worker: false });
-  await Promise.all(
+  const ids = await Promise.all(
     Array.from({ length: 50 }, () => producer.queue.insertTask({ topic: 'effect', payload: {} })),
   );
+  expect(new Set(ids).size).toBe(50);
   await producer.close();
   await start({}, database);
   await allDone(50);

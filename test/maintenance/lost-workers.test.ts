@@ -174,8 +174,8 @@ test('a looker whose connection is cut again and again still finds who is lost',
   const holder = await startHolder();
   const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 1_000, graceMs: 500 } });
   await holder.child.kill('SIGKILL');
-  let recovered = false;
-  void nextEvent(survivor.events, 'task.recovered').then(() => (recovered = true));
+  let recovered: string | undefined;
+  void nextEvent(survivor.events, 'task.recovered').then(({ workerId }) => (recovered = workerId));
   // Between two cuts it may look for a quarter of the time that it needs to be sure.
   await until(
     async () => {
@@ -191,6 +191,7 @@ test('a looker whose connection is cut again and again still finds who is lost',
     'the task is recovered',
     20_000,
   );
+  expect(recovered).toBe(holder.workerId);
 });
 
 /** Backend that holds the liveness lock of a worker. */
