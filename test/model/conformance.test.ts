@@ -80,7 +80,7 @@ test('the real storage does what the model does, step by step', async () => {
       },
     ),
     // A failure is made smaller for so long.
-    { numRuns: 60, interruptAfterTimeLimit: 60_000 },
+    { numRuns: 40, interruptAfterTimeLimit: 60_000 },
   );
   // What a walk never does is not compared.
   for (const kind of compared) expect([kind, seen.get(kind)]).toEqual([kind, expect.any(Number)]);

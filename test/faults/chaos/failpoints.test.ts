@@ -67,7 +67,7 @@ describe.concurrent('a worker is killed there, another one heals:', () => {
         await database.drop();
       }
     },
-    180_000,
+    300_000,
   );
 });
 

@@ -33,17 +33,24 @@ create trigger audit_delete after delete on tasks for each row execute function 
 
 create table gone (like tasks, deleted_at timestamptz, unfinished boolean);
 create function keep_gone() returns trigger language plpgsql as $$
+declare
+  root bigint := coalesce(old.id_inicial, old.id);
+  live constant text[] := array['pendente', 'agendada', 'processando'];
 begin
   old.payload := null;
-  insert into gone select old.*, clock_timestamp(), exists (
-    select from tasks other
-    where coalesce(other.id_inicial, other.id) = coalesce(old.id_inicial, old.id)
-      and other.status in ('pendente', 'agendada', 'processando')
-  ) or exists (
-    select from tasks other
-    where other.dead and other.live_id = coalesce(old.id_inicial, old.id)
-      and other.status in ('pendente', 'agendada', 'processando')
-  );
+  insert into gone select old.*, clock_timestamp(),
+    exists (select from tasks one where one.id = root and one.status = any(live))
+    or exists (select from tasks one where one.id_inicial = root and one.status = any(live))
+    -- Apart: with an "or" in between the cached plan would look at every row for each.
+    or exists (
+      select from tasks buried
+      where buried.dead and buried.id_anterior is null and buried.live_id = root and buried.status = any(live)
+    )
+    or exists (
+      select from tasks buried
+      join tasks one on one.id_inicial = buried.id
+      where buried.dead and buried.id_anterior is null and buried.live_id = root and one.status = any(live)
+    );
   return null;
 end $$;
 create trigger keep_gone after delete on tasks for each row execute function keep_gone();

@@ -84,6 +84,7 @@ export async function buildStage(
       maxAttempts: 60,
       shutdownTimeoutMs: 5_000,
       purgeMaxAgeDays,
+      // A server that is restarted every few seconds must get through one statement.
       purgeLimit: 200,
       purgeRoundLimit: 3,
       recovery: {
