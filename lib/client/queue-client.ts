@@ -87,9 +87,7 @@ export class QueueClient {
   async insertTasks(inputs: readonly TaskInput[], { tx }: InsertOptions = {}): Promise<string[]> {
     if (inputs.length === 0) return [];
     const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
-    const { handle, quiet } = this.#where(tx);
-    const rows = await ask(handle, insertMany(this.#table, quiet), [JSON.stringify(tasks)]);
-    if (quiet) this.#ring(tasks);
+    const rows = await this.#insert(tasks, tx, insertMany, [JSON.stringify(tasks)]);
     // Ids are drawn in the order of the input; nothing promises that rows come back in it.
     return rows
       .map((row) => BigInt(row['id'] as string))
@@ -142,8 +140,7 @@ export class QueueClient {
   }
 
   async #insertOne(task: EncodedTask, tx: SqlHandle | undefined): Promise<string> {
-    const { handle, quiet } = this.#where(tx);
-    const rows = await ask(handle, insertOne(this.#table, quiet), [
+    const rows = await this.#insert([task], tx, insertOne, [
       task.data_hora,
       task.delay_ms,
       task.origem,
@@ -158,8 +155,23 @@ export class QueueClient {
       task.pub_sub,
       task.metadados && JSON.stringify(task.metadados),
     ]);
-    if (quiet) this.#ring([task]);
     return String(rows[0]?.['id']);
+  }
+
+  /** What the library commits itself is inserted quietly and rung for afterwards, many at once. */
+  async #insert(
+    tasks: readonly EncodedTask[],
+    tx: SqlHandle | undefined,
+    statement: (table: string, quiet: boolean) => string,
+    values: unknown[],
+  ): Promise<Record<string, unknown>[]> {
+    if (tx || !this.#ringer) return ask(tx ?? this.#handle, statement(this.#table, false), values);
+    try {
+      return await ask(this.#handle, statement(this.#table, true), values);
+    } finally {
+      // Also when it failed: its answer may have been lost, not its commit.
+      this.#ringer.ring({ later: tasks.some((task) => task.data_hora !== null || task.delay_ms) });
+    }
   }
 
   #encodeAt(input: TaskInput, index: number): EncodedTask {
@@ -169,15 +181,6 @@ export class QueueClient {
       if (!(error instanceof TarefaError)) throw error;
       throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
     }
-  }
-
-  /** What the library commits itself is inserted quietly and rung for afterwards, many at once. */
-  #where(tx: SqlHandle | undefined): { readonly handle: SqlHandle; readonly quiet: boolean } {
-    return tx ? { handle: tx, quiet: false } : { handle: this.#handle, quiet: this.#ringer !== undefined };
-  }
-
-  #ring(tasks: readonly EncodedTask[]): void {
-    this.#ringer?.ring({ later: tasks.some((task) => task.data_hora !== null || task.delay_ms) });
   }
 }
 

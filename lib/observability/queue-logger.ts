@@ -56,7 +56,7 @@ export function logEvents(events: QueueEvents, logger: LoggerLike, debug: boolea
   );
   events.on('worker.recovered', ({ workerId }) => logger.log(`worker ${workerId} goes on`));
   events.on('routine.failed', ({ routine, error }) =>
-    logger.error(`the ${routine} routine failed, it runs again at its next minute`, failureDetail(error)),
+    logger.error(`the ${routine} routine failed, it runs again at its next turn`, failureDetail(error)),
   );
   events.on('warning', ({ message }) => logger.warn(message));
   events.on('notice', ({ message }) => logger.log(message));

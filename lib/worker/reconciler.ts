@@ -3,7 +3,7 @@ import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { HeldTask, Storage, WorkerId } from '../storage/storage.js';
 import type { RunningTask } from './executor.js';
-import { reference, type Settler } from './settler.js';
+import { claimKey, reference, type Settler } from './settler.js';
 
 /** What a {@link Reconciler} works with. */
 export interface ReconcilerParts {
@@ -19,7 +19,8 @@ const heldPage = 20_000;
 /**
  * Compares what the table says a worker holds with what it knows, after a lost connection. Rows that it knows
  * nothing of come from a claim whose answer was lost, and are given back; tasks that run here though the table
- * says otherwise were recovered by another worker, and are told to stop.
+ * says otherwise were recovered by another worker: they are told to stop, and their transactions are cut, which may
+ * be waiting for a network that is gone.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
@@ -33,10 +34,12 @@ export class Reconciler {
     const { storage, settler } = this.#parts;
     const before = [...running.values()];
     const held = await storage.readHeld(workerId, heldPage);
-    const ids = new Set(held.map(({ id }) => id));
+    const claims = new Set(held.map(claimKey));
     for (const { claimed, context } of before) {
-      if (ids.has(claimed.id) || !running.has(claimed.id)) continue;
-      context?.abort(
+      if (claims.has(claimKey(claimed)) || running.get(claimed.id)?.claimed !== claimed) continue;
+      // Finished in a transaction of its own, it may go on with something else.
+      if (context?.completedElsewhere) continue;
+      context?.destroy(
         new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
       );
     }

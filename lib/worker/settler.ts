@@ -1,6 +1,7 @@
 import type { QueueEvents, TaskReference } from '../queue.events.js';
 import type {
   AttemptOutcome,
+  Claim,
   ClaimedTask,
   Completion,
   Failure,
@@ -241,12 +242,12 @@ export class Settler {
     if (refused.length === 0) return;
     let held: ReadonlySet<string>;
     try {
-      held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(holdOf));
+      held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(claimKey));
     } catch (error) {
       kind.retry(refused);
       throw error;
     }
-    const locked = refused.filter(({ claimed }) => held.has(holdOf(claimed)));
+    const locked = refused.filter(({ claimed }) => held.has(claimKey(claimed)));
     for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one, kind);
     if (locked.length > 0) this.#defer(locked, lockedRetryMs, kind.retry);
   }
@@ -293,6 +294,7 @@ function asPlain(one: PendingFailure): PendingFailure {
   return { ...one, plain: true, failure: { ...one.failure, message, error: null, next: plainNext } };
 }
 
-function holdOf({ id, reservation }: { id: string; reservation: number }): string {
+/** Tells one claim of an attempt from another. */
+export function claimKey({ id, reservation }: Claim): string {
   return `${id}/${reservation}`;
 }

@@ -113,3 +113,28 @@ test('after the end of the handler it is refused', async () => {
   expect(row).toMatchObject({ status: 'sucesso', mensagem: 'done' });
   expect(await refused.promise).toMatchObject({ code: 'TASK_ENDED' });
 });
+
+test('a handler may go on after the commit that completed its task: it is not taken for lost', async () => {
+  const compared = deferred();
+  const finished = deferred<boolean>();
+  class Handlers {
+    @TaskHandler('work')
+    async work(_: unknown, ctx: TaskContext): Promise<void> {
+      const tx = await bench.connect();
+      await tx.query('begin');
+      await ctx.completeIn(tx);
+      await tx.query('commit');
+      await bench.pool.query(
+        `insert into tasks (processo, status, executor, reserva) values ('unknown to it', 'processando', $1, 1)`,
+        [worker.id],
+      );
+      await compared.promise;
+      finished.resolve(ctx.signal.aborted);
+    }
+  }
+  const { queue, events, worker } = await bench.start({ handlers: [Handlers], pollIntervalMs: 50 });
+  // What it holds according to the table, and knows nothing of, it gives back when it compares the two.
+  void nextEvent(events, 'task.released').then(() => compared.resolve());
+  await queue.insertTask({ topic: 'work' });
+  expect(await finished.promise).toBe(false);
+});

@@ -100,3 +100,14 @@ export function useJudges(): JudgesBench {
     },
   };
 }
+
+/** What history has of a task, for tests that make some up. */
+export const attempted = (key: string, kind = 'transaction'): Entry => ({
+  event: 'attempted',
+  key,
+  kind,
+  wall: 0,
+});
+export const acked = (key: string, wall = 0): Entry => ({ event: 'acked', key, wall });
+export const started = (fields: object): Entry =>
+  ({ event: 'start', key: 'task-1', dead: false, attempt: 1, pid: 1, at: 0, ...fields }) as Entry;

@@ -1,23 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Entry } from './history.js';
 import { allOracles } from './judge.js';
-import { useJudges } from './judges-bench.js';
-import { bounded, chainShape, deadOnce } from './oracles/chains.js';
+import { acked, attempted, started, useJudges } from './judges-bench.js';
 import { deliveredOnce } from './oracles/deliveries.js';
 import { effectsMatch, effectsOnce, transactionsAlone } from './oracles/effects.js';
 import { enqueued } from './oracles/enqueued.js';
-import { nothingStuck } from './oracles/liveness.js';
-import { betterFirst, strictOrder } from './oracles/order.js';
 import { oneWorkerAtOnce } from './oracles/overlap.js';
 import { payloadsResolve, purgedWhatMay } from './oracles/payloads.js';
-import { idleResources, nothingLeft, readServerResources } from './oracles/resources.js';
-import { legalOnly } from './oracles/transitions.js';
 
 const bench = useJudges();
-const attempted = (key: string, kind = 'transaction'): Entry => ({ event: 'attempted', key, kind, wall: 0 });
-const acked = (key: string, wall = 0): Entry => ({ event: 'acked', key, wall });
-const started = (fields: object): Entry =>
-  ({ event: 'start', key: 'task-1', dead: false, attempt: 1, pid: 1, at: 0, ...fields }) as Entry;
 
 test('where all is well no judge finds anything', async () => {
   await bench.healthy();
@@ -116,160 +107,6 @@ describe('I4', () => {
   });
 });
 
-describe('I5', () => {
-  test('a gap in the attempts', async () => {
-    const id = await bench.row({ status: 'falha', reenfileirado: true });
-    await bench.row({ status: 'sucesso', id_inicial: id, id_anterior: id, tentativa: 3 });
-    expect(await bench.ask(chainShape)).toEqual(['I5: the attempts of a chain are not numbered 1 to n']);
-  });
-
-  test('a failure without its next attempt', async () => {
-    await bench.row({ status: 'falha', reenfileirado: true });
-    expect(await bench.ask(chainShape)).toEqual([
-      'I5: an attempt has not exactly the successors its outcome asks for',
-    ]);
-  });
-
-  test('a failure with two next attempts, both alive', async () => {
-    await bench.client.query('drop index tasks_successor');
-    const id = await bench.row({ status: 'falha', reenfileirado: true });
-    const next = { id_inicial: id, id_anterior: id, tentativa: 2 };
-    await bench.row({ ...next, status: 'pendente' });
-    await bench.row({ ...next, status: 'processando' });
-    expect(await bench.ask(chainShape)).toEqual([
-      'I5: the attempts of a chain are not numbered 1 to n',
-      'I5: an attempt has not exactly the successors its outcome asks for',
-      'I5: a chain has more than one attempt that is not over',
-    ]);
-  });
-
-  test('an attempt after the success', async () => {
-    const id = await bench.row({ status: 'sucesso' });
-    await bench.row({ status: 'sucesso', id_inicial: id, tentativa: 2 });
-    expect(await bench.ask(chainShape)).toEqual(['I5: a chain went on after it had succeeded']);
-  });
-});
-
-describe('I6', () => {
-  const doomed = { processo: 'doomed', status: 'falha', estouro_tentativas: true };
-
-  test('a chain that gave up, and nobody was told', async () => {
-    await bench.row(doomed);
-    bench.see(attempted('task-1', 'doomed'));
-    expect(await bench.ask(deadOnce)).toEqual([
-      'I6: a chain has not exactly the dead chains its end asks for',
-    ]);
-  });
-
-  test('two dead chains, and one of a task that is fine', async () => {
-    await bench.client.query('drop index tasks_dead');
-    bench.see(attempted('task-1', 'doomed'));
-    const id = await bench.row(doomed);
-    await bench.row({ status: 'sucesso', dead: true, live_id: id });
-    expect(await bench.ask(deadOnce)).toEqual([]);
-    await bench.row({ status: 'sucesso', dead: true, live_id: id });
-    await bench.row({ status: 'sucesso', dead: true, live_id: await bench.row({ status: 'sucesso' }) });
-    expect(await bench.ask(deadOnce)).toEqual([
-      'I6: a chain has not exactly the dead chains its end asks for',
-      'I6: a dead chain names no exhausted chain',
-    ]);
-  });
-
-  test('an innocent task that was buried', async () => {
-    const id = await bench.row({ status: 'falha', estouro_tentativas: true, perdas: 4 });
-    await bench.row({ status: 'sucesso', dead: true, live_id: id });
-    bench.see(attempted('task-1'));
-    expect(await bench.ask(deadOnce)).toEqual(['I6: an innocent task was buried']);
-  });
-});
-
-test('I7: a fourth attempt where three are allowed', async () => {
-  await bench.row({ processo: 'doomed', status: 'falha', tentativa: 4 });
-  bench.see(attempted('task-1', 'doomed'));
-  expect(await bench.ask(bounded)).toEqual(['I7: a task had more attempts or losses than allowed']);
-});
-
-describe('I8', () => {
-  /** Claimed so many seconds after a moment long ago; due and acknowledged at that moment. */
-  const claimed = async (key: string, seconds: number, columns: object = {}, worker = 1): Promise<void> => {
-    const id = await bench.row({
-      status: 'sucesso',
-      origem: key,
-      data_hora: '2020-01-01T00:00:00Z',
-      ...columns,
-    });
-    bench.see(acked(key, Date.parse('2020-01-01T00:00:00Z')));
-    await bench.client.query(
-      `insert into audit (id, old_status, new_status, new_executor, at)
-       values ($1, 'pendente', 'processando', $3, timestamptz '2020-01-01T00:00:00Z' + $2::float8 * interval '1 second')`,
-      [id, seconds, worker],
-    );
-  };
-
-  test('a lower priority before a higher one that had waited long', async () => {
-    await claimed('low', 10);
-    await claimed('high', 20, { prioridade: 90 });
-    expect(await bench.ask(betterFirst(5_000))).toEqual([
-      'I8: something worse was claimed while a better task had been waiting',
-    ]);
-    expect(await bench.ask(betterFirst(15_000))).toEqual([]);
-  });
-
-  test('locks of others excuse', async () => {
-    await claimed('low', 10);
-    await claimed('high', 20, { prioridade: 90 });
-    const from = Date.parse('2020-01-01T00:00:09Z');
-    bench.see({ event: 'locked', ids: [], from, to: from });
-    expect(await bench.ask(betterFirst(5_000))).toEqual([]);
-  });
-
-  test('claims that collide excuse, but only some', async () => {
-    const later = { processo: 'rare', data_hora: '2020-01-01T00:00:08Z' };
-    await claimed('high', 20, { prioridade: 90 });
-    await claimed('taken', 10, { processo: 'rare' }, 2);
-    for (let n = 0; n < 5; n += 1) await claimed(`low-${n}`, 10, later);
-    // The one that was taken at that moment is not excused itself.
-    expect(await bench.ask(betterFirst(5_000))).toHaveLength(1);
-    await bench.client.query(`update tasks set prioridade = 90 where origem = 'taken'`);
-    expect(await bench.ask(betterFirst(5_000))).toEqual([]);
-    await claimed('low-5', 10, later);
-    expect(await bench.ask(betterFirst(5_000))).toHaveLength(1);
-  });
-
-  test('a single worker that takes the later task first', async () => {
-    await claimed('ordered-1', 20);
-    await claimed('ordered-2', 10);
-    expect(await bench.ask(strictOrder('ordered-'))).toEqual([
-      'I8: a single worker did not take its tasks in order',
-    ]);
-  });
-});
-
-test('I9: a success that becomes pending, a claim without a new reservation', async () => {
-  const id = await bench.healthy();
-  await bench.client.query(`update tasks set status = 'pendente', executor = null where id = $1`, [id]);
-  expect(await bench.ask(legalOnly)).toEqual(['I9: a transition that is not in the list']);
-});
-
-test('I9: a completion under another worker', async () => {
-  const id = await bench.healthy();
-  await bench.client.query('truncate audit');
-  await bench.client.query(`update tasks set status = 'pendente', executor = null where id = $1`, [id]);
-  await bench.client.query('truncate audit');
-  await bench.client.query(
-    `update tasks set status = 'processando', executor = 1, reserva = reserva + 1 where id = $1`,
-    [id],
-  );
-  expect(await bench.ask(legalOnly)).toEqual([]);
-  await bench.client.query(`update tasks set status = 'sucesso', executor = 2 where id = $1`, [id]);
-  expect(await bench.ask(legalOnly)).toEqual(['I9: a transition that is not in the list']);
-});
-
-test('I10: an attempt that never ended', async () => {
-  await bench.row({ status: 'processando' });
-  expect(await bench.ask(nothingStuck)).toEqual(['I10: an attempt never ended']);
-});
-
 test('I11: a subscription left out, and one served twice', async () => {
   const publication = async (key: string, copies: readonly string[]): Promise<void> => {
     const id = await bench.row({ processo: 'news', pub_sub: true, status: 'sucesso', origem: key });
@@ -328,28 +165,4 @@ test('I14: two attempts in one transaction', async () => {
     'I14: two attempts worked in the same transaction',
     'I14: the effects of two tasks are of the same transaction',
   ]);
-});
-
-describe('I15', () => {
-  const idle = {
-    running: 0,
-    started: 9,
-    holding: { open: 0, waiting: 0 },
-    resources: { TCPSocketWrap: 5, Timeout: 6 },
-  };
-
-  test('a lock that stays', async () => {
-    expect(nothingLeft(await readServerResources(bench.client))).toEqual([]);
-    await bench.client.query('select pg_advisory_xact_lock(1)');
-    expect(nothingLeft(await readServerResources(bench.client))).toMatchObject([{ invariant: 'I15' }]);
-  });
-
-  test('a worker that gathers connections or timers, or does not answer', () => {
-    const server = { connections: 8, locks: 1 };
-    expect(idleResources([idle, idle], server, 4)).toEqual([]);
-    expect(idleResources([idle, { ...idle, resources: { TCPSocketWrap: 50 } }], server, 4)).toHaveLength(1);
-    expect(idleResources([{ ...idle, resources: { Timeout: 500 } }], server, 4)).toHaveLength(1);
-    expect(idleResources([idle, undefined], server, 4)).toHaveLength(1);
-    expect(idleResources([idle], { connections: 40, locks: 1 }, 4)).toHaveLength(1);
-  });
 });
