@@ -54,7 +54,7 @@ export class RoutinesScheduler {
     job.start();
   }
 
-  /** A routine that fails is reported and runs again at its next minute. */
+  /** A routine that fails is reported and runs again at its next turn. */
   async #tick(routine: ScheduledRoutine): Promise<void> {
     const tick = routine.run().then(
       (affected) => {
