@@ -218,7 +218,10 @@ export class Dispatcher {
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
     const { settler, demand } = this.#parts;
     if (!this.#mayClaim()) return nothing;
-    if (this.#isolation.active) return this.#running.size === 0 ? demand.readIsolated() : nothing;
+    if (this.#isolation.active) {
+      const holdsOthers = this.#running.size > 0 || settler.pending > 0;
+      return holdsOthers ? nothing : demand.readIsolated();
+    }
     return this.#hungry || hasOutcomes ? demand.read(settler.failing, without) : nothing;
   }
 
@@ -292,7 +295,8 @@ export class Dispatcher {
   }
 
   #end(running: RunningTask): void {
-    this.#running.delete(running.claimed.id);
+    // Given back by somebody's hand, it may have been claimed here again meanwhile.
+    if (this.#running.get(running.claimed.id) === running) this.#running.delete(running.claimed.id);
     if (this.#parts.demand.end(running.claimed)) this.#hungry = true;
     this.#onEnd?.();
     this.#parts.signal.set();
