@@ -27,8 +27,10 @@ const page = 500;
  */
 export class Recovery {
   readonly #parts: RecoveryParts;
-  /** When each missing worker was first missed, by this process's monotonic clock. */
-  readonly #missing = new Map<WorkerId, number>();
+  /** True when the table may say of somebody that he is missing. */
+  #noted = true;
+  /** Workers that the last look missed and an earlier one had not, or not for long enough. */
+  #unconfirmed = 0;
   #timer: NodeJS.Timeout | undefined;
   /** The second look: not at the next round, which may come a moment too soon to count. */
   #confirming: NodeJS.Timeout | undefined;
@@ -52,26 +54,25 @@ export class Recovery {
 
   /** Two looks, far enough apart: for the retry routine. Answers how many attempts were recovered. */
   async round(): Promise<number> {
-    await this.look();
-    if (this.#missing.size === 0) return 0;
-    await delay(this.#parts.timing.confirmMs);
-    return this.look();
+    const recovered = await this.look();
+    if (this.#unconfirmed === 0) return recovered;
+    await delay(this.#confirmMs);
+    return recovered + (await this.look());
   }
 
   /** One look: recovers what was missing long enough, notes what is missing now. */
   async look(): Promise<number> {
-    const { storage, coordinator } = this.#parts;
-    const lost = await coordinator.findLost(await storage.workersInUse());
+    const { storage, coordinator, timing } = this.#parts;
+    const missing = await coordinator.findLost(await storage.workersInUse());
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
-    if (!lost) return 0;
-    const now = performance.now();
-    for (const id of this.#missing.keys()) if (!lost.includes(id)) this.#missing.delete(id);
+    if (!missing) return 0;
+    this.#unconfirmed = 0;
+    if (missing.length === 0 && !this.#noted) return 0;
+    const lost = await storage.confirmLost(missing, timing.confirmMs);
+    this.#noted = missing.length > 0;
+    this.#unconfirmed = missing.length - lost.length;
     let recovered = 0;
-    for (const id of lost) {
-      const since = this.#missing.get(id);
-      if (since === undefined) this.#missing.set(id, now);
-      else if (now - since >= this.#parts.timing.confirmMs) recovered += await this.#recover(id);
-    }
+    for (const id of lost) recovered += await this.#recover(id);
     if (recovered > 0) coordinator.ring({ later: true });
     return recovered;
   }
@@ -79,7 +80,12 @@ export class Recovery {
   async #lookIfLeading(): Promise<void> {
     // A slow look is not overtaken by the next one.
     if (this.#looking) return;
-    this.#looking = this.#parts.coordinator.lead('recover').then((leads) => (leads ? this.look() : 0));
+    this.#looking = this.#parts.coordinator.lead('recover').then((leads) => {
+      if (leads) return this.look();
+      // Whoever leads may write down what this one does not know of.
+      this.#noted = true;
+      return 0;
+    });
     await this.#looking.catch((error: unknown) => {
       this.#parts.events.emit('routine.failed', { routine: 'recover', error });
     });
@@ -89,13 +95,16 @@ export class Recovery {
 
   /** So that a killed worker's tasks go on after one interval and one confirmation, whatever the two are. */
   #confirmLater(): void {
-    clearTimeout(this.#confirming);
-    if (this.#missing.size === 0 || !this.#timer) return;
-    const oldest = Math.min(...this.#missing.values());
-    const wait = Math.max(0, oldest + this.#parts.timing.confirmMs - performance.now());
-    // A worker whose rows somebody has locked stays missing: the rounds look at it again.
-    if (wait === 0) return;
-    this.#confirming = setTimeout(() => void this.#lookIfLeading(), Math.ceil(wait));
+    if (this.#unconfirmed === 0 || !this.#timer || this.#confirming) return;
+    this.#confirming = setTimeout(() => {
+      this.#confirming = undefined;
+      void this.#lookIfLeading();
+    }, this.#confirmMs);
+  }
+
+  /** A moment more, so that the second look is not a moment too early. */
+  get #confirmMs(): number {
+    return this.#parts.timing.confirmMs + 10;
   }
 
   async #recover(workerId: WorkerId): Promise<number> {
@@ -111,7 +120,6 @@ export class Recovery {
       if (outcomes.length < held.length) return recovered;
     }
     await storage.retireWorker(workerId);
-    this.#missing.delete(workerId);
     return recovered;
   }
 

@@ -183,6 +183,8 @@ export interface Storage {
   readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
   /** Workers that hold rows, or have started and not stopped. */
   workersInUse(): Promise<readonly WorkerId[]>;
+  /** Writes down which workers are missing; answers those that have been for so long, and were at an earlier look. */
+  confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** True when a due attempt has been pending for longer than that. */
   hasOverdue(olderThanMs: number): Promise<boolean>;
   /** Ids of ended attempts of ended chains, due longer ago than that, oldest first. */

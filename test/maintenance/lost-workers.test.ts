@@ -194,6 +194,40 @@ test('a looker whose connection is cut again and again still finds who is lost',
   expect(recovered).toBe(holder.workerId);
 });
 
+test('what one looker missed counts for the next one: it may be lost as well', async () => {
+  const { id, workerId } = await killHolder();
+  const first = await startSurvivor({
+    ...passive,
+    recovery: { ...eager, confirmMs: 3_600_000, intervalMs: 20 },
+  });
+  const missed = async (): Promise<boolean> => {
+    const { rows } = await database.pool.query<{ missed: boolean }>(
+      'select missed_at is not null as missed from tasks_worker where id = $1',
+      [workerId],
+    );
+    return rows[0]?.missed === true;
+  };
+  await until(missed, 'somebody is missed');
+  await first.close();
+  await database.pool.query(`update tasks_worker set missed_at = missed_at - interval '1 hour'`);
+  const second = await startSurvivor({ ...passive, recovery: { ...passive.recovery, confirmMs: 1_800_000 } });
+  expect(await second.retry.run()).toBe(1);
+  expect(await attempts()).toMatchObject([{ id, status: 'falha' }, { tentativa: 2 }]);
+});
+
+test('a worker that was missing and is back is forgotten to have been missing', async () => {
+  const { id, workerId } = await startHolder();
+  await database.pool.query(
+    `update tasks_worker set missed_at = clock_timestamp() - interval '1 hour' where id = $1`,
+    [workerId],
+  );
+  const survivor = await startSurvivor(passive);
+  expect(await survivor.retry.run()).toBe(0);
+  expect(await attempts()).toMatchObject([{ id, status: 'processando' }]);
+  const { rows } = await database.pool.query('select missed_at from tasks_worker where id = $1', [workerId]);
+  expect(rows).toEqual([{ missed_at: null }]);
+});
+
 /** Backend that holds the liveness lock of a worker. */
 async function sessionOf(workerId: string): Promise<number | undefined> {
   const { rows } = await database.pool.query<{ pid: number }>(

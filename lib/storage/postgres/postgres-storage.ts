@@ -199,6 +199,11 @@ export class PostgresStorage implements Storage {
     return rows.map((row) => String(row['id']));
   }
 
+  async confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]> {
+    const rows = await this.#onControl(this.#sql.confirmLost, [missing, missingForMs]);
+    return rows.map((row) => String(row['id']));
+  }
+
   async hasOverdue(olderThanMs: number): Promise<boolean> {
     const { rows } = await this.#onPool(this.#sql.hasOverdue, [olderThanMs]);
     return rows[0]?.['overdue'] === true;

@@ -72,6 +72,7 @@ export const subscriptionColumns: readonly ColumnDefinition[] = [
 /** What the workers' table got after its first version. */
 export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'lease_until', type: 'timestamp with time zone' },
+  { name: 'missed_at', type: 'timestamp with time zone' },
 ];
 
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */

@@ -13,7 +13,7 @@ import {
 } from './statements/look.js';
 import { findPurgeable, purge } from './statements/purge.js';
 import { settleAndClaim } from './statements/settle-and-claim.js';
-import { forgetWorkers, registerWorker, retireWorker } from './statements/workers.js';
+import { confirmLost, forgetWorkers, registerWorker, retireWorker } from './statements/workers.js';
 
 const templates = {
   settleAndClaim,
@@ -29,6 +29,7 @@ const templates = {
   loadPayload,
   readHeld,
   workersInUse,
+  confirmLost,
   findPurgeable,
   purge,
   registerWorker,

@@ -99,6 +99,14 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
       to: 'processando',
     },
     {
+      name: 'write down who is missing',
+      method: 'confirmLost',
+      moments: answered,
+      kind: 'plain',
+      orphaned: true,
+      to: 'processando',
+    },
+    {
       name: 'read what they hold',
       method: 'readHeld',
       moments: answered,
