@@ -3,7 +3,14 @@ import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from '../fan-out/fan-out.js';
 import { hasCode } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { ClaimedTask, FailureOutcome, Route, Storage, WorkerId } from '../storage/storage.js';
+import type {
+  ClaimedTask,
+  FailureOutcome,
+  Route,
+  SettleAndClaimResult,
+  Storage,
+  WorkerId,
+} from '../storage/storage.js';
 import { Alarm } from './alarm.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
 import type { Executor, RunningTask } from './executor.js';
@@ -210,7 +217,7 @@ export class Dispatcher {
     await settler.settled(taken, result);
     if (result.claimed.length > 0) this.#expectMore();
     if (alone && total > 0) this.#tookAlone(result.claimed.length);
-    else if (result.lockedRoutes.length > 0) this.#tryWithout(without, result.lockedRoutes);
+    else if (result.lockedRoutes.length > 0) this.#tryAgain(result, without);
     return result.claimed.length;
   }
 
@@ -230,9 +237,12 @@ export class Dispatcher {
     else this.#isolation.end();
   }
 
-  /** The others at once; those that are locked again in a moment, for nobody rings when a lock goes. */
-  #tryWithout(without: ReadonlySet<Route>, locked: readonly Route[]): void {
-    this.#lockedRoutes = new Set([...without, ...locked]);
+  /**
+   * When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
+   * Nobody rings when a lock goes, so it is tried again in a moment.
+   */
+  #tryAgain({ claimed, lockedRoutes }: SettleAndClaimResult, without: ReadonlySet<Route>): void {
+    if (claimed.length === 0) this.#lockedRoutes = new Set([...without, ...lockedRoutes]);
     this.wake();
     this.#lockedAlarm.setEarlier(lockedAgainMs);
   }
