@@ -8,6 +8,8 @@ import { nextEvent, until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
+/** The minutes of the hour come while tests run. */
+const withoutRoutines = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
 /** Nothing happens by itself: what is recovered, a routine recovered. */
 const passive = { recovery: { ...eager, intervalMs: 3_600_000 }, scheduledTimer: false, pollIntervalMs: 0 };
 
@@ -39,7 +41,7 @@ class HoldHandlers {
 }
 
 async function startSurvivor(options: QueueModuleOptions): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [HoldHandlers], ...options });
+  const app = await startApp(database, { handlers: [HoldHandlers], ...withoutRoutines, ...options });
   apps.push(app);
   return app;
 }
@@ -53,7 +55,7 @@ interface Holder {
 
 /** A worker in another process that has started a task; `columns` are those of its row. */
 async function startHolder(columns: Readonly<Record<string, unknown>> = {}): Promise<Holder> {
-  const child = forkWorker(database, { recovery: false, pollIntervalMs: 0 });
+  const child = forkWorker(database, { recovery: false, pollIntervalMs: 0, ...withoutRoutines });
   children.push(child);
   const workerId = String((await child.message('ready'))['workerId']);
   const row = { processo: 'hold', payload: '{}', ...columns };
