@@ -116,10 +116,14 @@ async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment,
     await until(async () => (await statusOf(bench, key)) === 'sucesso', `${key} is over`);
     victim.send({ type: 'purge' });
   }
-  const late = setTimeout(() => victim.process.kill('SIGTERM'), mostMs);
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    victim.process.kill('SIGKILL');
+  }, mostMs);
   const { signal } = await victim.exit;
-  clearTimeout(late);
-  if (signal === 'SIGTERM' && again === '') return killAt(bench, scenario, moment, ' again');
+  clearTimeout(timer);
+  if (isLate && again === '') return killAt(bench, scenario, moment, ' again');
   return {
     scenario: scenario.name,
     point,
