@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { QueueModuleOptions } from '../../../lib/index.js';
+import { allClosed } from '../../support/connections.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild, type Child } from '../../support/processes.js';
@@ -99,14 +100,11 @@ function expected(scenario: FailpointScenario, moment: Moment): object {
   };
 }
 
-/** A worker that has not come to its point by then is replaced, once: nothing may look for tasks by itself here. */
-const mostMs = 40_000;
-
 /** Brings a worker to the point where it kills itself; answers how that looked from outside. */
-async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment, again = ''): Promise<Death> {
+async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment): Promise<Death> {
   const { method, hit = 1, first } = scenario;
   const point = `${method}:${moment}`;
-  const key = await prepareTask(bench, scenario, `${moment}${again}`);
+  const key = await prepareTask(bench, scenario, moment);
   const victim = startWorker(
     bench,
     [...(first ? [first] : []), { point, hit, action: 'kill' }],
@@ -116,14 +114,9 @@ async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment,
     await until(async () => (await statusOf(bench, key)) === 'sucesso', `${key} is over`);
     victim.send({ type: 'purge' });
   }
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    victim.process.kill('SIGKILL');
-  }, mostMs);
   const { signal } = await victim.exit;
-  clearTimeout(timer);
-  if (isLate && again === '') return killAt(bench, scenario, moment, ' again');
+  // What it sent last may still be under way, and would claim the next task for a worker that is gone.
+  await allClosed(bench.database);
   return {
     scenario: scenario.name,
     point,
@@ -168,7 +161,7 @@ function startWorker(
 async function prepareTask(
   { database: { pool }, history }: Bench,
   scenario: FailpointScenario,
-  moment: string,
+  moment: Moment,
 ): Promise<string> {
   const key = `${scenario.name} ${moment}`;
   if (scenario.kind === undefined) return key;

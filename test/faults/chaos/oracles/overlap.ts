@@ -1,9 +1,6 @@
 import type { Run } from '../history.js';
 import { violation, type Oracle } from './oracle.js';
 
-/** A statement waits so long for its answer, and a moment. */
-const mostUntoldMs = 40_000;
-
 interface Row {
   readonly id: string;
   readonly status: string;
@@ -28,7 +25,7 @@ export const oneWorkerAtOnce: Oracle = async ({ db, history }) => {
         twice.push({ root, attempt: run.attempt, pids: [before.pid, run.pid] });
       const until = before && (before.endedAt ?? history.exits.get(before.pid) ?? Infinity);
       if (before && until !== undefined && run.at < until) {
-        const isExcused = lost.has(before.id) && (before.told || endedUntold(before, history.exits));
+        const isExcused = lost.has(before.id) && (before.told || before.endedAt === undefined);
         if (!isExcused) untold.push({ root, older: before, newer: run });
       }
       before = run;
@@ -43,12 +40,6 @@ export const oneWorkerAtOnce: Oracle = async ({ db, history }) => {
     ),
   ];
 };
-
-/** Its process was gone before it could be told: while the network is silent that takes a while. */
-function endedUntold({ pid, endedAt }: Run, exits: ReadonlyMap<number, number>): boolean {
-  const exit = exits.get(pid);
-  return endedAt === undefined || (exit !== undefined && exit - endedAt < mostUntoldMs);
-}
 
 function byRoot(runs: readonly Run[]): ReadonlyMap<string, readonly Run[]> {
   const sorted = new Map<string, Run[]>();
