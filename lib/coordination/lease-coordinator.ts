@@ -78,7 +78,8 @@ export class LeaseCoordinator implements Coordinator {
   async lead(): Promise<boolean> {
     if (!this.alive) return false;
     const { rows } = await this.#parts.handle.query(
-      `select min(id)::text as id from ${this.#parts.workers} where lease_until > clock_timestamp()`,
+      `select min(id)::text as id from ${this.#parts.workers}
+       where stopped_at is null and lease_until > clock_timestamp()`,
       [],
     );
     return rows[0]?.['id'] === this.#workerId;

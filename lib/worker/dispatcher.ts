@@ -11,11 +11,13 @@ import type {
   Storage,
   WorkerId,
 } from '../storage/storage.js';
-import { Alarm } from './alarm.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
-import type { Executor, RunningTask } from './executor.js';
+import { Discovery } from './discovery.js';
+import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
 import type { Reconciler } from './reconciler.js';
+import { Reminders } from './reminders.js';
+import { RunningTasks, type RunningTask } from './running-tasks.js';
 import { isRowError, reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -36,14 +38,6 @@ export interface DispatcherParts {
 
 /** Scheduled tasks promoted by one statement. */
 const promotePage = 1_000;
-/** After its last task a worker looks again, for commits whose ring it consumed too early. */
-const lookAgainMs = [50, 500] as const;
-/** What somebody has locked is tried again after so many ms. */
-const lockedAgainMs = 1_000;
-/** Unknown routes are looked for at most so often. */
-const discoverPauseMs = 100;
-/** A worker that always finds something looks for routes that nobody serves all the same, so often. */
-const discoverAtLeastMs = 5_000;
 
 /**
  * Decides when to claim and how much: one loop, one statement at a time, no timer between a ring, a free slot
@@ -51,24 +45,19 @@ const discoverAtLeastMs = 5_000;
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
-  readonly #running = new Map<string, RunningTask>();
+  readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
-  readonly #dueAlarm = new Alarm(() => this.look());
-  readonly #lockedAlarm = new Alarm(() => this.wake());
+  readonly #reminders: Reminders;
+  readonly #discovery: Discovery;
   readonly #isolation: Isolation;
-  #poll: NodeJS.Timeout | undefined;
-  #lookAgain: NodeJS.Timeout[] = [];
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
-  #onEnd: (() => void) | undefined;
   #claiming = false;
   #finishing = false;
   #late = false;
   /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
   #hungry = false;
   #lookDue = false;
-  #discoverDue = false;
-  #discoveredAt = -Infinity;
   /** Routes left out of the next claim: somebody has locked their best attempts, so others would have to wait. */
   #lockedRoutes: ReadonlySet<Route> = new Set();
   /** True from a failed statement until the next good one: what happened is said once. */
@@ -78,19 +67,28 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    const { storage, coordinator } = parts;
-    this.#isolation = new Isolation({ storage, coordinator, changed: () => this.wake() });
+    const { storage, coordinator, demand, options } = parts;
+    const wake = (): void => this.wake();
+    this.#isolation = new Isolation({ storage, coordinator, changed: wake });
+    const later = (ms: number): void => this.#reminders.lookIn(ms);
+    this.#discovery = new Discovery({ storage, demand, found: wake, later });
+    this.#reminders = new Reminders({
+      wake,
+      look: () => this.look(),
+      reconcile: () => this.reconcile(),
+      pollIntervalMs: options.pollIntervalMs,
+    });
   }
 
-  get running(): number {
-    return this.#running.size;
+  /** What runs now. */
+  get running(): RunningTasks {
+    return this.#running;
   }
 
   start(workerId: WorkerId): void {
     this.#workerId = workerId;
     this.#claiming = true;
-    const { pollIntervalMs } = this.#parts.options;
-    if (pollIntervalMs > 0) this.#poll = setInterval(() => this.reconcile(), pollIntervalMs);
+    this.#reminders.start();
     this.#loop = this.#run();
     this.look();
   }
@@ -98,7 +96,7 @@ export class Dispatcher {
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
     this.#lookDue = true;
-    this.#discoverDue = true;
+    this.#discovery.request();
     this.wake();
   }
 
@@ -110,7 +108,7 @@ export class Dispatcher {
 
   rung({ later }: Ring): void {
     if (later) this.#lookDue = true;
-    this.#discoverDue = true;
+    this.#discovery.request();
     this.wake();
   }
 
@@ -123,26 +121,8 @@ export class Dispatcher {
   /** From now on nothing new is claimed; what runs goes on and is settled. */
   stopClaiming(): void {
     this.#claiming = false;
-    clearInterval(this.#poll);
-    this.#dueAlarm.clear();
-    this.#lockedAlarm.clear();
-    this.#clearLookAgain();
+    this.#reminders.stop();
     this.#isolation.end();
-  }
-
-  /** Resolves when nothing runs any more. */
-  async idle(): Promise<void> {
-    while (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onEnd = resolve));
-  }
-
-  /** Tells every running handler to stop. */
-  abort(reason: Error): void {
-    for (const { context } of this.#running.values()) context?.abort(reason);
-  }
-
-  /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
-  abandon(reason: Error): void {
-    for (const { context } of this.#running.values()) context?.destroy(reason);
   }
 
   /** Ends the loop once all outcomes are in the table, or at the deadline. */
@@ -179,9 +159,9 @@ export class Dispatcher {
     if (this.#unsure) await this.#compareWithTable();
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
-    if (this.#mustDiscoverFirst()) await this.#discover();
+    if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();
     const claimed = await this.#settleAndClaim();
-    if (claimed === 0 && this.#discoverDue && this.#claiming) await this.#discover();
+    if (claimed === 0 && this.#claiming) await this.#discovery.run();
   }
 
   async #compareWithTable(): Promise<void> {
@@ -215,7 +195,10 @@ export class Dispatcher {
     }
     this.#startAll(result.claimed);
     await settler.settled(taken, result);
-    if (result.claimed.length > 0) this.#expectMore();
+    if (result.claimed.length > 0) {
+      this.wake();
+      this.#reminders.expectMore();
+    }
     if (alone && total > 0) this.#tookAlone(result.claimed.length);
     else if (result.lockedRoutes.length > 0) this.#tryAgain(result, without);
     return result.claimed.length;
@@ -239,12 +222,11 @@ export class Dispatcher {
 
   /**
    * When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
-   * Nobody rings when a lock goes, so it is tried again in a moment.
    */
   #tryAgain({ claimed, lockedRoutes }: SettleAndClaimResult, without: ReadonlySet<Route>): void {
     if (claimed.length === 0) this.#lockedRoutes = new Set([...without, ...lockedRoutes]);
     this.wake();
-    this.#lockedAlarm.setEarlier(lockedAgainMs);
+    this.#reminders.retryLocked();
   }
 
   /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
@@ -270,23 +252,10 @@ export class Dispatcher {
     return this.#claiming && this.#parts.coordinator.alive;
   }
 
-  /** Where some tasks were there may be others. */
-  #expectMore(): void {
-    this.wake();
-    this.#clearLookAgain();
-    this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.wake(), delay));
-  }
-
-  #clearLookAgain(): void {
-    for (const timer of this.#lookAgain) clearTimeout(timer);
-    this.#lookAgain = [];
-  }
-
   #startAll(claimed: readonly ClaimedTask[]): void {
     const publications: RunningTask[] = [];
     for (const one of claimed) {
-      const running: RunningTask = { claimed: one, context: undefined };
-      this.#begin(running);
+      const running = this.#begin(one);
       if (one.publication && !one.task.dead) publications.push(running);
       else void this.#parts.executor.run(running).finally(() => this.#end(running));
     }
@@ -296,19 +265,17 @@ export class Dispatcher {
       .finally(() => publications.forEach((running) => this.#end(running)));
   }
 
-  #begin(running: RunningTask): void {
-    this.#running.set(running.claimed.id, running);
-    this.#parts.demand.start(running.claimed);
+  #begin(claimed: ClaimedTask): RunningTask {
+    this.#parts.demand.start(claimed);
     if (this.#parts.events.has('task.claimed')) {
-      this.#parts.events.emit('task.claimed', { task: reference(running.claimed) });
+      this.#parts.events.emit('task.claimed', { task: reference(claimed) });
     }
+    return this.#running.begin(claimed);
   }
 
   #end(running: RunningTask): void {
-    // Given back by somebody's hand, it may have been claimed here again meanwhile.
-    if (this.#running.get(running.claimed.id) === running) this.#running.delete(running.claimed.id);
+    this.#running.end(running);
     if (this.#parts.demand.end(running.claimed)) this.#hungry = true;
-    this.#onEnd?.();
     this.#parts.signal.set();
   }
 
@@ -324,7 +291,7 @@ export class Dispatcher {
     for (const { nextAttemptInMs, deadId } of outcomes) {
       if (nextAttemptInMs !== undefined) {
         later = true;
-        if (this.#claiming && this.#parts.options.scheduledTimer) this.#dueAlarm.setEarlier(nextAttemptInMs);
+        if (this.#parts.options.scheduledTimer) this.#reminders.lookIn(Math.max(1, nextAttemptInMs));
       }
       if (deadId !== undefined) this.#hungry = true;
     }
@@ -347,25 +314,7 @@ export class Dispatcher {
     if (isolated) this.#isolation.request();
     if (!options.scheduledTimer) return;
     if (promoted === promotePage) this.look();
-    if (nextDueInMs !== undefined && this.#claiming) {
-      this.#dueAlarm.setEarlier(nextDueInMs > 0 ? nextDueInMs : lockedAgainMs);
-    }
-  }
-
-  #mustDiscoverFirst(): boolean {
-    if (!this.#discoverDue || !this.#claiming) return false;
-    return this.#parts.demand.takesAnyTopic || performance.now() - this.#discoveredAt > discoverAtLeastMs;
-  }
-
-  /** Somebody may have rung for a route without a handler of its own. */
-  async #discover(): Promise<void> {
-    this.#discoverDue = false;
-    const { demand, storage } = this.#parts;
-    if (!demand.mustDiscover) return;
-    const pause = this.#discoveredAt + discoverPauseMs - performance.now();
-    if (pause > 0) return this.#dueAlarm.setEarlier(pause);
-    this.#discoveredAt = performance.now();
-    if (demand.discover(await storage.pendingRoutes())) this.wake();
+    if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
   }
 
   async #recoverFrom(error: unknown): Promise<void> {

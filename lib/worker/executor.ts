@@ -7,14 +7,9 @@ import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.j
 import { HandlerContext } from './handler-context.js';
 import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
 import { decodePayload } from './payload.js';
+import type { RunningTask } from './running-tasks.js';
 import type { Settler } from './settler.js';
 import type { WorkerOptions } from './worker-options.js';
-
-/** What the dispatcher keeps of a running attempt, to abort it. */
-export interface RunningTask {
-  readonly claimed: ClaimedTask;
-  context: HandlerContext | undefined;
-}
 
 /** What an {@link Executor} works with. */
 export interface ExecutorParts {

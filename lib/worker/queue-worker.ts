@@ -61,7 +61,7 @@ export class QueueWorker {
 
   /** Attempts that run now. */
   get running(): number {
-    return this.#parts.dispatcher.running;
+    return this.#parts.dispatcher.running.size;
   }
 
   /** Starts claiming. Idempotent until `stop`. */
@@ -129,20 +129,21 @@ export class QueueWorker {
 
   async #leave(id: WorkerId): Promise<void> {
     const { storage, coordinator, dispatcher, executor, recovery, options, events } = this.#parts;
+    const { running } = dispatcher;
     dispatcher.stopClaiming();
     await within(recovery.stop(), goodbyeMs);
-    await within(dispatcher.idle(), options.shutdownTimeoutMs);
-    if (dispatcher.running > 0) {
+    await within(running.idle(), options.shutdownTimeoutMs);
+    if (running.size > 0) {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
-      dispatcher.abort(reason);
-      await within(dispatcher.idle(), abortGraceMs);
-      dispatcher.abandon(reason);
+      running.abort(reason);
+      await within(running.idle(), abortGraceMs);
+      running.abandon(reason);
     }
     executor.stop();
     const { cancel, reached } = deadlineIn(options.shutdownTimeoutMs);
     await dispatcher.finish(reached);
     cancel();
-    const unfinished = dispatcher.running;
+    const unfinished = running.size;
     // A database that does not answer must not keep the application from ending.
     await within(coordinator.stop(), goodbyeMs);
     await within(

@@ -2,7 +2,7 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { HeldTask, Storage, WorkerId } from '../storage/storage.js';
-import type { RunningTask } from './executor.js';
+import type { RunningTasks } from './running-tasks.js';
 import { claimKey, reference, type Settler } from './settler.js';
 
 /** What a {@link Reconciler} works with. */
@@ -30,13 +30,14 @@ export class Reconciler {
   }
 
   /** @param running the worker's own record, which changes while the table is read */
-  async compare(workerId: WorkerId, running: ReadonlyMap<string, RunningTask>): Promise<void> {
+  async compare(workerId: WorkerId, running: RunningTasks): Promise<void> {
     const { storage, settler } = this.#parts;
-    const before = [...running.values()];
+    const before = running.all();
     const held = await storage.readHeld(workerId, heldPage);
     const claims = new Set(held.map(claimKey));
-    for (const { claimed, context } of before) {
-      if (claims.has(claimKey(claimed)) || running.get(claimed.id)?.claimed !== claimed) continue;
+    for (const task of before) {
+      const { claimed, context } = task;
+      if (claims.has(claimKey(claimed)) || !running.includes(task)) continue;
       // Finished in a transaction of its own, it may go on with something else.
       if (context?.completedElsewhere) continue;
       context?.destroy(

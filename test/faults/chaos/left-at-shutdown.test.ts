@@ -5,6 +5,7 @@ import type { ClaimedTask, HeldTask, Storage } from '../../../lib/storage/storag
 import type { HandlerRegistry } from '../../../lib/subscribers/handler-registry.js';
 import { Executor } from '../../../lib/worker/executor.js';
 import { Reconciler } from '../../../lib/worker/reconciler.js';
+import { RunningTasks } from '../../../lib/worker/running-tasks.js';
 import { Settler } from '../../../lib/worker/settler.js';
 import { Signal } from '../../../lib/worker/signal.js';
 import type { WorkerOptions } from '../../../lib/worker/worker-options.js';
@@ -61,7 +62,7 @@ test.each(['transaction', 'completeIn'])(
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const coordinator = { ring: () => undefined } as never;
-    await new Reconciler({ storage, coordinator, settler, events }).compare('1', new Map());
+    await new Reconciler({ storage, coordinator, settler, events }).compare('1', new RunningTasks());
     expect(released).toEqual([]);
     expect(settler.pending).toBe(0);
   },
