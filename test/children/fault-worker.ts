@@ -1,24 +1,17 @@
 import 'reflect-metadata';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, Module, type LoggerService } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import {
-  QueueEvents,
-  QueueModule,
-  QueueWorker,
-  TaskHandler,
-  type QueueModuleOptions,
-  type TaskContext,
-} from '../../lib/index.js';
+import { Injectable, type LoggerService } from '@nestjs/common';
+import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { startChildApp } from '../support/child-app.js';
+import { leaveEffect } from '../support/leave-effect.js';
+import { deferred } from '../support/waiting.js';
 
 /**
  * A worker of the queue `tasks` for the tests of faults, with the options in `QUEUE_OPTIONS` (JSON). It tells every
  * line that the library logs (`log`), what it claims, loses, gives back and recovers, and which time it believes it
  * is. `release` ends what is held, `close` closes the application; after that nothing may keep the process alive.
  */
-let release: () => void;
-const released = new Promise<void>((resolve) => (release = resolve));
-let closing = false;
+const released = deferred();
 
 // Whoever started this process may be gone.
 const tell = (type: string, fields: object = {}): void => {
@@ -68,29 +61,9 @@ class Handlers {
 
   async #hold({ task }: TaskContext): Promise<void> {
     tell('started', { task: task.firstAttemptId, attempt: task.attempt });
-    await released;
+    await released.promise;
   }
 }
-
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect (task_root, attempt) values ($1, $2)', [
-    task.firstAttemptId,
-    task.attempt,
-  ]);
-}
-
-@Module({ providers: [Handlers] })
-class HandlersModule {}
-
-const options = JSON.parse(process.env['QUEUE_OPTIONS'] ?? '{}') as QueueModuleOptions;
-
-@Module({
-  imports: [
-    HandlersModule,
-    QueueModule.forRoot({ connection: process.env['DATABASE_URL'], queue: 'tasks', ...options }),
-  ],
-})
-class WorkerApp {}
 
 /** Nest hands the context over last. */
 const line =
@@ -105,8 +78,7 @@ const logger: LoggerService = {
   debug: () => undefined,
 };
 
-const app = await NestFactory.createApplicationContext(WorkerApp, { logger });
-const events = app.get(QueueEvents);
+const { worker, events } = await startChildApp({ handlers: [Handlers], logger });
 events.on('task.recovered', ({ task }) => tell('recovered', { task: task.firstAttemptId }));
 events.on('task.lost', ({ task }) => tell('lost', { task: task.firstAttemptId }));
 events.on('task.released', ({ task }) => tell('released', { task: task.firstAttemptId }));
@@ -114,14 +86,7 @@ events.on('connection.lost', ({ connection }) => tell('connection lost', { conne
 events.on('connection.restored', ({ connection }) => tell('connection restored', { connection }));
 
 process.on('message', (message) => {
-  if (message === 'release') release();
+  if (message === 'release') released.resolve();
   if (message === 'time') tell('time', { now: Date.now() });
-  if (message === 'close') {
-    closing = true;
-    void app.close().then(() => process.disconnect());
-  }
 });
-process.once('disconnect', () => {
-  if (!closing) process.exit(1);
-});
-tell('ready', { workerId: app.get(QueueWorker, { strict: false }).id, pid: process.pid });
+tell('ready', { workerId: worker.id, pid: process.pid });

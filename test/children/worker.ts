@@ -1,17 +1,11 @@
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import {
-  DeadTaskHandler,
-  QueueEvents,
-  QueueModule,
-  QueueWorker,
-  TaskHandler,
-  type QueueModuleOptions,
-  type TaskContext,
-} from '../../lib/index.js';
+import { ConsoleLogger, Injectable } from '@nestjs/common';
+import { DeadTaskHandler, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { startChildApp } from '../support/child-app.js';
+import { leaveEffect } from '../support/leave-effect.js';
+import { deferred } from '../support/waiting.js';
 
 /**
  * A worker of the queue `tasks` in `DATABASE_URL`, with the options in `QUEUE_OPTIONS` (JSON). It tells of every
@@ -19,9 +13,7 @@ import {
  * application: after that nothing may keep the process alive. SIGTERM is Nest's business. `state` asks for the
  * worker's, and `read a file` does so synchronously.
  */
-let release: () => void;
-const released = new Promise<void>((resolve) => (release = resolve));
-let closing = false;
+const released = deferred();
 
 const tell = (type: string, fields: object = {}): void => void process.send?.({ type, ...fields });
 
@@ -44,7 +36,7 @@ class Handlers {
   async hold(_: Work, ctx: TaskContext): Promise<void> {
     await leaveEffect(ctx);
     tell('started', { task: ctx.task.firstAttemptId, attempt: ctx.task.attempt });
-    await released;
+    await released.promise;
   }
 
   /** Leaves its effect, then runs until it is released. */
@@ -52,7 +44,7 @@ class Handlers {
   async leaveAndHold(_: Work, ctx: TaskContext): Promise<void> {
     await leaveEffect(ctx);
     tell('left', { task: ctx.task.firstAttemptId });
-    await released;
+    await released.promise;
   }
 
   /** Ends its process in a moment, as running out of memory would. */
@@ -60,7 +52,7 @@ class Handlers {
   async kill(): Promise<void> {
     await pause(20);
     process.kill(process.pid, 'SIGKILL');
-    await released;
+    await released.promise;
   }
 
   @DeadTaskHandler('kill')
@@ -80,41 +72,16 @@ class Handlers {
   }
 }
 
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect (task_root, attempt) values ($1, $2)', [
-    task.firstAttemptId,
-    task.attempt,
-  ]);
-}
-
-@Module({ providers: [Handlers] })
-class HandlersModule {}
-
-const options = JSON.parse(process.env['QUEUE_OPTIONS'] ?? '{}') as QueueModuleOptions;
-
-@Module({
-  imports: [
-    HandlersModule,
-    QueueModule.forRoot({ connection: process.env['DATABASE_URL'], queue: 'tasks', ...options }),
-  ],
-})
-class WorkerApp {}
-
-const app = await NestFactory.createApplicationContext(WorkerApp, { logger: ['error', 'warn'] });
+const { app, worker, events } = await startChildApp({
+  handlers: [Handlers],
+  logger: new ConsoleLogger({ logLevels: ['error', 'warn'] }),
+});
 app.enableShutdownHooks();
-app.get(QueueEvents).on('task.recovered', ({ task }) => tell('recovered', { task: task.firstAttemptId }));
+events.on('task.recovered', ({ task }) => tell('recovered', { task: task.firstAttemptId }));
 
 process.on('message', (message) => {
-  if (message === 'release') release();
-  if (message === 'state') tell('state', { state: app.get(QueueWorker, { strict: false }).state });
+  if (message === 'release') released.resolve();
+  if (message === 'state') tell('state', { state: worker.state });
   if (message === 'read a file') readFileSync(import.meta.filename);
-  if (message === 'close') {
-    closing = true;
-    void app.close().then(() => process.disconnect());
-  }
 });
-// Whoever started this process is gone.
-process.once('disconnect', () => {
-  if (!closing) process.exit(1);
-});
-tell('ready', { workerId: app.get(QueueWorker, { strict: false }).id });
+tell('ready', { workerId: worker.id });

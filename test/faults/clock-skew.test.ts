@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { forkChild, type Child } from '../support/processes.js';
+import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 import { debianFile } from './kit/debian-tool.js';
+import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 
 const skewMs = 600_000;
@@ -29,19 +30,15 @@ afterEach(async () => {
 afterAll(() => database.drop());
 
 /** A worker whose clock is ten minutes ahead, or behind. */
-async function startSkewed(sign: '+' | '-', options: object = {}): Promise<Child> {
-  const worker = forkChild('fault-worker', {
-    env: {
-      DATABASE_URL: database.url,
-      QUEUE_OPTIONS: JSON.stringify({ recovery, pollIntervalMs: 0, ...options }),
-      LD_PRELOAD: fakeTime,
-      FAKETIME: `${sign}10m`,
-      // Only what a clock shows, as when somebody has set it.
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    },
-  });
+async function startSkewed(sign: '+' | '-'): Promise<Child> {
+  const env = {
+    LD_PRELOAD: fakeTime,
+    FAKETIME: `${sign}10m`,
+    // Only what a clock shows, as when somebody has set it.
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  };
+  const worker = await startFaultWorker(database, { recovery, pollIntervalMs: 0 }, { env });
   children.push(worker);
-  await worker.message('ready');
   worker.send('time');
   const { now } = await worker.message('time');
   const skew = Number(now) - Date.now();

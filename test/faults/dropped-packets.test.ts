@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startProxy } from '../support/database-proxy.js';
-import { forkChild, type Child } from '../support/processes.js';
+import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
+import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 import { joinNetworks } from './kit/two-networks.js';
 
@@ -69,24 +70,18 @@ afterAll(async () => {
   for (const one of undo.splice(0).toReversed()) await one();
 });
 
-async function start(url: string, launcher: readonly string[] = []): Promise<Child> {
-  const worker = forkChild('fault-worker', {
-    env: { DATABASE_URL: url, QUEUE_OPTIONS: JSON.stringify({ pollIntervalMs: 3_000 }) },
-    launcher,
-  });
-  await worker.message('ready');
-  return worker;
-}
+const start = (address: { readonly url: string }, launcher: readonly string[] = []): Promise<Child> =>
+  startFaultWorker(address, { pollIntervalMs: 3_000 }, { launcher });
 
 test('packets are dropped and nobody is told: both sides notice, another worker takes over, and the first one comes back', async () => {
-  const far = await start(network.url, network.launcher);
+  const far = await start(network, network.launcher);
   await database.pool.query(
     `insert into tasks (processo, payload) values ('effect and hold', '{}'), ('hold', '{}')`,
   );
   await until(async () => told(far, 'started') === 2, 'both run');
   const farBackends = await backends();
   expect(farBackends.length).toBeGreaterThan(2);
-  const near = await start(database.url);
+  const near = await start(database);
 
   await network.drop();
   // Its handlers end now, and what completes them gets nowhere.

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { QueueClient, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { leaveEffect } from '../support/leave-effect.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -50,10 +51,6 @@ class Handlers {
     await this.queue.insertTask({ topic: 'batch' });
     await this.queue.insertTask({ topic: 'effect' }, { tx: ctx.db });
   }
-}
-
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
 }
 
 /** Takes every connection that the server has left. */

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProcessesOf } from '../../lib/embedded/process-table.js';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { leaveEffect } from '../support/leave-effect.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
@@ -27,10 +28,10 @@ const gate = deferred();
 
 class Handlers {
   @TaskHandler('effect', { retryDelayMs: 50 })
-  async effect(_: unknown, { db, task }: TaskContext): Promise<void> {
+  async effect(_: unknown, ctx: TaskContext): Promise<void> {
     started += 1;
     await gate.promise;
-    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+    await leaveEffect(ctx);
   }
 
   @TaskHandler('batch', { retryDelayMs: 50 })

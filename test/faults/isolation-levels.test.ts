@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { leaveEffect } from '../support/leave-effect.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
 import { allOnce, drained } from './kit/outcome.js';
@@ -58,10 +59,6 @@ class Handlers {
     if (ctx.task.attempt === 1) await meet(pair);
     await ctx.db.query('update account set amount = amount + 1 where id = $1', [second]);
   }
-}
-
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
 }
 
 /** Waits for the other one of a pair. */

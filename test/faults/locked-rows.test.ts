@@ -1,43 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
-import { forkChild } from '../support/processes.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { createEffectTable } from '../support/worker-process.js';
+import { useFaults } from './kit/fault-bench.js';
+import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 
 /** Nobody rings when a lock goes: a worker looks by itself within about a second. Time enough for a slow machine. */
 const soonMs = 5_000;
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let app: QueueApp | undefined;
+const bench = useFaults();
 let runs: string[];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  proxy = await startProxy(database);
-});
 
 beforeEach(() => {
   runs = [];
-});
-
-afterEach(async () => {
-  proxy.pass();
-  await app?.close();
-  app = undefined;
-  await database.pool.query('truncate tasks, effect');
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await database.drop();
 });
 
 class Handlers {
@@ -57,19 +35,11 @@ class Handlers {
   }
 }
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const started = await startApp(proxy, {
-    handlers: [Handlers],
-    pollIntervalMs: 0,
-    recovery: false,
-    ...options,
-  });
-  app = started;
-  return started;
-}
+const start = (options: QueueAppOptions = {}): Promise<QueueApp> =>
+  bench.start({ handlers: [Handlers], ...options });
 
 async function insert(name: string, columns = ''): Promise<string> {
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.pool.query<{ id: string }>(
     `insert into tasks (processo, payload ${columns && ', data_hora'})
      values ('task', jsonb_build_object('name', $1::text) ${columns && `, ${columns}`}) returning id`,
     [name],
@@ -79,7 +49,7 @@ async function insert(name: string, columns = ''): Promise<string> {
 
 /** Locks a task in a session of its own, as a monitor, a backup script or a slow migration might. */
 async function lock(id: string) {
-  const client = await database.pool.connect();
+  const client = await bench.pool.connect();
   await client.query('begin');
   await client.query('select from tasks where id = $1 for update', [id]);
   return {
@@ -96,10 +66,10 @@ test('what is locked when it should be claimed holds up nobody, and is claimed s
   await insert('free');
   await started.worker.start();
   await until(async () => runs.length === 1, 'the other one runs');
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench);
   expect(runs).toEqual(['free']);
   await release();
-  expect(await drained(database.pool, soonMs)).toEqual(allOnce(0, 2));
+  expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 2));
 });
 
 test('what is locked when it is due is promoted soon after the lock goes', async () => {
@@ -108,21 +78,21 @@ test('what is locked when it is due is promoted soon after the lock goes', async
   await insert('free', `now() + interval '300 milliseconds'`);
   await until(async () => runs.length === 1, 'the other one runs');
   await release();
-  expect(await drained(database.pool, soonMs)).toEqual(allOnce(0, 2));
+  expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 2));
   expect(runs).toEqual(['free', 'locked']);
 });
 
 test('what is locked when it should be given back is given back by a later look', async () => {
   const { events } = await start({ pollIntervalMs: 2_000 });
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench);
   const released = nextEvent(events, 'task.released');
   const restored = nextEvent(events, 'connection.restored');
   // It is claimed; the worker will never know.
-  const answers = proxy.holdAnswers('control');
+  const answers = bench.proxy.holdAnswers('control');
   const id = await insert('claimed in vain');
   await answers.answered;
   const { release } = await lock(id);
-  expect(proxy.reset('control')).toBe(1);
+  expect(bench.proxy.reset('control')).toBe(1);
   answers.release();
   await restored;
   await insert('free');
@@ -130,19 +100,19 @@ test('what is locked when it should be given back is given back by a later look'
   expect(runs).toEqual(['free']);
   await release();
   expect((await released).task).toMatchObject({ id, attempt: 1 });
-  expect(await drained(database.pool, soonMs)).toEqual(allOnce(0, 2));
+  expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 2));
   expect(runs).toEqual(['free', 'claimed in vain']);
 });
 
 test('a publication that is locked when it should be delivered is delivered soon after, and holds up no task', async () => {
   await start();
-  await subscribe(database, [{ id: 'mail' }]);
+  await subscribe(bench, [{ id: 'mail' }]);
   await insert('first');
-  await drained(database.pool);
-  await workersAreQuiet(database);
+  await drained(bench.pool);
+  await workersAreQuiet(bench);
   // It is claimed; the worker does not know yet.
-  const answers = proxy.holdAnswers('control');
-  const { rows } = await database.pool.query<{ id: string }>(
+  const answers = bench.proxy.holdAnswers('control');
+  const { rows } = await bench.pool.query<{ id: string }>(
     `insert into tasks (processo, pub_sub, payload) values ('order-placed', true, '{}') returning id`,
   );
   await answers.answered;
@@ -153,16 +123,13 @@ test('a publication that is locked when it should be delivered is delivered soon
   expect(runs).toEqual(['first', 'second']);
   await release();
   await until(async () => runs.includes('mail 1'), 'the delivery', soonMs);
-  expect(await drained(database.pool, soonMs)).toEqual(allOnce(0, 4));
+  expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 4));
   expect(runs).toEqual(['first', 'second', 'mail 1']);
 });
 
 test('a task of a lost worker that is locked when it should be recovered is recovered soon after, its neighbour at once', async () => {
-  const worker = forkChild('fault-worker', {
-    env: { DATABASE_URL: database.url, QUEUE_OPTIONS: JSON.stringify({ recovery: false }) },
-  });
-  await worker.message('ready');
-  const { rows } = await database.pool.query<{ id: string }>(
+  const worker = await startFaultWorker(bench.database, { recovery: false });
+  const { rows } = await bench.pool.query<{ id: string }>(
     `insert into tasks (processo, payload) values ('hold', '{}'), ('hold', '{}') returning id`,
   );
   await until(async () => worker.messages.filter(({ type }) => type === 'started').length === 2, 'both run');
@@ -171,6 +138,6 @@ test('a task of a lost worker that is locked when it should be recovered is reco
   await start({ recovery: { intervalMs: 100, confirmMs: 100, graceMs: 0 } });
   await until(async () => runs.length === 1, 'the neighbour runs again');
   await release();
-  expect(await drained(database.pool, soonMs)).toEqual(allOnce(0, 2));
+  expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 2));
   expect(runs).toEqual(['hold', 'hold']);
 });

@@ -1,50 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
-import { LogLines } from '../support/log-lines.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { leaveEffect } from '../support/leave-effect.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { subscribe } from '../support/subscriptions.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
-import { createEffectTable } from '../support/worker-process.js';
+import { useFaults } from './kit/fault-bench.js';
 import { allOnce, drained } from './kit/outcome.js';
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let app: QueueApp | undefined;
-let log: LogLines;
+const bench = useFaults();
 let runs: string[];
 /** What handlers without a transaction wait for. */
 let gate: Promise<void>;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  proxy = await startProxy(database);
-});
 
 beforeEach(() => {
   runs = [];
   gate = Promise.resolve();
 });
 
-afterEach(async () => {
-  proxy.pass();
-  await app?.close();
-  app = undefined;
-  await database.pool.query('truncate tasks, effect');
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await database.drop();
-});
-
 class Handlers {
   @TaskHandler('effect', { retryDelayMs: 20 })
-  async effect(_: unknown, { db, task }: TaskContext): Promise<void> {
-    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+  async effect(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
   }
 
   @TaskHandler('batch', { retryDelayMs: 20 })
@@ -68,31 +45,23 @@ class Handlers {
 
 /** A worker behind the proxy that does nothing by itself. */
 async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  log = new LogLines();
-  const started = await startApp(proxy, {
-    handlers: [Handlers],
-    logger: log,
-    pollIntervalMs: 0,
-    recovery: false,
-    ...options,
-  });
-  app = started;
+  const started = await bench.start({ handlers: [Handlers], ...options });
   // Its connections are open, and the next statement is the one that the test means.
   await started.queue.insertTask({ topic: 'batch' });
-  await drained(database.pool);
-  await workersAreQuiet(database);
-  await database.pool.query('truncate tasks, effect');
+  await drained(bench.pool);
+  await workersAreQuiet(bench);
+  await bench.pool.query('truncate tasks, effect');
   runs = [];
   return started;
 }
 
 /** Inserts from outside of the proxy. */
 async function insert(topic: string, payload = '{}'): Promise<void> {
-  await database.pool.query('insert into tasks (processo, payload) values ($1, $2)', [topic, payload]);
+  await bench.pool.query('insert into tasks (processo, payload) values ($1, $2)', [topic, payload]);
 }
 
 async function attempts(): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ attempt: string }>(
+  const { rows } = await bench.pool.query<{ attempt: string }>(
     `select concat_ws(' ', status, tentativa, reserva) as attempt from tasks order by id`,
   );
   return rows.map(({ attempt }) => attempt);
@@ -100,44 +69,49 @@ async function attempts(): Promise<readonly string[]> {
 
 test('a COMMIT that the server did and never answered, as the connection broke: the task is done, once', async () => {
   const { events } = await start();
-  const fault = proxy.swallow({ purpose: 'pool', message: 'C', tag: 'COMMIT', then: 'cut' });
+  const fault = bench.proxy.swallow({ purpose: 'pool', message: 'C', tag: 'COMMIT', then: 'cut' });
   const completed = nextEvent(events, 'task.completed');
   await insert('effect');
   await completed;
   expect(fault.hits.messages).toBe(1);
-  expect(await drained(database.pool)).toEqual(allOnce(1));
+  expect(await drained(bench.pool)).toEqual(allOnce(1));
   expect(await attempts()).toEqual(['sucesso 1 1']);
 });
 
 test('a COMMIT that did not get to the server: the attempt fails, and the next one has the effect', async () => {
   const { events } = await start();
   // Where the completion is answered the connection breaks; COMMIT travels behind it.
-  const fault = proxy.swallow({ purpose: 'pool', message: 'C', tag: 'INSERT', then: 'cut' });
+  const fault = bench.proxy.swallow({ purpose: 'pool', message: 'C', tag: 'INSERT', then: 'cut' });
   const failed = nextEvent(events, 'task.failed');
   await insert('effect');
   await failed;
   expect(fault.hits.messages).toBe(1);
-  expect(await drained(database.pool)).toEqual(allOnce(1));
-  expect((await database.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
+  expect(await drained(bench.pool)).toEqual(allOnce(1));
+  expect((await bench.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
 });
 
 test('a claim whose answer was lost with the connection: what it took is given back and runs', async () => {
   const { events } = await start();
-  const fault = proxy.swallow({ purpose: 'control', message: 'D', holding: 'the claimed row', then: 'cut' });
+  const fault = bench.proxy.swallow({
+    purpose: 'control',
+    message: 'D',
+    holding: 'the claimed row',
+    then: 'cut',
+  });
   const released = nextEvent(events, 'task.released');
   await insert('batch', '{"note":"the claimed row"}');
   await released;
   expect(fault.hits.messages).toBe(1);
-  expect(await drained(database.pool)).toEqual(allOnce(0, 1));
+  expect(await drained(bench.pool)).toEqual(allOnce(0, 1));
   // No attempt is used up, and the log says what happened.
   expect(await attempts()).toEqual(['sucesso 1 2']);
   expect(runs).toEqual(['batch 1']);
-  expect(log.of('warn').filter((line) => line.includes('given back'))).toHaveLength(1);
+  expect(bench.log.of('warn').filter((line) => line.includes('given back'))).toHaveLength(1);
 });
 
 test('a claim whose row is missing in an answer on a connection that lives: it is found and given back', async () => {
   await start({ pollIntervalMs: 1_500 });
-  const fault = proxy.swallow({
+  const fault = bench.proxy.swallow({
     purpose: 'control',
     message: 'D',
     holding: 'the claimed row',
@@ -145,7 +119,7 @@ test('a claim whose row is missing in an answer on a connection that lives: it i
   });
   await insert('batch', '{"note":"the claimed row"}');
   await fault.hit;
-  expect(await drained(database.pool, 20_000)).toEqual(allOnce(0, 1));
+  expect(await drained(bench.pool, 20_000)).toEqual(allOnce(0, 1));
   expect(await attempts()).toEqual(['sucesso 1 2']);
   expect(runs).toEqual(['batch 1']);
 }, 40_000);
@@ -159,12 +133,12 @@ test('a completion whose answer was lost is not written twice, and the task is r
   gate = opening.promise;
   await insert('batch');
   await until(async () => runs.length === 1, 'the handler runs');
-  await workersAreQuiet(database);
-  const fault = proxy.swallow({ purpose: 'control', message: 'D', then: 'cut' });
+  await workersAreQuiet(bench);
+  const fault = bench.proxy.swallow({ purpose: 'control', message: 'D', then: 'cut' });
   opening.resolve();
   await fault.hit;
   expect((await completed).task).toMatchObject({ attempt: 1 });
-  expect(await drained(database.pool)).toEqual(allOnce(0, 1));
+  expect(await drained(bench.pool)).toEqual(allOnce(0, 1));
   expect(await attempts()).toEqual(['sucesso 1 1']);
   expect(runs).toEqual(['batch 1']);
   expect(lost).toEqual([]);
@@ -176,36 +150,36 @@ test('a failure whose answer was lost has one next attempt, which starts on time
   gate = opening.promise;
   await insert('fails once');
   await until(async () => runs.length === 1, 'the handler runs');
-  await workersAreQuiet(database);
-  const fault = proxy.swallow({ purpose: 'control', message: 'D', then: 'cut' });
+  await workersAreQuiet(bench);
+  const fault = bench.proxy.swallow({ purpose: 'control', message: 'D', then: 'cut' });
   opening.resolve();
   await fault.hit;
   // Nothing rings and nothing polls: the worker has to know of the next attempt.
-  expect(await drained(database.pool, 10_000)).toEqual(allOnce(0, 1));
+  expect(await drained(bench.pool, 10_000)).toEqual(allOnce(0, 1));
   expect(await attempts()).toEqual(['falha 1 1', 'sucesso 2 1']);
   expect(runs).toEqual(['fails once 1', 'fails once 2']);
 });
 
 test('a fan-out whose answer was lost delivers once', async () => {
   await start();
-  await subscribe(database, [{ id: 'mail' }]);
-  const fault = proxy.swallow({ purpose: 'pool', message: 'D', then: 'cut' });
-  await database.pool.query(
+  await subscribe(bench, [{ id: 'mail' }]);
+  const fault = bench.proxy.swallow({ purpose: 'pool', message: 'D', then: 'cut' });
+  await bench.pool.query(
     `insert into tasks (processo, pub_sub, payload) values ('order-placed', true, '{}')`,
   );
   await fault.hit;
-  await drained(database.pool);
+  await drained(bench.pool);
   expect(runs).toEqual(['mail 1']);
   expect(await attempts()).toEqual(['sucesso 1 1', 'sucesso 1 1']);
 });
 
 test('an insert whose answer was lost rejects, and its task runs without waiting for a poll', async () => {
   const { queue } = await start({ pollIntervalMs: 0 });
-  const fault = proxy.swallow({ purpose: 'pool', message: 'C', tag: 'INSERT', then: 'cut' });
+  const fault = bench.proxy.swallow({ purpose: 'pool', message: 'C', tag: 'INSERT', then: 'cut' });
   await expect(queue.insertTask({ topic: 'batch', externalKey: 'x', payload: {} })).rejects.toThrow(
     /terminated|ECONNRESET/,
   );
   expect(fault.hits.messages).toBe(1);
   expect(await queue.listEquivalentTask({ topic: 'batch', externalKey: 'x', payload: {} })).not.toEqual([]);
-  expect(await drained(database.pool)).toEqual(allOnce(0, 1));
+  expect(await drained(bench.pool)).toEqual(allOnce(0, 1));
 });

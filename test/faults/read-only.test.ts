@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { leaveEffect } from '../support/leave-effect.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -16,8 +17,8 @@ const log = new LogLines();
 
 class Handlers {
   @TaskHandler('effect', { retryDelayMs: 50 })
-  async effect(_: unknown, { db, task }: TaskContext): Promise<void> {
-    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+  async effect(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
   }
 
   @TaskHandler('batch')

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Child } from '../support/processes.js';
-import { forkChild } from '../support/processes.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
+import { connectionLines } from './kit/connection-lines.js';
+import { startFaultWorker } from './kit/fault-worker.js';
 import { drained } from './kit/outcome.js';
 
 let cluster: Cluster;
@@ -20,10 +21,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   database = await cluster.createDatabase();
   await createEffectTable(database);
-  worker = forkChild('fault-worker', {
-    env: { DATABASE_URL: database.url, QUEUE_OPTIONS: JSON.stringify({ retryIntervalMinutes: 0 }) },
-  });
-  await worker.message('ready');
+  worker = await startFaultWorker(database, { retryIntervalMinutes: 0 });
   producer = await startApp(database, { worker: false });
 });
 
@@ -102,7 +100,4 @@ function lines(): readonly string[] {
   return worker.messages.filter(({ type }) => type === 'log').map(({ text }) => String(text));
 }
 
-function linesOf(connection: string): readonly string[] {
-  const words = lines().filter((line) => line.startsWith(`the ${connection} connection`));
-  return words.map((line) => (line.includes('was lost') ? 'lost' : 'back'));
-}
+const linesOf = (connection: string) => connectionLines(lines(), connection);

@@ -2,11 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { forkChild, type Child } from '../support/processes.js';
+import type { Child } from '../support/processes.js';
+import { leaveEffect } from '../support/leave-effect.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 import { cutConnections } from './kit/cut.js';
+import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 
 /** Far shorter than the worker is stopped. */
@@ -23,10 +25,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  worker = forkChild('fault-worker', {
-    env: { DATABASE_URL: database.url, QUEUE_OPTIONS: JSON.stringify({ recovery, pollIntervalMs: 0 }) },
-  });
-  await worker.message('ready');
+  worker = await startFaultWorker(database, { recovery, pollIntervalMs: 0 });
   await database.pool.query(
     `insert into tasks (processo, payload) select topic, '{}' from unnest($1::text[]) topic`,
     [topics],
@@ -60,10 +59,6 @@ class Handlers {
 
   @TaskHandler('hold')
   hold(): void {}
-}
-
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
 }
 
 function startOther(): Promise<QueueApp> {

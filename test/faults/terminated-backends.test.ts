@@ -1,35 +1,18 @@
 import { Inject } from '@nestjs/common';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { QueueClient, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startProxy } from '../support/database-proxy.js';
-import { LogLines } from '../support/log-lines.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { leaveEffect } from '../support/leave-effect.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
-import { createEffectTable } from '../support/worker-process.js';
+import { connectionLines } from './kit/connection-lines.js';
 import { cutConnections } from './kit/cut.js';
+import { useFaults } from './kit/fault-bench.js';
 import { allOnce, drained } from './kit/outcome.js';
 
-let database: TestDatabase;
-let app: QueueApp | undefined;
-let log: LogLines;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterEach(async () => {
-  await app?.close();
-  app = undefined;
-  await database.pool.query('truncate tasks, effect');
-});
-
-afterAll(() => database.drop());
-
+const bench = useFaults();
 let holding = deferred();
 let end = deferred();
 /** What a handler does with its transaction after it was held. */
@@ -66,67 +49,49 @@ class Handlers {
   }
 }
 
-async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
-}
-
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
+/** Without a proxy: the server ends its side of a connection itself. */
+function start(options: QueueAppOptions = {}): Promise<QueueApp> {
   holding = deferred();
   end = deferred();
-  log = new LogLines();
-  const started = await startApp(database, {
-    handlers: [Handlers],
-    logger: log,
-    pollIntervalMs: 0,
-    recovery: false,
-    ...options,
-  });
-  app = started;
-  return started;
+  return bench.start({ handlers: [Handlers], connection: bench.database.url, ...options });
 }
 
-/** Lines of the log about a connection: what it says of a loss, and of its end. */
-function linesOf(connection: string): readonly string[] {
-  const words = log.of().filter((line) => line.startsWith(`the ${connection} connection`));
-  return words.map((line) => (line.includes('was lost') ? 'lost' : 'back'));
-}
+const linesOf = (connection: string) => connectionLines(bench.log.of(), connection);
 
 test.each(['session', 'control'])(
   'the %s connection, idle, is cut: the log says so once, and once that it is back',
   async (kind) => {
     const { queue, events } = await start();
     await queue.insertTask({ topic: 'batch' });
-    await drained(database.pool);
+    await drained(bench.pool);
     for (let round = 1; round <= 3; round += 1) {
       const lost = nextEvent(events, 'connection.lost', ({ connection }) => connection === kind);
-      expect(await cutConnections(database.pool, kind)).toBe(1);
+      expect(await cutConnections(bench.pool, kind)).toBe(1);
       await lost;
       await queue.insertTask({ topic: 'effect' });
       await until(async () => linesOf(kind).length === 2 * round, 'the connection is back');
     }
-    expect(await drained(database.pool)).toEqual(allOnce(3, 1));
+    expect(await drained(bench.pool)).toEqual(allOnce(3, 1));
     expect(linesOf(kind)).toEqual(['lost', 'back', 'lost', 'back', 'lost', 'back']);
-    expect(log.of('error').filter((line) => !line.startsWith(`the ${kind}`))).toEqual([]);
+    expect(bench.log.of('error').filter((line) => !line.startsWith(`the ${kind}`))).toEqual([]);
   },
 );
 
 test('idle connections of the pool are cut: nothing but new ones are needed, and the log has a line for all', async () => {
-  const proxy = await startProxy(database);
-  const { queue } = await start({ connection: proxy.url });
+  const { queue } = await start({ connection: bench.proxy.url });
   for (let round = 1; round <= 3; round += 1) {
     await queue.insertTasks(Array.from({ length: 10 }, () => ({ topic: 'effect' })));
-    expect(await drained(database.pool)).toEqual(allOnce(10 * round));
-    await workersAreQuiet(database);
-    expect(await cutConnections(database.pool, 'pool')).toBeGreaterThan(1);
+    expect(await drained(bench.pool)).toEqual(allOnce(10 * round));
+    await workersAreQuiet(bench);
+    expect(await cutConnections(bench.pool, 'pool')).toBeGreaterThan(1);
     // Who asks for a connection before its end has arrived gets one that is broken.
-    await until(async () => proxy.count('pool') === 0, 'the loss is noticed');
-    expect(log.of().filter((line) => line.startsWith('idle connections were lost'))).toHaveLength(round);
+    await until(async () => bench.proxy.count('pool') === 0, 'the loss is noticed');
+    expect(bench.log.of().filter((line) => line.startsWith('idle connections were lost'))).toHaveLength(
+      round,
+    );
   }
   await queue.insertTask({ topic: 'effect' });
-  expect(await drained(database.pool)).toEqual(allOnce(31));
-  await app?.close();
-  app = undefined;
-  await proxy.close();
+  expect(await drained(bench.pool)).toEqual(allOnce(31));
 });
 
 test.each(['statement', 'return'] as const)(
@@ -137,15 +102,15 @@ test.each(['statement', 'return'] as const)(
     const failed = nextEvent(events, 'task.failed');
     const id = await queue.insertTask({ topic: 'effect, held' });
     await holding.promise;
-    expect(await cutConnections(database.pool, 'pool')).toBeGreaterThan(0);
+    expect(await cutConnections(bench.pool, 'pool')).toBeGreaterThan(0);
     await until(
-      async () => !(await connectionNames(database)).includes('tarefa tasks pool'),
+      async () => !(await connectionNames(bench)).includes('tarefa tasks pool'),
       'the connection is gone',
     );
     end.resolve();
     expect((await failed).task).toMatchObject({ id, attempt: 1 });
-    expect(await drained(database.pool)).toEqual(allOnce(1));
-    const effects = await database.pool.query('select attempt from effect');
+    expect(await drained(bench.pool)).toEqual(allOnce(1));
+    const effects = await bench.pool.query('select attempt from effect');
     expect(effects.rows).toEqual([{ attempt: 2 }]);
   },
 );
@@ -154,13 +119,13 @@ test('the spare connection is cut while handlers hold the pool: their next inser
   const { queue } = await start({ poolSize: 1, concurrency: 2 });
   await queue.insertTask({ topic: 'effect, parent' });
   await holding.promise;
-  expect(await cutConnections(database.pool, 'spare')).toBe(1);
+  expect(await cutConnections(bench.pool, 'spare')).toBe(1);
   await until(
-    async () => !(await connectionNames(database)).includes('tarefa tasks spare'),
+    async () => !(await connectionNames(bench)).includes('tarefa tasks spare'),
     'the connection is gone',
   );
   end.resolve();
-  expect(await drained(database.pool)).toEqual(allOnce(1, 2));
+  expect(await drained(bench.pool)).toEqual(allOnce(1, 2));
 });
 
 test('all connections at once, again and again while tasks flow: each has one effect, and nothing is left open', async () => {
@@ -173,19 +138,19 @@ test('all connections at once, again and again while tasks flow: each has one ef
   );
   let cut = 0;
   for (let round = 0; round < 12; round += 1) {
-    cut += await cutConnections(database.pool);
+    cut += await cutConnections(bench.pool);
     await pause(100);
   }
   expect(cut).toBeGreaterThan(5);
-  expect(await drained(database.pool)).toEqual(allOnce(1_000, 500));
+  expect(await drained(bench.pool)).toEqual(allOnce(1_000, 500));
   for (const kind of ['session', 'control']) {
     await until(async () => linesOf(kind).at(-1) === 'back', `the ${kind} connection is back`);
     const expected = linesOf(kind).map((_, n) => (n % 2 === 0 ? 'lost' : 'back'));
     expect(linesOf(kind)).toEqual(expected);
     expect(expected.length).toBeGreaterThan(1);
   }
-  expect(log.of().filter((line) => line.includes('cannot go on'))).toEqual([]);
-  const after = await connectionNames(database);
+  expect(bench.log.of().filter((line) => line.includes('cannot go on'))).toEqual([]);
+  const after = await connectionNames(bench);
   const lasting = after.filter((name) => !name.endsWith('pool'));
   expect(lasting).toEqual(['tarefa session', 'tarefa tasks control']);
   expect(after.length - lasting.length).toBeLessThanOrEqual(10);

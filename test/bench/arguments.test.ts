@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { isChosen, readArguments } from '../../bench/arguments.js';
+import { peerOf, products } from '../../bench/peers.js';
+import { scenarios } from '../../bench/scenarios.js';
+
+it('reads what was asked for', () => {
+  expect(readArguments([])).toMatchObject({ runs: 3, quick: false, node: '24', scenarios: [], render: [] });
+  expect(readArguments(['--quick', '--scenario', 'drain', '--peer', 'tarefa'])).toMatchObject({
+    runs: 1,
+    scenarios: ['drain'],
+    peers: ['tarefa'],
+  });
+  expect(readArguments(['--render', 'a.jsonl', 'b.jsonl'])?.render).toEqual(['a.jsonl', 'b.jsonl']);
+  expect(() => readArguments(['--runs', 'many'])).toThrow('--runs takes a number');
+  expect(() => readArguments(['a.jsonl'])).toThrow('--render');
+});
+
+it('chooses by parts of names', () => {
+  expect(isChosen('drain: tuned', [])).toBe(true);
+  expect(isChosen('drain: tuned', ['wait', 'tuned'])).toBe(true);
+  expect(isChosen('drain: tuned', ['wait'])).toBe(false);
+});
+
+it('names only peers that there are, and tells of every product whether it takes part', () => {
+  for (const { name, peers, skips = {}, quick } of scenarios) {
+    const takePart = new Set(peers.map((peer) => peerOf(peer).product));
+    for (const product of Object.keys(products) as (keyof typeof products)[]) {
+      expect(takePart.has(product) !== product in skips, `${name}: ${product}`).toBe(true);
+    }
+    for (const peer of Array.isArray(quick) ? quick : []) expect(peers).toContain(peer);
+  }
+});
