@@ -1,13 +1,64 @@
-/** What a scenario is given. */
-export interface ScenarioSetting {
-  /** Address of the benchmark's own server. */
-  readonly url: string;
-  /** 1 for a full run, less for a quick one. */
-  readonly scale: number;
+import type { Product } from './peers.js';
+import type { Stage } from './stage.js';
+
+/** Figures of one run by name; `figureTitles` says what each is. */
+export type Figures = Partial<Record<FigureName, number>>;
+
+/** What figures are called in tables. */
+export const figureTitles = {
+  perSecond: 'per second',
+  tasks: 'tasks',
+  seconds: 'seconds',
+  medianMs: 'median ms',
+  p95Ms: 'p95 ms',
+  p99Ms: 'p99 ms',
+  maxMs: 'max ms',
+  firstWindow: 'first 10 s, per second',
+  lastWindow: 'last 10 s, per second',
+  ratio: 'last / first',
+  workerCpuPer10k: 'worker CPU s per 10,000',
+  postgresCpuPer10k: 'PostgreSQL CPU s per 10,000',
+  redisCpuPer10k: 'Redis CPU s per 10,000',
+  walBytesPerTask: 'WAL bytes per task',
+  commitsPerTask: 'commits per task',
+  peakRssMb: 'worker peak RSS MB',
+  rssMb: 'worker RSS MB',
+  statementsPerMinute: 'statements a minute',
+  workerCpuMsPerMinute: 'worker CPU ms a minute',
+  otherCores: 'cores used by others',
+} as const;
+
+export type FigureName = keyof typeof figureTitles;
+
+/** What one run came to. */
+export interface Outcome {
+  readonly figures: Figures;
+  /** Tasks per second in consecutive windows, where the scenario watches the course of things. */
+  readonly series?: readonly number[];
+  /** Why the run was ended before it was done: its figures are of what was done by then. */
+  readonly cut?: string;
 }
 
-/** One measurement; figures by name. */
+/** How large a run is. */
+export type Size = 'full' | 'quick';
+
+/** One thing that is measured, for every peer that can do it. */
 export interface Scenario {
+  /** `drain: defaults` */
   readonly name: string;
-  run(setting: ScenarioSetting): Promise<Readonly<Record<string, number>>>;
+  /** What is done and what is measured, in a sentence or two. */
+  readonly about: string;
+  /** Names of the peers that run it. */
+  readonly peers: readonly string[];
+  /** Why the others do not. */
+  readonly skips?: Partial<Record<Product, string>>;
+  /** Figures of its table, the first of them charted. */
+  readonly columns: readonly FigureName[];
+  /** Whether less is better in the first column. */
+  readonly lessIsBetter?: true;
+  /** Part of a quick run: true, or the peers that run it then. */
+  readonly quick?: true | readonly string[];
+  /** Tasks are spread over so many topics. Default 1. */
+  readonly topics?: number;
+  run(stage: Stage, size: Size): Promise<Outcome>;
 }

@@ -78,7 +78,7 @@ export async function assembleCore(
       schema: schemaRequest(options),
       onPrepared: (prepared) => (schema = prepared),
     });
-    const ringer = new Ringer((text) => connections.notify(options.queue, text));
+    const ringer = new Ringer((message) => connections.notify(options.queue, message));
     opened.push(() => sockets.closeAfter(Promise.all([storage.close(), spare?.end()])));
     opened.push(() => connections.closeSession());
     opened.push(() => ringer.settled());

@@ -1,5 +1,6 @@
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { SqlHandle } from './client/transaction.js';
+import { notifyStatement, type RingMessage } from './coordination/ringer.js';
 import type { PostgresSession } from './coordination/postgres-session.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import { TarefaError } from './queue.errors.js';
@@ -39,7 +40,7 @@ export interface QueueConnections {
   readonly openSession: () => Promise<PostgresSession>;
   readonly closeSession: () => Promise<void>;
   /** Sends one notification by whatever connection is free. */
-  readonly notify: (channel: string, text: string) => Promise<void>;
+  readonly notify: (channel: string, message: RingMessage) => Promise<void>;
 }
 
 /**
@@ -123,10 +124,11 @@ export function openConnections(
       session = undefined;
       await sessions.close(sharedSession().key);
     },
-    notify: async (channel, text) => {
+    notify: async (channel, { text, dueMs, agoMs }) => {
+      const values = [channel, text, dueMs ?? null, agoMs ?? null];
       // By the session where there is one: handlers may hold every connection of the pool.
-      if (session?.up) await session.query('select pg_notify($1::text, $2::text)', [channel, text]);
-      else await pool.query('select pg_notify($1::text, $2::text)', [channel, text]);
+      if (session?.up) await session.query(notifyStatement, values);
+      else await pool.query(notifyStatement, values);
     },
   };
 }

@@ -90,6 +90,12 @@ export interface QueueOptions {
    * `{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`.
    */
   readonly recovery?: Partial<RecoveryOptions> | false | undefined;
+  /**
+   * Which task is next: by `age` the best of all topics and subscriptions (priority, then when it was due); with `fair`
+   * the free slots are shared among those that have work, so that a flooded topic cannot keep a quiet one waiting.
+   * Default `age`.
+   */
+  readonly order?: 'age' | 'fair' | undefined;
   /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
   readonly unknownTasks?: 'fail' | 'leave' | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
@@ -155,6 +161,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   pollIntervalMs: true,
   scheduledTimer: true,
   recovery: true,
+  order: true,
   unknownTasks: true,
   maxPayloadBytes: true,
   shutdownTimeoutMs: true,
@@ -247,6 +254,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     scheduledTimer: check.boolean('scheduledTimer', options.scheduledTimer ?? true),
     recovery: options.recovery === false ? undefined : recoveryTiming,
     recoveryTiming,
+    order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
     unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',

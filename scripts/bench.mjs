@@ -1,13 +1,20 @@
 // Compiles the library with its benchmark and runs it: npm run bench -- --quick --scenario drain
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-const steps = [
-  [tsc, '-p', 'bench/tsconfig.json'],
-  ['dist/bench/main.js', ...process.argv.slice(2)],
-];
-for (const args of steps) {
-  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
-  if (status !== 0) process.exit(status ?? 1);
+const compiled = spawnSync(process.execPath, [tsc, '-p', 'bench/tsconfig.json'], { stdio: 'inherit' });
+if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+
+const run = spawn(
+  process.execPath,
+  ['--enable-source-maps', 'dist/bench/main.js', ...process.argv.slice(2)],
+  {
+    stdio: 'inherit',
+  },
+);
+// Ctrl-C reaches the benchmark as well, which stops its servers; this waits for it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => (signal === 'SIGINT' ? undefined : run.kill(signal)));
 }
+run.once('exit', (code) => process.exit(code ?? 1));

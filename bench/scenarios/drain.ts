@@ -1,73 +1,70 @@
-import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { fill, openQueue } from '../queue.js';
 import type { Scenario } from '../scenario.js';
+import { drain } from './working.js';
 
-/** Counts down to the end of a run. */
-class Countdown {
-  left = 0;
-  #done: (() => void) | undefined;
+const columns = [
+  'perSecond',
+  'workerCpuPer10k',
+  'postgresCpuPer10k',
+  'redisCpuPer10k',
+  'walBytesPerTask',
+  'commitsPerTask',
+  'peakRssMb',
+  'otherCores',
+] as const;
 
-  run(count: number): Promise<void> {
-    this.left = count;
-    return new Promise((resolve) => (this.#done = resolve));
-  }
+const tunedPeers = [
+  'tarefa, tuned',
+  'graphile-worker, tuned',
+  'pg-boss, tuned',
+  'bullmq on redis, tuned',
+  'bullmq on postgres, tuned',
+  'bare',
+];
 
-  tick(): void {
-    this.left -= 1;
-    if (this.left === 0) this.#done?.();
-  }
-}
-
-const countdown = new Countdown();
-
-class NoOp {
-  @TaskHandler()
-  run(): void {
-    countdown.tick();
-  }
-}
-
-class WritesOneRow {
-  @TaskHandler()
-  async run(payload: { i: number }, ctx: TaskContext): Promise<void> {
-    await ctx.db.query('insert into bench.effect (task) values ($1)', [payload.i]);
-    countdown.tick();
-  }
-}
-
-interface DrainVariant {
-  readonly name: string;
-  readonly tasks: number;
-  readonly concurrency?: number;
-  readonly topics?: number;
-  readonly writes?: boolean;
-}
-
-/** Empties a backlog; tasks per second from the start of the worker to the last handler. */
-export function drain({ name, tasks, concurrency, topics = 1, writes = false }: DrainVariant): Scenario {
-  return {
-    name,
-    run: async ({ url, scale }) => {
-      const count = Math.max(100, Math.round(tasks * scale));
-      const options = concurrency === undefined ? {} : { concurrency };
-      const queue = await openQueue(url, [writes ? WritesOneRow : NoOp], options);
-      try {
-        await queue.pool.query('create table bench.effect (task bigint)');
-        await fill(queue, count, topics);
-        const done = countdown.run(count);
-        const cpu = process.cpuUsage();
-        const start = performance.now();
-        await queue.worker.start();
-        await done;
-        const seconds = (performance.now() - start) / 1_000;
-        const used = process.cpuUsage(cpu);
-        return {
-          perSecond: Math.round(count / seconds),
-          nodeCpuPer10k: Number((((used.user + used.system) / 1e6 / count) * 10_000).toFixed(3)),
-        };
-      } finally {
-        await queue.close();
-      }
-    },
-  };
-}
+/** A backlog of tasks whose handlers do nothing. */
+export const drains: readonly Scenario[] = [
+  {
+    name: 'drain: defaults',
+    about:
+      'One worker process at its default settings works off a backlog of 50,000 tasks whose handler does nothing. ' +
+      'A run is cut after 10 s (pg-boss polls one job every 2 s by default).',
+    peers: [
+      'tarefa',
+      'tarefa, concurrency 100',
+      'graphile-worker',
+      'pg-boss',
+      'bullmq on redis',
+      'bullmq on postgres',
+    ],
+    skips: { bare: 'it has no defaults; see drain: tuned' },
+    columns,
+    quick: true,
+    run: (stage, size) =>
+      drain(
+        stage,
+        size === 'full' ? { tasks: 50_000, limitSeconds: 10 } : { tasks: 20_000, limitSeconds: 3 },
+      ),
+  },
+  {
+    name: 'drain: tuned',
+    about:
+      'One worker process at the best settings found works off a backlog of 200,000 tasks whose handler does ' +
+      'nothing. A run is cut after 15 s.',
+    peers: tunedPeers,
+    columns,
+    quick: true,
+    run: (stage, size) =>
+      drain(
+        stage,
+        size === 'full' ? { tasks: 200_000, limitSeconds: 15 } : { tasks: 60_000, limitSeconds: 3 },
+      ),
+  },
+  {
+    name: 'drain: two processes',
+    about: 'The same with two worker processes.',
+    peers: tunedPeers,
+    columns,
+    run: (stage, size) =>
+      drain(stage, { tasks: size === 'full' ? 200_000 : 60_000, processes: 2, limitSeconds: 15 }),
+  },
+];

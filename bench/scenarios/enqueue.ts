@@ -1,45 +1,90 @@
-import { openQueue } from '../queue.js';
-import type { Scenario } from '../scenario.js';
+import type { Produced } from '../processes/child-calls.js';
+import type { Figures, Outcome, Scenario, Size } from '../scenario.js';
+import { usageBetween } from '../servers/meter.js';
+import type { Stage } from '../stage.js';
+import { defined, shares } from './working.js';
 
-const payload = { i: 1, s: 'x'.repeat(40) };
+const columns = [
+  'perSecond',
+  'workerCpuPer10k',
+  'postgresCpuPer10k',
+  'walBytesPerTask',
+  'commitsPerTask',
+  'otherCores',
+] as const;
 
-/** Inserts one task at a time from `producers` at once. */
-export function enqueueSingly(producers: number, tasks: number): Scenario {
-  return {
-    name: `enqueue one at a time, ${producers} at once`,
-    run: async ({ url, scale }) => {
-      const queue = await openQueue(url, [], { worker: false, poolSize: producers });
-      try {
-        let left = Math.round(tasks * scale);
-        const count = left;
-        const start = performance.now();
-        const produce = async (): Promise<void> => {
-          while (left-- > 0) await queue.client.insertTask({ topic: 't', payload });
-        };
-        await Promise.all(Array.from({ length: producers }, produce));
-        return { perSecond: Math.round(count / ((performance.now() - start) / 1_000)) };
-      } finally {
-        await queue.close();
-      }
+const everyone = [
+  'tarefa',
+  'graphile-worker',
+  'pg-boss',
+  'pg-boss, notify',
+  'bullmq on redis',
+  'bullmq on postgres',
+  'bare',
+];
+
+/** No worker runs while tasks are inserted. */
+export const enqueues: readonly Scenario[] = [
+  {
+    name: 'enqueue: one at a time, 1 connection',
+    about: 'One insert after another by one process, each committed before the next begins; no worker runs.',
+    peers: [...everyone, 'bare, notify'],
+    columns,
+    run: (stage, size) => singly(stage, 1, size, false),
+  },
+  {
+    name: 'enqueue: one at a time, 16 connections',
+    about: 'The same over 16 connections at once.',
+    peers: [...everyone, 'bare, notify'],
+    columns,
+    quick: ['tarefa', 'graphile-worker', 'pg-boss', 'bullmq on redis', 'bullmq on postgres', 'bare'],
+    run: (stage, size) => singly(stage, 16, size, false),
+  },
+  {
+    name: 'enqueue: batches of 1000',
+    about: 'Batches of 1,000 one after another on one connection, by each queue’s function for many.',
+    peers: everyone.filter((peer) => peer !== 'pg-boss, notify'),
+    columns,
+    quick: true,
+    run: (stage, size) =>
+      measured(stage, () => stage.desk.call('enqueueBatches', 1_000, size === 'full' ? 100_000 : 30_000)),
+  },
+  {
+    name: 'enqueue: inside a user transaction',
+    about:
+      'Transactions of a user over 16 connections: BEGIN, one row of the user’s own, the task, COMMIT. The bare ' +
+      'loop’s INSERT rings by the table’s trigger.',
+    peers: ['tarefa', 'graphile-worker', 'pg-boss', 'pg-boss, notify', 'bare'],
+    skips: {
+      'bullmq on redis': 'it cannot insert in a transaction of the user',
+      'bullmq on postgres': 'it cannot insert in a transaction of the user',
     },
-  };
+    columns,
+    run: (stage, size) => singly(stage, 16, size, true),
+  },
+];
+
+function singly(stage: Stage, connections: number, size: Size, within: boolean): Promise<Outcome> {
+  const seconds = size === 'full' ? 4 : 1;
+  return measured(stage, () => stage.desk.call('enqueueSingly', connections, seconds, within));
 }
 
-/** Inserts batches one after another. */
-export function enqueueBatches(size: number, tasks: number): Scenario {
-  return {
-    name: `enqueue in batches of ${size}`,
-    run: async ({ url, scale }) => {
-      const queue = await openQueue(url, [], { worker: false });
-      try {
-        const batches = Math.max(1, Math.round((tasks * scale) / size));
-        const batch = Array.from({ length: size }, () => ({ topic: 't', payload }));
-        const start = performance.now();
-        for (let index = 0; index < batches; index += 1) await queue.client.insertTasks(batch);
-        return { perSecond: Math.round((batches * size) / ((performance.now() - start) / 1_000)) };
-      } finally {
-        await queue.close();
-      }
-    },
+async function measured(stage: Stage, produce: () => Promise<Produced>): Promise<Outcome> {
+  await stage.settle();
+  const commits = await stage.meter.commits();
+  const before = await stage.meter.read();
+  const own = process.cpuUsage();
+  const { tasks, seconds, cpuSeconds } = await produce();
+  const usage = usageBetween(before, await stage.meter.read());
+  const { user, system } = process.cpuUsage(own);
+  await stage.endProcesses();
+  const figures: Figures = {
+    perSecond: tasks / seconds,
+    tasks,
+    seconds,
+    ...shares(usage, [], { tasks, seconds, own: (user + system) / 1e6 + cpuSeconds }),
+    workerCpuPer10k: (cpuSeconds / tasks) * 10_000,
+    commitsPerTask: ((await stage.meter.commits()) - commits) / tasks,
   };
+  return { figures: defined({ ...figures, peakRssMb: undefined }) };
 }

@@ -1,39 +1,84 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { TaskHandler } from '../../lib/index.js';
-import { openQueue } from '../queue.js';
-import type { Scenario } from '../scenario.js';
+import { monotonicMs } from '../protocol.js';
+import type { Figures, Outcome, Scenario } from '../scenario.js';
+import { percentile } from '../statistics.js';
+import type { Stage } from '../stage.js';
+import { reach } from './working.js';
 
-const waits: number[] = [];
+/** Connecting, preparing and the first plans are not what is asked for. */
+const warmUpSeconds = 1;
+/** After the last insert, how long its task may take to start. */
+const patienceMs = 3_000;
+const settleMs = 700;
 
-class Stopwatch {
-  @TaskHandler()
-  run({ at }: { at: number }): void {
-    waits.push(performance.now() - at);
-  }
+const peers = [
+  'tarefa',
+  'graphile-worker',
+  'graphile-worker, tuned',
+  'pg-boss',
+  'pg-boss, notify',
+  'bullmq on redis',
+  'bullmq on postgres',
+  'bare, notify',
+];
+
+/** From the call that inserts to the first line of the handler. */
+export const waits: readonly Scenario[] = [
+  {
+    name: 'wait: 50/s',
+    about:
+      'One process inserts 50 tasks a second at an even pace, another works: from the call that inserts to the ' +
+      'first line of the handler. The first second is left out.',
+    peers,
+    columns: ['medianMs', 'p95Ms', 'p99Ms', 'maxMs', 'tasks'],
+    lessIsBetter: true,
+    quick: [
+      'tarefa',
+      'graphile-worker',
+      'pg-boss, notify',
+      'bullmq on redis',
+      'bullmq on postgres',
+      'bare, notify',
+    ],
+    run: (stage, size) => wait(stage, 50, size === 'full' ? 12 : 3),
+  },
+  {
+    name: 'wait: 500/s',
+    about: 'The same at 500 tasks a second.',
+    peers,
+    columns: ['medianMs', 'p95Ms', 'p99Ms', 'maxMs', 'tasks'],
+    lessIsBetter: true,
+    run: (stage, size) => wait(stage, 500, size === 'full' ? 12 : 3),
+  },
+];
+
+async function wait(stage: Stage, perSecond: number, seconds: number): Promise<Outcome> {
+  await stage.settle();
+  const worker = await stage.addWorker();
+  // One more, with which the producer warms up.
+  const sent = perSecond * seconds + 1;
+  await worker.work('empty', sent);
+  // Workers that look around after their start are done with that.
+  await pause(settleMs);
+  await stage.desk.call('enqueueEvenly', perSecond, seconds);
+  await reach([worker], sent, monotonicMs() + patienceMs);
+  const { waitsMs, started } = await worker.process.call('worked');
+  const figures = waitFigures(waitsMs.slice(perSecond * warmUpSeconds), started);
+  if (started >= sent) return { figures };
+  return {
+    figures,
+    cut: `${started} of ${sent} tasks had started ${patienceMs / 1_000} s after the last insert`,
+  };
 }
 
-/** Time from the call that inserts to the handler's start, at so many tasks per second. */
-export function wait(perSecond: number, seconds: number): Scenario {
+/** How the waits are distributed. */
+export function waitFigures(waitsMs: readonly number[], tasks: number): Figures {
+  if (waitsMs.length === 0) return { tasks };
   return {
-    name: `wait at ${perSecond}/s`,
-    run: async ({ url, scale }) => {
-      const queue = await openQueue(url, [Stopwatch]);
-      try {
-        await queue.worker.start();
-        waits.length = 0;
-        const count = Math.max(50, Math.round(perSecond * seconds * scale));
-        const start = performance.now();
-        for (let index = 0; index < count; index += 1) {
-          await pause(Math.max(0, start + (index * 1_000) / perSecond - performance.now()));
-          await queue.client.insertTask({ topic: 't', payload: { at: performance.now() } });
-        }
-        while (waits.length < count) await pause(10);
-        waits.sort((a, b) => a - b);
-        const at = (share: number): number => Number((waits[Math.floor(count * share)] ?? 0).toFixed(2));
-        return { medianMs: at(0.5), p99Ms: at(0.99) };
-      } finally {
-        await queue.close();
-      }
-    },
+    medianMs: percentile(waitsMs, 0.5),
+    p95Ms: percentile(waitsMs, 0.95),
+    p99Ms: percentile(waitsMs, 0.99),
+    maxMs: Math.max(...waitsMs),
+    tasks,
   };
 }

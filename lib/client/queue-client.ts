@@ -1,4 +1,4 @@
-import type { Ringer } from '../coordination/ringer.js';
+import type { Ringer, RingRequest } from '../coordination/ringer.js';
 import { TarefaError } from '../queue.errors.js';
 import { readTaskRecord, statusColumn } from '../storage/columns.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
@@ -166,11 +166,12 @@ export class QueueClient {
     values: unknown[],
   ): Promise<Record<string, unknown>[]> {
     if (tx || !this.#ringer) return ask(tx ?? this.#handle, statement(this.#table, false), values);
+    const sentAt = performance.now();
     try {
       return await ask(this.#handle, statement(this.#table, true), values);
     } finally {
       // Also when it failed: its answer may have been lost, not its commit.
-      this.#ringer.ring({ later: tasks.some((task) => task.data_hora !== null || task.delay_ms) });
+      this.#ringer.ring(ringFor(tasks, sentAt));
     }
   }
 
@@ -182,6 +183,17 @@ export class QueueClient {
       throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
     }
   }
+}
+
+/** What is told of tasks that were inserted now. */
+function ringFor(tasks: readonly EncodedTask[], sentAt: number): RingRequest {
+  let [dueMs, highest, later] = [Infinity, -Infinity, false];
+  for (const { data_hora: due, delay_ms: delay, prioridade } of tasks) {
+    if (due !== null) dueMs = Math.min(dueMs, Date.parse(due) || 0);
+    highest = Math.max(highest, prioridade ?? 50);
+    later ||= due !== null || Boolean(delay);
+  }
+  return { later, highest, sentAt, ...(dueMs === Infinity ? {} : { dueMs }) };
 }
 
 /** A handle that answers something else is the transaction of a library that has an adapter. */

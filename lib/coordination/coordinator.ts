@@ -1,4 +1,5 @@
 import type { WorkerId } from '../storage/storage.js';
+import type { RingRequest } from './ringer.js';
 
 /** What a ring says: that there may be something to do. */
 export interface Ring {
@@ -6,10 +7,14 @@ export interface Ring {
   readonly later: boolean;
   /** True when workers are told to stop after their current work. */
   readonly halt: boolean;
+  /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when nobody said. */
+  readonly dueMs: number | undefined;
+  /** Their highest priority, likewise. */
+  readonly highest: number | undefined;
 }
 
 /** The administrative work that one worker at a time does for all. */
-export type Routine = 'retry' | 'notify' | 'purge' | 'recover' | 'isolate';
+export type Routine = 'retry' | 'notify' | 'purge' | 'isolate';
 
 /** Told by a coordinator to its worker. */
 export interface CoordinatorListeners {
@@ -18,6 +23,16 @@ export interface CoordinatorListeners {
   lost(error: unknown): void;
   /** Liveness is held again, under the same id. */
   restored(): void;
+  /** Another worker has just looked who is lost: for a while nobody else needs to. */
+  looked(): void;
+}
+
+/** What a look for lost workers finds. */
+export interface MissingWorkers {
+  /** Those whose liveness is not held. */
+  readonly missing: readonly WorkerId[];
+  /** True when the table says of somebody that he is missing. */
+  readonly noted: boolean;
 }
 
 /**
@@ -31,13 +46,14 @@ export interface Coordinator {
   /** True while liveness is held: without it a worker must not claim. */
   readonly alive: boolean;
   /** Wakes all workers of the queue; rings that come while one is on its way become one. */
-  ring(ring?: Partial<Ring>): void;
+  ring(ring?: RingRequest): void;
   /** Runs `work` unless another worker runs that routine now; answers undefined when one does. */
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined>;
-  /** Tries to become, and stay, the one worker that does a routine, until liveness is lost. */
-  lead(routine: Routine): Promise<boolean>;
-  /** Those of the given workers whose liveness is not held; undefined while it is too early to tell. */
-  findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined>;
+  /**
+   * Which of the workers that have started and not stopped, and of some others, are missing; undefined while it is
+   * too early to tell. Tells the other workers that somebody has looked, where they can be told.
+   */
+  findLost(others: readonly WorkerId[]): Promise<MissingWorkers | undefined>;
   /** Gives liveness and locks up. Idempotent. */
   stop(): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import type { ClientConfig } from 'pg';
 import type { SqlHandle } from '../client/transaction.js';
 import type { WorkerId } from '../storage/storage.js';
-import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
+import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
 import { Lease } from './lease.js';
 import { renewLease } from './lease-protocol.js';
-import { livenessKey, lostWorkers, readLost, routineKey } from './lost-workers.js';
-import type { Ringer } from './ringer.js';
+import { livenessPrefix, lostWorkers, readLost, routineKey } from './lost-workers.js';
+import type { Ringer, RingRequest } from './ringer.js';
 
 export interface LeaseCoordinatorParts {
   /** Where the lease is renewed, by a thread. */
@@ -59,7 +59,7 @@ export class LeaseCoordinator implements Coordinator {
     this.#lease.start(sentAt);
   }
 
-  ring(ring: Partial<Ring> = {}): void {
+  ring(ring: RingRequest = {}): void {
     this.#parts.ringer.ring(ring);
   }
 
@@ -74,23 +74,12 @@ export class LeaseCoordinator implements Coordinator {
     });
   }
 
-  /** The worker that started first among those that hold a lease. All routines bear two leaders at once. */
-  async lead(): Promise<boolean> {
-    if (!this.alive) return false;
-    const { rows } = await this.#parts.handle.query(
-      `select min(id)::text as id from ${this.#parts.workers}
-       where stopped_at is null and lease_until > clock_timestamp()`,
-      [],
-    );
-    return rows[0]?.['id'] === this.#workerId;
-  }
-
-  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined> {
+  /** Without a session nobody hears who has looked, so all look: one statement, as asking whose turn it is would be. */
+  async findLost(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
     const { graceMs, handle, workers, qualifiedTable } = this.#parts;
     if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
-    const keys = workerIds.map((id) => livenessKey(qualifiedTable, id));
-    const { rows } = await handle.query(lostWorkers(workers), [[...workerIds], keys, graceMs]);
-    return readLost(rows);
+    const values = [others, livenessPrefix(qualifiedTable), graceMs, null, this.#workerId];
+    return readLost((await handle.query(lostWorkers(workers), values)).rows);
   }
 
   async stop(): Promise<void> {

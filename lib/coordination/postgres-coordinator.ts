@@ -1,8 +1,15 @@
 import type { WorkerId } from '../storage/storage.js';
-import type { Coordinator, CoordinatorListeners, Ring, Routine } from './coordinator.js';
-import { livenessKey, lostWorkers, readLost, routineKey } from './lost-workers.js';
+import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
+import {
+  livenessPrefix,
+  looksChannel,
+  lostWorkers,
+  readLost,
+  reviveWorker,
+  routineKey,
+} from './lost-workers.js';
 import type { PostgresSession } from './postgres-session.js';
-import { readRing, type Ringer } from './ringer.js';
+import { readRing, type Ringer, type RingRequest } from './ringer.js';
 
 export interface PostgresCoordinatorParts {
   /** Opens the process's session, or shares the one that is open. */
@@ -32,11 +39,11 @@ export class PostgresCoordinator implements Coordinator {
   readonly connection = 'session';
   readonly #parts: PostgresCoordinatorParts;
   #session: PostgresSession | undefined;
+  #workerId: WorkerId = '';
   #liveness: string | undefined;
   #alive = false;
-  #stopListening: (() => Promise<void>) | undefined;
+  #stopListening: (() => Promise<void>)[] = [];
   #stopWatching: (() => void) | undefined;
-  readonly #leading = new Set<string>();
 
   constructor(parts: PostgresCoordinatorParts) {
     this.#parts = parts;
@@ -49,24 +56,30 @@ export class PostgresCoordinator implements Coordinator {
   async start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void> {
     const session = await this.#parts.openSession();
     this.#session = session;
-    const { channel } = this.#parts;
-    const key = this.#livenessKey(workerId);
+    this.#workerId = workerId;
+    const { channel, qualifiedTable } = this.#parts;
+    const key = livenessPrefix(qualifiedTable) + workerId;
     await session.hold(key);
     this.#liveness = key;
     this.#alive = true;
     this.#stopWatching = session.watch({
-      lost: (error) => {
-        this.#leading.clear();
-        listeners.lost(error);
+      lost: (error) => listeners.lost(error),
+      restored: () => {
+        // Should it fail, the worker's death is noticed all the same, a minute later.
+        void session.query(reviveWorker(this.#parts.workers), [workerId]).catch(() => undefined);
+        listeners.restored();
       },
-      restored: () => listeners.restored(),
     });
     if (channel !== undefined) {
-      this.#stopListening = await session.listen(channel, (text) => listeners.ring(readRing(text)));
+      this.#stopListening.push(await session.listen(channel, (text) => listeners.ring(readRing(text))));
     }
+    const heard = (looker: string): void => {
+      if (looker !== workerId) listeners.looked();
+    };
+    this.#stopListening.push(await session.listen(looksChannel(qualifiedTable), heard));
   }
 
-  ring(ring: Partial<Ring> = {}): void {
+  ring(ring: RingRequest = {}): void {
     this.#parts.ringer.ring(ring);
   }
 
@@ -81,40 +94,24 @@ export class PostgresCoordinator implements Coordinator {
     }
   }
 
-  async lead(routine: Routine): Promise<boolean> {
-    const key = this.#routineKey(routine);
+  async findLost(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
     const session = this.#session;
-    if (!session?.up) return false;
-    if (this.#leading.has(key)) return true;
-    if (!(await session.tryLock(key))) return false;
-    this.#leading.add(key);
-    return true;
-  }
-
-  async findLost(workerIds: readonly WorkerId[]): Promise<readonly WorkerId[] | undefined> {
-    const session = this.#session;
-    const { graceMs, workers } = this.#parts;
+    const { graceMs, workers, qualifiedTable } = this.#parts;
     if (!session?.up || session.steadyMs < graceMs) return undefined;
-    const keys = workerIds.map((id) => this.#livenessKey(id));
-    return readLost(await session.query(lostWorkers(workers), [[...workerIds], keys, graceMs]));
+    const channel = looksChannel(qualifiedTable);
+    const values = [others, livenessPrefix(qualifiedTable), graceMs, channel, this.#workerId];
+    return readLost(await session.query(lostWorkers(workers), values));
   }
 
   async stop(): Promise<void> {
     this.#alive = false;
     this.#stopWatching?.();
-    await this.#stopListening?.().catch(() => undefined);
-    this.#stopListening = undefined;
+    for (const stop of this.#stopListening.splice(0)) await stop().catch(() => undefined);
     const session = this.#session;
     if (!session) return;
     this.#session = undefined;
-    for (const key of this.#leading) await session.unlock(key);
-    this.#leading.clear();
     if (this.#liveness !== undefined) await session.unlock(this.#liveness);
     await this.#parts.closeSession();
-  }
-
-  #livenessKey(workerId: WorkerId): string {
-    return livenessKey(this.#parts.qualifiedTable, workerId);
   }
 
   #routineKey(routine: Routine): string {

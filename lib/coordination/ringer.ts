@@ -3,8 +3,29 @@ import type { Ring } from './coordinator.js';
 /** Text of a ring that stops the workers after their current work; nsj-queue-lib knows it as well. */
 export const haltText = 'HALT';
 
+/** What somebody rings for. Without `dueMs` and `sentAt` nobody knows since when it may have been due. */
+export type RingRequest = Partial<Ring> & {
+  /** When the statement was sent that inserted what was due at once, by `performance.now()`. */
+  readonly sentAt?: number;
+};
+
+/** A ring on its way; the database puts in front when the first task was due, by its clock. */
+export interface RingMessage {
+  readonly text: string;
+  /** Ms since 1970, or undefined. */
+  readonly dueMs: number | undefined;
+  /** Ms before now, or undefined. */
+  readonly agoMs: number | undefined;
+}
+
+/** Parameters: channel, text, `dueMs`, `agoMs`. */
+export const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::float8,
+  extract(epoch from clock_timestamp())::float8 * 1000 - $4::float8) / 1000)::numeric, 3) || ' ', '') || $2::text)`;
+
 /** Sends one ring; resolves when it is on its way. */
-export type SendRing = (text: string) => Promise<void>;
+export type SendRing = (message: RingMessage) => Promise<void>;
+
+const highestOfAll = 2_147_483_647;
 
 /**
  * Rings for what this process committed. While one ring is on its way the next ones become one, so that a
@@ -14,18 +35,15 @@ export class Ringer {
   readonly #send: SendRing;
   #sending = false;
   #sent = Promise.resolve();
-  #next: Ring | undefined;
+  #next: RingRequest | undefined;
 
   /** @param send may fail: a lost ring delays a task until the next poll, it does not lose it */
   constructor(send: SendRing) {
     this.#send = send;
   }
 
-  ring(ring: Partial<Ring> = {}): void {
-    this.#next = {
-      later: ring.later === true || this.#next?.later === true,
-      halt: ring.halt === true || this.#next?.halt === true,
-    };
+  ring(ring: RingRequest = {}): void {
+    this.#next = this.#next ? together(this.#next, ring) : ring;
     if (!this.#sending) this.#sent = this.#drain();
   }
 
@@ -39,19 +57,55 @@ export class Ringer {
     while (this.#next) {
       const ring = this.#next;
       this.#next = undefined;
-      await this.#send(ringText(ring)).catch(() => undefined);
+      await this.#send(messageOf(ring)).catch(() => undefined);
     }
     this.#sending = false;
   }
 }
 
-/** Reads what a channel said. Texts of other makers mean: look. */
-export function readRing(text: string | undefined): Ring {
-  return { later: text?.endsWith(' later') ?? false, halt: text === haltText };
+/** Reads what a channel said: `<second> <priority>`, perhaps with ` later`. Texts of other makers mean: look. */
+export function readRing(text = ''): Ring {
+  const [, second, priority] = /^(\d+(?:\.\d+)?) (-?\d+)/.exec(text) ?? [];
+  return {
+    later: text.endsWith(' later'),
+    halt: text === haltText,
+    dueMs: second === undefined ? undefined : Number(second) * 1_000,
+    highest: priority === undefined ? undefined : Number(priority),
+  };
 }
 
-function ringText(ring: Ring): string {
-  if (ring.halt) return haltText;
-  // The trigger puts the due second and the priority in front; who rings for many at once leaves them out.
-  return ring.later ? '* later' : '*';
+function together(one: RingRequest, other: RingRequest): RingRequest {
+  const isKnown = hasDue(one) && hasDue(other);
+  const dueMs = isKnown ? least(one.dueMs, other.dueMs) : undefined;
+  const sentAt = isKnown ? least(one.sentAt, other.sentAt) : undefined;
+  return {
+    later: one.later === true || other.later === true,
+    halt: one.halt === true || other.halt === true,
+    highest: Math.max(one.highest ?? highestOfAll, other.highest ?? highestOfAll),
+    ...(dueMs === undefined ? {} : { dueMs }),
+    ...(sentAt === undefined ? {} : { sentAt }),
+  };
 }
+
+function hasDue({ dueMs, sentAt }: RingRequest): boolean {
+  return dueMs !== undefined || sentAt !== undefined;
+}
+
+function least(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+function messageOf(ring: RingRequest): RingMessage {
+  const { dueMs, sentAt, later, highest = highestOfAll } = ring;
+  if (ring.halt) return { text: haltText, dueMs: undefined, agoMs: undefined };
+  const what = hasDue(ring) ? String(highest) : '*';
+  return {
+    text: later ? `${what} later` : what,
+    dueMs,
+    agoMs: sentAt === undefined ? undefined : Math.ceil(performance.now() - sentAt) + clockStepMs,
+  };
+}
+
+/** What two clocks may differ by over the time of one statement. */
+const clockStepMs = 5;

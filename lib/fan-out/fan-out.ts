@@ -3,6 +3,7 @@ import type { QueueEvents } from '../queue.events.js';
 import type { ClaimedTask, FanOutOutcome, Storage, WorkerId } from '../storage/storage.js';
 import { oversized } from '../worker/executor.js';
 import { nextAttempt } from '../worker/outcome.js';
+import { sizeAbove } from '../worker/payload.js';
 import { reference, type Settler } from '../worker/settler.js';
 import type { WorkerOptions } from '../worker/worker-options.js';
 
@@ -35,9 +36,10 @@ export class FanOut {
   async deliver(claimed: readonly ClaimedTask[]): Promise<void> {
     const publications = claimed.filter((one) => !this.#refuseOversized(one));
     if (publications.length === 0) return;
+    const sentAt = performance.now();
     try {
       const outcomes = await this.#parts.storage.fanOut(this.#workerId, publications);
-      const left = this.#report(publications, outcomes);
+      const left = this.#report(publications, outcomes, sentAt);
       await Promise.all(left.map((publication) => this.#deliverLater(publication)));
     } catch (error) {
       if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
@@ -46,9 +48,13 @@ export class FanOut {
   }
 
   /** Answers the publications that were left out. */
-  #report(publications: readonly ClaimedTask[], outcomes: readonly FanOutOutcome[]): readonly ClaimedTask[] {
+  #report(
+    publications: readonly ClaimedTask[],
+    outcomes: readonly FanOutOutcome[],
+    sentAt: number,
+  ): readonly ClaimedTask[] {
     const deliveries = new Map(outcomes.map((outcome) => [outcome.id, outcome.deliveries]));
-    if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring();
+    if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring({ sentAt });
     for (const publication of publications) {
       const made = deliveries.get(publication.id);
       if (made === undefined) continue;
@@ -66,9 +72,9 @@ export class FanOut {
 
   #refuseOversized(publication: ClaimedTask): boolean {
     const { maxPayloadBytes } = this.#parts.options;
-    const { payloadBytes } = publication;
-    if (payloadBytes === null || payloadBytes <= maxPayloadBytes) return false;
-    this.#fail(publication, oversized(payloadBytes, maxPayloadBytes));
+    const bytes = sizeAbove(publication, maxPayloadBytes);
+    if (bytes === undefined) return false;
+    this.#fail(publication, oversized(bytes, maxPayloadBytes));
     return true;
   }
 

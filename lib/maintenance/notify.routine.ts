@@ -22,7 +22,7 @@ export class NotifyRoutine {
       const { promoted, isolated } = await this.#promoteAll();
       const mustRing = promoted > 0 || (await this.#storage.hasOverdue(this.#overdueMs));
       // Only workers that are told to look, not just to claim, see what is to be run alone.
-      if (mustRing) this.#coordinator.ring({ later: isolated });
+      if (mustRing) this.#coordinator.ring({ later: isolated, dueMs: 0 });
       return promoted;
     });
   }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Coordinator } from '../coordination/coordinator.js';
+import { WalkPace } from '../coordination/walk-pace.js';
 import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { Failure, HeldTask, Storage, WorkerId } from '../storage/storage.js';
@@ -21,20 +22,35 @@ export interface RecoveryParts {
 
 const page = 500;
 
+/** Who hears of a look waits for longer than its looker will, by this part of the interval; as much again by chance. */
+const patience = 0.1;
+
 /**
- * Fails the attempts of workers that are gone, so that their next ones start at once. One worker of the fleet
- * looks, every few seconds; a worker counts as gone when two looks, some time apart, miss its lock.
+ * Attempts held by somebody who is no registered worker are looked for so often at most: rows changed by hand, or of a
+ * worker whose row was deleted.
+ */
+const walkMs = 60_000;
+
+/**
+ * Fails the attempts of workers that are gone, so that their next ones start at once. A worker counts as gone when two
+ * looks, some time apart, miss its lock. One worker of the fleet looks, every few seconds: whoever hears of its looks
+ * waits, and takes its place when it falls silent. Should two look at once, they only do the same twice.
  */
 export class Recovery {
   readonly #parts: RecoveryParts;
-  /** True when the table may say of somebody that he is missing. */
-  #noted = true;
   /** Workers that the last look missed and an earlier one had not, or not for long enough. */
   #unconfirmed = 0;
+  /** Found by the last walk, and not recovered since. */
+  #unregistered: readonly WorkerId[] = [];
+  readonly #pace = new WalkPace(walkMs);
+  #started = false;
+  /** Set to the next look of this worker, unless another one looks before. */
   #timer: NodeJS.Timeout | undefined;
   /** The second look: not at the next round, which may come a moment too soon to count. */
   #confirming: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
+  /** True when another worker has looked since this one began to. */
+  #heard = false;
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
@@ -42,18 +58,26 @@ export class Recovery {
 
   start(): void {
     if (!this.#parts.options.recovery) return;
-    this.#timer = setInterval(() => void this.#lookIfLeading(), this.#parts.timing.intervalMs);
+    this.#started = true;
+    this.#lookIn(this.#parts.timing.intervalMs);
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#started = false;
+    clearTimeout(this.#timer);
     clearTimeout(this.#confirming);
-    this.#timer = undefined;
     await this.#looking?.catch(() => 0);
+  }
+
+  /** Another worker has looked: it will again. */
+  postpone(): void {
+    this.#heard = true;
+    if (!this.#looking) this.#lookIn(this.#patienceMs);
   }
 
   /** Two looks, far enough apart: for the retry routine. Answers how many attempts were recovered. */
   async round(): Promise<number> {
+    this.#pace.hurry();
     const recovered = await this.look();
     if (this.#unconfirmed === 0) return recovered;
     await delay(this.#confirmMs);
@@ -63,48 +87,59 @@ export class Recovery {
   /** One look: recovers what was missing long enough, notes what is missing now. */
   async look(): Promise<number> {
     const { storage, coordinator, timing } = this.#parts;
-    const missing = await coordinator.findLost(await storage.workersInUse());
+    if (this.#pace.due) this.#unregistered = await this.#pace.walk(() => storage.unregisteredHolders());
+    const found = await coordinator.findLost(this.#unregistered);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
-    if (!missing) return 0;
+    if (!found) return 0;
     this.#unconfirmed = 0;
-    if (missing.length === 0 && !this.#noted) return 0;
+    const { missing, noted } = found;
+    if (missing.length === 0 && !noted) return 0;
     const lost = await storage.confirmLost(missing, timing.confirmMs);
-    this.#noted = missing.length > 0;
     this.#unconfirmed = missing.length - lost.length;
     let recovered = 0;
+    const sentAt = performance.now();
     for (const id of lost) recovered += await this.#recover(id);
-    if (recovered > 0) coordinator.ring({ later: true });
+    if (recovered > 0) coordinator.ring({ later: true, sentAt });
     return recovered;
   }
 
-  async #lookIfLeading(): Promise<void> {
+  #lookIn(ms: number): void {
+    clearTimeout(this.#timer);
+    if (this.#started) this.#timer = setTimeout(() => void this.#takeTurn(), ms);
+  }
+
+  async #takeTurn(): Promise<void> {
     // A slow look is not overtaken by the next one.
     if (this.#looking) return;
-    this.#looking = this.#parts.coordinator.lead('recover').then((leads) => {
-      if (leads) return this.look();
-      // Whoever leads may write down what this one does not know of.
-      this.#noted = true;
-      return 0;
-    });
+    this.#heard = false;
+    let failed = false;
+    this.#looking = this.look();
     await this.#looking.catch((error: unknown) => {
+      failed = true;
       this.#parts.events.emit('routine.failed', { routine: 'recover', error });
     });
     this.#looking = undefined;
+    // Two that look at the same time part by chance, and who cannot look lets another one try.
+    this.#lookIn(this.#heard || failed ? this.#patienceMs : this.#parts.timing.intervalMs);
     this.#confirmLater();
   }
 
   /** So that a killed worker's tasks go on after one interval and one confirmation, whatever the two are. */
   #confirmLater(): void {
-    if (this.#unconfirmed === 0 || !this.#timer || this.#confirming) return;
+    if (this.#unconfirmed === 0 || !this.#started || this.#confirming) return;
     this.#confirming = setTimeout(() => {
       this.#confirming = undefined;
-      void this.#lookIfLeading();
+      void this.#takeTurn();
     }, this.#confirmMs);
   }
 
   /** A moment more, so that the second look is not a moment too early. */
   get #confirmMs(): number {
     return this.#parts.timing.confirmMs + 10;
+  }
+
+  get #patienceMs(): number {
+    return this.#parts.timing.intervalMs * (1 + patience * (1 + Math.random()));
   }
 
   async #recover(workerId: WorkerId): Promise<number> {
@@ -119,7 +154,8 @@ export class Recovery {
       // Rows that somebody has locked are left for the next look.
       if (outcomes.length < held.length) return recovered;
     }
-    await storage.retireWorker(workerId);
+    await storage.retireWorker(workerId, 'lost');
+    this.#unregistered = this.#unregistered.filter((id) => id !== workerId);
     return recovered;
   }
 

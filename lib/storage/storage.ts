@@ -16,9 +16,13 @@ export interface ClaimedTask extends Claim {
   readonly task: Task;
   readonly route: Route;
   readonly publication: boolean;
+  /** When it was due, as the database writes it. */
+  readonly due: string;
+  /** As it is stored; null where somebody made it so. */
+  readonly priority: number | null;
   /** Workers lost in a row before this attempt. */
   readonly losses: number;
-  /** Size of the payload in bytes; null when the task has none. */
+  /** Size in bytes of a payload that was too large to come along; null otherwise. */
   readonly payloadBytes: number | null;
   /** Payload text; undefined when it was too large to come along: `loadPayload` reads it. */
   readonly payload: string | null | undefined;
@@ -31,6 +35,34 @@ export type Route = string;
 export interface RouteDemand {
   readonly route: Route;
   readonly limit: number;
+}
+
+/** Where a claim looks: the attempts of one route that are pending and due. */
+export interface Stretch extends RouteDemand {
+  /** Undefined for the whole route, from its front. */
+  readonly bounds?: StretchBounds;
+}
+
+/** Only attempts of these priorities, both included, that were due at that time or later. */
+export interface StretchBounds {
+  readonly highest: number;
+  readonly lowest: number;
+  /** As the database writes it; `-infinity` for all. */
+  readonly since: string;
+}
+
+/**
+ * How a claim divides its limit: `single` when at most one route is likely to have work, `counted` when several have
+ * and the best attempts of all are wanted, `shared` when each route takes up to its own limit, in their order.
+ */
+export type ClaimShape = 'single' | 'counted' | 'shared';
+
+/** What to claim. Either all stretches have bounds or none. */
+export interface ClaimRequest {
+  readonly shape: ClaimShape;
+  readonly stretches: readonly Stretch[];
+  /** Limit of all together. */
+  readonly total: number;
 }
 
 /** How an attempt ended well. */
@@ -81,13 +113,19 @@ export interface SettleAndClaimResult {
   readonly claimed: readonly ClaimedTask[];
   /**
    * Routes that gave less than they should, because somebody has locked their best attempts: what was not
-   * claimed of them may be there for other routes.
+   * claimed of them may be there for other routes. Always empty unless the shape was `counted`.
    */
   readonly lockedRoutes: readonly Route[];
+  /** True when the shape was `single` though several stretches had attempts. */
+  readonly contended: boolean;
+  /** Set when there was less than could be taken: no attempt due before is left, but what is locked or unseen yet. */
+  readonly exhaustedAt: string | undefined;
 }
 
 export interface PromoteResult {
   readonly promoted: number;
+  /** When the first of those was due, as the database writes it. */
+  readonly earliest: string | undefined;
   /**
    * Milliseconds until the next scheduled attempt is due, not above 0 when somebody has it locked; undefined when
    * none is scheduled.
@@ -95,6 +133,13 @@ export interface PromoteResult {
   readonly nextDueInMs: number | undefined;
   /** True when attempts are pending that are to be run alone. */
   readonly isolated: boolean;
+}
+
+/** What an idle worker asks. */
+export interface NextDue {
+  /** Milliseconds until an attempt is due, not above 0 when one is already; undefined when none waits. */
+  readonly inMs: number | undefined;
+  readonly holding: boolean;
 }
 
 /** One publication delivered: how many copies were made. */
@@ -141,6 +186,41 @@ export interface TaskTransaction extends SqlHandle {
 }
 
 /**
+ * Several tasks' work in one transaction, one after the other, a savepoint each. Opened by the first statement of any.
+ */
+export interface TaskGroup {
+  /** The next task's part; the one before must be over. */
+  next(): GroupedTransaction;
+  /** True when nothing of it can commit any more: it takes no further task. */
+  readonly broken: boolean;
+  /** Commits what was completed. Never rejects: each part hears of it. */
+  commit(): Promise<void>;
+}
+
+/**
+ * One task's part of a {@link TaskGroup}. Its `complete` resolves when the group has committed, and rejects with
+ * {@link GroupBroken} when it did not because of another task; `rollback` resolves when the group has ended.
+ */
+export interface GroupedTransaction extends TaskTransaction {
+  /** Resolves when the next task may begin. */
+  readonly over: Promise<void>;
+  /** True when it could not do its work because of another task. */
+  readonly disturbed: boolean;
+}
+
+/** The transaction of a group did not end as it should, through no fault of the task that hears of it. */
+export class GroupBroken extends Error {
+  override readonly name = 'GroupBroken';
+  /** True when what the task did is in the database all the same: another one has committed it. */
+  readonly kept: boolean;
+
+  constructor(message: string, { cause, kept = false }: { cause?: unknown; kept?: boolean } = {}) {
+    super(message, { cause });
+    this.kept = kept;
+  }
+}
+
+/**
  * The seam between the queue and its database: one sentence per method. Every state change is one guarded
  * statement; rows that changed meanwhile are simply absent from the answer.
  */
@@ -149,14 +229,16 @@ export interface Storage {
   prepare(): Promise<void>;
   /** Writes down a starting worker; returns its id. */
   registerWorker(worker: WorkerDescription): Promise<WorkerId>;
-  /** Writes down that a worker has stopped, or was found lost. */
-  retireWorker(workerId: WorkerId): Promise<void>;
-  /** Completes attempts and claims new ones, in one statement and one commit. */
+  /**
+   * Writes down that a worker has stopped, or that what it left was recovered; not while it holds attempts, which would
+   * then be found late, and not of a lost one that is back.
+   */
+  retireWorker(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void>;
+  /** Completes attempts and claims new ones, best first, in one statement and one commit. */
   settleAndClaim(
     workerId: WorkerId,
     completions: readonly Completion[],
-    demand: readonly RouteDemand[],
-    limit: number,
+    request?: ClaimRequest,
   ): Promise<SettleAndClaimResult>;
   /** Closes attempts as failed and inserts their next attempts or dead chains. */
   fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
@@ -164,6 +246,8 @@ export interface Storage {
   release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
   promote(limit: number): Promise<PromoteResult>;
+  /** When the next attempt is due, and whether the given worker holds any. */
+  nextDue(workerId: WorkerId | undefined): Promise<NextDue>;
   /** Routes that have pending attempts now. */
   pendingRoutes(): Promise<readonly Route[]>;
   /**
@@ -175,14 +259,18 @@ export interface Storage {
   loadPayload(id: string): Promise<string | null>;
   /** A transaction for one task, not opened yet. */
   transaction(workerId: WorkerId): TaskTransaction;
+  /** A transaction for several tasks, not opened yet. */
+  group(workerId: WorkerId): TaskGroup;
   /** Completes an attempt through a transaction of the user's own; rejects with `TASK_LOST`. */
   completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
   readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
   /** Rows that a worker holds, a page of at most `limit`. */
   readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
-  /** Workers that hold rows, or have started and not stopped. */
-  workersInUse(): Promise<readonly WorkerId[]>;
+  /** The worker's claims of those attempts that it still holds. */
+  stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]>;
+  /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */
+  unregisteredHolders(): Promise<readonly WorkerId[]>;
   /** Writes down which workers are missing; answers those that have been for so long, and were at an earlier look. */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** True when a due attempt has been pending for longer than that. */

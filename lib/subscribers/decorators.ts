@@ -20,6 +20,11 @@ export interface HandlerOptions {
   readonly retry?: (attempt: number) => number;
   /** `text`: the payload arrives as it is stored. Default `json`: text that begins with `{` or `[` is parsed. */
   readonly payload?: 'json' | 'text';
+  /**
+   * True for small handlers that do nothing but work through `ctx.db`: many tasks share one transaction, a savepoint
+   * each, and run one after the other. Default: false.
+   */
+  readonly grouped?: boolean;
   /** Name of the queue, when there are several. */
   readonly queue?: string;
 }

@@ -13,6 +13,8 @@ export interface HandlerRules {
   readonly retryDelay: ((attempt: number) => number) | undefined;
   /** `text` hands the payload over as it is stored; `json` parses text that begins with `{` or `[`. */
   readonly payload: 'json' | 'text';
+  /** True when its tasks share transactions. */
+  readonly grouped: boolean;
 }
 
 /** A method that handles tasks, ready to be called. */

@@ -10,6 +10,7 @@ const knownOptions: Record<keyof HandlerOptions, true> = {
   retryDelayMs: true,
   retry: true,
   payload: true,
+  grouped: true,
   queue: true,
 };
 
@@ -30,7 +31,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
   }
   check.known(Object.keys(options), Object.keys(knownOptions));
-  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload } = options;
+  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, grouped } = options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
@@ -40,6 +41,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   if (retry !== undefined && retryDelayMs !== undefined)
     check.mistake('give retry or retryDelayMs, not both');
   if (payload !== undefined) check.oneOf('payload', payload, ['json', 'text']);
+  if (grouped !== undefined) check.boolean('grouped', grouped);
   check.throwIfAny(`the handler ${name}`);
   return {
     concurrency,
@@ -47,5 +49,6 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     maxAttempts,
     retryDelay: retry ?? (retryDelayMs === undefined ? undefined : () => retryDelayMs),
     payload: payload ?? 'json',
+    grouped: grouped ?? false,
   };
 }

@@ -5,16 +5,20 @@ import { hasCode } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type {
   ClaimedTask,
+  ClaimRequest,
   FailureOutcome,
   Route,
   SettleAndClaimResult,
   Storage,
   WorkerId,
 } from '../storage/storage.js';
+import { isBounded } from './claim-cursor.js';
+import { ClaimPlanner } from './claim-planner.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
+import { Pace } from './pace.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
@@ -50,6 +54,8 @@ export class Dispatcher {
   readonly #reminders: Reminders;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
+  readonly #planner: ClaimPlanner;
+  readonly #pace: Pace;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
   #claiming = false;
@@ -68,6 +74,8 @@ export class Dispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
     const { storage, coordinator, demand, options } = parts;
+    this.#planner = new ClaimPlanner(options.order);
+    this.#pace = new Pace(parts.signal);
     const wake = (): void => this.wake();
     this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
@@ -75,7 +83,10 @@ export class Dispatcher {
     this.#reminders = new Reminders({
       wake,
       look: () => this.look(),
+      compare: () => this.#compare(),
+      isIdle: () => this.#running.size === 0 && parts.reconciler.isSure,
       reconcile: () => this.reconcile(),
+      nextDue: () => parts.reconciler.nextDue(this.#workerId),
       pollIntervalMs: options.pollIntervalMs,
     });
   }
@@ -106,16 +117,17 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  rung({ later }: Ring): void {
+  rung({ later, dueMs, highest }: Ring): void {
     if (later) this.#lookDue = true;
+    if (dueMs !== undefined && highest !== undefined) this.#planner.cursor.moveBack(dueMs, highest);
     this.#discovery.request();
     this.wake();
   }
 
-  /** Compares what the table says we hold with what we know, then looks at everything. */
+  /** Compares all that the table says we hold with what we know, whatever it takes, then looks at everything. */
   reconcile(): void {
-    this.#unsure = true;
-    this.look();
+    this.#parts.reconciler.doubt();
+    this.#compare();
   }
 
   /** From now on nothing new is claimed; what runs goes on and is settled. */
@@ -137,11 +149,17 @@ export class Dispatcher {
     await Promise.race([this.#loop, late]);
   }
 
+  #compare(): void {
+    this.#unsure = true;
+    this.look();
+  }
+
   async #run(): Promise<void> {
     while (!this.#isOver()) {
       await this.#parts.signal.wait();
       // Handlers that end in the same turn are settled together.
       await nextTurn();
+      await this.#pace.wait(() => this.#isUrgent());
       try {
         await this.#cycle();
         this.#recovered();
@@ -149,6 +167,13 @@ export class Dispatcher {
         await this.#recoverFrom(error);
       }
     }
+  }
+
+  /** True unless most slots are busy and all there is to do is to settle and fill a few. */
+  #isUrgent(): boolean {
+    const { settler, options } = this.#parts;
+    if (this.#unsure || this.#lookDue || this.#finishing || settler.failing > 0) return true;
+    return this.#running.size * 2 <= options.concurrency;
   }
 
   #isOver(): boolean {
@@ -184,15 +209,21 @@ export class Dispatcher {
     const completions = taken.map(({ completion }) => completion);
     // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
     if (total > 0) this.#hungry = false;
+    const request = this.#plan({ routes, total }, alone);
+    const sentAt = performance.now();
     let result;
     try {
-      result = await storage.settleAndClaim(this.#workerId, completions, routes, total);
+      result = await storage.settleAndClaim(this.#workerId, completions, request);
     } catch (error) {
       this.#hungry = true;
+      this.#planner.cursor.reset();
       if (isRowError(error) && taken.length > 0) return this.#isolate(taken, error);
       settler.putBack(taken);
       throw error;
     }
+    const tookMs = performance.now() - sentAt;
+    this.#pace.ended(tookMs);
+    if (request && !alone) this.#learn(request, result, tookMs);
     this.#startAll(result.claimed);
     await settler.settled(taken, result);
     if (result.claimed.length > 0) {
@@ -213,6 +244,21 @@ export class Dispatcher {
       return holdsOthers ? nothing : demand.readIsolated();
     }
     return this.#hungry || hasOutcomes ? demand.read(settler.failing, without) : nothing;
+  }
+
+  #plan(demand: Demand, alone: boolean): ClaimRequest | undefined {
+    if (demand.total === 0) return undefined;
+    // The few attempts that are run alone have ways of their own.
+    return alone
+      ? { shape: 'counted', stretches: demand.routes, total: demand.total }
+      : this.#planner.plan(demand);
+  }
+
+  #learn(request: ClaimRequest, result: SettleAndClaimResult, tookMs: number): void {
+    const { cursor } = this.#planner;
+    this.#planner.learn(request, result, tookMs);
+    // Nobody may ring for what lies behind the cursor.
+    if (result.claimed.length === 0 && isBounded(request)) this.#reminders.sweepIn(cursor.sweepInMs);
   }
 
   #tookAlone(count: number): void {
@@ -239,7 +285,7 @@ export class Dispatcher {
     }
     for (const one of taken) {
       try {
-        await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion], [], 0));
+        await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion]));
       } catch (refusal) {
         if (!isRowError(refusal)) settler.putBack([one]);
         else await this.#isolate([one], refusal);
@@ -280,13 +326,14 @@ export class Dispatcher {
   }
 
   async #flushFailures(): Promise<void> {
+    const sentAt = performance.now();
     const outcomes = await this.#parts.settler.flushFailures();
     if (outcomes.length === 0) return;
-    this.#followUp(outcomes);
+    this.#followUp(outcomes, sentAt);
   }
 
   /** Next attempts need a timer, here and in case this worker dies in the others; dead chains need a worker. */
-  #followUp(outcomes: readonly FailureOutcome[]): void {
+  #followUp(outcomes: readonly FailureOutcome[], sentAt: number): void {
     let later = false;
     for (const { nextAttemptInMs, deadId } of outcomes) {
       if (nextAttemptInMs !== undefined) {
@@ -295,20 +342,24 @@ export class Dispatcher {
       }
       if (deadId !== undefined) this.#hungry = true;
     }
-    this.#parts.coordinator.ring({ later });
+    this.#parts.coordinator.ring({ later, sentAt });
   }
 
   async #promote(): Promise<void> {
     this.#lookDue = false;
     const { storage, coordinator, events, options } = this.#parts;
     const page = options.scheduledTimer ? promotePage : 0;
-    const { promoted, nextDueInMs, isolated } = await storage.promote(page).catch((error: unknown) => {
-      this.#lookDue = true;
-      throw error;
-    });
+    const { promoted, earliest, nextDueInMs, isolated } = await storage
+      .promote(page)
+      .catch((error: unknown) => {
+        this.#lookDue = true;
+        throw error;
+      });
     if (promoted > 0) {
       events.emit('tasks.promoted', { count: promoted });
-      coordinator.ring({ later: isolated });
+      const dueMs = earliest === undefined ? 0 : new Date(earliest).getTime();
+      this.#planner.cursor.moveBack(dueMs, Infinity);
+      coordinator.ring({ later: isolated, dueMs });
       this.#hungry = true;
     }
     if (isolated) this.#isolation.request();
@@ -320,6 +371,7 @@ export class Dispatcher {
   async #recoverFrom(error: unknown): Promise<void> {
     const isLost = hasCode(error, 'CONNECTION_LOST');
     this.#unsure ||= isLost;
+    if (isLost) this.#parts.reconciler.doubt();
     // A lost connection says so itself.
     if (!isLost && !this.#troubled) {
       this.#troubled = true;

@@ -2,13 +2,20 @@ import { Backoff } from '../coordination/backoff.js';
 import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import { describeRoute } from '../storage/route.js';
-import type { AttemptOutcome, ClaimedTask, Storage, WorkerId } from '../storage/storage.js';
+import {
+  GroupBroken,
+  type AttemptOutcome,
+  type ClaimedTask,
+  type Storage,
+  type WorkerId,
+} from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
+import { GroupedTurns } from './grouped/grouped-turns.js';
 import { HandlerContext } from './handler-context.js';
 import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
-import { decodePayload } from './payload.js';
+import { decodePayload, sizeAbove } from './payload.js';
 import type { RunningTask } from './running-tasks.js';
-import type { Settler } from './settler.js';
+import { reference, type Settler } from './settler.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** What an {@link Executor} works with. */
@@ -23,15 +30,18 @@ export interface ExecutorParts {
 /** Runs one attempt from its claim to its outcome. */
 export class Executor {
   readonly #parts: ExecutorParts;
+  readonly #turns: GroupedTurns;
   #workerId: WorkerId = '';
   #stopping = false;
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
+    this.#turns = new GroupedTurns(parts.storage);
   }
 
   start(workerId: WorkerId): void {
     this.#workerId = workerId;
+    this.#turns.start(workerId);
   }
 
   /** From now on waiting for answers that may never come ends early. */
@@ -44,8 +54,12 @@ export class Executor {
     const { claimed } = running;
     const handler = this.#resolveHandler(claimed);
     try {
-      const context = await this.#prepare(running, handler);
-      await this.#perform(claimed, handler, context);
+      const prepared = await this.#prepare(running, handler);
+      const { context } = prepared;
+      if (handler?.rules.grouped && context && !(await this.#turns.wait(handler, context))) {
+        return await this.#giveBack(claimed);
+      }
+      await this.#perform(running, handler, prepared);
     } catch (error) {
       this.#fail(claimed, handler, error);
     }
@@ -79,19 +93,20 @@ export class Executor {
   }
 
   /** The limit is checked before the payload is loaded or parsed; an envelope may exceed it. */
-  async #loadPayload({ task, payload, payloadBytes }: ClaimedTask): Promise<string | null> {
+  async #loadPayload(claimed: ClaimedTask): Promise<string | null> {
+    const { task, payload } = claimed;
     const { maxPayloadBytes } = this.#parts.options;
-    const exempt = task.subscriptionId !== null;
-    if (payloadBytes !== null && payloadBytes > maxPayloadBytes && !exempt)
-      throw oversized(payloadBytes, maxPayloadBytes);
+    const bytes = task.subscriptionId === null ? sizeAbove(claimed, maxPayloadBytes) : undefined;
+    if (bytes !== undefined) throw oversized(bytes, maxPayloadBytes);
     return payload === undefined ? this.#parts.storage.loadPayload(task.id) : payload;
   }
 
   async #perform(
-    claimed: ClaimedTask,
+    running: RunningTask,
     handler: Handler | undefined,
     { payload, context }: PreparedTask,
   ): Promise<void> {
+    const { claimed } = running;
     if (!handler || !context) return this.#treatUnhandled(claimed);
     let returned: unknown;
     try {
@@ -101,9 +116,10 @@ export class Executor {
       if (ended) return ended;
       if (context.completedElsewhere) return this.#finishElsewhere(claimed, handler, context, error);
       await context.rollback();
+      if (context.disturbed) return this.#repeat(running, handler);
       throw error;
     }
-    await this.#finish(claimed, handler, context, returned);
+    await this.#finish(running, handler, context, returned);
   }
 
   /** Runs the handler, against its timeout when it has one. */
@@ -146,15 +162,17 @@ export class Executor {
   }
 
   async #finish(
-    claimed: ClaimedTask,
+    running: RunningTask,
     handler: Handler,
     context: HandlerContext,
     returned: unknown,
   ): Promise<void> {
+    const { claimed } = running;
     if (context.completedElsewhere) return this.#finishElsewhere(claimed, handler, context, undefined);
     const { transaction } = context;
+    let recorded: RecordedReturn | undefined;
     try {
-      const recorded = readReturn(returned, this.#parts.options.maxPayloadBytes);
+      recorded = readReturn(returned, this.#parts.options.maxPayloadBytes);
       if (!transaction) {
         context.end();
         return this.#parts.settler.complete(claimed, recorded);
@@ -164,6 +182,10 @@ export class Executor {
       this.#completed(claimed, recorded);
     } catch (error) {
       await context.rollback();
+      if (error instanceof GroupBroken) {
+        if (error.kept && recorded) return this.#parts.settler.complete(claimed, recorded);
+        return this.#repeat(running, handler);
+      }
       await this.#finishBroken(claimed, handler, error);
     }
   }
@@ -177,6 +199,26 @@ export class Executor {
     else if (outcome === 'held') this.#fail(claimed, handler, error);
     else if (outcome === 'lost') this.#parts.settler.lose(claimed);
     else this.#parts.settler.leave(claimed);
+  }
+
+  /** Its work was undone because of another task: it runs once more, in a transaction of its own. */
+  async #repeat(running: RunningTask, handler: Handler): Promise<void> {
+    const { claimed } = running;
+    if (running.context?.aborted) return this.#giveBack(claimed);
+    const outcome = await this.#readOutcome(claimed);
+    if (outcome === 'completed') return this.#completed(claimed, { message: 'completed', result: null });
+    if (outcome === undefined) return this.#parts.settler.leave(claimed);
+    if (outcome !== 'held') return this.#parts.settler.lose(claimed);
+    if (running.context?.aborted) return this.#giveBack(claimed);
+    await this.#perform(running, handler, await this.#prepare(running, handler));
+  }
+
+  /** Nothing of it took effect, and this worker is to stop: another one runs it. */
+  async #giveBack(claimed: ClaimedTask): Promise<void> {
+    const { storage, settler, events } = this.#parts;
+    const released = await storage.release(this.#workerId, [claimed]);
+    if (released.length === 0) return settler.lose(claimed);
+    events.emit('task.released', { task: reference(claimed), reason: 'the worker stops before its turn' });
   }
 
   /** The task ended in a transaction of the handler's own: whether that committed is read back. */

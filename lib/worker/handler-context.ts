@@ -1,7 +1,14 @@
 import type { PoolClient } from 'pg';
 import type { SqlHandle } from '../client/transaction.js';
 import { TarefaError } from '../queue.errors.js';
-import type { ClaimedTask, Completion, Storage, TaskTransaction, WorkerId } from '../storage/storage.js';
+import type {
+  ClaimedTask,
+  Completion,
+  GroupedTransaction,
+  Storage,
+  TaskTransaction,
+  WorkerId,
+} from '../storage/storage.js';
 import type { Subscription, Task, TaskContext } from '../task.js';
 import { readReturn } from './outcome.js';
 
@@ -13,7 +20,11 @@ export class HandlerContext implements TaskContext {
   readonly #storage: Storage;
   readonly #workerId: WorkerId;
   readonly #maxResultBytes: number;
+  /** @internal Told when the attempt is to stop before its handler was called. */
+  onAbort: (() => void) | undefined;
   #transaction: TaskTransaction | undefined;
+  /** The same, when it is part of a group. */
+  #part: GroupedTransaction | undefined;
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
   #completedElsewhere = false;
@@ -70,10 +81,27 @@ export class HandlerContext implements TaskContext {
     return this.#completedElsewhere;
   }
 
+  /** @internal Makes its transaction a part of a group's. */
+  join(part: GroupedTransaction): void {
+    this.#part = part;
+    this.#transaction = part;
+  }
+
+  /** @internal True when its work was undone because of another task of its group. */
+  get disturbed(): boolean {
+    return this.#part?.disturbed ?? false;
+  }
+
+  /** @internal True when the attempt is to stop. */
+  get aborted(): boolean {
+    return this.#aborted !== undefined;
+  }
+
   /** @internal Tells the handler to stop. */
   abort(reason: Error): void {
     this.#aborted ??= reason;
     this.#abort?.abort(reason);
+    this.onAbort?.();
   }
 
   /** @internal Refuses statements from now on. */

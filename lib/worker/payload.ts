@@ -1,3 +1,4 @@
+import type { ClaimedTask } from '../storage/storage.js';
 import type { Subscription, Task } from '../task.js';
 
 /** A payload as the handler gets it, with the subscription when the task is a delivery. */
@@ -19,6 +20,15 @@ export function decodePayload(stored: string | null, task: Task, as: 'json' | 't
     payload: decodeText(envelope.publication, as),
     subscription: readSubscription(envelope.subscription, task),
   };
+}
+
+/** The size of a payload in bytes when it is above the limit; known before a large one is loaded. */
+export function sizeAbove({ payload, payloadBytes }: ClaimedTask, limit: number): number | undefined {
+  if (payloadBytes !== null) return payloadBytes > limit ? payloadBytes : undefined;
+  // Three bytes are the most that a unit of UTF-16 takes.
+  if (payload == null || payload.length * 3 <= limit) return undefined;
+  const bytes = Buffer.byteLength(payload);
+  return bytes > limit ? bytes : undefined;
 }
 
 /** Only text that begins like an object or an array is parsed; what then is no JSON stays text. */

@@ -108,6 +108,7 @@ export class QueueWorker {
         events.emit('connection.restored', { connection: coordinator.connection });
         dispatcher.reconcile();
       },
+      looked: () => recovery.postpone(),
     });
     for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
     recovery.start();
@@ -147,7 +148,7 @@ export class QueueWorker {
     // A database that does not answer must not keep the application from ending.
     await within(coordinator.stop(), goodbyeMs);
     await within(
-      storage.retireWorker(id).catch(() => undefined),
+      storage.retireWorker(id, 'stopped').catch(() => undefined),
       goodbyeMs,
     );
     events.emit('worker.stopped', { workerId: id, unfinished });

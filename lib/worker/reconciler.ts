@@ -1,8 +1,9 @@
 import type { Coordinator } from '../coordination/coordinator.js';
+import { WalkPace } from '../coordination/walk-pace.js';
 import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { HeldTask, Storage, WorkerId } from '../storage/storage.js';
-import type { RunningTasks } from './running-tasks.js';
+import type { Claim, HeldTask, NextDue, Storage, WorkerId } from '../storage/storage.js';
+import type { RunningTask, RunningTasks } from './running-tasks.js';
 import { claimKey, reference, type Settler } from './settler.js';
 
 /** What a {@link Reconciler} works with. */
@@ -17,23 +18,59 @@ export interface ReconcilerParts {
 const heldPage = 20_000;
 
 /**
- * Compares what the table says a worker holds with what it knows, after a lost connection. Rows that it knows
- * nothing of come from a claim whose answer was lost, and are given back; tasks that run here though the table
- * says otherwise were recovered by another worker: they are told to stop, and their transactions are cut, which may
- * be waiting for a network that is gone.
+ * Compares what the table says a worker holds with what it knows. Rows that it knows nothing of come from a claim whose
+ * answer was lost, and are given back; tasks that run here though the table says otherwise were recovered by another
+ * worker: they are told to stop, and their transactions are cut, which may be waiting for a network that is gone.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
+  readonly #pace = new WalkPace(0);
+  /** Comparisons still due with all that the table says, whatever they take. */
+  #doubts = 0;
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
   }
 
-  /** @param running the worker's own record, which changes while the table is read */
+  /** True when no connection was lost since the last two comparisons. */
+  get isSure(): boolean {
+    return this.#doubts === 0;
+  }
+
+  /** A connection was lost: twice, as the lost one's last statement may commit after the first time. */
+  doubt(): void {
+    this.#doubts = 2;
+  }
+
+  /** What an idle worker asks before it compares. */
+  nextDue(workerId: WorkerId): Promise<NextDue> {
+    const { storage } = this.#parts;
+    return this.#pace.due ? this.#pace.walk(() => storage.nextDue(workerId)) : storage.nextDue(undefined);
+  }
+
+  /**
+   * While finding all that is held takes long, only what runs here is asked for, by its keys.
+   *
+   * @param running the worker's own record, which changes while the table is read
+   */
   async compare(workerId: WorkerId, running: RunningTasks): Promise<void> {
     const { storage, settler } = this.#parts;
     const before = running.all();
-    const held = await storage.readHeld(workerId, heldPage);
+    if (this.isSure && !this.#pace.due) {
+      const ids = before.map(({ claimed }) => claimed.id);
+      const held = ids.length === 0 ? [] : await storage.stillHeld(workerId, ids);
+      return this.#stopLost(before, held, running);
+    }
+    const held = await this.#pace.walk(() => storage.readHeld(workerId, heldPage));
+    this.#doubts = Math.max(0, this.#doubts - 1);
+    this.#stopLost(before, held, running);
+    await this.#release(
+      workerId,
+      held.filter(({ id }) => !running.has(id) && !settler.knows(id)),
+    );
+  }
+
+  #stopLost(before: readonly RunningTask[], held: readonly Claim[], running: RunningTasks): void {
     const claims = new Set(held.map(claimKey));
     for (const task of before) {
       const { claimed, context } = task;
@@ -44,10 +81,6 @@ export class Reconciler {
         new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
       );
     }
-    await this.#release(
-      workerId,
-      held.filter(({ id }) => !running.has(id) && !settler.knows(id)),
-    );
   }
 
   async #release(workerId: WorkerId, unknown: readonly HeldTask[]): Promise<void> {
@@ -58,6 +91,6 @@ export class Reconciler {
       if (!released.has(one.id)) continue;
       events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
     }
-    coordinator.ring();
+    coordinator.ring({ dueMs: 0 });
   }
 }

@@ -1,3 +1,4 @@
+import type { NextDue } from '../storage/storage.js';
 import { Alarm } from './alarm.js';
 
 /** What a worker is reminded of. */
@@ -7,8 +8,14 @@ export interface RemindersParts {
   /** Look at what is due, and for new routes. */
   readonly look: () => void;
   /** Compare table and memory, and look. */
+  readonly compare: () => void;
+  /** The same, when there is something that the worker does not know of. */
   readonly reconcile: () => void;
-  /** How often to reconcile; 0 never. */
+  /** True when nothing runs, and no connection was lost of late. */
+  readonly isIdle: () => boolean;
+  /** Asks when something is due, and whether the worker holds anything. */
+  readonly nextDue: () => Promise<NextDue>;
+  /** How often to do so without being told; 0 never. */
   readonly pollIntervalMs: number;
 }
 
@@ -22,6 +29,7 @@ export class Reminders {
   readonly #parts: RemindersParts;
   readonly #due: Alarm;
   readonly #locked: Alarm;
+  readonly #sweep: Alarm;
   #poll: NodeJS.Timeout | undefined;
   #lookAgain: readonly NodeJS.Timeout[] = [];
   #started = false;
@@ -30,12 +38,13 @@ export class Reminders {
     this.#parts = parts;
     this.#due = new Alarm(parts.look);
     this.#locked = new Alarm(parts.wake);
+    this.#sweep = new Alarm(parts.wake);
   }
 
   start(): void {
     this.#started = true;
-    const { pollIntervalMs, reconcile } = this.#parts;
-    if (pollIntervalMs > 0) this.#poll = setInterval(reconcile, pollIntervalMs);
+    const { pollIntervalMs } = this.#parts;
+    if (pollIntervalMs > 0) this.#poll = setInterval(() => void this.#onPoll(), pollIntervalMs);
   }
 
   stop(): void {
@@ -43,12 +52,18 @@ export class Reminders {
     clearInterval(this.#poll);
     this.#due.clear();
     this.#locked.clear();
+    this.#sweep.clear();
     this.#clearLookAgain();
   }
 
   /** A scheduled attempt is due then; it should have been promoted already, if that is past, and somebody has it locked. */
   lookIn(ms: number): void {
     if (this.#started) this.#due.setEarlier(ms > 0 ? ms : lockedAgainMs);
+  }
+
+  /** The next claim may start at the front then, and find what the last one could not see. */
+  sweepIn(ms: number): void {
+    if (this.#started) this.#sweep.setEarlier(ms);
   }
 
   /** Nobody rings when a lock goes. */
@@ -60,6 +75,18 @@ export class Reminders {
   expectMore(): void {
     this.#clearLookAgain();
     if (this.#started) this.#lookAgain = lookAgainMs.map((delay) => setTimeout(this.#parts.wake, delay));
+  }
+
+  /** An idle worker asks by one statement whether there is anything to do, which takes several. */
+  async #onPoll(): Promise<void> {
+    const { compare, isIdle, look, nextDue, reconcile } = this.#parts;
+    if (!isIdle()) return compare();
+    // Whatever is wrong with the database, a comparison meets it too, and says so.
+    const next = await nextDue().catch(compare);
+    if (next?.holding) return reconcile();
+    if (next?.inMs === undefined) return;
+    if (next.inMs > 0) this.lookIn(next.inMs);
+    else look();
   }
 
   #clearLookAgain(): void {

@@ -11,6 +11,8 @@ export interface WorkerOptions {
   readonly pollIntervalMs: number;
   /** True when a timer starts scheduled tasks on time; else the notify routine does at its minutes. */
   readonly scheduledTimer: boolean;
+  /** Which task is next: the best of all, or of each route in turn. */
+  readonly order: 'age' | 'fair';
   readonly unknownTasks: 'fail' | 'leave';
   readonly shutdownTimeoutMs: number;
   /** Undefined when lost workers are only recovered by the retry routine at its minutes. */

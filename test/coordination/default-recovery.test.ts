@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { looksChannel } from '../../lib/coordination/lost-workers.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
@@ -45,14 +47,11 @@ test.concurrent(
   async () => {
     const [database] = databases as [TestDatabase];
     const victim = await startHolding(database);
+    const { next, close } = await listen(database, looksChannel('public.tasks'));
     const survivor = await start(database);
-    await until(async () => {
-      const { rowCount } = await database.pool.query(
-        `select from pg_locks where locktype = 'advisory'
-         and ((classid::bigint << 32) | objid::bigint) = hashtextextended('tarefa:routine:public.tasks:recover', 0)`,
-      );
-      return rowCount === 1;
-    }, 'one of them leads');
+    const { workerId } = await victim.message('ready');
+    expect(await next()).toBe(workerId);
+    await close();
     const began = performance.now();
     await victim.kill('SIGKILL');
     await survivor.message('started');

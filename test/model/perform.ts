@@ -70,7 +70,7 @@ async function settleAndClaim(
   places: readonly Place[],
 ): Promise<unknown> {
   const { id, storage } = queue.worker(worker);
-  const demand = places.map((place) => {
+  const stretches = places.map((place) => {
     const route = topicRoute(topicOf(place.task));
     return { route: rules.isIsolated(rowAt(state, place)) ? isolatedRoute(route) : route, limit: 1 };
   });
@@ -82,8 +82,7 @@ async function settleAndClaim(
   const { settledOnly, claimed, lockedRoutes } = await storage.settleAndClaim(
     id,
     written,
-    demand,
-    places.length,
+    places.length === 0 ? undefined : { shape: 'counted', stretches, total: places.length },
   );
   return {
     settled: inOrder(settledOnly ?? written.map((one) => one.id)),

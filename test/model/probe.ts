@@ -29,7 +29,7 @@ export async function probe(queue: RealQueue, state: State, choice: number): Pro
   const completion = { ...shown, message: 'stale', result: null };
   switch (statements[choice % 4]) {
     case 'settle':
-      return (await storage.settleAndClaim(workerId, [completion], [], 0)).settledOnly;
+      return (await storage.settleAndClaim(workerId, [completion])).settledOnly;
     case 'release':
       return storage.release(workerId, [shown]);
     case 'fail': {

@@ -98,8 +98,11 @@ async function claim(count: number): Promise<readonly ClaimedTask[]> {
   const { storage, workerId } = bench;
   await storage.promote(1_000);
   const routes = Array.from({ length: count }, (_, task) => `t:${task}`);
-  const demand = [...routes, ...routes.map(isolatedRoute)].map<RouteDemand>((route) => ({ route, limit: 1 }));
-  return (await storage.settleAndClaim(workerId, [], demand, count)).claimed;
+  const stretches = [...routes, ...routes.map(isolatedRoute)].map<RouteDemand>((route) => ({
+    route,
+    limit: 1,
+  }));
+  return (await storage.settleAndClaim(workerId, [], { shape: 'counted', stretches, total: count })).claimed;
 }
 
 /** Ends attempts of several tasks at once, each kind in one statement. */
@@ -109,7 +112,7 @@ async function endAll(claimed: readonly ClaimedTask[], ends: readonly End[]): Pr
   const completions = both
     .filter(({ one }) => one.kind === 'succeed')
     .map(({ task: { id, reservation } }) => ({ id, reservation, message: 'completed', result: null }));
-  await storage.settleAndClaim(workerId, completions, [], 0);
+  await storage.settleAndClaim(workerId, completions);
   await storage.release(
     workerId,
     both.filter(({ one }) => one.kind === 'release').map(({ task }) => task),

@@ -3,31 +3,64 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { controlSettings } from '../../lib/storage/postgres/connection-config.js';
 import { prepareSchema } from '../../lib/storage/postgres/prepare-schema.js';
 import { queueStatements, type QueueStatements } from '../../lib/storage/postgres/statements.js';
+import type { ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 
 // A worker that starts on an empty table plans its statements then, and keeps these plans when a backlog has
 // come. So the statements are prepared and run on the empty table, and explained after it was filled.
 const backlog = 100_000;
-const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10";
 
-const calls: Partial<Record<keyof QueueStatements, { readonly types: string; readonly values: string }>> = {
-  settleAndClaim: {
-    types: 'bigint[], int[], text[], text[], bigint, text[], int[], int',
-    values: `'{1}', '{1}', '{m}', '{r}', 7, ${routes}`,
-  },
-  fail: {
-    types:
-      'bigint[], int[], bigint[], text[], text[], int[], float8[], boolean[], timestamptz[], boolean[], boolean[]',
-    values: `'{1}', '{1}', '{7}', '{m}', '{e}', '{3}', '{5}', '{f}', '{null}', '{f}', '{f}'`,
-  },
-  completeOrRaise: { types: 'bigint, bigint, int, text, text', values: `1, 7, 1, 'm', null` },
-  release: { types: 'bigint[], int[], bigint', values: `'{1}', '{1}', 7` },
-  promote: { types: 'int', values: '100' },
-  pendingRoutes: { types: '', values: '' },
-  readHeld: { types: 'bigint, int', values: '7, 100' },
-  workersInUse: { types: '', values: '' },
-  loadPayload: { types: 'bigint', values: '1' },
-};
+const settled = `'{1}', '{1}', '{m}', '{r}', 7`;
+const settledTypes = 'bigint[], int[], text[], text[], bigint';
+const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10";
+const bounds = "'{2147483647,50,50}', '{-2147483648,50,50}', '{-infinity,2026-01-01,2026-01-01}'";
+
+interface Call {
+  readonly types: string;
+  readonly values: string;
+  readonly text: (statements: QueueStatements) => string;
+}
+
+const claims = (['single', 'counted', 'shared'] as const).flatMap((shape) => [
+  claim({ shape, bounded: false, capped: false }),
+  claim({ shape, bounded: true, capped: false }),
+  claim({ shape, bounded: true, capped: true }),
+]);
+
+function claim(form: ClaimForm): readonly [string, Call] {
+  const types = `${settledTypes}, text[], int[], int${form.bounded ? ', int[], int[], timestamptz[]' : ''}`;
+  const values = `${settled}, ${routes}${form.bounded ? `, ${bounds}` : ''}`;
+  const name = `claim_${form.shape}${form.bounded ? '_bounded' : ''}${form.capped ? '_capped' : ''}`;
+  return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
+}
+
+function plain(
+  name: Exclude<keyof QueueStatements, 'settleAndClaim'>,
+  types: string,
+  values: string,
+): readonly [string, Call] {
+  return [name, { types, values, text: (statements) => statements[name].text }];
+}
+
+const calls = new Map<string, Call>([
+  ...claims,
+  plain('settle', settledTypes, settled),
+  plain(
+    'fail',
+    'bigint[], int[], bigint[], text[], text[], int[], float8[], boolean[], timestamptz[], boolean[], boolean[]',
+    `'{1}', '{1}', '{7}', '{m}', '{e}', '{3}', '{5}', '{f}', '{null}', '{f}', '{f}'`,
+  ),
+  plain('completeOrRaise', 'bigint, bigint, int, text, text', `1, 7, 1, 'm', null`),
+  plain('release', 'bigint[], int[], bigint', `'{1}', '{1}', 7`),
+  plain('promote', 'int', '100'),
+  plain('pendingRoutes', '', ''),
+  plain('readHeld', 'bigint, int', '7, 100'),
+  plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
+  plain('unregisteredHolders', '', ''),
+  plain('retireWorker', 'bigint, boolean', '7, false'),
+  plain('nextDue', 'bigint', '7'),
+  plain('loadPayload', 'bigint', '1'),
+]);
 
 let database: TestDatabase;
 let client: Client;
@@ -45,8 +78,8 @@ beforeAll(async () => {
   });
   const statements = queueStatements(tables);
   await client.query(controlSettings);
-  for (const [name, call] of entries()) {
-    await client.query(`prepare ${name}${call.types && `(${call.types})`} as ${statements[name].text}`);
+  for (const [name, call] of calls) {
+    await client.query(`prepare ${name}${call.types && `(${call.types})`} as ${call.text(statements)}`);
     if (name === 'completeOrRaise') continue;
     await client.query(execute(name, call.values));
   }
@@ -54,7 +87,7 @@ beforeAll(async () => {
     `insert into tasks (processo, payload) select 'topic' || g % 10, '{}' from generate_series(1, $1::int) g`,
     [backlog],
   );
-  for (const [name, call] of entries()) {
+  for (const [name, call] of calls) {
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${execute(name, call.values)}`);
     plans.set(name, rows.map((row) => row['QUERY PLAN']).join('\n'));
   }
@@ -65,18 +98,29 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test.each(Object.keys(calls))('%s never reads the whole table', (name) => {
+test.each([...calls.keys()])('%s never reads the whole table', (name) => {
   expect(plans.get(name)).not.toMatch(/(Seq|Bitmap Heap) Scan on tasks\b(?!_)/);
 });
 
-test('claims walk the index of ready tasks, in its order', () => {
-  const plan = plans.get('settleAndClaim');
-  expect(plan?.match(/Index Scan using tasks_ready/g)).toHaveLength(2);
-  // The one sort that remains is over the rows the routes have offered, and over those that were claimed.
-  expect(plan?.match(/Sort Key: .*prioridade DESC/g)).toHaveLength(2);
+test.each(claims.map(([name]) => name))('%s walks the index of ready tasks, in its order', (name) => {
+  const plan = plans.get(name) ?? '';
+  const looks = name.startsWith('claim_counted') ? 2 : 1;
+  expect(plan.match(/Index Scan using tasks_ready/g)).toHaveLength(looks);
+  // Sorted are rows that routes have offered, not those of the table.
+  expect(plan).not.toMatch(/Sort[^\n]*\n(?:[^\n]*\n){1,2}\s*->\s+Index Scan using tasks_ready/);
 });
 
-test.each(['settleAndClaim', 'completeOrRaise', 'fail', 'release'])(
+test.each(claims.map(([name]) => name).filter((name) => name.includes('bounded')))(
+  '%s enters the index at its start',
+  (name) => {
+    const conditions = plans.get(name)?.match(/Index Cond: .*pub_sub.*/g) ?? [];
+    expect(conditions).not.toHaveLength(0);
+    for (const condition of conditions)
+      expect(condition).toMatch(/prioridade <= .*prioridade >= .*data_hora >= /);
+  },
+);
+
+test.each([...claims.map(([name]) => name), 'settle', 'completeOrRaise', 'fail', 'release', 'stillHeld'])(
   '%s finds the rows it settles by their key: the running index decays under an old snapshot',
   (name) => {
     expect(plans.get(name)).toContain('Index Scan using tasks_pkey');
@@ -87,13 +131,13 @@ test.each(['settleAndClaim', 'completeOrRaise', 'fail', 'release'])(
 test('promotion walks the index of scheduled tasks, recovery that of running ones', () => {
   expect(plans.get('promote')?.match(/using tasks_scheduled/g)).toHaveLength(2);
   expect(plans.get('readHeld')).toContain('using tasks_running');
-  expect(plans.get('workersInUse')).toContain('using tasks_running');
+  expect(plans.get('unregisteredHolders')).toContain('using tasks_running');
+  expect(plans.get('retireWorker')).toContain('using tasks_running');
+  expect(plans.get('nextDue')).toContain('using tasks_scheduled');
+  expect(plans.get('nextDue')).toContain('using tasks_ready');
+  expect(plans.get('nextDue')).toContain('using tasks_running');
   expect(plans.get('pendingRoutes')).toContain('using tasks_ready');
 });
-
-function entries(): [keyof QueueStatements, { types: string; values: string }][] {
-  return Object.entries(calls) as [keyof QueueStatements, { types: string; values: string }][];
-}
 
 function execute(name: string, values: string): string {
   return `execute ${name}${values && `(${values})`}`;

@@ -6,25 +6,29 @@ import type {
   AttemptOutcome,
   Claim,
   ClaimedTask,
+  ClaimRequest,
   Completion,
   Failure,
   FailureOutcome,
   FanOutOutcome,
   HeldTask,
+  NextDue,
   PromoteResult,
   Route,
-  RouteDemand,
   SettleAndClaimResult,
   Storage,
+  Stretch,
+  TaskGroup,
   TaskTransaction,
   WorkerDescription,
   WorkerId,
 } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
-import type { ControlConnection } from './control-connection.js';
+import type { ControlConnection, TextRow } from './control-connection.js';
+import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
-import { readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
+import { inPickUpOrder, readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
 import { nameable, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
@@ -67,34 +71,55 @@ export class PostgresStorage implements Storage {
     return String(rows[0]?.['id']);
   }
 
-  async retireWorker(workerId: WorkerId): Promise<void> {
-    await this.#onPool(this.#sql.retireWorker, [workerId]);
+  async retireWorker(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
+    await this.#onControl(this.#sql.retireWorker, [workerId, why === 'lost']);
   }
 
   async settleAndClaim(
     workerId: WorkerId,
     completions: readonly Completion[],
-    demand: readonly RouteDemand[],
-    limit: number,
+    request?: ClaimRequest,
   ): Promise<SettleAndClaimResult> {
-    const rows = await this.#onControl(this.#sql.settleAndClaim, [
+    const settling = [
       completions.map(({ id }) => id),
       completions.map(({ reservation }) => reservation),
       completions.map(({ message }) => message),
       completions.map(({ result }) => result),
       workerId,
-      demand.map(({ route }) => route),
-      demand.map((one) => one.limit),
-      limit,
-    ]);
+    ];
+    if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling), []);
+    const { stretches } = request;
+    const claiming = [
+      stretches.map(({ route }) => route),
+      stretches.map(({ limit }) => limit),
+      request.total,
+    ];
+    const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
+    const bounded = bounds.length > 0;
+    const limiting = bounded
+      ? [
+          bounds.map(({ highest }) => highest),
+          bounds.map(({ lowest }) => lowest),
+          bounds.map(({ since }) => since),
+        ]
+      : [];
+    const form = { shape: request.shape, bounded, capped: bounded && sharesLimits(request) };
+    const values = [...settling, ...claiming, ...limiting];
+    return this.#readSettled(await this.#onControl(this.#sql.settleAndClaim(form), values), stretches);
+  }
+
+  #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
     const queue = this.#identity;
+    const [first] = rows;
     const claimed: ClaimedTask[] = [];
     for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
-    const lockedRoutes = readIds(rows[0]?.['locked_routes']) ?? [];
+    const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
     return {
-      settledOnly: readIds(rows[0]?.['settled_only']),
-      claimed,
-      lockedRoutes: lockedRoutes.map((ord) => demand[Number(ord) - 1]?.route ?? ''),
+      settledOnly: readIds(first?.['settled_only']),
+      claimed: inPickUpOrder(claimed),
+      lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
+      contended: readBoolean(first?.['contended']),
+      exhaustedAt: first?.['exhausted_at'] ?? undefined,
     };
   }
 
@@ -131,9 +156,16 @@ export class PostgresStorage implements Storage {
     const nextDue = row?.['next_due_ms'];
     return {
       promoted: Number(row?.['promoted'] ?? 0),
+      earliest: row?.['earliest'] ?? undefined,
       nextDueInMs: nextDue == null ? undefined : Number(nextDue),
       isolated: readBoolean(row?.['isolated']),
     };
+  }
+
+  async nextDue(workerId: WorkerId | undefined): Promise<NextDue> {
+    const [row] = await this.#onControl(this.#sql.nextDue, [workerId ?? null]);
+    const inMs = row?.['next_due_ms'];
+    return { inMs: inMs == null ? undefined : Number(inMs), holding: readBoolean(row?.['holding']) };
   }
 
   async pendingRoutes(): Promise<readonly Route[]> {
@@ -168,6 +200,11 @@ export class PostgresStorage implements Storage {
     return new PostgresTransaction({ pool, reach, complete: this.#sql.completeOrRaise, workerId });
   }
 
+  group(workerId: WorkerId): TaskGroup {
+    const { pool, reach } = this.#parts;
+    return new PostgresGroup({ pool, reach, complete: this.#sql.completeManyOrRaise, workerId });
+  }
+
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
     const { id, reservation, message, result } = completion;
     const { rows } = await tx.query(this.#sql.completeElsewhere.text, [
@@ -194,8 +231,13 @@ export class PostgresStorage implements Storage {
     return rows.map((row) => readHeldRow(row, workerId, this.#identity));
   }
 
-  async workersInUse(): Promise<readonly WorkerId[]> {
-    const rows = await this.#onControl(this.#sql.workersInUse, []);
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+    const rows = await this.#onControl(this.#sql.stillHeld, [workerId, ids]);
+    return rows.map((row) => ({ id: String(row['id']), reservation: Number(row['reserva']) }));
+  }
+
+  async unregisteredHolders(): Promise<readonly WorkerId[]> {
+    const rows = await this.#onControl(this.#sql.unregisteredHolders, []);
     return rows.map((row) => String(row['id']));
   }
 
@@ -285,6 +327,11 @@ const outcomes = new Map<unknown, AttemptOutcome>([
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {
   throw wrapConnectionError(error, 'the database did not answer');
+}
+
+/** True when a route has several stretches and a limit of its own, which they must not exceed together. */
+function sharesLimits({ shape, stretches, total }: ClaimRequest): boolean {
+  return shape === 'shared' || stretches.some(({ limit }) => limit < total);
 }
 
 /** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */

@@ -3,10 +3,10 @@ import { TarefaError } from '../../queue.errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
+import { inOneFlight } from './one-flight.js';
 import { nameable, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
-
-const divisionByZero = '22012';
+import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
 
 /** Parameters: process id of the backend. */
 const terminate = `-- name: terminate
@@ -20,6 +20,11 @@ export interface PostgresTransactionParts {
   readonly reach: Reach;
   readonly complete: Statement;
   readonly workerId: string;
+}
+
+/** Ends the work of a client that was cut off; a pooler does by itself, and the process id that it told is nobody's. */
+export function terminateBackend(client: PoolClient, { pool, reach }: PostgresTransactionParts): void {
+  if (reach === 'direct') pool.query(terminate, [processIdOf(client)]).catch(ignore);
 }
 
 /**
@@ -66,6 +71,7 @@ export class PostgresTransaction implements TaskTransaction {
     try {
       const { complete, reach, workerId } = this.#parts;
       const { id, reservation, message, result } = completion;
+      inOneFlight(client);
       const completing = client.query({
         ...nameable(complete, reach),
         values: [id, workerId, reservation, message, result],
@@ -73,7 +79,8 @@ export class PostgresTransaction implements TaskTransaction {
       const committing = client.query('commit');
       const answers = Promise.allSettled([completing, committing]);
       const [completed, committed] = await withAnswerLimit(client, answers);
-      if (completed.status === 'rejected') throw this.#explain(completed.reason, completion);
+      if (completed.status === 'rejected')
+        throw explainRefusal(completed.reason, completion, this.#firstError);
       if (committed.status === 'rejected') throw committed.reason;
       if (committed.value.command !== 'COMMIT') throw this.#broken();
       this.#release();
@@ -105,9 +112,7 @@ export class PostgresTransaction implements TaskTransaction {
   #cut(client: PoolClient, reason: Error): void {
     if (!this.#connected) return;
     this.#release(reason);
-    // A pooler ends it by itself, and the process id that it told us is nobody's.
-    const { pool, reach } = this.#parts;
-    if (reach === 'direct') pool.query(terminate, [processIdOf(client)]).catch(ignore);
+    terminateBackend(client, this.#parts);
   }
 
   async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
@@ -136,6 +141,7 @@ export class PostgresTransaction implements TaskTransaction {
       throw usedAfterEnd();
     }
     this.#connected = client;
+    inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
     void this.#sent(client.query(reach === 'direct' ? 'begin' : 'begin isolation level read committed'));
     return client;
@@ -147,30 +153,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   #broken(status: string | null = null): TarefaError {
-    if (status === 'I') {
-      return new TarefaError(
-        'TRANSACTION_BROKEN',
-        'the handler ended the transaction of ctx.db by itself: leave COMMIT and ROLLBACK to the queue',
-      );
-    }
-    const cause = this.#firstError;
-    const what = cause instanceof Error ? `: ${cause.message}` : '';
-    return new TarefaError(
-      'TRANSACTION_BROKEN',
-      `a statement of the handler failed and its error was swallowed${what}; let database errors leave the handler`,
-      { cause },
-    );
-  }
-
-  #explain(error: unknown, completion: Completion): unknown {
-    const code = (error as { code?: unknown }).code;
-    if (code === divisionByZero) {
-      return new TarefaError(
-        'TASK_LOST',
-        `attempt ${completion.id} no longer belongs to this worker: its transaction was rolled back`,
-      );
-    }
-    return code === '25P02' ? this.#broken() : error;
+    return brokenTransaction(status, this.#firstError);
   }
 
   #release(error?: Error): void {
@@ -178,13 +161,6 @@ export class PostgresTransaction implements TaskTransaction {
     this.#connected = undefined;
     client?.release(error);
   }
-}
-
-function usedAfterEnd(): TarefaError {
-  return new TarefaError(
-    'TASK_ENDED',
-    'ctx.db was used after the handler had ended: await every call inside the handler',
-  );
 }
 
 function ignore(): void {}

@@ -22,9 +22,11 @@ export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
     task,
     route: routeOf(task, publication),
     publication,
+    due: row[column.dueAt] ?? '',
+    priority: row[column.priority] == null ? null : Number(row[column.priority]),
     losses: Number(row['perdas']),
     payloadBytes: payloadBytes == null ? null : Number(payloadBytes),
-    payload: payloadBytes == null ? null : (row['payload_inline'] ?? undefined),
+    payload: payloadBytes == null ? (row['payload_inline'] ?? null) : undefined,
   };
 }
 
@@ -38,6 +40,22 @@ export function readHeldRow(row: TextRow, workerId: string, queue: QueueIdentity
     route: plainRoute(String(row['route'])),
     losses: Number(row['perdas']),
   };
+}
+
+/** Sorts in place, unless they are in order: rows of an UPDATE come as the table has them. */
+export function inPickUpOrder(claimed: ClaimedTask[]): ClaimedTask[] {
+  for (let index = 1; index < claimed.length; index += 1) {
+    const [before, after] = [claimed[index - 1], claimed[index]];
+    if (before && after && comparePickUp(before, after) > 0) return claimed.sort(comparePickUp);
+  }
+  return claimed;
+}
+
+/** The text of a time sorts as the time does, within one time zone. */
+function comparePickUp(a: ClaimedTask, b: ClaimedTask): number {
+  if (a.priority !== b.priority) return (b.priority ?? Infinity) - (a.priority ?? Infinity);
+  if (a.due !== b.due) return a.due < b.due ? -1 : 1;
+  return a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 }
 
 function routeOf(task: Task, publication: boolean): Route {

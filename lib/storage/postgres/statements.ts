@@ -1,34 +1,45 @@
 import type { QueueTables } from './identifiers.js';
 import type { Statement } from './statement.js';
-import { completeElsewhere, completeOrRaise, readOutcome, release } from './statements/complete.js';
+import {
+  completeElsewhere,
+  completeManyOrRaise,
+  completeOrRaise,
+  readOutcome,
+  release,
+} from './statements/complete.js';
 import { fail } from './statements/fail.js';
 import { fanOut } from './statements/fan-out.js';
 import {
   hasOverdue,
   loadPayload,
+  nextDue,
   pendingRoutes,
   promote,
   readHeld,
-  workersInUse,
+  stillHeld,
+  unregisteredHolders,
 } from './statements/look.js';
 import { findPurgeable, purge } from './statements/purge.js';
-import { settleAndClaim } from './statements/settle-and-claim.js';
+import { settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { confirmLost, forgetWorkers, registerWorker, retireWorker } from './statements/workers.js';
 
 const templates = {
-  settleAndClaim,
+  settle,
   completeOrRaise,
+  completeManyOrRaise,
   completeElsewhere,
   readOutcome,
   release,
   fail,
   fanOut,
   promote,
+  nextDue,
   pendingRoutes,
   hasOverdue,
   loadPayload,
   readHeld,
-  workersInUse,
+  stillHeld,
+  unregisteredHolders,
   confirmLost,
   findPurgeable,
   purge,
@@ -38,10 +49,22 @@ const templates = {
 };
 
 /** Every statement of one queue, ready to run. */
-export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement };
+export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement } & {
+  readonly settleAndClaim: (form: ClaimForm) => Statement;
+};
 
 export function queueStatements(tables: QueueTables): QueueStatements {
-  return Object.fromEntries(
+  const plain = Object.fromEntries(
     Object.entries(templates).map(([name, template]) => [name, template(tables)]),
-  ) as QueueStatements;
+  ) as { readonly [Name in keyof typeof templates]: Statement };
+  const forms = new Map<string, Statement>();
+  return {
+    ...plain,
+    settleAndClaim: (form) => {
+      const key = `${form.shape} ${form.bounded} ${form.capped}`;
+      let made = forms.get(key);
+      if (!made) forms.set(key, (made = settleAndClaim(tables, form)));
+      return made;
+    },
+  };
 }

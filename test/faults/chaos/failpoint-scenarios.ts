@@ -75,16 +75,8 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
   ],
   [
     {
-      name: 'lead',
-      method: 'coordinator.lead',
-      moments: answered,
-      kind: 'plain',
-      orphaned: true,
-      to: 'processando',
-    },
-    {
-      name: 'look for workers',
-      method: 'workersInUse',
+      name: 'look for holders that nobody knows',
+      method: 'unregisteredHolders',
       moments: answered,
       kind: 'plain',
       orphaned: true,
@@ -146,6 +138,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   transaction: 'makes an object',
   inTransaction: 'runs what others send: prepare has a scenario',
   hasOverdue: 'only reads, for the notify routine',
+  nextDue: 'only reads, at a poll',
+  stillHeld: 'only reads, at a poll',
   close: 'nothing runs any more',
   'transaction.client': 'opens the transaction as the first statement does',
   'transaction.destroy': 'for handlers that timed out; the process lives on',

@@ -41,7 +41,7 @@ const wrapped: readonly Wrapped[] = [
   {
     prefix: 'coordinator.',
     prototype: PostgresCoordinator.prototype,
-    only: ['start', 'lead', 'findLost'],
+    only: ['start', 'findLost'],
   },
 ];
 

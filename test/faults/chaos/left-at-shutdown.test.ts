@@ -62,7 +62,9 @@ test.each(['transaction', 'completeIn'])(
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const coordinator = { ring: () => undefined } as never;
-    await new Reconciler({ storage, coordinator, settler, events }).compare('1', new RunningTasks());
+    const reconciler = new Reconciler({ storage, coordinator, settler, events });
+    reconciler.doubt();
+    await reconciler.compare('1', new RunningTasks());
     expect(released).toEqual([]);
     expect(settler.pending).toBe(0);
   },

@@ -69,7 +69,7 @@ export class Watch {
     this.violations.push(...violation('I10', what, await this.#explain(old)));
   }
 
-  /** What recovery would meet: whether somebody has locked the rows, and who leads for how long. */
+  /** What recovery would meet: whether somebody has locked the rows, and what the table says of the workers. */
   async #explain(rows: readonly Held[]): Promise<readonly object[]> {
     if (rows.length === 0) return [];
     const { admin } = this.#world;
@@ -77,16 +77,15 @@ export class Watch {
       'select id::text from tasks where id = any($1) for update skip locked',
       [rows.map(({ id }) => id)],
     );
-    const leaders = await admin.query<{ leader: string }>(
-      `select l.pid || ' since ' || a.backend_start as leader from pg_locks l join pg_stat_activity a using (pid)
-       where l.locktype = 'advisory'
-         and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended('tarefa:routine:public.tasks:recover', 0)`,
+    const workers = await admin.query<{ worker: string }>(
+      `select concat_ws(' ', id, 'missed', missed_at, 'stopped', stopped_at) as worker from tasks_worker
+       where stopped_at is null or missed_at is not null`,
     );
     const isFree = new Set(free.rows.map(({ id }) => id));
     return rows.map((row) => ({
       ...row,
       locked: !isFree.has(row.id),
-      leaders: leaders.rows.map(({ leader }) => leader),
+      workers: workers.rows.map(({ worker }) => worker),
     }));
   }
 }

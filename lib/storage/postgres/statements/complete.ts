@@ -18,6 +18,24 @@ with done as (
 select 1 / count(*) as done from done`,
 );
 
+/**
+ * The same for all attempts of a group. Which one is no longer this worker's is read afterwards.
+ *
+ * Parameters: ids, worker, reservations, messages, results.
+ */
+export const completeManyOrRaise = statement(
+  'complete_many',
+  ({ queue }) => `
+with done as (
+  update ${queue} f
+  set status = 'sucesso', mensagem = s.message, resultado = s.result, finalizada_em = clock_timestamp()
+  from unnest($1::bigint[], $3::int[], $4::text[], $5::text[]) s (id, reservation, message, result)
+  where f.id = s.id and f.reserva = s.reservation and f.id = any($1::bigint[]) and ${heldBy('$2::bigint')}
+  returning f.id
+)
+select 1 / (count(*) = cardinality($1::bigint[]))::int as done from done`,
+);
+
 /** The same for a transaction of the user's own: answers no row when the attempt is no longer this worker's. */
 export const completeElsewhere = statement(
   'complete_in',

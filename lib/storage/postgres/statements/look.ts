@@ -1,4 +1,4 @@
-import { isIsolated, routeExpression, statement } from '../statement.js';
+import { heldBy, isIsolated, routeExpression, statement } from '../statement.js';
 import { taskFields } from './settle-and-claim.js';
 
 /**
@@ -20,9 +20,10 @@ with due as materialized (
 ),
 promoted as (
   update ${queue} f set status = 'pendente' where f.id = any(array(select id from due))
-  returning f.id, ${isIsolated('f.')} as isolated
+  returning f.data_hora, ${isIsolated('f.')} as isolated
 )
 select (select count(*)::int from promoted) as promoted,
+  (select min(data_hora) from promoted) as earliest,
   (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
    from ${queue} f
    where f.status = 'agendada' and f.id not in (select id from due)
@@ -30,6 +31,25 @@ select (select count(*)::int from promoted) as promoted,
    limit 1) as next_due_ms,
   coalesce((select bool_or(isolated) from promoted), false)
     or exists (select from ${queue} f where f.status = 'pendente' and ${isIsolated('f.')}) as isolated`,
+);
+
+/**
+ * When the next attempt is due, in milliseconds from now: what an idle worker asks, by one statement, before it does
+ * anything else; and whether it holds rows, which it knows nothing of then. In the order of the index, or the planner
+ * may choose another one. Parameters: worker, or null, as that walks over what an old snapshot keeps.
+ */
+export const nextDue = statement(
+  'next_due',
+  ({ queue }) => `
+select least(
+  (select 0 from ${queue} f where f.status = 'pendente' order by ${routeExpression('f.')} limit 1),
+  (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
+   from ${queue} f
+   where f.status = 'agendada'
+   order by f.data_hora, f.id
+   limit 1)
+) as next_due_ms,
+exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding`,
 );
 
 /** Routes that have pending attempts: skips through the index, one probe per route. */
@@ -80,9 +100,22 @@ where f.status = 'processando' and f.executor = $1::bigint
 limit $2::int`,
 );
 
-/** Workers that hold rows (skips through the running index, one probe per worker) or never said goodbye. */
-export const workersInUse = statement(
-  'workers_in_use',
+/**
+ * Which of some attempts a worker holds, by their keys: the running index decays under an old snapshot.
+ * Parameters: worker, ids.
+ */
+export const stillHeld = statement(
+  'still_held',
+  ({ queue }) => `
+select f.id, f.reserva from ${queue} f where f.id = any($2::bigint[]) and ${heldBy('$1::bigint')}`,
+);
+
+/**
+ * Holders of rows that are not in the workers' table as running. Skips through the running index, one probe per
+ * holder, and over all the dead entries that an old snapshot keeps there.
+ */
+export const unregisteredHolders = statement(
+  'unregistered_holders',
   ({ queue, workers }) => `
 with recursive holding (id) as (
   (select f.executor from ${queue} f where f.status = 'processando' order by 1 limit 1)
@@ -93,7 +126,7 @@ with recursive holding (id) as (
   from holding
   where holding.id is not null
 )
-select id from holding where id is not null
-union
-select id from ${workers} where stopped_at is null`,
+select h.id from holding h
+where h.id is not null
+  and not exists (select from ${workers} w where w.id = h.id and w.stopped_at is null)`,
 );

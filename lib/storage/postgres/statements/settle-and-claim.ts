@@ -1,4 +1,6 @@
-import { routeExpression, heldBy, statement } from '../statement.js';
+import type { ClaimShape } from '../../storage.js';
+import type { QueueTables } from '../identifiers.js';
+import { heldBy, routeExpression, statement, type Statement } from '../statement.js';
 
 /** Payloads up to this many bytes travel with the claim; larger ones are read when their task starts. */
 export const inlinePayloadBytes = 65_536;
@@ -10,22 +12,13 @@ export const taskFields = `
     f.pub_sub, f.dead, f.live_id, f.perdas, f.metadados`;
 
 /**
- * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
+ * Completes attempts. `mine` locks what is settled and skips what somebody else has locked: that is settled next
+ * time. `settled.some` is null when all were settled, else the ids that were.
  *
- * Parameters: completed ids, their reservations, messages and results; worker; routes and their limits; limit
- * of all.
- *
- * `mine` locks what is settled and skips what somebody else has locked: that is settled next time. `peek`
- * refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
- * deadlocked 17 times in 6 runs). `settled_only` is null when all were settled, else the ids that were. `peek` looks at the best rows of every route without locking and counts how
- * many of the overall best each route has; `got` locks that many per route. So nothing is locked in vain,
- * and claimers that see the same rows still lock different ones. `locked_routes` is null when every route gave
- * what it was seen to have; else the others, because the best rows of all may be locked by somebody for long.
+ * Parameters: completed ids, their reservations, messages and results; worker.
  */
-export const settleAndClaim = statement(
-  'settle_and_claim',
-  ({ queue }) => `
-with mine as materialized (
+const settling = (queue: string): string => `
+mine as materialized (
   select f.id
   from ${queue} f
   where f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
@@ -42,54 +35,132 @@ settled as materialized (
   select count(*)::int as n,
     case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id), '{}') end as some
   from done
-),
-peek as materialized (
-  select best.ord, count(*)::int as n
-  from (
-    select r.ord
-    from settled, unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)
-    cross join lateral (
-      select f.id, f.prioridade, f.data_hora
-      from ${queue} f
-      where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()
-      order by f.prioridade desc, f.data_hora, f.id
-      limit r.most + 0 * settled.n
-    ) look
-    order by look.prioridade desc, look.data_hora, look.id
-    limit $8::int
-  ) best
-  group by best.ord
-),
-got as materialized (
-  select locked.id, r.ord
-  from peek, unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)
-  cross join lateral (
-    select f.id
-    from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()
-    order by f.prioridade desc, f.data_hora, f.id
-    limit peek.n
-    for no key update skip locked
-  ) locked
-  where r.ord = peek.ord
-),
+)`;
+
+/** For a worker that has no free slot. */
+export const settle = statement(
+  'settle',
+  ({ queue }) => `
+with ${settling(queue)}
+select settled.some as settled_only from settled`,
+);
+
+/** Which of the statements that settle and claim. */
+export interface ClaimForm {
+  readonly shape: ClaimShape;
+  /** True when the stretches have bounds: otherwise a claim starts at the front of each route. */
+  readonly bounded: boolean;
+  /** True when several stretches of one route share its limit. */
+  readonly capped: boolean;
+}
+
+/**
+ * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
+ *
+ * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all; and, when bounded,
+ * the highest and the lowest priority of each stretch and the time it starts at.
+ *
+ * Claiming refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
+ * deadlocked 17 times in 6 runs). How many rows are locked per stretch is what the shapes differ in:
+ *
+ * - `single` locks up to the limit in every stretch and claims the best of them. Right when at most one route has
+ *   work; with several flooded ones it would lock far more than it keeps, which `contended` tells.
+ * - `counted` looks at the best rows of every stretch without locking, counts how many of the overall best each
+ *   has, and locks that many. So nothing is locked in vain, and claimers that see the same rows still lock different
+ *   ones. `locked_routes` is null when every stretch gave what it was seen to have; else the others, because the
+ *   best rows of all may be locked by somebody for long.
+ * - `shared` takes the stretches in their order, each up to its own limit.
+ *
+ * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
+ * unlocked left of what was due until then. The moment is for commits that were under way.
+ */
+export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
+  const { shape, bounded, capped } = form;
+  const name = `settle_and_claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}`;
+  const text = `-- name: ${name}
+with ${settling(queue)},
+${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)},
 claimed as (
   update ${queue} f
   set status = 'processando', executor = $5::bigint, reserva = f.reserva + 1, iniciada_em = clock_timestamp()
-  where f.id = any(array(select id from got))
-  returning ${taskFields}, f.payload
+  where f.id = any(array(select id from best))
+  returning ${taskFields},
+    case when f.payload is null and f.id_inicial is not null
+      then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
 )
 select settled.some as settled_only,
-  case when (select sum(peek.n) from peek) > (select count(*) from got) then array(
-    select peek.ord from peek where peek.n > (select count(*) from got where got.ord = peek.ord)
-  ) end as locked_routes,
-  ${taskFields}, octet_length(resolved.payload) as payload_bytes,
-  case when octet_length(resolved.payload) <= ${inlinePayloadBytes} then resolved.payload end as payload_inline,
+  ${shape === 'counted' ? lockedRoutes : 'null'} as locked_routes,
+  ${shape === 'single' ? '(select min(ord) <> max(ord) from got)' : 'null'} as contended,
+  case when (select count(*) from best) < $8::int then now() - interval '100 milliseconds' end as exhausted_at,
+  ${taskFields},
+  case when octet_length(f.payload) > ${inlinePayloadBytes} then octet_length(f.payload) end as payload_bytes,
+  case when octet_length(f.payload) <= ${inlinePayloadBytes} then f.payload end as payload_inline,
   case when f.dead then (select live.data_hora_inicial from ${queue} live where live.id = f.live_id) end as key_time
 from settled
-left join claimed f on true
-left join lateral (
-  select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
-) resolved on true
-order by f.prioridade desc, f.data_hora, f.id`,
-);
+left join claimed f on true`;
+  return { name: `tarefa_${name}`, text };
+}
+
+const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
+
+const stretches = (bounded: boolean): string =>
+  bounded
+    ? `unnest($6::text[], $7::int[], $9::int[], $10::int[], $11::timestamptz[]) with ordinality
+      r (route, most, highest, lowest, since, ord)`
+    : `unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)`;
+
+/** The best pending rows of one stretch. */
+const bestOf = (queue: string, bounded: boolean, limit: string, locking: string): string => `
+    select f.id, f.prioridade, f.data_hora
+    from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()${
+      bounded ? ' and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since' : ''
+    }
+    order by ${pickUpOrder('f')}
+    limit ${limit}${locking}`;
+
+const locked = `
+    for no key update skip locked`;
+
+/** Rows of all stretches; when capped, of every route no more than its limit. */
+function candidates(queue: string, { bounded, capped }: ClaimForm, locking: string): string {
+  const nth = `row_number() over (partition by r.route order by ${pickUpOrder('l')})`;
+  const rows = `
+  select l.id, l.prioridade, l.data_hora, r.ord${capped ? `, r.most, ${nth} as nth` : ''}
+  from settled, ${stretches(bounded)}
+  cross join lateral (${bestOf(queue, bounded, 'r.most + 0 * settled.n', locking)}
+  ) l`;
+  return capped ? `\n  select * from (${rows}\n  ) numbered where nth <= most` : rows;
+}
+
+function lockAtOnce(queue: string, form: ClaimForm): string {
+  return `got as materialized (${candidates(queue, form, locked)}
+),
+best as materialized (
+  select got.id from got order by ${form.shape === 'shared' ? 'got.ord, ' : ''}${pickUpOrder('got')} limit $8::int
+)`;
+}
+
+function lockCounted(queue: string, form: ClaimForm): string {
+  return `peek as materialized (
+  select counted.ord, count(*)::int as n
+  from (
+    select look.ord from (${candidates(queue, form, '')}
+    ) look
+    order by ${pickUpOrder('look')}
+    limit $8::int
+  ) counted
+  group by counted.ord
+),
+best as materialized (
+  select l.id, r.ord
+  from peek, ${stretches(form.bounded)}
+  cross join lateral (${bestOf(queue, form.bounded, 'peek.n', locked)}
+  ) l
+  where r.ord = peek.ord
+)`;
+}
+
+const lockedRoutes = `case when (select sum(peek.n) from peek) > (select count(*) from best) then array(
+    select peek.ord from peek where peek.n > (select count(*) from best where best.ord = peek.ord)
+  ) end`;

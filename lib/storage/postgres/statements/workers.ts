@@ -9,11 +9,17 @@ values ($1::text, $2::int, $3::text, $4::int, $5::text[])
 returning id`,
 );
 
-/** Writes down that a worker has stopped. Parameters: worker. */
+/**
+ * Writes down that a worker has stopped, unless it still holds attempts: recovery looks at those that have not. A lost
+ * one that is missed no longer is back. Parameters: worker, whether it was lost.
+ */
 export const retireWorker = statement(
   'retire_worker',
-  ({ workers }) =>
-    `update ${workers} set stopped_at = clock_timestamp() where id = $1::bigint and stopped_at is null`,
+  ({ queue, workers }) => `
+update ${workers} w
+set stopped_at = clock_timestamp()
+where w.id = $1::bigint and w.stopped_at is null and (w.missed_at is not null or not $2::boolean)
+  and not exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint)`,
 );
 
 /** Forgets workers that stopped longer ago than so many days. Parameters: days. */

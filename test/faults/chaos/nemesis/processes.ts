@@ -76,7 +76,7 @@ const points = pointedMethods()
 
 /** Calls of every second; the others may not come within the time that a point waits. */
 const frequent =
-  /^(settleAndClaim|fail|promote|readHeld|fanOut|workersInUse|transaction\.(query|complete)|completeIn|coordinator\.)/;
+  /^(settleAndClaim|fail|promote|readHeld|fanOut|confirmLost|transaction\.(query|complete)|completeIn|coordinator\.)/;
 const oftenReached = points.filter((point) => frequent.test(point));
 
 /** How long an armed point waits for its call. */

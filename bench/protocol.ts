@@ -1,0 +1,74 @@
+import type { ClientBase } from 'pg';
+
+/** What every queue carries: about 60 bytes as JSON. */
+export interface Payload {
+  readonly i: number;
+  readonly s: string;
+  /** When it was inserted, by `monotonicMs()`; only where the wait is measured. */
+  readonly at?: number;
+}
+
+/**
+ * What the handler does. `empty`: nothing. `write`: inserts one row, in one commit with the task's completion.
+ * `write-apart`: inserts one row in a commit of its own. `fail-once`: throws at the first attempt.
+ */
+export type HandlerKind = 'empty' | 'write' | 'write-apart' | 'fail-once';
+
+/** What an adapter is told about the measurement. */
+export interface Surroundings {
+  /** Address of an empty database of its own. */
+  readonly postgres: string;
+  readonly redisPort: number | undefined;
+  /** Which of the adapter's settings: `default`, `tuned`, … */
+  readonly setting: string;
+  /** Tasks are spread over so many topics, where the queue has topics. */
+  readonly topics: number;
+}
+
+/** Inserts tasks. */
+export interface Producer {
+  one(payload: Payload, topic?: string): Promise<unknown>;
+  many(payloads: readonly Payload[], topic?: string): Promise<unknown>;
+  /** Inserts one as part of the transaction that is open on `client`; missing where the queue cannot. */
+  within?(client: ClientBase, payload: Payload): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** One queue under one setting: all that the benchmark knows about it. */
+export interface Adapter {
+  /** Makes an empty queue. */
+  setup(): Promise<void>;
+  /** Opens what inserts, with at most so many connections. */
+  producer(connections: number): Promise<Producer>;
+  /** Starts working; `started` is to be called first thing in every handler. */
+  work(kind: HandlerKind, started: (payload: Payload) => void): Promise<void>;
+  /** Whether nothing waits, runs or is to be retried any more, as the database or Redis sees it. */
+  isDone(): Promise<boolean>;
+  /** Adds subscriptions of one topic; only for queues that fan out by themselves. */
+  subscribe?(count: number): Promise<void>;
+  /** Publishes once and waits until every subscription has its delivery. */
+  publish?(): Promise<void>;
+}
+
+/** The one export of an adapter's module. */
+export type OpenAdapter = (surroundings: Surroundings) => Adapter;
+
+/** Inserted by handlers of the kinds `write` and `write-apart`. */
+export const insertEffect = 'insert into effect (task) values ($1)';
+
+/** Milliseconds of a clock that all processes of this machine share and nobody sets. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+const filler = 'x'.repeat(40);
+
+/** The payload of the task number `i`. */
+export function makePayload(i: number): Payload {
+  return { i, s: filler };
+}
+
+/** The same with the moment of its insertion. */
+export function makeTimedPayload(i: number): Payload {
+  return { i, at: monotonicMs(), s: 'x'.repeat(18) };
+}

@@ -1,0 +1,25 @@
+import type { Scenario } from './scenario.js';
+import { backlogs } from './scenarios/backlog.js';
+import { drains } from './scenarios/drain.js';
+import { enqueues } from './scenarios/enqueue.js';
+import { fanOuts } from './scenarios/fan-out.js';
+import { heldSnapshot } from './scenarios/held-snapshot.js';
+import { idle } from './scenarios/idle.js';
+import { retryStorm } from './scenarios/retry-storm.js';
+import { routes } from './scenarios/routes.js';
+import { transactions } from './scenarios/transaction.js';
+import { waits } from './scenarios/wait.js';
+
+/** Everything that is measured, in the order of the report. */
+export const scenarios: readonly Scenario[] = [
+  ...drains,
+  ...transactions,
+  ...enqueues,
+  ...waits,
+  ...backlogs,
+  heldSnapshot,
+  ...routes,
+  ...fanOuts,
+  retryStorm,
+  idle,
+];

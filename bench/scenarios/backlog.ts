@@ -1,0 +1,50 @@
+import type { Scenario } from '../scenario.js';
+import { drain } from './working.js';
+
+const columns = [
+  'perSecond',
+  'workerCpuPer10k',
+  'postgresCpuPer10k',
+  'redisCpuPer10k',
+  'peakRssMb',
+  'otherCores',
+] as const;
+
+const tunedPeers = [
+  'tarefa, tuned',
+  'graphile-worker, tuned',
+  'pg-boss, tuned',
+  'bullmq on redis, tuned',
+  'bullmq on postgres, tuned',
+  'bare',
+];
+
+const onlyOurs = 'only measured for this library, for the time it takes to fill the queue';
+
+/** Whether the length of the backlog matters. */
+export const backlogs: readonly Scenario[] = [
+  backlog(10_000, 10_000, tunedPeers),
+  backlog(100_000, 20_000, tunedPeers),
+  backlog(1_000_000, 20_000, tunedPeers),
+  {
+    ...backlog(5_000_000, 20_000, ['tarefa, tuned']),
+    skips: {
+      'graphile-worker': onlyOurs,
+      'pg-boss': onlyOurs,
+      'bullmq on redis': onlyOurs,
+      'bullmq on postgres': onlyOurs,
+      bare: onlyOurs,
+    },
+  },
+];
+
+function backlog(tasks: number, upTo: number, peers: readonly string[]): Scenario {
+  return {
+    name: `backlog: ${tasks.toLocaleString('en')}`,
+    about: `The rate of the first ${upTo.toLocaleString('en')} tasks with ${tasks.toLocaleString('en')} pending.`,
+    peers,
+    columns,
+    run: (stage, size) =>
+      drain(stage, { tasks: size === 'full' ? tasks : Math.min(tasks, 100_000), upTo, limitSeconds: 15 }),
+  };
+}

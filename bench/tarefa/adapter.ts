@@ -1,0 +1,55 @@
+import type { Adapter, OpenAdapter, Payload } from '../protocol.js';
+import { makeHandlers } from './handlers.js';
+import { isDone } from './is-done.js';
+import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
+import { openQueue } from './queue.js';
+import { settings } from './settings.js';
+
+/** This library, used as its documentation says. */
+const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
+  const options = settings[setting];
+  if (options === undefined) throw new Error(`tarefa has no setting ${setting}`);
+  const subscriptions = setting === 'fan-out' && topics <= mostHandled ? subscriptionIds(topics) : [];
+  const topicNames =
+    setting === 'fan-out' ? ['t0'] : Array.from({ length: topics }, (_, index) => `t${index}`);
+  const topicOf = ({ i }: Payload): string => topicNames[i % topicNames.length] ?? 't0';
+  let publisher: Publisher | undefined;
+
+  return {
+    setup: async () => {
+      const queue = await openQueue(url, [], { worker: false });
+      await queue.close();
+    },
+    producer: async (connections) => {
+      const queue = await openQueue(url, [], { worker: false, poolSize: connections });
+      const { client } = queue;
+      return {
+        one: (payload, topic = topicOf(payload)) => client.insertTask({ topic, payload }),
+        many: (payloads, topic) =>
+          client.insertTasks(payloads.map((payload) => ({ topic: topic ?? topicOf(payload), payload }))),
+        within: (tx, payload) => client.insertTask({ topic: topicOf(payload), payload }, { tx }),
+        close: () => queue.close(),
+      };
+    },
+    work: async (kind, started) => {
+      const handling = {
+        url,
+        kind,
+        topics: topicNames,
+        subscriptions,
+        options: options.handler ?? {},
+        started,
+      };
+      const { worker } = await openQueue(url, [makeHandlers(handling)], options.queue);
+      await worker.start();
+    },
+    isDone: () => isDone(url),
+    subscribe: async (count) => {
+      publisher ??= await Publisher.open(url);
+      await publisher.subscribe(count);
+    },
+    publish: async () => publisher?.publish(),
+  };
+};
+
+export default open;

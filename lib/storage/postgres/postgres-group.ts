@@ -1,0 +1,194 @@
+import type { PoolClient } from 'pg';
+import { GroupBroken, type Completion, type GroupedTransaction, type TaskGroup } from '../storage.js';
+import { withAnswerLimit } from './answer-limit.js';
+import { isConnectionError } from './connection-config.js';
+import { nameable } from './pooler.js';
+import { PostgresGroupPart } from './postgres-group-part.js';
+import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
+
+/** Its plan must not be one that was made for an empty table; what follows is only COMMIT. */
+const completionSettings =
+  'set local enable_seqscan = off; set local enable_bitmapscan = off; set local plan_cache_mode = force_generic_plan';
+
+/**
+ * Several tasks' transaction on one connection of the pool. Nothing waits for an answer but the handlers: the savepoint
+ * of a task travels with its first statement, and all completions with COMMIT. So a handler that writes one row
+ * costs one round trip.
+ */
+export class PostgresGroup implements TaskGroup {
+  readonly #parts: PostgresTransactionParts;
+  /** Settles when the transaction has ended: resolves when it has committed. */
+  readonly ended: Promise<void>;
+  #settle!: { readonly resolve: () => void; readonly reject: (trouble: Error) => void };
+  #client: Promise<PoolClient> | undefined;
+  #connected: PoolClient | undefined;
+  #id: Promise<string> | undefined;
+  #trouble: Error | undefined;
+  #committed = false;
+  /** Why the connection is not worth keeping, though its transaction is. */
+  #unfit: Error | undefined;
+  #savepoints = 0;
+  /** The savepoint of the task before, which ends when the next one begins. */
+  #past: string | undefined;
+  readonly #completions: Completion[] = [];
+
+  /** @param parts `complete` completes many, or raises an error */
+  constructor(parts: PostgresTransactionParts) {
+    this.#parts = parts;
+    this.ended = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
+    this.ended.catch(ignore);
+  }
+
+  get broken(): boolean {
+    return this.#trouble !== undefined;
+  }
+
+  /** Why it ended badly: {@link GroupBroken} when a task is at fault, else the connection's error. */
+  get trouble(): Error | undefined {
+    return this.#trouble;
+  }
+
+  next(): GroupedTransaction {
+    return new PostgresGroupPart(this);
+  }
+
+  async commit(): Promise<void> {
+    const client = await this.#client?.catch(ignore);
+    if (!client || this.#trouble) return;
+    if (this.#completions.length === 0) return this.#rollback(client);
+    const [completed, committed] = await withAnswerLimit(client, this.#sendEnd(client));
+    const error = completed.status === 'rejected' ? completed.reason : undefined;
+    if (committed.status === 'rejected') this.fail(troubleOf(committed.reason));
+    else if (error === undefined && committed.value.command === 'COMMIT') this.#succeed();
+    else this.fail(troubleOf(error));
+  }
+
+  /** The client inside the transaction. The first call opens it; BEGIN travels with the first statement. */
+  connect(): Promise<PoolClient> {
+    if (!this.#client) {
+      this.#client = this.#begin();
+      this.#client.catch((error: unknown) => this.fail(error as Error));
+    }
+    return this.#client;
+  }
+
+  /** Sets the next task's savepoint; answers its name. Should it fail, the statements behind it fail as well. */
+  begin(client: PoolClient): string {
+    this.#savepoints += 1;
+    const savepoint = `tarefa_${this.#savepoints}`;
+    const release = this.#past === undefined ? '' : `release savepoint ${this.#past}; `;
+    this.#past = savepoint;
+    sendTogether(client);
+    // A savepoint that is gone tells that a handler has ended the transaction and begun another.
+    client
+      .query(`${release}savepoint ${savepoint}`)
+      .catch((error: unknown) => this.fail(troubleOf(error), 'ask'));
+    return savepoint;
+  }
+
+  /** Its work is done: it is completed with the others. */
+  add(completion: Completion): void {
+    this.#completions.push(completion);
+  }
+
+  /**
+   * Ends it badly; the first reason counts. The connection is cut: whatever was sent meanwhile must not take effect,
+   * and a handler may still be using it.
+   *
+   * @param fate whether what was done before is undone; `ask` when a handler may have committed it
+   */
+  fail(trouble: Error, fate: 'undone' | 'ask' = 'undone'): void {
+    if (this.#trouble || this.#committed) return;
+    this.#trouble = trouble;
+    const client = this.#connected;
+    this.#connected = undefined;
+    if (client) {
+      client.release(trouble);
+      terminateBackend(client, this.#parts);
+    }
+    if (fate === 'undone') this.#settle.reject(trouble);
+    else void this.#askFate(trouble).then(this.#settle.reject, this.#settle.reject);
+  }
+
+  /** After its transaction the connection is replaced. */
+  replace(reason: Error): void {
+    this.#unfit = reason;
+  }
+
+  async #begin(): Promise<PoolClient> {
+    const { pool, reach } = this.#parts;
+    const client = await pool.connect();
+    if (this.#trouble) {
+      client.release();
+      throw this.#trouble;
+    }
+    this.#connected = client;
+    sendTogether(client);
+    const begin = reach === 'direct' ? 'begin' : 'begin isolation level read committed';
+    client.query(begin).catch((error: unknown) => this.fail(error as Error));
+    this.#id = client
+      .query<{ id: string }>('select pg_current_xact_id()::text as id')
+      .then(({ rows }) => rows[0]?.id ?? '');
+    this.#id.catch(ignore);
+    return client;
+  }
+
+  /** The completions raise an error when an attempt is no longer this worker's: COMMIT is on its way already. */
+  #sendEnd(
+    client: PoolClient,
+  ): Promise<[PromiseSettledResult<unknown>, PromiseSettledResult<{ command: string }>]> {
+    const { complete, reach, workerId } = this.#parts;
+    sendTogether(client);
+    client.query(completionSettings).catch(ignore);
+    const completing = client.query({
+      ...nameable(complete, reach),
+      values: [
+        this.#completions.map(({ id }) => id),
+        workerId,
+        this.#completions.map(({ reservation }) => reservation),
+        this.#completions.map(({ message }) => message),
+        this.#completions.map(({ result }) => result),
+      ],
+    });
+    return Promise.allSettled([completing, client.query('commit')]);
+  }
+
+  async #rollback(client: PoolClient): Promise<void> {
+    await withAnswerLimit(client, client.query('rollback')).then(
+      () => this.#succeed(),
+      (error: unknown) => this.fail(troubleOf(error)),
+    );
+  }
+
+  #succeed(): void {
+    if (this.#trouble) return;
+    this.#committed = true;
+    this.#connected?.release(this.#unfit);
+    this.#connected = undefined;
+    this.#settle.resolve();
+  }
+
+  async #askFate(trouble: Error): Promise<Error> {
+    const { rows } = await this.#parts.pool.query<{ status: string | null }>(
+      'select pg_xact_status($1::text::xid8) as status',
+      [await this.#id],
+    );
+    return rows[0]?.status === 'committed'
+      ? new GroupBroken(trouble.message, { cause: trouble, kept: true })
+      : trouble;
+  }
+}
+
+/** What is sent in this turn of the event loop leaves in one packet. */
+export function sendTogether({ connection: { stream } }: PoolClient): void {
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+/** What an error of one of its statements means for the group. */
+export function troubleOf(error: unknown): Error {
+  if (isConnectionError(error)) return error as Error;
+  return new GroupBroken('another task of its group broke their transaction', { cause: error });
+}
+
+function ignore(): void {}

@@ -1,0 +1,46 @@
+import { TarefaError } from '../../queue.errors.js';
+import type { Completion } from '../storage.js';
+
+const divisionByZero = '22012';
+const inFailedTransaction = '25P02';
+
+/** A statement that comes when its handler is over. */
+export function usedAfterEnd(): TarefaError {
+  return new TarefaError(
+    'TASK_ENDED',
+    'ctx.db was used after the handler had ended: await every call inside the handler',
+  );
+}
+
+/**
+ * What a handler did to its transaction.
+ *
+ * @param status of the transaction as the server said last
+ * @param cause first statement of the handler that failed
+ */
+export function brokenTransaction(status: string | null, cause: unknown): TarefaError {
+  if (status === 'I') {
+    return new TarefaError(
+      'TRANSACTION_BROKEN',
+      'the handler ended the transaction of ctx.db by itself: leave COMMIT and ROLLBACK to the queue',
+    );
+  }
+  const what = cause instanceof Error ? `: ${cause.message}` : '';
+  return new TarefaError(
+    'TRANSACTION_BROKEN',
+    `a statement of the handler failed and its error was swallowed${what}; let database errors leave the handler`,
+    { cause },
+  );
+}
+
+/** Why a completion was refused; errors that say nothing of our own pass unchanged. */
+export function explainRefusal(error: unknown, completion: Completion, firstError: unknown): unknown {
+  const code = (error as { code?: unknown }).code;
+  if (code === divisionByZero) {
+    return new TarefaError(
+      'TASK_LOST',
+      `attempt ${completion.id} no longer belongs to this worker: its transaction was rolled back`,
+    );
+  }
+  return code === inFailedTransaction ? brokenTransaction(null, firstError) : error;
+}

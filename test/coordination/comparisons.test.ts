@@ -1,0 +1,139 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+
+const bench = useQueue();
+
+const options = { pollIntervalMs: 300, recovery: false, retryMinutes: [], notifyMinutes: [] } as const;
+
+afterEach(() => vi.restoreAllMocks());
+
+/** A handler that runs until it is told to end. */
+function holding() {
+  const released = deferred();
+  const aborted: unknown[] = [];
+  class Handlers {
+    @TaskHandler('hold')
+    async hold(_: unknown, { signal }: TaskContext): Promise<void> {
+      signal.addEventListener('abort', () => aborted.push(signal.reason));
+      await released.promise;
+    }
+    @TaskHandler('work')
+    work(): void {}
+  }
+  return { handlers: [Handlers], released, aborted };
+}
+
+/** The next walk over the index of running attempts takes ten seconds by the clock, as under an old snapshot. */
+function makeNextWalkSlow() {
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  const walk = vi.spyOn(PostgresStorage.prototype, 'readHeld');
+  walk.mockImplementationOnce(async function slow(this: PostgresStorage, ...args) {
+    const held = await this.readHeld(...args);
+    walk.mockClear();
+    ahead += 10_000;
+    return held;
+  });
+  return { walk, skip: (ms: number) => void (ahead += ms) };
+}
+
+test('where walks take long, a worker asks for what it runs by key, and walks for three parts in a hundred of the time', async () => {
+  const { handlers, released, aborted } = holding();
+  const { queue, events } = await bench.start({ handlers, ...options });
+  const byKey = vi.spyOn(PostgresStorage.prototype, 'stillHeld');
+  const { walk, skip } = makeNextWalkSlow();
+  const id = await queue.insertTask({ topic: 'hold' });
+  await until(async () => byKey.mock.calls.length >= 3, 'three polls');
+  expect(byKey.mock.calls.at(-1)).toEqual([expect.any(String), [id]]);
+  expect(walk).not.toHaveBeenCalled();
+  skip(300_000);
+  byKey.mockClear();
+  await until(async () => byKey.mock.calls.length >= 2, 'two more');
+  expect(walk).not.toHaveBeenCalled();
+  skip(50_000);
+  await until(async () => walk.mock.calls.length > 0, 'a walk');
+  expect(aborted).toEqual([]);
+  const completed = nextEvent(events, 'task.completed');
+  released.resolve();
+  await completed;
+  expect((await bench.row(id)).status).toBe('sucesso');
+});
+
+test.each([
+  ['was given to another worker', 'executor = executor + 1000'],
+  ['was claimed again', 'reserva = reserva + 1'],
+  ['ended', `status = 'falha'`],
+])('a task that %s meanwhile is told at the poll, however long walks take', async (_, change) => {
+  const { handlers, released, aborted } = holding();
+  const { queue } = await bench.start({ handlers, ...options });
+  const byKey = vi.spyOn(PostgresStorage.prototype, 'stillHeld');
+  makeNextWalkSlow();
+  const id = await queue.insertTask({ topic: 'hold' });
+  await until(async () => byKey.mock.calls.length > 0, 'it runs, and walks take long');
+  await bench.pool.query(`update tasks set ${change} where id = $1`, [id]);
+  await until(async () => aborted.length > 0, 'it is told');
+  expect(aborted).toEqual([expect.objectContaining({ code: 'TASK_LOST' })]);
+  released.resolve();
+});
+
+test.each([
+  ['idle', []],
+  ['busy', ['hold']],
+])('what a worker holds and does not know of is given back at a poll, when it is %s', async (_, topics) => {
+  const { handlers, released } = holding();
+  const { queue, worker, events } = await bench.start({ handlers, ...options });
+  for (const topic of topics) await queue.insertTask({ topic });
+  await until(async () => worker.running === topics.length, 'it runs what it has to');
+  const completed = nextEvent(events, 'task.completed');
+  await bench.pool.query(
+    `insert into tasks (processo, status, executor, reserva) values ('work', 'processando', $1, 1)`,
+    [worker.id],
+  );
+  expect((await completed).task).toMatchObject({ topic: 'work', attempt: 1 });
+  released.resolve();
+});
+
+test('an idle worker does not walk either where that takes long', async () => {
+  const { worker, events } = await bench.start(options);
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  const asked: unknown[] = [];
+  const ask = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  ask.mockImplementationOnce(() => {
+    ahead += 10_000;
+    ask.mockClear();
+    return Promise.resolve({ inMs: undefined, holding: false });
+  });
+  await until(async () => ask.mock.calls.length >= 2, 'two more polls');
+  asked.push(...ask.mock.calls.flat());
+  expect(new Set(asked)).toEqual(new Set([undefined]));
+  const released = nextEvent(events, 'task.released');
+  await bench.pool.query(
+    `insert into tasks (processo, status, executor, reserva) values ('work', 'processando', $1, 1)`,
+    [worker.id],
+  );
+  ahead += 350_000;
+  await released;
+});
+
+test('after a lost connection all that the table says is compared, at once and at the next poll', async () => {
+  const { events } = await bench.start(options);
+  const { walk } = makeNextWalkSlow();
+  const ask = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  const restored = nextEvent(events, 'connection.restored');
+  await bench.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'tarefa session'`,
+  );
+  await restored;
+  // The first one, which took long, is not counted.
+  await until(async () => walk.mock.calls.length > 0, 'the second comparison');
+  ask.mockClear();
+  await until(async () => ask.mock.calls.length >= 3, 'three more polls');
+  expect(walk).toHaveBeenCalledTimes(1);
+});

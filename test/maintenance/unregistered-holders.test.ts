@@ -1,0 +1,178 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
+import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
+import { assembleCore } from '../../lib/queue.assembly.js';
+import { resolveOptions } from '../../lib/queue.options.js';
+import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import type { Child } from '../support/processes.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+import { createEffectTable, forkWorker } from '../support/worker-process.js';
+
+const quiet = { pollIntervalMs: 0, retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
+const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
+
+let database: TestDatabase;
+let apps: QueueApp[] = [];
+let children: Child[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await createEffectTable(database);
+  await (await startApp(database, { worker: false })).close();
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
+  apps = [];
+  children = [];
+  await database.pool.query('truncate tasks, tasks_worker, effect');
+});
+
+afterAll(() => database.drop());
+
+class Handlers {
+  @TaskHandler('hold')
+  hold(): void {}
+}
+
+async function start(options: QueueModuleOptions): Promise<QueueApp> {
+  const app = await startApp(database, { handlers: [Handlers], ...quiet, ...options });
+  apps.push(app);
+  return app;
+}
+
+/** Inserts a task that is held by that executor; answers its id. */
+async function insertHeld(executor: string): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks (processo, status, executor, reserva) values ('hold', 'processando', $1, 1) returning id`,
+    [executor],
+  );
+  return rows[0]?.id ?? '';
+}
+
+async function insertWorker(columns: string, values: string): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks_worker (host, pid, version, concurrency, routes${columns})
+     values ('gone', 1, '0', 1, '{}'${values}) returning id`,
+  );
+  return rows[0]?.id ?? '';
+}
+
+const statusOf = async (id: string): Promise<string | undefined> =>
+  (await database.pool.query<{ status: string }>('select status from tasks where id = $1', [id])).rows[0]
+    ?.status;
+
+/** A worker in another process that has started a task. */
+async function startHolder(options: QueueModuleOptions): Promise<Child & { readonly workerId: string }> {
+  const child = forkWorker(database, { ...quiet, recovery: false, ...options });
+  children.push(child);
+  const { workerId } = await child.message('ready');
+  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+  await child.message('started');
+  return Object.assign(child, { workerId: String(workerId) });
+}
+
+test('what is held by an executor without a row, or by one that has stopped, is recovered at the start', async () => {
+  const stopped = await insertWorker(', stopped_at', ", now() - interval '1 day'");
+  const held = [await insertHeld('4711'), await insertHeld(stopped)];
+  await start({ recovery: eager });
+  for (const id of held) await until(async () => (await statusOf(id)) === 'falha', 'it is recovered');
+});
+
+test('later it is looked for rarely, as that walks over all that an old snapshot keeps; the retry routine does', async () => {
+  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  const app = await start({ recovery: eager });
+  await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
+  const id = await insertHeld('4711');
+  await pause(20 * eager.intervalMs);
+  expect(walk).toHaveBeenCalledTimes(1);
+  expect(await statusOf(id)).toBe('processando');
+  expect(await app.retry.run()).toBe(1);
+  expect(await statusOf(id)).toBe('falha');
+});
+
+test('a minute later it is found by itself', async () => {
+  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  await start({ recovery: eager });
+  await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
+  const id = await insertHeld('4711');
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  await until(async () => (await statusOf(id)) === 'falha', 'it is recovered');
+});
+
+test('a walk that takes long is made as much rarer', async () => {
+  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  walk.mockImplementationOnce(() => {
+    // Ten seconds, of which a hundred are three parts in a hundred of the time.
+    ahead += 10_000;
+    return Promise.resolve([]);
+  });
+  await start({ recovery: eager });
+  await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
+  ahead += 200_000;
+  await pause(20 * eager.intervalMs);
+  expect(walk).toHaveBeenCalledTimes(1);
+  ahead += 200_000;
+  await until(async () => walk.mock.calls.length > 1, 'the next one');
+});
+
+test('a worker that leaves tasks unfinished counts as lost and not as stopped, so that it is found at once', async () => {
+  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  const holder = await startHolder({ shutdownTimeoutMs: 50 });
+  const survivor = await start({ recovery: eager });
+  await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
+  const recovered = nextEvent(survivor.events, 'task.recovered');
+  holder.process.kill('SIGTERM');
+  expect((await recovered).workerId).toBe(holder.workerId);
+  expect(walk).toHaveBeenCalledTimes(1);
+  await until(async () => {
+    const { rows } = await database.pool.query<{ stopped: boolean }>(
+      'select stopped_at is not null as stopped from tasks_worker where id = $1',
+      [holder.workerId],
+    );
+    return rows[0]?.stopped;
+  }, 'it is written down that it has stopped');
+});
+
+test('a worker that was called lost and is back counts as running again', async () => {
+  const { worker, events } = await start({ recovery: false });
+  await database.pool.query('update tasks_worker set stopped_at = now(), missed_at = now()');
+  const restored = nextEvent(events, 'connection.restored');
+  await database.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'tarefa session'`,
+  );
+  await restored;
+  await until(async () => {
+    const { rows } = await database.pool.query('select id, stopped_at, missed_at from tasks_worker');
+    return JSON.stringify(rows) === JSON.stringify([{ id: worker.id, stopped_at: null, missed_at: null }]);
+  }, 'its row says that it runs');
+});
+
+test('who still holds something, and who was lost and is back, is not written down as stopped', async () => {
+  const options = resolveOptions({ connection: database.url, queue: 'tasks' }, {});
+  const { storage, close } = await assembleCore(options, new QueueEvents(), new SharedSessions());
+  const missed = [', missed_at', ', now()'] as const;
+  const [gone, back, holding, leaving] = [
+    await insertWorker(...missed),
+    await insertWorker('', ''),
+    await insertWorker(...missed),
+    await insertWorker('', ''),
+  ];
+  await insertHeld(holding);
+  for (const id of [gone, back, holding]) await storage.retireWorker(id, 'lost');
+  for (const id of [leaving, holding]) await storage.retireWorker(id, 'stopped');
+  await close();
+  const { rows } = await database.pool.query<{ id: string }>(
+    'select id from tasks_worker where stopped_at is not null order by id',
+  );
+  expect(rows.map(({ id }) => id)).toEqual([gone, leaving]);
+});
