@@ -87,12 +87,8 @@ export class QueueClient {
   async insertTasks(inputs: readonly TaskInput[], { tx }: InsertOptions = {}): Promise<string[]> {
     if (inputs.length === 0) return [];
     const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
-    const rows = await this.#insert(tasks, tx, insertMany, [JSON.stringify(tasks)]);
-    // Ids are drawn in the order of the input; nothing promises that rows come back in it.
-    return rows
-      .map((row) => BigInt(row['id'] as string))
-      .sort((a, b) => (a < b ? -1 : 1))
-      .map(String);
+    const rows = await this.#insert(tasks, tx, insertMany, [JSON.stringify(tasks.map(withoutNulls))]);
+    return ascending(rows.map((row) => String(row['id'])));
   }
 
   /**
@@ -183,6 +179,23 @@ export class QueueClient {
       throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
     }
   }
+}
+
+/** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */
+function ascending(ids: string[]): string[] {
+  const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : 1);
+  const isAscending = ids.every((id, index) => index === 0 || compare(ids[index - 1] ?? '', id) < 0);
+  return isAscending ? ids : ids.sort(compare);
+}
+
+/** The database reads every key of every object: what it would read as null anyway is left out. */
+function withoutNulls(task: EncodedTask): Partial<EncodedTask> {
+  const row: Record<string, unknown> = {};
+  for (const key in task) {
+    const value = task[key as keyof EncodedTask];
+    if (value !== null && value !== false) row[key] = value;
+  }
+  return row;
 }
 
 /** What is told of tasks that were inserted now. */

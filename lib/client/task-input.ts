@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isDate } from 'node:util/types';
 import { TarefaError } from '../queue.errors.js';
 import { columnLength } from '../storage/columns.js';
@@ -73,8 +73,6 @@ const longestDelayMs = 100 * 365 * 86_400_000;
 
 /** What JavaScript and PostgreSQL write for an instant. Without a zone the two would read it differently. */
 const instantText = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$/i;
-/** Lone halves of surrogate pairs, which UTF-8 cannot hold. */
-const loneSurrogates = /\p{Surrogate}/gu;
 /** Escapes in JSON that `jsonb` refuses: NUL and lone surrogates. */
 const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
@@ -101,8 +99,10 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
       'must be given: a publication reaches the subscriptions of its topic',
     );
   const payload = encodePayload(input.payload, maxPayloadBytes);
+  const { data_hora, delay_ms } = readDue(input);
   return {
-    ...readDue(input),
+    data_hora,
+    delay_ms,
     origem: readText('origin', input.origin, columnLength.origin),
     destino: readText('destination', input.destination, columnLength.destination),
     processo: topic,
@@ -136,7 +136,7 @@ export function encodePayload(payload: unknown, maxBytes: number): string | null
 
 /** SHA-256 of a payload's UTF-8 bytes in hexadecimal; null for an empty one, which is equivalent to none. */
 export function hashPayload(payload: string | null): string | null {
-  return payload ? createHash('sha256').update(payload).digest('hex') : null;
+  return payload ? hash('sha256', payload) : null;
 }
 
 export function readTenant(tenant: TaskInput['tenant']): string | null {
@@ -170,7 +170,7 @@ export function readText(field: string, value: unknown, longest: number): string
 
 /** What UTF-8 makes of a text: every way into the database stores the same, and hashes are of what is stored. */
 function wellFormed(text: string): string {
-  return text.replace(loneSurrogates, '\ufffd');
+  return text.isWellFormed() ? text : text.toWellFormed();
 }
 
 function readDue({ runAt, delayMs }: TaskInput): Pick<EncodedTask, 'data_hora' | 'delay_ms'> {

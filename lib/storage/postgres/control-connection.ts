@@ -1,7 +1,7 @@
 import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
-import { nameable, type Reach } from './pooler.js';
+import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
@@ -58,11 +58,7 @@ export class ControlConnection {
   async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = await this.#connected();
     try {
-      const answer = client.query<TextRow>({
-        ...nameable(statement, this.#reach),
-        values: [...values],
-        types: asText,
-      });
+      const answer = client.query<TextRow>(asQuery(statement, this.#reach, values, asText));
       const { rows } = await withAnswerLimit(client, answer);
       return rows;
     } catch (error) {

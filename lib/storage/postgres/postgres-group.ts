@@ -2,12 +2,12 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type Completion, type GroupedTransaction, type TaskGroup } from '../storage.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { isConnectionError } from './connection-config.js';
-import { nameable } from './pooler.js';
+import { asQuery } from './pooler.js';
 import { PostgresGroupPart } from './postgres-group-part.js';
 import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
 
-/** Its plan must not be one that was made for an empty table; what follows is only COMMIT. */
-const completionSettings =
+/** Before the completions: their plan must not be one for an empty table. Behind them is only COMMIT. */
+export const completionSettings =
   'set local enable_seqscan = off; set local enable_bitmapscan = off; set local plan_cache_mode = force_generic_plan';
 
 /**
@@ -140,16 +140,15 @@ export class PostgresGroup implements TaskGroup {
     const { complete, reach, workerId } = this.#parts;
     sendTogether(client);
     client.query(completionSettings).catch(ignore);
-    const completing = client.query({
-      ...nameable(complete, reach),
-      values: [
+    const completing = client.query(
+      asQuery(complete, reach, [
         this.#completions.map(({ id }) => id),
         workerId,
         this.#completions.map(({ reservation }) => reservation),
         this.#completions.map(({ message }) => message),
         this.#completions.map(({ result }) => result),
-      ],
-    });
+      ]),
+    );
     return Promise.allSettled([completing, client.query('commit')]);
   }
 

@@ -29,7 +29,7 @@ import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
 import { inPickUpOrder, readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
-import { nameable, type Reach } from './pooler.js';
+import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
 
@@ -304,7 +304,7 @@ export class PostgresStorage implements Storage {
 
   #onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
     return this.#parts.pool
-      .query<Record<string, unknown>>({ ...nameable(statement, this.#parts.reach), values: [...values] })
+      .query<Record<string, unknown>>(asQuery(statement, this.#parts.reach, values))
       .catch(rethrow);
   }
 

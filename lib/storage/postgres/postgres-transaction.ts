@@ -4,7 +4,7 @@ import type { Completion, TaskTransaction } from '../storage.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
 import { inOneFlight } from './one-flight.js';
-import { nameable, processIdOf, type Reach } from './pooler.js';
+import { asQuery, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
 
@@ -72,10 +72,7 @@ export class PostgresTransaction implements TaskTransaction {
       const { complete, reach, workerId } = this.#parts;
       const { id, reservation, message, result } = completion;
       inOneFlight(client);
-      const completing = client.query({
-        ...nameable(complete, reach),
-        values: [id, workerId, reservation, message, result],
-      });
+      const completing = client.query(asQuery(complete, reach, [id, workerId, reservation, message, result]));
       const committing = client.query('commit');
       const answers = Promise.allSettled([completing, committing]);
       const [completed, committed] = await withAnswerLimit(client, answers);
