@@ -13,7 +13,7 @@ import {
   wrapConnectionError,
   type PostgresConnection,
 } from './storage/postgres/connection-config.js';
-import { ControlConnection } from './storage/postgres/control-connection.js';
+import { ControlConnection, type ControlConnections } from './storage/postgres/control-connection.js';
 import { inspectReach, type Reach } from './storage/postgres/pooler.js';
 import { Sockets } from './storage/postgres/sockets.js';
 
@@ -32,7 +32,7 @@ export interface QueueConnections {
   readonly pool: Pool;
   /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
   readonly spare: Pool | undefined;
-  readonly control: ControlConnection | undefined;
+  readonly control: ControlConnections | undefined;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
   /** What the client inserts through. */
@@ -92,6 +92,16 @@ export function openConnections(
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
 
+  const control = (connection: string): ControlConnection =>
+    new ControlConnection(
+      named(controlAddress, connection),
+      {
+        lost: (error) => events.emit('connection.lost', { connection, error }),
+        restored: () => events.emit('connection.restored', { connection }),
+      },
+      controlAddress === main ? mainReach : 'direct',
+    );
+
   let session: PostgresSession | undefined;
   const sharedSession = (): { key: string; config: ClientConfig } => {
     if (sessionAddress === undefined) throw new Error('there is no connection for a session');
@@ -103,16 +113,7 @@ export function openConnections(
     pool,
     spare,
     sockets,
-    control: options.worker
-      ? new ControlConnection(
-          named(controlAddress, 'control'),
-          {
-            lost: (error) => events.emit('connection.lost', { connection: 'control', error }),
-            restored: () => events.emit('connection.restored', { connection: 'control' }),
-          },
-          controlAddress === main ? mainReach : 'direct',
-        )
-      : undefined,
+    control: options.worker ? { first: control('control'), second: control('control 2') } : undefined,
     inserts: preparedStatements(() => (spare && isExhausted(pool) ? spare : pool), mainReach),
     openSession: async () => {
       const { key, config } = sharedSession();

@@ -23,8 +23,8 @@ export interface CoordinatorListeners {
   lost(error: unknown): void;
   /** Liveness is held again, under the same id. */
   restored(): void;
-  /** Another worker has just looked who is lost: for a while nobody else needs to. */
-  looked(): void;
+  /** Another worker, perhaps one that started before this one, has just looked who is lost: nobody else needs to. */
+  looked(isOlder: boolean): void;
 }
 
 /** What a look for lost workers finds. */

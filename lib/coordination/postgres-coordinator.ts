@@ -74,7 +74,7 @@ export class PostgresCoordinator implements Coordinator {
       this.#stopListening.push(await session.listen(channel, (text) => listeners.ring(readRing(text))));
     }
     const heard = (looker: string): void => {
-      if (looker !== workerId) listeners.looked();
+      if (looker !== workerId) listeners.looked(Number(looker) < Number(workerId));
     };
     this.#stopListening.push(await session.listen(looksChannel(qualifiedTable), heard));
   }

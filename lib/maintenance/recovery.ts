@@ -49,8 +49,8 @@ export class Recovery {
   /** The second look: not at the next round, which may come a moment too soon to count. */
   #confirming: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
-  /** True when another worker has looked since this one began to. */
-  #heard = false;
+  /** True since this worker has looked, until it hears of one that goes before. */
+  #leading = false;
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
@@ -69,9 +69,10 @@ export class Recovery {
     await this.#looking?.catch(() => 0);
   }
 
-  /** Another worker has looked: it will again. */
-  postpone(): void {
-    this.#heard = true;
+  /** Another worker has looked: it will again. Of several that look at the same time, the oldest goes on. */
+  postpone(isOlder: boolean): void {
+    if (this.#leading && !isOlder) return;
+    this.#leading = false;
     if (!this.#looking) this.#lookIn(this.#patienceMs);
   }
 
@@ -111,16 +112,15 @@ export class Recovery {
   async #takeTurn(): Promise<void> {
     // A slow look is not overtaken by the next one.
     if (this.#looking) return;
-    this.#heard = false;
-    let failed = false;
+    this.#leading = true;
     this.#looking = this.look();
     await this.#looking.catch((error: unknown) => {
-      failed = true;
+      this.#leading = false;
       this.#parts.events.emit('routine.failed', { routine: 'recover', error });
     });
     this.#looking = undefined;
-    // Two that look at the same time part by chance, and who cannot look lets another one try.
-    this.#lookIn(this.#heard || failed ? this.#patienceMs : this.#parts.timing.intervalMs);
+    // Who cannot look lets another one try.
+    this.#lookIn(this.#leading ? this.#parts.timing.intervalMs : this.#patienceMs);
     this.#confirmLater();
   }
 

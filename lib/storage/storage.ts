@@ -57,6 +57,9 @@ export interface StretchBounds {
  */
 export type ClaimShape = 'single' | 'counted' | 'shared';
 
+/** Statements of different lanes are under way at the same time. */
+export type Lane = 'first' | 'second';
+
 /** What to claim. Either all stretches have bounds or none. */
 export interface ClaimRequest {
   readonly shape: ClaimShape;
@@ -234,11 +237,12 @@ export interface Storage {
    * then be found late, and not of a lost one that is back.
    */
   retireWorker(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void>;
-  /** Completes attempts and claims new ones, best first, in one statement and one commit. */
+  /** Completes attempts and claims new ones, best first, in one statement and one commit; those of one lane in turn. */
   settleAndClaim(
     workerId: WorkerId,
     completions: readonly Completion[],
     request?: ClaimRequest,
+    lane?: Lane,
   ): Promise<SettleAndClaimResult>;
   /** Closes attempts as failed and inserts their next attempts or dead chains. */
   fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;

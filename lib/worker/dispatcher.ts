@@ -7,6 +7,7 @@ import type {
   ClaimedTask,
   ClaimRequest,
   FailureOutcome,
+  Lane,
   Route,
   SettleAndClaimResult,
   Storage,
@@ -18,6 +19,7 @@ import { nothing, type Demand, type DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
+import { Lanes } from './lanes.js';
 import { Pace } from './pace.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
@@ -56,8 +58,10 @@ export class Dispatcher {
   readonly #isolation: Isolation;
   readonly #planner: ClaimPlanner;
   readonly #pace: Pace;
+  readonly #lanes: Lanes;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
+  #assistant: Promise<void> | undefined;
   #claiming = false;
   #finishing = false;
   #late = false;
@@ -76,6 +80,7 @@ export class Dispatcher {
     const { storage, coordinator, demand, options } = parts;
     this.#planner = new ClaimPlanner(options.order);
     this.#pace = new Pace(parts.signal);
+    this.#lanes = new Lanes(options.concurrency);
     const wake = (): void => this.wake();
     this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
@@ -101,6 +106,7 @@ export class Dispatcher {
     this.#claiming = true;
     this.#reminders.start();
     this.#loop = this.#run();
+    this.#assistant = this.#lanes.two ? this.#assist() : undefined;
     this.look();
   }
 
@@ -146,7 +152,8 @@ export class Dispatcher {
       this.#backoff.cancel();
       this.#parts.signal.set();
     });
-    await Promise.race([this.#loop, late]);
+    this.#lanes.signal.set();
+    await Promise.race([Promise.all([this.#loop, this.#assistant]), late]);
   }
 
   #compare(): void {
@@ -169,6 +176,21 @@ export class Dispatcher {
     }
   }
 
+  /** The second lane: sends what is left for it while a statement of the first is under way. */
+  async #assist(): Promise<void> {
+    while (!this.#late && !this.#finishing) {
+      await this.#lanes.signal.wait();
+      await nextTurn();
+      if (!this.#claiming || this.#unsure || this.#isolation.active || !this.#lanes.mayAssist) continue;
+      try {
+        if ((await this.#settleAndClaim('second')) > 0) this.#lanes.signal.set();
+      } catch (error) {
+        await this.#recoverFrom(error);
+      }
+      this.#parts.signal.set();
+    }
+  }
+
   /** True unless most slots are busy and all there is to do is to settle and fill a few. */
   #isUrgent(): boolean {
     const { settler, options } = this.#parts;
@@ -177,7 +199,7 @@ export class Dispatcher {
   }
 
   #isOver(): boolean {
-    return this.#late || (this.#finishing && this.#parts.settler.pending === 0);
+    return this.#late || (this.#finishing && this.#parts.settler.pending === 0 && !this.#lanes.assisting);
   }
 
   async #cycle(): Promise<void> {
@@ -185,7 +207,7 @@ export class Dispatcher {
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
     if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();
-    const claimed = await this.#settleAndClaim();
+    const claimed = await this.#settleAndClaim('first');
     if (claimed === 0 && this.#claiming) await this.#discovery.run();
   }
 
@@ -198,28 +220,32 @@ export class Dispatcher {
   }
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
-  async #settleAndClaim(): Promise<number> {
+  async #settleAndClaim(lane: Lane): Promise<number> {
     const { settler, storage } = this.#parts;
-    const taken = settler.take();
+    const taken = settler.take(this.#lanes.share);
     const without = this.#lockedRoutes;
     this.#lockedRoutes = new Set();
     const alone = this.#isolation.active;
-    const { routes, total } = this.#readDemand(taken.length > 0, without);
-    if (taken.length === 0 && routes.length === 0) return 0;
+    const demand = this.#readDemand(taken.length > 0, without);
+    if (taken.length === 0 && demand.routes.length === 0) return 0;
+    const { routes, total } = this.#lanes.limit(demand);
     const completions = taken.map(({ completion }) => completion);
     // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
-    if (total > 0) this.#hungry = false;
+    if (total > 0) this.#hungry = demand.total > total;
     const request = this.#plan({ routes, total }, alone);
     const sentAt = performance.now();
+    this.#lanes.begin(lane, total);
     let result;
     try {
-      result = await storage.settleAndClaim(this.#workerId, completions, request);
+      result = await storage.settleAndClaim(this.#workerId, completions, request, lane);
     } catch (error) {
       this.#hungry = true;
       this.#planner.cursor.reset();
       if (isRowError(error) && taken.length > 0) return this.#isolate(taken, error);
       settler.putBack(taken);
       throw error;
+    } finally {
+      this.#lanes.end(lane);
     }
     const tookMs = performance.now() - sentAt;
     this.#pace.ended(tookMs);
@@ -240,10 +266,11 @@ export class Dispatcher {
     const { settler, demand } = this.#parts;
     if (!this.#mayClaim()) return nothing;
     if (this.#isolation.active) {
-      const holdsOthers = this.#running.size > 0 || settler.pending > 0;
+      const holdsOthers = this.#running.size > 0 || settler.pending > 0 || this.#lanes.underWay > 0;
       return holdsOthers ? nothing : demand.readIsolated();
     }
-    return this.#hungry || hasOutcomes ? demand.read(settler.failing, without) : nothing;
+    const held = settler.failing + this.#lanes.underWay;
+    return this.#hungry || hasOutcomes ? demand.read(held, without) : nothing;
   }
 
   #plan(demand: Demand, alone: boolean): ClaimRequest | undefined {

@@ -108,7 +108,7 @@ export class QueueWorker {
         events.emit('connection.restored', { connection: coordinator.connection });
         dispatcher.reconcile();
       },
-      looked: () => recovery.postpone(),
+      looked: (isOlder) => recovery.postpone(isOlder),
     });
     for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
     recovery.start();

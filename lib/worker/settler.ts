@@ -120,8 +120,9 @@ export class Settler {
     this.#signal.set();
   }
 
-  /** Takes the completions that the next statement shall carry; `settled` or `putBack` must follow. */
-  take(): readonly PendingCompletion[] {
+  /** Takes completions that the next statement shall carry; `settled` or `putBack` must follow. */
+  take(most: number): readonly PendingCompletion[] {
+    if (this.#completions.length > most) return this.#completions.splice(0, most);
     const taken = this.#completions;
     this.#completions = [];
     return taken;

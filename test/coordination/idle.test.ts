@@ -68,7 +68,7 @@ test('an idle worker finds at a poll what nobody has rung for', async () => {
   await workersAreQuiet({ pool: bench.pool });
   const completed = nextEvent(events, 'task.completed');
   await insertQuietly('payload', `'{}'`);
-  await completed;
+  expect((await completed).task).toMatchObject({ topic: 'work', attempt: 1 });
 });
 
 test('a poll sets the timer for what is scheduled and nobody has rung for', async () => {

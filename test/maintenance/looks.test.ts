@@ -52,16 +52,17 @@ async function startChild(options: QueueModuleOptions): Promise<Child & { readon
 }
 
 test('of several workers one looks, and those that hear of it send nothing', async () => {
-  const intervalMs = 300;
+  // So long that a busy machine tells the others in time: they wait a tenth of it.
+  const intervalMs = 1_000;
   const recovery = { intervalMs, confirmMs: 300, graceMs: 0 };
   for (let n = 0; n < 4; n += 1) await start({ recovery });
   await pause(2 * intervalMs);
   const findLost = vi.spyOn(PostgresCoordinator.prototype, 'findLost');
-  await pause(15 * intervalMs);
+  await pause(8 * intervalMs);
   const looks = findLost.mock.calls.length;
-  // On a busy machine one may take over too early; if none heard of others, there would be sixty.
-  expect(looks).toBeGreaterThan(8);
-  expect(looks).toBeLessThan(25);
+  // One may take over too early now and then; if none heard of others, there would be 32.
+  expect(looks).toBeGreaterThan(4);
+  expect(looks).toBeLessThan(17);
 });
 
 test('somebody who is alone tells nobody, as that is a transaction to be written down', async () => {

@@ -2,6 +2,7 @@ import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
 import { asQuery, type Reach } from './pooler.js';
+import type { Lane } from '../storage.js';
 import type { Statement } from './statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
@@ -15,8 +16,11 @@ export interface ControlWatcher {
   restored(): void;
 }
 
+/** One for each lane; the second is not opened unless it is used. */
+export type ControlConnections = Readonly<Record<Lane, ControlConnection>>;
+
 /**
- * The one connection of a queue that settles and claims, so that handlers can never starve it. Opened by the
+ * A connection of a queue that settles and claims, so that handlers can never starve it. Opened by the
  * first statement and again by the first one after it was lost; who calls decides how soon.
  */
 export class ControlConnection {

@@ -122,7 +122,7 @@ export class PostgresGroupPart implements GroupedTransaction {
 
   /** Its work counts when the transaction is as it was given: nobody has ended it, and no error was swallowed. */
   async #check(client: PoolClient): Promise<void> {
-    if (this.#exposed) await this.#waitForAll(client);
+    await this.#makeSure(client);
     if (this.#group.trouble) throw this.#group.trouble;
     const status = client.getTransactionStatus();
     if (status === 'T') return;
@@ -134,6 +134,7 @@ export class PostgresGroupPart implements GroupedTransaction {
   }
 
   async #undo(client: PoolClient): Promise<void> {
+    await this.#makeSure(client);
     if (this.#group.trouble) return;
     if (client.getTransactionStatus() === 'I') {
       return this.#group.fail(new GroupBroken('another task of its group ended their transaction'), 'ask');
@@ -142,18 +143,19 @@ export class PostgresGroupPart implements GroupedTransaction {
     client
       .query(`rollback to savepoint ${this.#savepoint}`)
       .catch((error: unknown) => this.#group.fail(troubleOf(error), 'ask'));
-    if (this.#exposed) await this.#waitForAll(client);
   }
 
-  /** Whatever was sent by the client itself is answered, and the status is that of now. */
-  async #waitForAll(client: PoolClient): Promise<void> {
+  /**
+   * Makes sure that the status is that of now: an error arrives before the status that it leads to, and what a handler
+   * sends by the client itself is not known here.
+   */
+  async #makeSure(client: PoolClient): Promise<void> {
+    const isKnown = !this.#exposed && this.#firstError === undefined;
+    if (isKnown || this.#group.trouble) return;
     await withAnswerLimit(
       client,
       client.query('').catch((error: unknown) => this.#noteError(error)),
     );
-    if (client.getTransactionStatus() !== 'I') return;
-    this.#group.fail(new GroupBroken('another task of its group ended their transaction'), 'ask');
-    throw brokenTransaction('I', this.#firstError);
   }
 }
 

@@ -12,6 +12,7 @@ import type {
   FailureOutcome,
   FanOutOutcome,
   HeldTask,
+  Lane,
   NextDue,
   PromoteResult,
   Route,
@@ -24,7 +25,7 @@ import type {
   WorkerId,
 } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
-import type { ControlConnection, TextRow } from './control-connection.js';
+import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
@@ -37,7 +38,7 @@ import { queueStatements, type QueueStatements } from './statements.js';
 export interface PostgresStorageParts {
   readonly pool: Pool;
   /** Undefined in a process that only produces. */
-  readonly control: ControlConnection | undefined;
+  readonly control: ControlConnections | undefined;
   /** What stands between the pool and the database. */
   readonly reach: Reach;
   readonly schema: SchemaRequest;
@@ -79,6 +80,7 @@ export class PostgresStorage implements Storage {
     workerId: WorkerId,
     completions: readonly Completion[],
     request?: ClaimRequest,
+    lane: Lane = 'first',
   ): Promise<SettleAndClaimResult> {
     const settling = [
       completions.map(({ id }) => id),
@@ -87,7 +89,7 @@ export class PostgresStorage implements Storage {
       completions.map(({ result }) => result),
       workerId,
     ];
-    if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling), []);
+    if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling, lane), []);
     const { stretches } = request;
     const claiming = [
       stretches.map(({ route }) => route),
@@ -105,7 +107,7 @@ export class PostgresStorage implements Storage {
       : [];
     const form = { shape: request.shape, bounded, capped: bounded && sharesLimits(request) };
     const values = [...settling, ...claiming, ...limiting];
-    return this.#readSettled(await this.#onControl(this.#sql.settleAndClaim(form), values), stretches);
+    return this.#readSettled(await this.#onControl(this.#sql.settleAndClaim(form), values, lane), stretches);
   }
 
   #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
@@ -266,7 +268,8 @@ export class PostgresStorage implements Storage {
   }
 
   async close(): Promise<void> {
-    await this.#parts.control?.close();
+    const { control } = this.#parts;
+    if (control) await Promise.all([control.first.close(), control.second.close()]);
     await this.#parts.pool.end();
   }
 
@@ -296,10 +299,14 @@ export class PostgresStorage implements Storage {
     return this.#queue;
   }
 
-  #onControl(statement: Statement, values: readonly unknown[]): ReturnType<ControlConnection['query']> {
-    if (!this.#parts.control)
-      throw new Error('this process only produces: it has no connection to claim with');
-    return this.#parts.control.query(statement, values).catch(rethrow);
+  #onControl(
+    statement: Statement,
+    values: readonly unknown[],
+    lane: Lane = 'first',
+  ): ReturnType<ControlConnection['query']> {
+    const connection = this.#parts.control?.[lane];
+    if (!connection) throw new Error('this process only produces: it has no connection to claim with');
+    return connection.query(statement, values).catch(rethrow);
   }
 
   #onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
