@@ -26,10 +26,10 @@ const page = 500;
 const patience = 0.1;
 
 /**
- * Attempts held by somebody who is no registered worker are looked for so often at most: rows changed by hand, or of a
- * worker whose row was deleted.
+ * Attempts held by somebody who is no registered worker are looked for at every so many looks at most: rows changed by
+ * hand, or of a worker whose row was deleted.
  */
-const walkMs = 60_000;
+const looksPerWalk = 2;
 
 /**
  * Fails the attempts of workers that are gone, so that their next ones start at once. A worker counts as gone when two
@@ -42,7 +42,7 @@ export class Recovery {
   #unconfirmed = 0;
   /** Found by the last walk, and not recovered since. */
   #unregistered: readonly WorkerId[] = [];
-  readonly #pace = new WalkPace(walkMs);
+  readonly #pace: WalkPace;
   #started = false;
   /** Set to the next look of this worker, unless another one looks before. */
   #timer: NodeJS.Timeout | undefined;
@@ -54,6 +54,7 @@ export class Recovery {
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
+    this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
   }
 
   start(): void {

@@ -2,7 +2,8 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type Completion, type GroupedTransaction } from '../storage.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connection-config.js';
-import { sendTogether, troubleOf, type PostgresGroup } from './postgres-group.js';
+import { inOneFlight } from './one-flight.js';
+import { troubleOf, type PostgresGroup } from './postgres-group.js';
 import { brokenTransaction, usedAfterEnd } from './transaction-errors.js';
 
 /** One task's part of a {@link PostgresGroup}: what it did since its savepoint can be undone by itself. */
@@ -139,7 +140,7 @@ export class PostgresGroupPart implements GroupedTransaction {
     if (client.getTransactionStatus() === 'I') {
       return this.#group.fail(new GroupBroken('another task of its group ended their transaction'), 'ask');
     }
-    sendTogether(client);
+    inOneFlight(client);
     client
       .query(`rollback to savepoint ${this.#savepoint}`)
       .catch((error: unknown) => this.#group.fail(troubleOf(error), 'ask'));

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type Completion, type GroupedTransaction, type TaskGroup } from '../storage.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { isConnectionError } from './connection-config.js';
+import { inOneFlight } from './one-flight.js';
 import { asQuery } from './pooler.js';
 import { PostgresGroupPart } from './postgres-group-part.js';
 import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
@@ -78,7 +79,7 @@ export class PostgresGroup implements TaskGroup {
     const savepoint = `tarefa_${this.#savepoints}`;
     const release = this.#past === undefined ? '' : `release savepoint ${this.#past}; `;
     this.#past = savepoint;
-    sendTogether(client);
+    inOneFlight(client);
     // A savepoint that is gone tells that a handler has ended the transaction and begun another.
     client
       .query(`${release}savepoint ${savepoint}`)
@@ -123,7 +124,7 @@ export class PostgresGroup implements TaskGroup {
       throw this.#trouble;
     }
     this.#connected = client;
-    sendTogether(client);
+    inOneFlight(client);
     const begin = reach === 'direct' ? 'begin' : 'begin isolation level read committed';
     client.query(begin).catch((error: unknown) => this.fail(error as Error));
     this.#id = client
@@ -138,7 +139,7 @@ export class PostgresGroup implements TaskGroup {
     client: PoolClient,
   ): Promise<[PromiseSettledResult<unknown>, PromiseSettledResult<{ command: string }>]> {
     const { complete, reach, workerId } = this.#parts;
-    sendTogether(client);
+    inOneFlight(client);
     client.query(completionSettings).catch(ignore);
     const completing = client.query(
       asQuery(complete, reach, [
@@ -176,12 +177,6 @@ export class PostgresGroup implements TaskGroup {
       ? new GroupBroken(trouble.message, { cause: trouble, kept: true })
       : trouble;
   }
-}
-
-/** What is sent in this turn of the event loop leaves in one packet. */
-export function sendTogether({ connection: { stream } }: PoolClient): void {
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
 
 /** What an error of one of its statements means for the group. */

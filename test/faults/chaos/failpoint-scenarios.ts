@@ -136,6 +136,7 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
 /** Methods with points that no transition goes through, and why they may be left out. */
 export const withoutScenario: Readonly<Record<string, string>> = {
   transaction: 'makes an object',
+  group: 'makes an object: test/worker/grouped breaks it at each of its points',
   inTransaction: 'runs what others send: prepare has a scenario',
   hasOverdue: 'only reads, for the notify routine',
   nextDue: 'only reads, at a poll',
