@@ -16,8 +16,6 @@ interface Position {
 
 /** Sweeps may take this share of a worker's claiming. */
 const sweepShare = 0.03;
-/** At least so often a sweep is made, unless it takes longer than its share allows. */
-const sweepAtLeastMs = 5_000;
 /** Priorities remembered per route; one that is forgotten costs time, never a task. */
 const mostPriorities = 4;
 /** Routes remembered beside those that are asked for. */

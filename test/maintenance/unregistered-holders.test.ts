@@ -62,10 +62,6 @@ async function insertWorker(columns: string, values: string): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-const statusOf = async (id: string): Promise<string | undefined> =>
-  (await database.pool.query<{ status: string }>('select status from tasks where id = $1', [id])).rows[0]
-    ?.status;
-
 /** A worker in another process that has started a task. */
 async function startHolder(options: QueueModuleOptions): Promise<Child & { readonly workerId: string }> {
   const child = forkWorker(database, { ...quiet, recovery: false, ...options });
