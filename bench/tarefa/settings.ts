@@ -18,7 +18,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   'one per transaction': { queue: { concurrency: 32, poolSize: 16 } },
   grouped: {
     queue: { concurrency: 200, poolSize: 4 },
-    handler: { transaction: 'grouped' } as HandlerOptions,
+    handler: { grouped: true },
   },
   retry: { queue: { concurrency: 100 }, handler: { retryDelayMs: 100 } },
   // Deliveries of subscriptions without a handler here are left to other workers.

@@ -123,6 +123,7 @@ test('scenario 4: without optional variables the options are the defaults', () =
     scheduledTimer: true,
     recovery: { intervalMs: 5_000, confirmMs: 5_000, graceMs: 10_000 },
     recoveryTiming: { intervalMs: 5_000, confirmMs: 5_000, graceMs: 10_000 },
+    order: 'age',
     unknownTasks: 'fail',
     maxPayloadBytes: 1_048_576,
     shutdownTimeoutMs: 20_000,
