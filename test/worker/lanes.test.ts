@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { until } from '../support/waiting.js';
+import { useQueue } from './queue-bench.js';
+
+const bench = useQueue();
+
+class Counting {
+  static runs = new Map<number, number>();
+
+  @TaskHandler()
+  async count({ n }: { n: number }): Promise<void> {
+    Counting.runs.set(n, (Counting.runs.get(n) ?? 0) + 1);
+    if (n % 3 === 0) await Promise.resolve();
+    if (n % 50 === 0) throw new Error('every fiftieth');
+  }
+}
+
+async function claimingConnections(): Promise<number> {
+  const { rows } = await bench.pool.query<{ n: number }>(
+    `select count(*)::int as n from pg_stat_activity
+     where datname = current_database() and application_name like 'tarefa tasks control%'`,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+test.each([
+  { concurrency: 10, connections: 1 },
+  { concurrency: 200, connections: 2 },
+])(
+  'with $concurrency slots tasks are claimed over $connections connections, each once',
+  async ({ concurrency, connections }) => {
+    Counting.runs.clear();
+    const count = 3_000;
+    const { queue, worker } = await bench.start({
+      handlers: [Counting],
+      concurrency,
+      autoStart: false,
+      maxAttempts: 1,
+      recovery: false,
+    });
+    await queue.insertTasks(
+      Array.from({ length: count }, (_, n) => ({ topic: `t${n % 3}`, payload: { n }, priority: n % 2 })),
+    );
+    await worker.start();
+    await until(async () => Counting.runs.size === count, 'all to run');
+    await worker.stop();
+    expect(new Set(Counting.runs.values())).toEqual(new Set([1]));
+    const { rows } = await bench.pool.query<{ status: string; n: number }>(
+      `select status, count(*)::int as n from tasks where not dead and reserva = 1 group by status order by status`,
+    );
+    expect(rows).toEqual([
+      { status: 'falha', n: 60 },
+      { status: 'sucesso', n: count - 60 },
+    ]);
+    expect(await claimingConnections()).toBe(connections);
+  },
+);
