@@ -2,20 +2,36 @@
 const share = 0.03;
 
 /**
- * How often to walk over the index of running attempts. That is cheap, unless another session holds an old snapshot:
- * then whatever has run since is still there, millions of entries, and the walk is made as much rarer as it takes longer.
+ * How often to walk over an index from its front. That is cheap, unless another session holds an old snapshot: then
+ * whatever was there is still there, millions of entries, and the walk is made as much rarer as it takes longer.
  */
 export class WalkPace {
   readonly #leastMs: number;
+  readonly #now: () => number;
+  #pauseMs = 0;
   #nextAt = -Infinity;
 
-  /** @param leastMs from one walk to the next, however cheap they are */
-  constructor(leastMs: number) {
+  /**
+   * @param leastMs from one walk to the next, however cheap they are
+   * @param now a clock in ms that never goes back
+   */
+  constructor(leastMs: number, now: () => number = () => performance.now()) {
     this.#leastMs = leastMs;
+    this.#now = now;
   }
 
   get due(): boolean {
-    return performance.now() >= this.#nextAt;
+    return this.dueInMs <= 0;
+  }
+
+  /** Ms until the next walk may be made. */
+  get dueInMs(): number {
+    return this.#nextAt - this.#now();
+  }
+
+  /** Ms from the beginning of the last walk to the next. */
+  get pauseMs(): number {
+    return this.#pauseMs;
   }
 
   /** Makes the next walk due, whatever the last one took. */
@@ -24,9 +40,15 @@ export class WalkPace {
   }
 
   async walk<T>(walk: () => Promise<T>): Promise<T> {
-    const began = performance.now();
+    const began = this.#now();
     const answer = await walk();
-    this.#nextAt = began + Math.max(this.#leastMs, (performance.now() - began) / share);
+    this.ended(this.#now() - began);
     return answer;
+  }
+
+  /** A walk has ended that took so many ms. */
+  ended(tookMs: number): void {
+    this.#pauseMs = Math.max(this.#leastMs, tookMs / share);
+    this.#nextAt = this.#now() - tookMs + this.#pauseMs;
   }
 }

@@ -1,3 +1,4 @@
+import { WalkPace } from '../coordination/walk-pace.js';
 import type {
   ClaimedTask,
   ClaimRequest,
@@ -14,8 +15,6 @@ interface Position {
   readonly sinceMs: number;
 }
 
-/** Sweeps may take this share of a worker's claiming. */
-const sweepShare = 0.03;
 /** Priorities remembered per route; one that is forgotten costs time, never a task. */
 const mostPriorities = 4;
 /** Routes remembered beside those that are asked for. */
@@ -37,31 +36,29 @@ const fromTheStart = '-infinity';
  * so an unburdened queue is claimed from the front nearly always, and a burdened one every few seconds.
  */
 export class ClaimCursor {
-  readonly #now: () => number;
+  readonly #sweeps: WalkPace;
   readonly #positions = new Map<Route, Map<number, Position>>();
-  /** What a bounded claim takes, and what it takes from the front: smoothed ms. */
+  /** What a bounded claim takes: smoothed ms. */
   #boundedMs: number | undefined;
-  #sweptAt = -Infinity;
-  #nextSweepAt = -Infinity;
 
   /** @param now a clock in ms that never goes back */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
+  constructor(now?: () => number) {
+    this.#sweeps = new WalkPace(0, now);
   }
 
   /** Ms until the next claim that starts at the front; not above 0 when it may be the next one. */
   get sweepInMs(): number {
-    return this.#nextSweepAt - this.#now();
+    return this.#sweeps.dueInMs;
   }
 
   /** Ms from the last sweep to the one that is due next: how late an attempt is found that nobody rings for. */
   get sweepPauseMs(): number {
-    return Math.max(0, this.#nextSweepAt - this.#sweptAt);
+    return this.#sweeps.pauseMs;
   }
 
   /** Turns routes into stretches: from where the last claims ended, or whole when a sweep is due. */
   stretches(routes: readonly RouteDemand[]): readonly Stretch[] {
-    if (this.#positions.size === 0 || this.sweepInMs <= 0) return routes;
+    if (this.#positions.size === 0 || this.#sweeps.due) return routes;
     if (this.#positions.size > mostRoutes + routes.length) this.#forgetOthers(routes);
     return routes.flatMap((demand) => this.#stretchesOf(demand));
   }
@@ -139,9 +136,7 @@ export class ClaimCursor {
       this.#boundedMs = this.#boundedMs === undefined ? tookMs : this.#boundedMs * 0.8 + tookMs * 0.2;
       return;
     }
-    const extraMs = Math.max(0, tookMs - (this.#boundedMs ?? 0));
-    this.#sweptAt = this.#now();
-    this.#nextSweepAt = this.#sweptAt + extraMs / sweepShare - extraMs;
+    this.#sweeps.ended(Math.max(0, tookMs - (this.#boundedMs ?? 0)));
   }
 }
 

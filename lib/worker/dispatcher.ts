@@ -3,28 +3,17 @@ import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from '../fan-out/fan-out.js';
 import { hasCode } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type {
-  ClaimedTask,
-  ClaimRequest,
-  FailureOutcome,
-  Lane,
-  Route,
-  SettleAndClaimResult,
-  Storage,
-  WorkerId,
-} from '../storage/storage.js';
-import { isBounded } from './claim-cursor.js';
-import { ClaimPlanner } from './claim-planner.js';
-import { nothing, type Demand, type DemandBook } from './demand.js';
+import type { ClaimedTask, FailureOutcome, Storage, WorkerId } from '../storage/storage.js';
+import { Claimer } from './claimer.js';
+import type { DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
-import { Lanes } from './lanes.js';
 import { Pace } from './pace.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
-import { isRowError, reference, type Settler } from './settler.js';
+import { reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
 import type { WorkerOptions } from './worker-options.js';
 
@@ -56,20 +45,15 @@ export class Dispatcher {
   readonly #reminders: Reminders;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
-  readonly #planner: ClaimPlanner;
   readonly #pace: Pace;
-  readonly #lanes: Lanes;
+  readonly #claimer: Claimer;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
   #assistant: Promise<void> | undefined;
   #claiming = false;
   #finishing = false;
   #late = false;
-  /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
-  #hungry = false;
   #lookDue = false;
-  /** Routes left out of the next claim: somebody has locked their best attempts, so others would have to wait. */
-  #lockedRoutes: ReadonlySet<Route> = new Set();
   /** True from a failed statement until the next good one: what happened is said once. */
   #troubled = false;
   /** True after a lost connection: what the table says we hold is compared with what we know. */
@@ -78,9 +62,7 @@ export class Dispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
     const { storage, coordinator, demand, options } = parts;
-    this.#planner = new ClaimPlanner(options.order);
     this.#pace = new Pace(parts.signal);
-    this.#lanes = new Lanes(options.concurrency);
     const wake = (): void => this.wake();
     this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
@@ -94,6 +76,16 @@ export class Dispatcher {
       nextDue: () => parts.reconciler.nextDue(this.#workerId),
       pollIntervalMs: options.pollIntervalMs,
     });
+    this.#claimer = new Claimer({
+      ...parts,
+      isolation: this.#isolation,
+      reminders: this.#reminders,
+      running: this.#running,
+      pace: this.#pace,
+      mayClaim: () => this.#claiming && coordinator.alive,
+      start: (claimed) => this.#startAll(claimed),
+      wake,
+    });
   }
 
   /** What runs now. */
@@ -103,10 +95,11 @@ export class Dispatcher {
 
   start(workerId: WorkerId): void {
     this.#workerId = workerId;
+    this.#claimer.begin(workerId);
     this.#claiming = true;
     this.#reminders.start();
     this.#loop = this.#run();
-    this.#assistant = this.#lanes.two ? this.#assist() : undefined;
+    this.#assistant = this.#claimer.lanes.two ? this.#assist() : undefined;
     this.look();
   }
 
@@ -119,13 +112,13 @@ export class Dispatcher {
 
   /** Claims, because there may be something new. */
   wake(): void {
-    this.#hungry = true;
+    this.#claimer.expect();
     this.#parts.signal.set();
   }
 
   rung({ later, dueMs, highest }: Ring): void {
     if (later) this.#lookDue = true;
-    if (dueMs !== undefined && highest !== undefined) this.#planner.cursor.moveBack(dueMs, highest);
+    if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
     this.#discovery.request();
     this.wake();
   }
@@ -152,7 +145,7 @@ export class Dispatcher {
       this.#backoff.cancel();
       this.#parts.signal.set();
     });
-    this.#lanes.signal.set();
+    this.#claimer.lanes.signal.set();
     await Promise.race([Promise.all([this.#loop, this.#assistant]), late]);
   }
 
@@ -178,14 +171,16 @@ export class Dispatcher {
 
   /** The second lane: sends what is left for it while a statement of the first is under way. */
   async #assist(): Promise<void> {
+    const { lanes } = this.#claimer;
     while (!this.#late && !this.#finishing) {
-      await this.#lanes.signal.wait();
+      await lanes.signal.wait();
       await nextTurn();
-      if (!this.#claiming || this.#unsure || this.#isolation.active || !this.#lanes.mayAssist) continue;
+      if (!this.#claiming || this.#unsure || this.#isolation.active || !lanes.mayAssist) continue;
       try {
-        if ((await this.#settleAndClaim('second')) > 0) this.#lanes.signal.set();
+        if ((await this.#claimer.settleAndClaim('second')) > 0) lanes.signal.set();
       } catch (error) {
-        await this.#recoverFrom(error);
+        // It is woken again by the next statement of the first lane, which waits when it fails as well.
+        this.#noteTrouble(error);
       }
       this.#parts.signal.set();
     }
@@ -199,7 +194,9 @@ export class Dispatcher {
   }
 
   #isOver(): boolean {
-    return this.#late || (this.#finishing && this.#parts.settler.pending === 0 && !this.#lanes.assisting);
+    return (
+      this.#late || (this.#finishing && this.#parts.settler.pending === 0 && !this.#claimer.lanes.assisting)
+    );
   }
 
   async #cycle(): Promise<void> {
@@ -207,122 +204,16 @@ export class Dispatcher {
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
     if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();
-    const claimed = await this.#settleAndClaim('first');
+    const claimed = await this.#claimer.settleAndClaim('first');
     if (claimed === 0 && this.#claiming) await this.#discovery.run();
   }
 
   async #compareWithTable(): Promise<void> {
     await this.#parts.reconciler.compare(this.#workerId, this.#running);
     this.#unsure = false;
-    this.#hungry = true;
+    this.#claimer.expect();
     // A failure may be written whose answer, with the time of its next attempt, was lost.
     this.#lookDue = true;
-  }
-
-  /** One round trip: outcomes go in, new attempts come out. Answers how many. */
-  async #settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, storage } = this.#parts;
-    const taken = settler.take(this.#lanes.share);
-    const without = this.#lockedRoutes;
-    this.#lockedRoutes = new Set();
-    const alone = this.#isolation.active;
-    const demand = this.#readDemand(taken.length > 0, without);
-    if (taken.length === 0 && demand.routes.length === 0) return 0;
-    const { routes, total } = this.#lanes.limit(demand);
-    const completions = taken.map(({ completion }) => completion);
-    // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
-    if (total > 0) this.#hungry = demand.total > total;
-    const request = this.#plan({ routes, total }, alone);
-    const sentAt = performance.now();
-    this.#lanes.begin(lane, total);
-    let result;
-    try {
-      result = await storage.settleAndClaim(this.#workerId, completions, request, lane);
-    } catch (error) {
-      this.#hungry = true;
-      this.#planner.cursor.reset();
-      if (isRowError(error) && taken.length > 0) return this.#isolate(taken, error);
-      settler.putBack(taken);
-      throw error;
-    } finally {
-      this.#lanes.end(lane);
-    }
-    const tookMs = performance.now() - sentAt;
-    this.#pace.ended(tookMs);
-    if (request && !alone) this.#learn(request, result, tookMs);
-    this.#startAll(result.claimed);
-    await settler.settled(taken, result);
-    if (result.claimed.length > 0) {
-      this.wake();
-      this.#reminders.expectMore();
-    }
-    if (alone && total > 0) this.#tookAlone(result.claimed.length);
-    else if (result.lockedRoutes.length > 0) this.#tryAgain(result, without);
-    return result.claimed.length;
-  }
-
-  /** What may be claimed now: nothing beside an attempt that is run alone. */
-  #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
-    const { settler, demand } = this.#parts;
-    if (!this.#mayClaim()) return nothing;
-    if (this.#isolation.active) {
-      const holdsOthers = this.#running.size > 0 || settler.pending > 0 || this.#lanes.underWay > 0;
-      return holdsOthers ? nothing : demand.readIsolated();
-    }
-    const held = settler.failing + this.#lanes.underWay;
-    return this.#hungry || hasOutcomes ? demand.read(held, without) : nothing;
-  }
-
-  #plan(demand: Demand, alone: boolean): ClaimRequest | undefined {
-    if (demand.total === 0) return undefined;
-    // The few attempts that are run alone have ways of their own.
-    return alone
-      ? { shape: 'counted', stretches: demand.routes, total: demand.total }
-      : this.#planner.plan(demand);
-  }
-
-  #learn(request: ClaimRequest, result: SettleAndClaimResult, tookMs: number): void {
-    const { cursor } = this.#planner;
-    this.#planner.learn(request, result, tookMs);
-    // Nobody may ring for what lies behind the cursor.
-    if (result.claimed.length === 0 && isBounded(request)) this.#reminders.sweepIn(cursor.sweepInMs);
-  }
-
-  #tookAlone(count: number): void {
-    if (count > 0) this.#isolation.claimed();
-    else this.#isolation.end();
-  }
-
-  /**
-   * When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
-   */
-  #tryAgain({ claimed, lockedRoutes }: SettleAndClaimResult, without: ReadonlySet<Route>): void {
-    if (claimed.length === 0) this.#lockedRoutes = new Set([...without, ...lockedRoutes]);
-    this.wake();
-    this.#reminders.retryLocked();
-  }
-
-  /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
-  async #isolate(taken: ReturnType<Settler['take']>, error: unknown): Promise<number> {
-    const { settler, storage, executor } = this.#parts;
-    const [first, ...others] = taken;
-    if (first && others.length === 0) {
-      executor.fail(first.claimed, error);
-      return 0;
-    }
-    for (const one of taken) {
-      try {
-        await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion]));
-      } catch (refusal) {
-        if (!isRowError(refusal)) settler.putBack([one]);
-        else await this.#isolate([one], refusal);
-      }
-    }
-    return 0;
-  }
-
-  #mayClaim(): boolean {
-    return this.#claiming && this.#parts.coordinator.alive;
   }
 
   #startAll(claimed: readonly ClaimedTask[]): void {
@@ -348,7 +239,7 @@ export class Dispatcher {
 
   #end(running: RunningTask): void {
     this.#running.end(running);
-    if (this.#parts.demand.end(running.claimed)) this.#hungry = true;
+    if (this.#parts.demand.end(running.claimed)) this.#claimer.expect();
     this.#parts.signal.set();
   }
 
@@ -367,7 +258,7 @@ export class Dispatcher {
         later = true;
         if (this.#parts.options.scheduledTimer) this.#reminders.lookIn(Math.max(1, nextAttemptInMs));
       }
-      if (deadId !== undefined) this.#hungry = true;
+      if (deadId !== undefined) this.#claimer.expect();
     }
     this.#parts.coordinator.ring({ later, sentAt });
   }
@@ -385,9 +276,8 @@ export class Dispatcher {
     if (promoted > 0) {
       events.emit('tasks.promoted', { count: promoted });
       const dueMs = earliest === undefined ? 0 : new Date(earliest).getTime();
-      this.#planner.cursor.moveBack(dueMs, Infinity);
+      this.#claimer.expectSince(dueMs, Infinity);
       coordinator.ring({ later: isolated, dueMs });
-      this.#hungry = true;
     }
     if (isolated) this.#isolation.request();
     if (!options.scheduledTimer) return;
@@ -396,6 +286,12 @@ export class Dispatcher {
   }
 
   async #recoverFrom(error: unknown): Promise<void> {
+    this.#noteTrouble(error);
+    await this.#backoff.wait();
+    this.#parts.signal.set();
+  }
+
+  #noteTrouble(error: unknown): void {
     const isLost = hasCode(error, 'CONNECTION_LOST');
     this.#unsure ||= isLost;
     if (isLost) this.#parts.reconciler.doubt();
@@ -404,9 +300,7 @@ export class Dispatcher {
       this.#troubled = true;
       this.#parts.events.emit('worker.troubled', { workerId: this.#workerId, error });
     }
-    this.#hungry = true;
-    await this.#backoff.wait();
-    this.#parts.signal.set();
+    this.#claimer.expect();
   }
 
   #recovered(): void {

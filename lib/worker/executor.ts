@@ -271,13 +271,9 @@ export class Executor {
   }
 
   /** Completed in a transaction of its own: nothing is left to settle. */
-  #completed({ task }: ClaimedTask, { message }: RecordedReturn): void {
-    if (!this.#parts.events.has('task.completed')) return;
-    const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
-    this.#parts.events.emit('task.completed', {
-      task: { id, firstAttemptId, attempt, topic, subscriptionId, dead },
-      message,
-    });
+  #completed(claimed: ClaimedTask, { message }: RecordedReturn): void {
+    const { events } = this.#parts;
+    if (events.has('task.completed')) events.emit('task.completed', { task: reference(claimed), message });
   }
 
   #fail(claimed: ClaimedTask, handler: Handler | undefined, error: unknown): void {

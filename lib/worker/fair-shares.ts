@@ -1,6 +1,9 @@
 import type { ClaimRequest, Route, RouteDemand } from '../storage/storage.js';
 import type { Demand } from './demand.js';
 
+/** Busy routes remembered beside those of the last claim. */
+const mostRemembered = 1_000;
+
 /**
  * `order: 'fair'`: the free slots are shared among the routes that had work last time, whatever the age and priority of
  * that work; every other route gets a probe of one attempt, which goes first. So a flooded topic cannot keep a quiet
@@ -23,6 +26,11 @@ export class FairShares {
     this.#turn += 1;
     for (const { route } of stretches) if (!gave.has(route)) this.#busy.delete(route);
     for (const route of gave) this.#busy.add(route);
+    // Routes come and go; one that is forgotten only gets a probe first.
+    for (const route of this.#busy) {
+      if (this.#busy.size <= mostRemembered + stretches.length) break;
+      if (!gave.has(route)) this.#busy.delete(route);
+    }
   }
 
   /** Equal shares; what a route cannot take goes to the others, and what cannot be divided to the first ones. */

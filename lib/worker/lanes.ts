@@ -2,8 +2,8 @@ import type { Lane } from '../storage/storage.js';
 import type { Demand } from './demand.js';
 import { Signal } from './signal.js';
 
-/** With fewer slots the statements would become so small that two cost more than they gain. */
-const twoLanesFrom = 100;
+/** With fewer slots two statements cost more than they gain: measured with a bare loop, 100 lose 4%, 250 gain 11%. */
+const twoLanesFrom = 200;
 
 /**
  * A worker with many slots keeps two statements under way, each for half of its slots: the database works on one while

@@ -49,9 +49,6 @@ const lockedRetryMs = 250;
 /** Failures that the database refuses, such as by a trigger of the user's, are tried again after so many ms. */
 const refusedRetryMs = 1_000;
 
-/** Claims that are looked through when some outcomes were refused: more than a worker can hold. */
-const heldPage = 20_000;
-
 /**
  * Collects how attempts ended, until the dispatcher's next statement carries it to the table. Nothing waits
  * for a timer: an outcome sets the dispatcher's signal.
@@ -243,7 +240,8 @@ export class Settler {
     if (refused.length === 0) return;
     let held: ReadonlySet<string>;
     try {
-      held = new Set((await this.#storage.readHeld(this.#workerId, heldPage)).map(claimKey));
+      const ids = refused.map(({ claimed }) => claimed.id);
+      held = new Set((await this.#storage.stillHeld(this.#workerId, ids)).map(claimKey));
     } catch (error) {
       kind.retry(refused);
       throw error;

@@ -90,7 +90,7 @@ claimed as (
 )
 select settled.some as settled_only,
   ${shape === 'counted' ? lockedRoutes : 'null'} as locked_routes,
-  ${shape === 'single' ? '(select min(ord) <> max(ord) from got)' : 'null'} as contended,
+  ${shape === 'single' ? '(select min(route) <> max(route) from got)' : 'null'} as contended,
   case when (select count(*) from best) < $8::int then now() - interval '100 milliseconds' end as exhausted_at,
   ${taskFields},
   case when octet_length(f.payload) > ${inlinePayloadBytes} then octet_length(f.payload) end as payload_bytes,
@@ -126,7 +126,7 @@ const locked = `
 function candidates(queue: string, { bounded, capped }: ClaimForm, locking: string): string {
   const nth = `row_number() over (partition by r.route order by ${pickUpOrder('l')})`;
   const rows = `
-  select l.id, l.prioridade, l.data_hora, r.ord${capped ? `, r.most, ${nth} as nth` : ''}
+  select l.id, l.prioridade, l.data_hora, r.route, r.ord${capped ? `, r.most, ${nth} as nth` : ''}
   from settled, ${stretches(bounded)}
   cross join lateral (${bestOf(queue, bounded, 'r.most + 0 * settled.n', locking)}
   ) l`;
