@@ -58,7 +58,7 @@ export async function workInTransactions(
       const task = JSON.parse(payload) as Payload;
       started(task);
       const begun = client.query('begin');
-      await Promise.all([begun, client.query({ name: 'effect', text: insertEffect, values: [task.i] })]);
+      await Promise.all([begun, client.query(insertEffect, [task.i])]);
       const completed = client.query({ ...complete, values: [id, reserva] });
       await Promise.all([completed, client.query('commit')]);
     }
@@ -78,7 +78,7 @@ export async function workInGroups(
       const task = JSON.parse(payload) as Payload;
       started(task);
       sent.push(client.query('savepoint task'));
-      const effect = client.query({ name: 'effect', text: insertEffect, values: [task.i] });
+      const effect = client.query(insertEffect, [task.i]);
       sent.push(effect);
       // A handler waits for its own statement before the next one begins.
       await effect;

@@ -1,23 +1,5 @@
 import type { Scenario } from '../scenario.js';
-import { drain } from './working.js';
-
-const columns = [
-  'perSecond',
-  'workerCpuPer10k',
-  'postgresCpuPer10k',
-  'redisCpuPer10k',
-  'peakRssMb',
-  'otherCores',
-] as const;
-
-const tunedPeers = [
-  'tarefa, tuned',
-  'graphile-worker, tuned',
-  'pg-boss, tuned',
-  'bullmq on redis, tuned',
-  'bullmq on postgres, tuned',
-  'bare',
-];
+import { drain, drainColumns, tunedPeers } from './working.js';
 
 const onlyOurs = 'only measured for this library, for the time it takes to fill the queue';
 
@@ -43,7 +25,7 @@ function backlog(tasks: number, upTo: number, peers: readonly string[]): Scenari
     name: `backlog: ${tasks.toLocaleString('en')}`,
     about: `The rate of the first ${upTo.toLocaleString('en')} tasks with ${tasks.toLocaleString('en')} pending.`,
     peers,
-    columns,
+    columns: drainColumns,
     run: (stage, size) =>
       drain(stage, { tasks: size === 'full' ? tasks : Math.min(tasks, 100_000), upTo, limitSeconds: 15 }),
   };

@@ -1,25 +1,7 @@
 import type { Scenario } from '../scenario.js';
-import { drain } from './working.js';
+import { drain, drainColumns, tunedPeers } from './working.js';
 
-const columns = [
-  'perSecond',
-  'workerCpuPer10k',
-  'postgresCpuPer10k',
-  'redisCpuPer10k',
-  'walBytesPerTask',
-  'commitsPerTask',
-  'peakRssMb',
-  'otherCores',
-] as const;
-
-const tunedPeers = [
-  'tarefa, tuned',
-  'graphile-worker, tuned',
-  'pg-boss, tuned',
-  'bullmq on redis, tuned',
-  'bullmq on postgres, tuned',
-  'bare',
-];
+const columns = [...drainColumns, 'walBytesPerTask', 'commitsPerTask'] as const;
 
 /** A backlog of tasks whose handlers do nothing. */
 export const drains: readonly Scenario[] = [

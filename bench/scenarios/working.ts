@@ -5,6 +5,26 @@ import type { Figures, Outcome } from '../scenario.js';
 import { usageBetween, type Usage } from '../servers/meter.js';
 import type { Stage, Worker } from '../stage.js';
 
+/** What a drain's table shows. */
+export const drainColumns = [
+  'perSecond',
+  'workerCpuPer10k',
+  'postgresCpuPer10k',
+  'redisCpuPer10k',
+  'peakRssMb',
+  'otherCores',
+] as const;
+
+/** Who drains, at the best settings found. */
+export const tunedPeers: readonly string[] = [
+  'tarefa, tuned',
+  'graphile-worker, tuned',
+  'pg-boss, tuned',
+  'bullmq on redis, tuned',
+  'bullmq on postgres, tuned',
+  'bare',
+];
+
 /** A backlog that is worked off. */
 export interface DrainSetting {
   readonly tasks: number;

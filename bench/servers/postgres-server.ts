@@ -1,8 +1,8 @@
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { isRunning } from '../../lib/embedded/process-table.js';
+import { removeOldRuns } from './old-runs.js';
 import { startEmbeddedPostgres } from '../../lib/index.js';
 
 /** Given to the server; everything else is PostgreSQL's default. Commits are durable. */
@@ -32,7 +32,7 @@ export class PostgresServer {
   readonly pid: number;
 
   static async start(): Promise<PostgresServer> {
-    await removeOldRuns();
+    await removeOldRuns('tarefa-bench-');
     const dataDir = await mkdtemp(join(tmpdir(), `tarefa-bench-${process.pid}-`));
     // Under root the server is another user, who must reach it.
     await chmod(dataDir, 0o755);
@@ -99,20 +99,5 @@ export class PostgresServer {
   async stop(): Promise<void> {
     await this.#client.end();
     await this.#stop();
-  }
-}
-
-/** Of runs that were killed, and whose servers go on. */
-async function removeOldRuns(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = Number(/^tarefa-bench-(\d+)-/.exec(name)?.[1]);
-    const folder = join(tmpdir(), name);
-    if (!(pid > 0) || isRunning({ pid, started: undefined })) continue;
-    if ((await stat(folder)).uid !== process.getuid?.()) continue;
-    await startEmbeddedPostgres({ dataDir: folder }).then(
-      (server) => server.stop(),
-      () => undefined,
-    );
-    await rm(folder, { recursive: true, force: true });
   }
 }

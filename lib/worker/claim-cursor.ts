@@ -15,6 +15,8 @@ interface Position {
   readonly sinceMs: number;
 }
 
+/** A task that nobody rings for should be found so soon. */
+const longestPauseMs = 5_000;
 /** Priorities remembered per route; one that is forgotten costs time, never a task. */
 const mostPriorities = 4;
 /** Routes remembered beside those that are asked for. */
@@ -40,6 +42,8 @@ export class ClaimCursor {
   readonly #positions = new Map<Route, Map<number, Position>>();
   /** What a bounded claim takes: smoothed ms. */
   #boundedMs: number | undefined;
+  /** Sweeps in a row that made the next one wait longer than they should. */
+  #rareSweeps = 0;
 
   /** @param now a clock in ms that never goes back */
   constructor(now?: () => number) {
@@ -54,6 +58,11 @@ export class ClaimCursor {
   /** Ms from the last sweep to the one that is due next: how late an attempt is found that nobody rings for. */
   get sweepPauseMs(): number {
     return this.#sweeps.pauseMs;
+  }
+
+  /** True from the second sweep in a row on that took so long that the next is far off; one may be slow by chance. */
+  get sweepsRarely(): boolean {
+    return this.#rareSweeps > 1;
   }
 
   /** Turns routes into stretches: from where the last claims ended, or whole when a sweep is due. */
@@ -137,6 +146,7 @@ export class ClaimCursor {
       return;
     }
     this.#sweeps.ended(Math.max(0, tookMs - (this.#boundedMs ?? 0)));
+    this.#rareSweeps = this.sweepPauseMs > longestPauseMs ? this.#rareSweeps + 1 : 0;
   }
 }
 

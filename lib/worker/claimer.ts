@@ -8,13 +8,12 @@ import type {
   Storage,
   WorkerId,
 } from '../storage/storage.js';
-import { isBounded } from './claim-cursor.js';
+import { isBounded, type ClaimCursor } from './claim-cursor.js';
 import { ClaimPlanner } from './claim-planner.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
 import type { Executor } from './executor.js';
 import type { Isolation } from './isolation.js';
 import { Lanes } from './lanes.js';
-import type { Pace } from './pace.js';
 import type { Reminders } from './reminders.js';
 import type { RunningTasks } from './running-tasks.js';
 import { isRowError, type Settler } from './settler.js';
@@ -29,7 +28,6 @@ export interface ClaimerParts {
   readonly isolation: Isolation;
   readonly reminders: Reminders;
   readonly running: RunningTasks;
-  readonly pace: Pace;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
   /** False while nothing new may be claimed. */
@@ -39,11 +37,6 @@ export interface ClaimerParts {
   /** Asked to claim again. */
   readonly wake: () => void;
 }
-
-/** A task that nobody rings for should be found so soon; when it is not, that is said. */
-const longestSweepPauseMs = 5_000;
-/** One sweep alone may be slow by chance. */
-const rareSweepsToTell = 2;
 
 /** Sends the statement that settles outcomes and claims new attempts, and learns from its answer what the next one asks. */
 export class Claimer {
@@ -55,8 +48,8 @@ export class Claimer {
   #hungry = false;
   /** Routes left out of the next claim: somebody has locked their best attempts, so others would have to wait. */
   #lockedRoutes: ReadonlySet<Route> = new Set();
-  /** Sweeps in a row that are made too rarely. */
-  #rareSweeps = 0;
+  /** True while a worker whose sweeps are rare has said so. */
+  #toldRarely = false;
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
@@ -81,7 +74,7 @@ export class Claimer {
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
   async settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, storage, isolation, pace, start } = this.#parts;
+    const { settler, storage, isolation, start } = this.#parts;
     const taken = settler.take(this.lanes.share);
     const without = this.#lockedRoutes;
     this.#lockedRoutes = new Set();
@@ -108,9 +101,7 @@ export class Claimer {
     } finally {
       this.lanes.end(lane);
     }
-    const tookMs = performance.now() - sentAt;
-    pace.ended(tookMs);
-    if (request && !alone) this.#learn(request, result, tookMs);
+    if (request && !alone) this.#learn(request, result, performance.now() - sentAt);
     start(result.claimed);
     await settler.settled(taken, result);
     this.#goOn(result, without, alone && total > 0);
@@ -140,15 +131,16 @@ export class Claimer {
   #learn(request: ClaimRequest, result: SettleAndClaimResult, tookMs: number): void {
     const { cursor } = this.#planner;
     this.#planner.learn(request, result, tookMs);
-    if (!isBounded(request)) return this.#tellPause(cursor.sweepPauseMs);
+    if (!isBounded(request)) return this.#tellPause(cursor);
     // Nobody may ring for what lies behind the cursor.
     if (result.claimed.length === 0) this.#parts.reminders.sweepIn(cursor.sweepInMs);
   }
 
-  #tellPause(pauseMs: number): void {
-    this.#rareSweeps = pauseMs > longestSweepPauseMs ? this.#rareSweeps + 1 : 0;
-    if (this.#rareSweeps !== rareSweepsToTell) return;
-    const seconds = Math.ceil(pauseMs / 1_000);
+  #tellPause({ sweepPauseMs, sweepsRarely }: ClaimCursor): void {
+    const told = this.#toldRarely;
+    this.#toldRarely = sweepsRarely;
+    if (told || !sweepsRarely) return;
+    const seconds = Math.ceil(sweepPauseMs / 1_000);
     this.#parts.events.emit('warning', {
       message:
         `tasks that nobody rings for, such as rows set back by hand, may wait for ${seconds} s: dead entries pile up in ` +

@@ -9,7 +9,6 @@ import type { DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
-import { Pace } from './pace.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
@@ -45,7 +44,6 @@ export class Dispatcher {
   readonly #reminders: Reminders;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
-  readonly #pace: Pace;
   readonly #claimer: Claimer;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
@@ -62,7 +60,6 @@ export class Dispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
     const { storage, coordinator, demand, options } = parts;
-    this.#pace = new Pace(parts.signal);
     const wake = (): void => this.wake();
     this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
@@ -81,7 +78,6 @@ export class Dispatcher {
       isolation: this.#isolation,
       reminders: this.#reminders,
       running: this.#running,
-      pace: this.#pace,
       mayClaim: () => this.#claiming && coordinator.alive,
       start: (claimed) => this.#startAll(claimed),
       wake,
@@ -159,7 +155,6 @@ export class Dispatcher {
       await this.#parts.signal.wait();
       // Handlers that end in the same turn are settled together.
       await nextTurn();
-      await this.#pace.wait(() => this.#isUrgent());
       try {
         await this.#cycle();
         this.#recovered();
@@ -184,13 +179,6 @@ export class Dispatcher {
       }
       this.#parts.signal.set();
     }
-  }
-
-  /** True unless most slots are busy and all there is to do is to settle and fill a few. */
-  #isUrgent(): boolean {
-    const { settler, options } = this.#parts;
-    if (this.#unsure || this.#lookDue || this.#finishing || settler.failing > 0) return true;
-    return this.#running.size * 2 <= options.concurrency;
   }
 
   #isOver(): boolean {

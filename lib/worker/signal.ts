@@ -14,13 +14,6 @@ export class Signal {
     this.#wake = undefined;
     this.#isSet = false;
   }
-
-  /** The same, but no longer than that; the signal stays set when nobody set it meanwhile. */
-  async waitAtMost(ms: number): Promise<void> {
-    const timer = setTimeout(() => this.#wake?.(), ms);
-    await this.wait();
-    clearTimeout(timer);
-  }
 }
 
 /** Lets everything that is ready in this turn of the event loop happen first. */

@@ -1,54 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { looksChannel } from '../../lib/coordination/lost-workers.js';
 import { PostgresCoordinator } from '../../lib/coordination/postgres-coordinator.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
-import type { Child } from '../support/processes.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
-import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
-const quiet = { pollIntervalMs: 0, retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
 const channel = looksChannel('public.tasks');
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
-let children: Child[] = [];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
-});
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
-  apps = [];
-  children = [];
-  await database.pool.query('truncate tasks, tasks_worker, effect');
-});
-
-afterAll(() => database.drop());
+const bench = useRecoveryBench();
 
 class Handlers {
   @TaskHandler('hold')
   hold(): void {}
 }
 
-async function start(options: QueueModuleOptions): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [Handlers], ...quiet, ...options });
-  apps.push(app);
-  return app;
+function start(options: QueueModuleOptions): Promise<QueueApp> {
+  return bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
 }
 
-async function startChild(options: QueueModuleOptions): Promise<Child & { readonly workerId: string }> {
-  const child = forkWorker(database, { ...quiet, ...options });
-  children.push(child);
-  const { workerId } = await child.message('ready');
-  return Object.assign(child, { workerId: String(workerId) });
+function startChild(options: QueueModuleOptions): Promise<ChildWorker> {
+  return bench.startChild({ pollIntervalMs: 0, ...options });
 }
 
 test('of several workers one looks, and those that hear of it send nothing', async () => {
@@ -66,7 +40,7 @@ test('of several workers one looks, and those that hear of it send nothing', asy
 });
 
 test('somebody who is alone tells nobody, as that is a transaction to be written down', async () => {
-  const { heard, close } = await listen(database, channel);
+  const { heard, close } = await listen(bench.database, channel);
   const recovery = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
   const { worker } = await start({ recovery });
   await pause(1_000);
@@ -75,7 +49,6 @@ test('somebody who is alone tells nobody, as that is a transaction to be written
   await pause(1_000);
   expect(new Set(await heard())).toEqual(new Set([worker.id]));
   await other.close();
-  apps.pop();
   await heard();
   await pause(1_000);
   expect(await heard()).toEqual([]);
@@ -85,9 +58,9 @@ test('somebody who is alone tells nobody, as that is a transaction to be written
 test('a looker that stands still, though its locks live on, is replaced by another', async () => {
   const recovery = { intervalMs: 300, confirmMs: 300, graceMs: 0 };
   const holder = await startChild({ recovery: false });
-  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+  await bench.database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
   await holder.message('started');
-  const { next, close } = await listen(database, channel);
+  const { next, close } = await listen(bench.database, channel);
   const looker = await startChild({ recovery });
   const survivor = await start({ recovery });
   while ((await next()) !== looker.workerId);

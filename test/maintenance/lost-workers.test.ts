@@ -1,36 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
-import type { Child } from '../support/processes.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
-/** The minutes of the hour come while tests run. */
-const withoutRoutines = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
 /** Nothing happens by itself: what is recovered, a routine recovered. */
 const passive = { recovery: { ...eager, intervalMs: 3_600_000 }, scheduledTimer: false, pollIntervalMs: 0 };
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
-let children: Child[] = [];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
-});
-
-afterEach(async () => {
-  await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
-  apps = [];
-  children = [];
-  await database.pool.query('truncate tasks, effect');
-});
-
-afterAll(() => database.drop());
+const bench = useRecoveryBench();
 
 class HoldHandlers {
   @TaskHandler('hold')
@@ -40,14 +19,12 @@ class HoldHandlers {
   }
 }
 
-async function startSurvivor(options: QueueModuleOptions): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [HoldHandlers], ...withoutRoutines, ...options });
-  apps.push(app);
-  return app;
+function startSurvivor(options: QueueModuleOptions): Promise<QueueApp> {
+  return bench.start({ handlers: [HoldHandlers], ...options });
 }
 
 interface Holder {
-  readonly child: Child;
+  readonly child: ChildWorker;
   readonly workerId: string;
   /** The attempt that it holds. */
   readonly id: string;
@@ -55,17 +32,15 @@ interface Holder {
 
 /** A worker in another process that has started a task; `columns` are those of its row. */
 async function startHolder(columns: Readonly<Record<string, unknown>> = {}): Promise<Holder> {
-  const child = forkWorker(database, { recovery: false, pollIntervalMs: 0, ...withoutRoutines });
-  children.push(child);
-  const workerId = String((await child.message('ready'))['workerId']);
+  const child = await bench.startChild({ recovery: false, pollIntervalMs: 0 });
   const row = { processo: 'hold', payload: '{}', ...columns };
   const names = Object.keys(row);
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.database.pool.query<{ id: string }>(
     `insert into tasks (${names.join(', ')}) values (${names.map((_, n) => `$${n + 1}`).join(', ')}) returning id`,
     Object.values(row),
   );
   await child.message('started');
-  return { child, workerId, id: rows[0]?.id ?? '' };
+  return { child, workerId: child.workerId, id: rows[0]?.id ?? '' };
 }
 
 async function killHolder(columns?: Readonly<Record<string, unknown>>): Promise<Holder> {
@@ -75,7 +50,9 @@ async function killHolder(columns?: Readonly<Record<string, unknown>>): Promise<
 }
 
 async function attempts(): Promise<Record<string, unknown>[]> {
-  const { rows } = await database.pool.query<Record<string, unknown>>('select * from tasks order by id');
+  const { rows } = await bench.database.pool.query<Record<string, unknown>>(
+    'select * from tasks order by id',
+  );
   return rows;
 }
 
@@ -100,13 +77,15 @@ test('scenario 51: the task of a killed process is tried again at once, by anoth
     { tentativa: 2, status: 'sucesso', mensagem: 'done by the survivor', id_inicial: id, perdas: 1 },
   ]);
   // The default pause between attempts, five minutes, is not for lost workers.
-  const { rows } = await database.pool.query(
+  const { rows } = await bench.database.pool.query(
     `select proxima_tentativa - finalizada_em < interval '1 second' as at_once from tasks where tentativa = 1`,
   );
   expect(rows).toEqual([{ at_once: true }]);
   // What the killed process had not committed is not there.
-  expect((await database.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
-  const worker = await database.pool.query('select stopped_at from tasks_worker where id = $1', [workerId]);
+  expect((await bench.database.pool.query('select attempt from effect')).rows).toEqual([{ attempt: 2 }]);
+  const worker = await bench.database.pool.query('select stopped_at from tasks_worker where id = $1', [
+    workerId,
+  ]);
   expect(worker.rows).toEqual([{ stopped_at: expect.any(Date) as unknown }]);
 });
 
@@ -159,7 +138,7 @@ test('nobody is called lost by a worker that was lost itself a moment ago', asyn
   const holder = await startHolder();
   const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 0, graceMs: 1_500 } });
   const restored = nextEvent(survivor.events, 'connection.restored');
-  await database.pool.query(
+  await bench.database.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where application_name = 'tarefa session' and datname = current_database() and pid <> $1`,
     [await sessionOf(holder.workerId)],
@@ -182,7 +161,7 @@ test('a looker whose connection is cut again and again still finds who is lost',
   await until(
     async () => {
       const restored = nextEvent(survivor.events, 'connection.restored');
-      await database.pool.query(
+      await bench.database.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where application_name = 'tarefa session' and datname = current_database()`,
       );
@@ -203,7 +182,7 @@ test('what one looker missed counts for the next one: it may be lost as well', a
     recovery: { ...eager, confirmMs: 3_600_000, intervalMs: 20 },
   });
   const missed = async (): Promise<boolean> => {
-    const { rows } = await database.pool.query<{ missed: boolean }>(
+    const { rows } = await bench.database.pool.query<{ missed: boolean }>(
       'select missed_at is not null as missed from tasks_worker where id = $1',
       [workerId],
     );
@@ -211,7 +190,7 @@ test('what one looker missed counts for the next one: it may be lost as well', a
   };
   await until(missed, 'somebody is missed');
   await first.close();
-  await database.pool.query(`update tasks_worker set missed_at = missed_at - interval '1 hour'`);
+  await bench.database.pool.query(`update tasks_worker set missed_at = missed_at - interval '1 hour'`);
   const second = await startSurvivor({ ...passive, recovery: { ...passive.recovery, confirmMs: 1_800_000 } });
   expect(await second.retry.run()).toBe(1);
   expect(await attempts()).toMatchObject([{ id, status: 'falha' }, { tentativa: 2 }]);
@@ -219,20 +198,22 @@ test('what one looker missed counts for the next one: it may be lost as well', a
 
 test('a worker that was missing and is back is forgotten to have been missing', async () => {
   const { id, workerId } = await startHolder();
-  await database.pool.query(
+  await bench.database.pool.query(
     `update tasks_worker set missed_at = clock_timestamp() - interval '1 hour' where id = $1`,
     [workerId],
   );
   const survivor = await startSurvivor(passive);
   expect(await survivor.retry.run()).toBe(0);
   expect(await attempts()).toMatchObject([{ id, status: 'processando' }]);
-  const { rows } = await database.pool.query('select missed_at from tasks_worker where id = $1', [workerId]);
+  const { rows } = await bench.database.pool.query('select missed_at from tasks_worker where id = $1', [
+    workerId,
+  ]);
   expect(rows).toEqual([{ missed_at: null }]);
 });
 
 /** Backend that holds the liveness lock of a worker. */
 async function sessionOf(workerId: string): Promise<number | undefined> {
-  const { rows } = await database.pool.query<{ pid: number }>(
+  const { rows } = await bench.database.pool.query<{ pid: number }>(
     `select pid from pg_locks where locktype = 'advisory'
        and ((classid::bigint << 32) | objid::bigint) = hashtextextended('tarefa:worker:public.tasks:' || $1, 0)`,
     [workerId],
@@ -255,7 +236,7 @@ test('scenario 52: no routine touches a task while its worker lives, however old
 });
 
 test('a task that is lost on its last attempt is buried with the payload of its chain', async () => {
-  const first = await database.pool.query<{ id: string }>(
+  const first = await bench.database.pool.query<{ id: string }>(
     `insert into tasks (processo, payload, status) values ('hold', '{"note":"é"}', 'falha') returning id`,
   );
   const root = first.rows[0]?.id;
@@ -284,7 +265,7 @@ test('a task whose worker was lost five times in a row is buried, whatever attem
 });
 
 test('rows without executor belong to other programs and are left alone', async () => {
-  await database.pool.query(`insert into tasks (processo, status) values ('hold', 'processando')`);
+  await bench.database.pool.query(`insert into tasks (processo, status) values ('hold', 'processando')`);
   const { id } = await killHolder();
   const survivor = await startSurvivor(passive);
   expect(await survivor.retry.run()).toBe(1);

@@ -1,53 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/queue.assembly.js';
 import { resolveOptions } from '../../lib/queue.options.js';
 import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import type { Child } from '../support/processes.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
-const quiet = { pollIntervalMs: 0, retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
-let children: Child[] = [];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
-});
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
-  apps = [];
-  children = [];
-  await database.pool.query('truncate tasks, tasks_worker, effect');
-});
-
-afterAll(() => database.drop());
+const bench = useRecoveryBench();
 
 class Handlers {
   @TaskHandler('hold')
   hold(): void {}
 }
 
-async function start(options: QueueModuleOptions): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [Handlers], ...quiet, ...options });
-  apps.push(app);
-  return app;
+function start(options: QueueModuleOptions): Promise<QueueApp> {
+  return bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
 }
 
 /** Inserts a task that is held by that executor; answers its id. */
 async function insertHeld(executor: string): Promise<string> {
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.database.pool.query<{ id: string }>(
     `insert into tasks (processo, status, executor, reserva) values ('hold', 'processando', $1, 1) returning id`,
     [executor],
   );
@@ -55,7 +32,7 @@ async function insertHeld(executor: string): Promise<string> {
 }
 
 async function insertWorker(columns: string, values: string): Promise<string> {
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.database.pool.query<{ id: string }>(
     `insert into tasks_worker (host, pid, version, concurrency, routes${columns})
      values ('gone', 1, '0', 1, '{}'${values}) returning id`,
   );
@@ -63,13 +40,11 @@ async function insertWorker(columns: string, values: string): Promise<string> {
 }
 
 /** A worker in another process that has started a task. */
-async function startHolder(options: QueueModuleOptions): Promise<Child & { readonly workerId: string }> {
-  const child = forkWorker(database, { ...quiet, recovery: false, ...options });
-  children.push(child);
-  const { workerId } = await child.message('ready');
-  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+async function startHolder(options: QueueModuleOptions): Promise<ChildWorker> {
+  const child = await bench.startChild({ pollIntervalMs: 0, recovery: false, ...options });
+  await bench.database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
   await child.message('started');
-  return Object.assign(child, { workerId: String(workerId) });
+  return child;
 }
 
 test('what is held by an executor without a row, or by one that has stopped, is recovered at the start', async () => {
@@ -118,7 +93,7 @@ test('a worker that leaves tasks unfinished counts as lost and not as stopped, s
   holder.process.kill('SIGTERM');
   expect((await recovered).workerId).toBe(holder.workerId);
   await until(async () => {
-    const { rows } = await database.pool.query<{ stopped: boolean }>(
+    const { rows } = await bench.database.pool.query<{ stopped: boolean }>(
       'select stopped_at is not null as stopped from tasks_worker where id = $1',
       [holder.workerId],
     );
@@ -128,15 +103,15 @@ test('a worker that leaves tasks unfinished counts as lost and not as stopped, s
 
 test('a worker that was called lost and is back counts as running again', async () => {
   const { worker, events } = await start({ recovery: false });
-  await database.pool.query('update tasks_worker set stopped_at = now(), missed_at = now()');
+  await bench.database.pool.query('update tasks_worker set stopped_at = now(), missed_at = now()');
   const restored = nextEvent(events, 'connection.restored');
-  await database.pool.query(
+  await bench.database.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and application_name = 'tarefa session'`,
   );
   await restored;
   const runs = until(async () => {
-    const { rowCount } = await database.pool.query(
+    const { rowCount } = await bench.database.pool.query(
       'select from tasks_worker where id = $1 and stopped_at is null and missed_at is null',
       [worker.id],
     );
@@ -146,7 +121,7 @@ test('a worker that was called lost and is back counts as running again', async 
 });
 
 test('who still holds something, and who was lost and is back, is not written down as stopped', async () => {
-  const options = resolveOptions({ connection: database.url, queue: 'tasks' }, {});
+  const options = resolveOptions({ connection: bench.database.url, queue: 'tasks' }, {});
   const core = await assembleCore(options, new QueueEvents(), new SharedSessions());
   const { storage } = core;
   const missed = [', missed_at', ', now()'] as const;
@@ -160,7 +135,7 @@ test('who still holds something, and who was lost and is back, is not written do
   for (const id of [gone, back, holding]) await storage.retireWorker(id, 'lost');
   for (const id of [leaving, holding]) await storage.retireWorker(id, 'stopped');
   await core.close();
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.database.pool.query<{ id: string }>(
     'select id from tasks_worker where stopped_at is not null order by id',
   );
   expect(rows.map(({ id }) => id)).toEqual([gone, leaving]);

@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../lib/embedded/embedded-postgres.js';
-import { isRunning } from '../../lib/embedded/process-table.js';
+import { removeOldRuns } from '../../bench/servers/old-runs.js';
 import { buildForChildren } from './build.js';
 
 declare module 'vitest' {
@@ -33,7 +33,7 @@ interface TestServer {
 async function startServer(): Promise<TestServer> {
   const url = process.env['DATABASE_URL'];
   if (url !== undefined && url !== '') return { url, stop: async () => undefined };
-  await removeOldRuns();
+  await removeOldRuns('tarefa-test-');
   const folder = await mkdtemp(join(tmpdir(), `tarefa-test-${process.pid}-`));
   // When root runs the tests, the server runs as another user, who has to get in here.
   await chmod(folder, 0o755);
@@ -49,19 +49,4 @@ async function startServer(): Promise<TestServer> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Of runs that were killed, and whose servers go on. */
-async function removeOldRuns(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = Number(/^tarefa-test-(\d+)-/.exec(name)?.[1]);
-    const folder = join(tmpdir(), name);
-    if (!(pid > 0) || isRunning({ pid, started: undefined })) continue;
-    if ((await stat(folder)).uid !== process.getuid?.()) continue;
-    await startEmbeddedPostgres({ dataDir: folder }).then(
-      (server) => server.stop(),
-      () => undefined,
-    );
-    await rm(folder, { recursive: true, force: true });
-  }
 }

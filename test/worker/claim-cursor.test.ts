@@ -185,7 +185,8 @@ test('several routes with work are counted before they are locked, and one is no
   expect(shape()).toBe('single');
 });
 
-test('an unburdened queue is claimed from the front', () => {
+/** A cursor that is told what claims took, without a database. */
+function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (tookMs: number) => void } {
   const cursor = new ClaimCursor(() => clock);
   const routes = [{ route: 't:a', limit: 1 }];
   const learn = (tookMs: number): void => {
@@ -198,6 +199,11 @@ test('an unburdened queue is claimed from the front', () => {
       tookMs,
     );
   };
+  return { cursor, routes, learn };
+}
+
+test('an unburdened queue is claimed from the front', () => {
+  const { cursor, routes, learn } = cursorAlone();
   learn(1);
   expect(cursor.stretches(routes)[0]?.bounds).toBeDefined();
   learn(1);
@@ -210,4 +216,14 @@ test('an unburdened queue is claimed from the front', () => {
   // When it gets dear, sweeps take 3% of the time.
   learn(31);
   expect(cursor.sweepInMs).toBeCloseTo(30 / 0.03 - 30);
+});
+
+test('two dear sweeps in a row are rare sweeps, and one or a cheap one between them is not', () => {
+  const { cursor, learn } = cursorAlone();
+  const rarely = [200, 1, 200, 200, 200, 1].map((tookMs) => {
+    clock += 60_000;
+    learn(tookMs);
+    return cursor.sweepsRarely;
+  });
+  expect(rarely).toEqual([false, false, false, true, true, false]);
 });
