@@ -1,0 +1,120 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ClaimCursor, isBounded } from '../../lib/worker/claim-cursor.js';
+import { ClaimPlanner } from '../../lib/worker/claim-planner.js';
+import { useStorage } from './queue-storage.js';
+
+// The cursor against a model that knows every row. Rows that somebody rings for are never hidden by it, whatever their
+// age and priority; those that nobody rings for may be passed over until the next sweep, and no longer.
+
+const bench = useStorage();
+
+type Step =
+  | { kind: 'insert'; topic: string; priority: number; ageMs: number; rings: boolean }
+  | { kind: 'claim'; total: number }
+  | { kind: 'pass time' };
+
+interface Pending {
+  readonly id: number;
+  readonly priority: number;
+  readonly dueMs: number;
+  readonly rung: boolean;
+}
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('insert' as const),
+      topic: fc.constantFrom('a', 'b'),
+      priority: fc.oneof(fc.constant(50), fc.integer({ min: -3, max: 3 }), fc.integer()),
+      ageMs: fc.integer({ min: 1_000, max: 20_000 }),
+      rings: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('claim' as const), total: fc.integer({ min: 1, max: 6 }) }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'pass time' as const }) },
+);
+
+const byPickUp = (a: Pending, b: Pending): number =>
+  b.priority - a.priority || a.dueMs - b.dueMs || a.id - b.id;
+
+class Run {
+  readonly #beganMs = Date.now();
+  readonly #pending = new Map<string, Pending>();
+  readonly #planner: ClaimPlanner;
+  #clock = 0;
+
+  constructor() {
+    this.#planner = new ClaimPlanner('age', new ClaimCursor(() => this.#clock));
+  }
+
+  get left(): number {
+    return this.#pending.size;
+  }
+
+  async insert({ topic, priority, ageMs, rings }: Extract<Step, { kind: 'insert' }>): Promise<void> {
+    const dueMs = this.#beganMs - ageMs;
+    const { rows } = await bench.pool.query<{ id: string }>(
+      `insert into tasks (processo, prioridade, data_hora) values ($1, $2, $3) returning id`,
+      [topic, priority, new Date(dueMs)],
+    );
+    const id = rows[0]?.id ?? '';
+    this.#pending.set(id, { id: Number(id), priority, dueMs, rung: rings });
+    if (rings) this.#planner.cursor.moveBack(dueMs, priority);
+  }
+
+  passTime(): void {
+    this.#clock += 3_600_000;
+  }
+
+  async claim(total: number): Promise<void> {
+    const request = this.#planner.plan({
+      routes: ['t:a', 't:b'].map((route) => ({ route, limit: total })),
+      total,
+    });
+    const result = await bench.storage.settleAndClaim(bench.workerId, [], request);
+    const bounded = isBounded(request);
+    this.#planner.learn(request, result, bounded ? 1 : 1_000);
+    const expected = [...this.#pending.values()].sort(byPickUp);
+    const claimed = result.claimed.map(({ task }) => this.#take(task.id));
+    if (!bounded) {
+      expect(claimed).toEqual(expected.slice(0, total));
+      return;
+    }
+    // What was not rung for may come as well, but keeps nothing that was from coming first.
+    expect(claimed).toEqual([...claimed].sort(byPickUp));
+    const rung = claimed.filter((one) => one.rung);
+    const expectedRung = expected.filter((one) => one.rung);
+    expect(rung).toEqual(expectedRung.slice(0, rung.length));
+    expect(claimed.length).toBeGreaterThanOrEqual(Math.min(total, expectedRung.length));
+  }
+
+  #take(id: string): Pending {
+    const taken = this.#pending.get(id);
+    if (!taken) throw new Error(`attempt ${id} is not pending`);
+    this.#pending.delete(id);
+    return taken;
+  }
+}
+
+test('whatever is inserted and claimed, the cursor hides nothing that is rung for, and nothing beyond a sweep', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
+      await bench.pool.query('truncate tasks');
+      const run = new Run();
+      for (const one of steps) {
+        if (one.kind === 'insert') await run.insert(one);
+        else if (one.kind === 'claim') await run.claim(one.total);
+        else run.passTime();
+      }
+      run.passTime();
+      await run.claim(100);
+      expect(run.left).toBe(0);
+    }),
+    { numRuns: 100 },
+  );
+}, 60_000);
