@@ -10,12 +10,23 @@ export type { QueueEventMap, QueueEventName, TaskReference } from './queue.event
 
 export { QueueClient } from './client/queue-client.js';
 export type { EquivalentTaskInput, InsertOptions, QueueClientOptions } from './client/queue-client.js';
-export type { TaskInput } from './client/task-input.js';
-export { fromKnex, fromPrisma, fromTypeOrm } from './client/transaction.js';
-export type { KnexLike, PrismaLike, SqlHandle, TypeOrmLike } from './client/transaction.js';
+export type { QueueTopics, TaskInput, TopicPayload } from './client/task-input.js';
+export type { SqlHandle } from './client/sql-handle.js';
+export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
+export { fromKnex, type KnexLike } from './client/adapters/knex.js';
+export { fromKysely, type KyselyLike } from './client/adapters/kysely.js';
+export { fromMikroOrm, type MikroOrmLike } from './client/adapters/mikro-orm.js';
+export { fromPostgresJs, type PostgresJsLike } from './client/adapters/postgres-js.js';
+export { fromPrisma, type PrismaLike } from './client/adapters/prisma.js';
+export { fromTypeOrm, type TypeOrmLike } from './client/adapters/typeorm.js';
 
 export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subscribers/decorators.js';
 export type { HandlerOptions } from './subscribers/decorators.js';
+export type { EnhancerKind } from './subscribers/enhancer-kinds.js';
+export type { WrapHandler } from './subscribers/handler-invocation.js';
+export { Ctx, Payload } from './subscribers/handler-params.js';
+export { isQueueContext } from './subscribers/queue-context.js';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.js';
 export type { JsonObject, Subscription, Task, TaskContext, TaskRecord, TaskStatus } from './task.js';
 
 export { QueueWorker } from './worker/queue-worker.js';

@@ -1,4 +1,5 @@
 import { QueueClient } from './client/queue-client.js';
+import { TopicSchemas } from './client/topic-schemas.js';
 import type { Coordinator } from './coordination/coordinator.js';
 import { leaseMs, LeaseCoordinator } from './coordination/lease-coordinator.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
@@ -41,6 +42,7 @@ export interface QueueCore {
   readonly schema: PreparedSchema;
   readonly client: QueueClient;
   readonly ringer: Ringer;
+  readonly schemas: TopicSchemas;
   readonly connections: QueueConnections;
   /** Closes every connection, and the embedded server when this was its last user. Idempotent. */
   close(): Promise<void>;
@@ -84,10 +86,11 @@ export async function assembleCore(
     opened.push(() => ringer.settled());
     await storage.prepare();
     if (!schema) throw new Error('the storage is not prepared');
-    const { table, maxPayloadBytes } = options;
-    const rings = { ringer, queue: schema.tables.queue };
-    const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, rings);
-    return { options, events, storage, schema, client, ringer, connections, close };
+    const { table, maxPayloadBytes, transaction } = options;
+    const schemas = new TopicSchemas(options.schemas);
+    const runtime = { ringer, channel: options.queue, queue: schema.tables.queue, schemas, transaction };
+    const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
+    return { options, events, storage, schema, client, ringer, schemas, connections, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;

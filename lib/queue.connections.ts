@@ -1,5 +1,5 @@
 import { Client, Pool, type ClientConfig } from 'pg';
-import type { SqlHandle } from './client/transaction.js';
+import type { SqlHandle } from './client/sql-handle.js';
 import { notifyStatement, type RingMessage } from './coordination/ringer.js';
 import type { PostgresSession } from './coordination/postgres-session.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';

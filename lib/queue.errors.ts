@@ -33,6 +33,10 @@ export const errorTable = {
     when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function).',
     todo: 'Insert plain data, or a string you made yourself.',
   },
+  PAYLOAD_INVALID: {
+    when: 'A payload does not match its schema, or a pipe of its handler refused it; the message names the fields.',
+    todo: 'Correct the producer. At insert nothing was inserted; an attempt is not tried again.',
+  },
   HANDLER_NOT_REGISTERED: {
     when: 'A task was claimed for which no method is registered in this process.',
     todo: "Declare the handler, or let this worker leave foreign tasks alone with `unknownTasks: 'leave'`.",

@@ -13,6 +13,7 @@ import {
 import {
   DiscoveryModule,
   DiscoveryService,
+  ExternalContextCreator,
   MetadataScanner,
   ModuleRef,
   ModulesContainer,
@@ -30,6 +31,7 @@ import { QueueGroup } from './queue.group.js';
 import { resolveOptions, type QueueOptions, type ResolvedOptions } from './queue.options.js';
 import { QueueRuntime } from './queue.runtime.js';
 import { defaultQueueName, getQueueToken } from './queue.tokens.js';
+import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { QueueWorker } from './worker/queue-worker.js';
 
@@ -229,6 +231,7 @@ function runtimeProvider(name: string): Provider {
       MetadataScanner,
       ModuleRef,
       ModulesContainer,
+      ExternalContextCreator,
       QueueModule,
       { token: SchedulerRegistry, optional: true },
     ],
@@ -240,19 +243,33 @@ function runtimeProvider(name: string): Provider {
       scanner: MetadataScanner,
       moduleRef: ModuleRef,
       modules: ModulesContainer,
+      creator: ExternalContextCreator,
       module: QueueModule,
       scheduler?: SchedulerRegistry,
-    ) =>
-      new QueueRuntime({
+    ) => {
+      const { globalEnhancers, wrapHandler } = core.options;
+      const enhanced = new EnhancedHandlers(creator, modules, globalEnhancers);
+      const { schemas } = core;
+      return new QueueRuntime({
         name,
         core,
         assembly,
-        explorer: new SubscriberExplorer(discovery, scanner, moduleRef),
+        explorer: new SubscriberExplorer({
+          discovery,
+          scanner,
+          moduleRef,
+          modules,
+          enhanced,
+          schemas,
+          wrapHandler,
+        }),
+        enhanced,
         scheduler: scheduler ?? new SchedulerRegistry(),
         modules,
         group,
         module: () => module,
-      }),
+      });
+    },
   };
 }
 

@@ -13,6 +13,10 @@ import {
   subscriptionTableNameProblem,
   tableNameProblem,
 } from './storage/postgres/identifiers.js';
+import { isStandardSchema, type StandardSchema } from './standard-schema.js';
+import type { SqlHandle } from './client/sql-handle.js';
+import type { WrapHandler } from './subscribers/handler-invocation.js';
+import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
 import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
 
 /**
@@ -98,6 +102,27 @@ export interface QueueOptions {
   readonly order?: 'age' | 'fair' | undefined;
   /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
   readonly unknownTasks?: 'fail' | 'leave' | undefined;
+  /**
+   * The transaction that inserts without `tx` join, or undefined where there is none: the ambient one of a library such
+   * as `@nestjs-cls/transactional`. Called at every such insert. Default: none.
+   */
+  readonly transaction?: (() => SqlHandle | undefined) | undefined;
+  /**
+   * Schemas of payloads by topic, of any library that implements Standard Schema: checked at insert, and before a handler
+   * of that topic or of a subscription to it runs. Default: none.
+   */
+  readonly schemas?: Readonly<Record<string, StandardSchema>> | undefined;
+  /**
+   * Runs around every handler; it has to return what `next()` returns. For `AsyncLocalStorage`, error trackers and the
+   * like. Default: none.
+   */
+  readonly wrapHandler?: WrapHandler | undefined;
+  /**
+   * The application's global enhancers that also run around queue handlers: true for all, or a list of `guards`,
+   * `interceptors`, `pipes` and `filters`. Those of a class or a method always run. Default: none, as global ones are
+   * written for HTTP requests most of the time.
+   */
+  readonly globalEnhancers?: boolean | readonly EnhancerKind[] | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /** How long running handlers may go on at shutdown, in ms. Default 20000. */
@@ -127,6 +152,10 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly purgeRoundLimit: number;
   readonly waitNotifyIntervalSeconds: number;
   readonly wake: 'listen' | 'poll';
+  readonly transaction: (() => SqlHandle | undefined) | undefined;
+  readonly schemas: Readonly<Record<string, StandardSchema>>;
+  readonly wrapHandler: WrapHandler | undefined;
+  readonly globalEnhancers: readonly EnhancerKind[];
   /** How sure a recovery must be, also when only the retry routine recovers. */
   readonly recoveryTiming: RecoveryOptions;
   readonly logDebug: boolean;
@@ -163,6 +192,10 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   recovery: true,
   order: true,
   unknownTasks: true,
+  transaction: true,
+  schemas: true,
+  wrapHandler: true,
+  globalEnhancers: true,
   maxPayloadBytes: true,
   shutdownTimeoutMs: true,
   logDebug: true,
@@ -256,6 +289,10 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     recoveryTiming,
     order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
     unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
+    transaction: checkFunction('transaction', options.transaction, check),
+    schemas: checkSchemas(options.schemas, check),
+    wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
+    globalEnhancers: resolveEnhancers(options.globalEnhancers, check),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,
@@ -307,6 +344,36 @@ function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck)
     confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
     graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
   });
+}
+
+function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {
+  if (value !== undefined && typeof value !== 'function') check.mistake(`${option} must be a function`);
+  return value;
+}
+
+function checkSchemas(given: QueueOptions['schemas'], check: OptionCheck): ResolvedOptions['schemas'] {
+  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
+    check.mistake('schemas must be an object: a schema by topic');
+    return {};
+  }
+  for (const [topic, schema] of Object.entries(given ?? {})) {
+    if (!isStandardSchema(schema)) {
+      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
+    }
+  }
+  return Object.freeze({ ...given });
+}
+
+function resolveEnhancers(
+  given: QueueOptions['globalEnhancers'],
+  check: OptionCheck,
+): readonly EnhancerKind[] {
+  if (given === undefined || typeof given === 'boolean') return given === true ? enhancerKinds : [];
+  const kinds: readonly EnhancerKind[] = Array.isArray(given) ? given : [];
+  if (!Array.isArray(given) || !kinds.every((kind) => enhancerKinds.includes(kind))) {
+    check.mistake(`globalEnhancers must be true, false or a list of ${enhancerKinds.join(', ')}`);
+  }
+  return Object.freeze([...kinds]);
 }
 
 /** What is undefined or, where types are not checked, null was not given. */

@@ -5,6 +5,7 @@ import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
 import type { QueueCore, QueueWorkerAssembly } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
 import type { QueueGroup } from './queue.group.js';
+import type { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { within } from './worker/deadline.js';
 import { endAtSecondSignal } from './worker/second-signal.js';
@@ -15,6 +16,7 @@ export interface QueueRuntimeParts {
   readonly core: QueueCore;
   readonly assembly: QueueWorkerAssembly;
   readonly explorer: SubscriberExplorer;
+  readonly enhanced: EnhancedHandlers;
   readonly scheduler: SchedulerRegistry;
   readonly modules: ModulesContainer;
   readonly group: QueueGroup;
@@ -59,6 +61,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
         this.#logger.log(`${method} handles ${metadata.target.kind} '${metadata.target.id ?? '*'}'`);
     }
     this.#refuseDeadOnly();
+    this.#tellLeftOut(found.some(({ queue }) => queue === name));
     this.#warnOfLateModules(found.filter(({ queue }) => queue === name));
     this.#scheduleWithWorker();
   }
@@ -113,6 +116,19 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     }
     this.#parts.core.events.emit('warning', {
       message: `${text}: its live tasks will fail as not registered`,
+    });
+  }
+
+  /** A guard that somebody relies on must not be left out unnoticed. */
+  #tellLeftOut(hasHandlers: boolean): void {
+    const leftOut = this.#parts.enhanced.leftOut();
+    if (!hasHandlers || leftOut.length === 0) return;
+    const names = leftOut.map(({ kind, names: all }) => `${kind} ${all.join(', ')}`).join('; ');
+    const kinds = leftOut.map(({ kind }) => `'${kind}'`).join(', ');
+    this.#parts.core.events.emit('notice', {
+      message:
+        `global enhancers do not run around queue handlers (${names}): bind them to the handlers that need them, or ` +
+        `include all of a kind with globalEnhancers: [${kinds}]`,
     });
   }
 

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { SqlHandle } from './client/transaction.js';
+import type { SqlHandle } from './client/sql-handle.js';
 
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
 export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';

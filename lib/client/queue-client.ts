@@ -1,12 +1,15 @@
-import type { Ringer, RingRequest } from '../coordination/ringer.js';
+import { ringText, type Ringer, type RingRequest } from '../coordination/ringer.js';
 import { TarefaError } from '../queue.errors.js';
+import { decodeText } from '../payload-text.js';
 import { readTaskRecord, statusColumn } from '../storage/columns.js';
+import { validatePayload } from '../standard-schema.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
-import { insertMany, insertOne } from '../storage/postgres/statements/insert.js';
+import { insertMany, insertOne, type Bell } from '../storage/postgres/statements/insert.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { defaultEquivalentStatuses, listEquivalent } from './equivalent-tasks.js';
 import { encodeTask, type EncodedTask, type TaskInput } from './task-input.js';
-import type { SqlHandle } from './transaction.js';
+import type { TopicSchemas } from './topic-schemas.js';
+import { refuseWithoutTransaction, type SqlHandle } from './sql-handle.js';
 
 /** Payload bytes allowed where nothing else is said: 1 MiB. */
 export const defaultMaxPayloadBytes = 1_048_576;
@@ -22,15 +25,20 @@ export interface QueueClientOptions {
 export interface QueueClientRuntime {
   /** Rings for inserts that the library commits itself; without one the table does. */
   readonly ringer: Ringer;
+  /** What it rings on. */
+  readonly channel: string;
   /** The table as it was found, quoted, in whatever schema. */
   readonly queue: string;
+  readonly schemas: TopicSchemas;
+  /** The ambient transaction that inserts without `tx` join. */
+  readonly transaction: (() => SqlHandle | undefined) | undefined;
 }
 
 /** Where an insert goes. */
 export interface InsertOptions {
   /**
-   * The caller's own transaction: the task exists exactly when it commits. Without it the insert commits
-   * alone.
+   * The caller's own transaction: the task exists exactly when it commits. Without it the insert joins the one that the
+   * option `transaction` names; where there is none it commits alone.
    */
   readonly tx?: SqlHandle;
 }
@@ -62,6 +70,11 @@ export class QueueClient {
   readonly #table: string;
   readonly #maxPayloadBytes: number;
   readonly #ringer: Ringer | undefined;
+  readonly #channel: string;
+  /** Inserts under way that the library commits itself. */
+  #committing = 0;
+  readonly #schemas: TopicSchemas | undefined;
+  readonly #ambient: (() => SqlHandle | undefined) | undefined;
 
   /** @param handle used by calls without `tx` */
   constructor(handle: SqlHandle, options: QueueClientOptions);
@@ -72,6 +85,9 @@ export class QueueClient {
     this.#table = runtime?.queue ?? quoteTableName(parseTableName(options.table));
     this.#maxPayloadBytes = options.maxPayloadBytes ?? defaultMaxPayloadBytes;
     this.#ringer = runtime?.ringer;
+    this.#channel = runtime?.channel ?? '';
+    this.#schemas = runtime?.schemas;
+    this.#ambient = runtime?.transaction;
   }
 
   /**
@@ -79,15 +95,29 @@ export class QueueClient {
    *
    * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`: nothing was inserted
    */
-  async insertTask(input: TaskInput, { tx }: InsertOptions = {}): Promise<string> {
-    return this.#insertOne(encodeTask(input, false, this.#maxPayloadBytes), tx);
+  async insertTask<Topic extends string>(
+    input: TaskInput<Topic>,
+    { tx }: InsertOptions = {},
+  ): Promise<string> {
+    return this.#insertOne(input, false, tx);
   }
 
   /** Inserts many tasks by one statement, all or none, and answers their ids in the same order. */
-  async insertTasks(inputs: readonly TaskInput[], { tx }: InsertOptions = {}): Promise<string[]> {
+  async insertTasks<const Topics extends readonly string[]>(
+    inputs: { readonly [Index in keyof Topics]: TaskInput<Topics[Index]> },
+    { tx }: InsertOptions = {},
+  ): Promise<string[]> {
     if (inputs.length === 0) return [];
     const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
-    const rows = await this.#insert(tasks, tx, insertMany, [JSON.stringify(tasks.map(withoutNulls))]);
+    if (this.#schemas?.isEmpty === false) {
+      for (const [index, task] of tasks.entries()) await this.#check(task).catch(explainAt(index));
+    }
+    const values = [JSON.stringify(tasks.map(withoutNulls))];
+    const joined = this.#transactionOf(tx);
+    const rows =
+      joined || !this.#ringer
+        ? await ask(joined ?? this.#handle, insertMany(this.#table, 'table'), values)
+        : await this.#commit(tasks, insertMany(this.#table, 'afterwards'), values);
     return ascending(rows.map((row) => String(row['id'])));
   }
 
@@ -95,16 +125,16 @@ export class QueueClient {
    * Publishes: one delivery for every active subscription of the topic, each with its own attempts. Answers
    * the publication's id.
    */
-  async insertTaskPubSub(
-    input: TaskInput & { readonly topic: string },
+  async insertTaskPubSub<Topic extends string>(
+    input: TaskInput<Topic> & { readonly topic: Topic },
     { tx }: InsertOptions = {},
   ): Promise<string> {
-    return this.#insertOne(encodeTask(input, true, this.#maxPayloadBytes), tx);
+    return this.#insertOne(input, true, tx);
   }
 
   /** Publishes, like `insertTaskPubSub`: subscriptions with a URL are delivered as webhooks. */
-  async insertTaskWebhook(
-    input: TaskInput & { readonly topic: string },
+  async insertTaskWebhook<Topic extends string>(
+    input: TaskInput<Topic> & { readonly topic: Topic },
     options: InsertOptions = {},
   ): Promise<string> {
     return this.insertTaskPubSub(input, options);
@@ -123,7 +153,7 @@ export class QueueClient {
     const statuses = readStatuses(status);
     const encoded = encodeTask(task, false, this.#maxPayloadBytes);
     if (encoded.chave_externa === null || encoded.payload_hash === null || statuses.length === 0) return [];
-    const rows = await ask(tx ?? this.#handle, listEquivalent(this.#table, statuses), [
+    const rows = await ask(this.#transactionOf(tx) ?? this.#handle, listEquivalent(this.#table, statuses), [
       encoded.chave_externa,
       encoded.payload_hash,
       encoded.origem,
@@ -135,8 +165,10 @@ export class QueueClient {
     return rows.map(readTaskRecord);
   }
 
-  async #insertOne(task: EncodedTask, tx: SqlHandle | undefined): Promise<string> {
-    const rows = await this.#insert([task], tx, insertOne, [
+  async #insertOne(input: TaskInput, publication: boolean, tx: SqlHandle | undefined): Promise<string> {
+    const task = encodeTask(input, publication, this.#maxPayloadBytes);
+    if (this.#schemas?.isEmpty === false) await this.#check(task);
+    const values = [
       task.data_hora,
       task.delay_ms,
       task.origem,
@@ -150,36 +182,76 @@ export class QueueClient {
       task.prioridade,
       task.pub_sub,
       task.metadados && JSON.stringify(task.metadados),
-    ]);
+    ];
+    const joined = this.#transactionOf(tx);
+    const rows =
+      joined || !this.#ringer
+        ? await ask(joined ?? this.#handle, insertOne(this.#table, 'table'), values)
+        : await this.#commitOne(task, values);
     return String(rows[0]?.['id']);
   }
 
-  /** What the library commits itself is inserted quietly and rung for afterwards, many at once. */
-  async #insert(
+  /**
+   * Rings by the insert itself while there is nothing to ring for together with it: that is one way less. A NOTIFY makes
+   * commits wait for each other, so inserts that run side by side are rung for afterwards, many at once.
+   */
+  async #commitOne(task: EncodedTask, values: unknown[]): Promise<Record<string, unknown>[]> {
+    if (this.#committing > 0 || this.#ringer?.idle === false) {
+      return this.#commit([task], insertOne(this.#table, 'afterwards'), values);
+    }
+    const { highest = 50, later } = ringFor([task], 0);
+    const text = ringText(String(highest), later);
+    this.#committing += 1;
+    try {
+      return await ask(this.#handle, insertOne(this.#table, 'statement'), [...values, this.#channel, text]);
+    } finally {
+      this.#committing -= 1;
+    }
+  }
+
+  async #commit(
     tasks: readonly EncodedTask[],
-    tx: SqlHandle | undefined,
-    statement: (table: string, quiet: boolean) => string,
+    text: string,
     values: unknown[],
   ): Promise<Record<string, unknown>[]> {
-    if (tx || !this.#ringer) return ask(tx ?? this.#handle, statement(this.#table, false), values);
     const sentAt = performance.now();
+    this.#committing += 1;
     try {
-      return await ask(this.#handle, statement(this.#table, true), values);
+      return await ask(this.#handle, text, values);
     } finally {
+      this.#committing -= 1;
       // Also when it failed: its answer may have been lost, not its commit.
-      this.#ringer.ring(ringFor(tasks, sentAt));
+      this.#ringer?.ring(ringFor(tasks, sentAt));
     }
+  }
+
+  #transactionOf(tx: SqlHandle | undefined): SqlHandle | undefined {
+    if (tx === undefined) return this.#ambient?.();
+    refuseWithoutTransaction(tx);
+    return tx;
+  }
+
+  /** Checks what the handler would get. What a schema makes of that is the handler's business: it is not stored. */
+  async #check({ processo, payload }: EncodedTask): Promise<void> {
+    const schema = this.#schemas?.of(processo);
+    if (schema) await validatePayload(schema, decodeText(payload, 'json'));
   }
 
   #encodeAt(input: TaskInput, index: number): EncodedTask {
     try {
       return encodeTask(input, false, this.#maxPayloadBytes);
     } catch (error) {
-      if (!(error instanceof TarefaError)) throw error;
-      throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
+      return explainAt(index)(error);
     }
   }
 }
+
+const explainAt =
+  (index: number) =>
+  (error: unknown): never => {
+    if (!(error instanceof TarefaError)) throw error;
+    throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
+  };
 
 /** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */
 function ascending(ids: string[]): string[] {
@@ -217,7 +289,7 @@ async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<
   }
   throw new TarefaError(
     'INPUT_INVALID',
-    'tx answered a statement without { rows }: wrap it with fromTypeOrm, fromPrisma or fromKnex, and roll back',
+    'tx answered a statement without { rows }: wrap it with fromTypeOrm, fromPrisma, fromDrizzle or another adapter, and roll back',
   );
 }
 

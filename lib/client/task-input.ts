@@ -4,15 +4,32 @@ import { TarefaError } from '../queue.errors.js';
 import { columnLength } from '../storage/columns.js';
 import type { JsonObject } from '../task.js';
 
+/**
+ * Payloads by topic, for the compiler: inserts of these topics then take no other payload. Empty until an application
+ * adds to it.
+ *
+ * @example
+ * declare module 'nestjs-tarefa' {
+ *   interface QueueTopics {
+ *     'order-placed': { id: number; total: number };
+ *   }
+ * }
+ */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface QueueTopics {}
+
+/** The payload of a topic: what {@link QueueTopics} says, else anything. */
+export type TopicPayload<Topic> = Topic extends keyof QueueTopics ? QueueTopics[Topic] : unknown;
+
 /** A task to insert. Everything may be left out; what is left out falls back to the table's defaults. */
-export interface TaskInput {
+export interface TaskInput<Topic extends string = string> {
   /** Type of task: what handlers and subscriptions go by. At most 250 characters. */
-  readonly topic?: string | null;
+  readonly topic?: Topic | null;
   /**
    * What the handler gets. Text is stored as it is, an object as JSON, anything else as its text. At most
    * `maxPayloadBytes` bytes of UTF-8.
    */
-  readonly payload?: unknown;
+  readonly payload?: TopicPayload<Topic>;
   /** Id in the producer's own world, such as an order number. Tasks without one are equivalent to none. */
   readonly externalKey?: string | null;
   /** Who asks, free text of at most 150 characters. */

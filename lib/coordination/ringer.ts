@@ -42,6 +42,11 @@ export class Ringer {
     this.#send = send;
   }
 
+  /** True while no ring is on its way. */
+  get idle(): boolean {
+    return !this.#sending;
+  }
+
   ring(ring: RingRequest = {}): void {
     this.#next = this.#next ? together(this.#next, ring) : ring;
     if (!this.#sending) this.#sent = this.#drain();
@@ -96,12 +101,16 @@ function least(one: number | undefined, other: number | undefined): number | und
   return Math.min(one, other);
 }
 
+/** What a ring says after the time. */
+export function ringText(what: string, later: boolean | undefined): string {
+  return later === true ? `${what} later` : what;
+}
+
 function messageOf(ring: RingRequest): RingMessage {
   const { dueMs, sentAt, later, highest = highestOfAll } = ring;
   if (ring.halt) return { text: haltText, dueMs: undefined, agoMs: undefined };
-  const what = hasDue(ring) ? String(highest) : '*';
   return {
-    text: later ? `${what} later` : what,
+    text: ringText(hasDue(ring) ? String(highest) : '*', later),
     dueMs,
     agoMs: sentAt === undefined ? undefined : Math.ceil(performance.now() - sentAt) + clockStepMs,
   };

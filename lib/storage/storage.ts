@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/transaction.js';
+import type { SqlHandle } from '../client/sql-handle.js';
 import type { Task } from '../task.js';
 
 /** Id of a running worker, as `executor` in the rows it holds. */

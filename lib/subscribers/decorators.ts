@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import type { TaskContext } from '../task.js';
 import { TarefaError } from '../queue.errors.js';
+import type { StandardSchema } from '../standard-schema.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';
 
 /** How one handler is run. What is left out falls back to the queue's options. */
@@ -21,6 +21,12 @@ export interface HandlerOptions {
   /** `text`: the payload arrives as it is stored. Default `json`: text that begins with `{` or `[` is parsed. */
   readonly payload?: 'json' | 'text';
   /**
+   * What the payload must look like, of any library that implements Standard Schema (Zod, Valibot, ArkType …). The
+   * handler gets what the schema makes of it; a payload that does not match fails the task at once, without further
+   * attempts, and one for the topic of a `@TaskHandler` is refused at insert already. Default: the queue's `schemas`.
+   */
+  readonly schema?: StandardSchema;
+  /**
    * True for small handlers that do nothing but work through `ctx.db`: many tasks share one transaction, a savepoint
    * each, and run one after the other. Default: false.
    */
@@ -35,7 +41,7 @@ export interface HandlerMetadata {
   readonly options: HandlerOptions;
 }
 
-type HandlerDecorator = <Method extends (payload: never, ctx: TaskContext) => unknown>(
+type HandlerDecorator = <Method extends (...args: never[]) => unknown>(
   target: object,
   method: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,

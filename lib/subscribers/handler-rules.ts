@@ -1,4 +1,5 @@
 import { OptionCheck } from '../option-check.js';
+import { isStandardSchema } from '../standard-schema.js';
 import { columnLength } from '../storage/columns.js';
 import type { HandlerMetadata, HandlerOptions } from './decorators.js';
 import type { HandlerRules } from './handler-registry.js';
@@ -10,6 +11,7 @@ const knownOptions: Record<keyof HandlerOptions, true> = {
   retryDelayMs: true,
   retry: true,
   payload: true,
+  schema: true,
   grouped: true,
   queue: true,
 };
@@ -31,7 +33,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
   }
   check.known(Object.keys(options), Object.keys(knownOptions));
-  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, grouped } = options;
+  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, schema, grouped } = options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
@@ -41,6 +43,8 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   if (retry !== undefined && retryDelayMs !== undefined)
     check.mistake('give retry or retryDelayMs, not both');
   if (payload !== undefined) check.oneOf('payload', payload, ['json', 'text']);
+  if (schema !== undefined && !isStandardSchema(schema))
+    check.mistake('schema must be one that implements Standard Schema');
   if (grouped !== undefined) check.boolean('grouped', grouped);
   check.throwIfAny(`the handler ${name}`);
   return {

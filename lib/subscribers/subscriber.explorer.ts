@@ -1,12 +1,21 @@
-import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
+import {
+  ContextIdFactory,
+  DiscoveryService,
+  MetadataScanner,
+  ModuleRef,
+  ModulesContainer,
+} from '@nestjs/core';
+import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
 import { defaultQueueName } from '../queue.tokens.js';
+import type { StandardSchema } from '../standard-schema.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
+import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
+import { settleReturn, wrapInvocation, type Invoke, type WrapHandler } from './handler-invocation.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
-type Method = (payload: unknown, ctx: TaskContext) => unknown;
 
 /** A decorated method that was found. */
 export interface FoundHandler {
@@ -18,22 +27,30 @@ export interface FoundHandler {
   readonly queue: string;
 }
 
+/** What a {@link SubscriberExplorer} works with. */
+export interface SubscriberExplorerParts {
+  readonly discovery: DiscoveryService;
+  readonly scanner: MetadataScanner;
+  readonly moduleRef: ModuleRef;
+  readonly modules: ModulesContainer;
+  readonly enhanced: EnhancedHandlers;
+  readonly schemas: TopicSchemas;
+  readonly wrapHandler: WrapHandler | undefined;
+}
+
 /** Finds decorated methods on all providers and controllers of the application. */
 export class SubscriberExplorer {
-  readonly #discovery: DiscoveryService;
-  readonly #scanner: MetadataScanner;
-  readonly #moduleRef: ModuleRef;
+  readonly #parts: SubscriberExplorerParts;
 
-  constructor(discovery: DiscoveryService, scanner: MetadataScanner, moduleRef: ModuleRef) {
-    this.#discovery = discovery;
-    this.#scanner = scanner;
-    this.#moduleRef = moduleRef;
+  constructor(parts: SubscriberExplorerParts) {
+    this.#parts = parts;
   }
 
   /** Every handler of the application, whichever queue it is for. */
   explore(): readonly FoundHandler[] {
     const seen = new Set<object>();
-    return [...this.#discovery.getProviders(), ...this.#discovery.getControllers()].flatMap((wrapper) =>
+    const { discovery } = this.#parts;
+    return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) =>
       this.#exploreOne(wrapper, seen),
     );
   }
@@ -56,7 +73,7 @@ export class SubscriberExplorer {
     const identity: unknown = wrapper.isDependencyTreeStatic() ? wrapper.instance : wrapper;
     if (typeof identity !== 'object' || identity === null || seen.has(identity)) return [];
     seen.add(identity);
-    return this.#scanner
+    return this.#parts.scanner
       .getAllMethodNames(prototype)
       .flatMap((method) => this.#exploreMethod(wrapper, prototype, method));
   }
@@ -74,30 +91,61 @@ export class SubscriberExplorer {
     }));
   }
 
-  #handlerOf({ metadata, wrapper, name, method }: FoundHandler): Handler {
+  #handlerOf(found: FoundHandler): Handler {
+    const { metadata, name } = found;
     const rules = resolveHandlerRules(metadata, name);
+    const invoke = wrapInvocation(this.#invokeOf(found), {
+      wrapHandler: this.#parts.wrapHandler,
+      schemaOf: this.#schemaOf(metadata),
+    });
+    return { name, rules, invoke };
+  }
+
+  /** A dead handler is there for payloads that could not be handled: it checks only what it says itself. */
+  #schemaOf({
+    target,
+    options: { schema },
+  }: HandlerMetadata): (ctx: TaskContext) => StandardSchema | undefined {
+    if (target.kind === 'dead-subscriber' || target.kind === 'dead-task') return () => schema;
+    const { schemas } = this.#parts;
+    if (schema && target.kind === 'task' && target.id !== undefined) schemas.learn(target.id, schema);
+    return schema ? () => schema : ({ task }) => schemas.of(task.topic);
+  }
+
+  #invokeOf({ wrapper, method }: FoundHandler): Invoke {
+    const { enhanced } = this.#parts;
+    const type: object = (wrapper.instance as object).constructor;
+    const uses = enhanced.uses(type, (wrapper.instance as Instance)[method] as object, method);
     // The instance of a transient provider that nobody injects was never constructed.
     if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) {
-      return { name, rules, invoke: (payload, ctx) => this.#invokeScoped(wrapper, method, payload, ctx) };
+      return (payload, ctx) => this.#invokeScoped(wrapper, method, uses, payload, ctx);
     }
+    const instance = wrapper.instance as Instance;
+    if (uses) return enhanced.bind(instance, { method, moduleKey: this.#moduleKeyOf(wrapper) });
     // The method is taken at each call: instances may be wrapped or spied on after discovery.
-    const instance = wrapper.instance as Record<string, Method>;
-    return { name, rules, invoke: (payload, ctx) => instance[method]?.(payload, ctx) };
+    return (payload, ctx) => settleReturn(instance[method]?.(payload, ctx));
   }
 
   /** A request-scoped or transient provider is made anew for each task, whose context it can inject as REQUEST. */
   async #invokeScoped(
     wrapper: InstanceWrapper,
     method: string,
+    uses: boolean,
     payload: unknown,
     ctx: TaskContext,
   ): Promise<unknown> {
+    const { moduleRef, enhanced } = this.#parts;
     const contextId = ContextIdFactory.create();
-    this.#moduleRef.registerRequestByContextId(ctx, contextId);
-    const instance = await this.#moduleRef.resolve<Record<string, Method>>(wrapper.token, contextId, {
-      strict: false,
-    });
-    return instance[method]?.(payload, ctx);
+    moduleRef.registerRequestByContextId(ctx, contextId);
+    const instance = await moduleRef.resolve<Instance>(wrapper.token, contextId, { strict: false });
+    if (!uses) return settleReturn(instance[method]?.(payload, ctx));
+    const enhancedMethod = { method, moduleKey: this.#moduleKeyOf(wrapper) };
+    return enhanced.bind(instance, enhancedMethod, contextId, wrapper.id)(payload, ctx);
+  }
+
+  #moduleKeyOf({ host }: InstanceWrapper): string {
+    for (const [key, module] of this.#parts.modules) if (module === host) return key;
+    return '';
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { SqlHandle } from '../client/transaction.js';
+import { refuseWithoutTransaction, type SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import type {
   ClaimedTask,
@@ -56,6 +56,7 @@ export class HandlerContext implements TaskContext {
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
     this.#refuseCompletion();
+    refuseWithoutTransaction(tx);
     const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
     const { id, reservation } = this.#claimed;
     const completion: Completion = { id, reservation, message, result: recorded };

@@ -66,10 +66,7 @@ export function nextAttempt(
   rules: HandlerRules | undefined,
   options: WorkerOptions,
 ): NextAttempt {
-  // A payload does not shrink: more attempts are useless.
-  if (safely(() => isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE'), false)) {
-    return { kind: 'never' };
-  }
+  if (safely(() => isHopeless(error), false)) return { kind: 'never' };
   const date = safely(() => readRetryAt(error), undefined);
   if (date) return { kind: 'at', date };
   const delayMs = rules?.retryDelay && safeDelay(rules.retryDelay, attempt);
@@ -78,6 +75,13 @@ export function nextAttempt(
     kind: 'after-due',
     delayMs: Math.min(longestDelay, attempt * options.retryIntervalMinutes * 60_000),
   };
+}
+
+/** A payload neither shrinks nor mends itself: more attempts are useless. */
+function isHopeless(error: unknown): boolean {
+  return (
+    isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE') || hasCode(error, 'PAYLOAD_INVALID')
+  );
 }
 
 /** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */

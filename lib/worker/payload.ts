@@ -1,3 +1,4 @@
+import { decodeText } from '../payload-text.js';
 import type { ClaimedTask } from '../storage/storage.js';
 import type { Subscription, Task } from '../task.js';
 
@@ -29,16 +30,6 @@ export function sizeAbove({ payload, payloadBytes }: ClaimedTask, limit: number)
   if (payload == null || payload.length * 3 <= limit) return undefined;
   const bytes = Buffer.byteLength(payload);
   return bytes > limit ? bytes : undefined;
-}
-
-/** Only text that begins like an object or an array is parsed; what then is no JSON stays text. */
-function decodeText(text: string | null, as: 'json' | 'text'): unknown {
-  if (text === null || as === 'text' || (text[0] !== '{' && text[0] !== '[')) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 interface Envelope {

@@ -58,11 +58,12 @@ test('a time in the past is due at once, and stays what it is', async () => {
 
 test('the same instant is stored whatever time zone the connection has', async () => {
   const due = await withClient(database, async (client) => {
-    await client.query(`set time zone 'Asia/Kathmandu'`);
+    await client.query(`begin; set time zone 'Asia/Kathmandu'`);
     const id = await queue.insertTask({ runAt: '2126-03-04T05:06:07Z' }, { tx: client });
     const { rows } = await client.query<{ due: Date }>('select data_hora as due from tasks where id = $1', [
       id,
     ]);
+    await client.query('commit');
     return rows[0]?.due;
   });
   expect(due).toEqual(new Date('2126-03-04T05:06:07Z'));

@@ -40,11 +40,34 @@ test('scenario 138: a pool, a client of it and a client of its own are handles',
   await withClient(database, async (pooled) => {
     for (const handle of [pool, own, pooled]) {
       expect(await useAll(new QueueClient(handle, { table }))).toEqual((await stored()).slice(-5));
-      expect(await useAll(queue, handle)).toEqual((await stored()).slice(-5));
+    }
+    for (const handle of [own, pooled]) {
+      await handle.query('begin');
+      const ids = await useAll(queue, handle);
+      await handle.query('commit');
+      expect(ids).toEqual((await stored()).slice(-5));
     }
   });
-  expect(await stored()).toHaveLength(30);
+  expect(await stored()).toHaveLength(25);
   await own.end();
+});
+
+test('a pool, and a client that has not begun, are refused as the transaction of an insert', async () => {
+  await withClient(database, async (client) => {
+    for (const tx of [pool, client]) {
+      await expect(queue.insertTask({ topic: 'a' }, { tx })).rejects.toMatchObject({
+        code: 'INPUT_INVALID',
+        message: expect.stringContaining('a transaction was asked for') as unknown,
+      });
+    }
+    // Sent in one go: what the client knows of its transaction is from before.
+    const begun = client.query('begin');
+    const inserted = queue.insertTask({ topic: 'a' }, { tx: client });
+    await begun;
+    await inserted;
+    await client.query('rollback');
+  });
+  expect(await stored()).toEqual([]);
 });
 
 test('scenario 14: it begins, commits and rolls back nothing: one statement for each call', async () => {
@@ -99,14 +122,13 @@ test('scenario 21: ids survive on connections that make numbers of them', async 
   const own = new Pool({ connectionString: database.url, types: numbers });
   await own.query(`select setval('shop."Tasks_id_seq"', 9007199254740992)`);
   const first = 9007199254740993n;
-  const ids = await useAll(queue, own);
+  const client = new QueueClient(own, { table });
+  const ids = await useAll(client);
   expect(ids).toEqual([0n, 1n, 2n, 3n, 4n].map((offset) => String(first + offset)));
   const tenant = '9007199254740995';
-  await queue.insertTask({ topic: 'a', externalKey: 'big', payload: 'p', tenant }, { tx: own });
-  const [equal] = await queue.listEquivalentTask(
-    { topic: 'a', externalKey: 'big', payload: 'p', tenant },
-    { tx: own },
-  );
+  const task = { topic: 'a', externalKey: 'big', payload: 'p', tenant };
+  await client.insertTask(task);
+  const [equal] = await client.listEquivalentTask(task);
   expect(equal).toMatchObject({ id: String(first + 5n), firstAttemptId: String(first + 5n), tenant });
   await own.end();
 });
@@ -120,7 +142,9 @@ test('a transaction of another library that was not wrapped is said', async () =
   for (const call of [queue.insertTask({}, { tx }), queue.insertTasks([{}], { tx })]) {
     await expect(call).rejects.toMatchObject({
       code: 'INPUT_INVALID',
-      message: expect.stringContaining('wrap it with fromTypeOrm, fromPrisma or fromKnex'),
+      message: expect.stringContaining(
+        'wrap it with fromTypeOrm, fromPrisma, fromDrizzle or another adapter',
+      ),
     });
   }
 });

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Ringer } from '../../lib/coordination/ringer.js';
 import {
   QueueClient,
   TaskHandler,
@@ -90,6 +91,7 @@ test('scenario 17, as designed: a task for later rings as well, and says so, for
 });
 
 test('one statement rings once, for the first that is due and the highest priority', async () => {
+  await client.query('begin');
   await queue.insertTasks(
     [
       { topic: 'greet', runAt: '2126-01-01T00:00:09Z', priority: 10 },
@@ -98,6 +100,7 @@ test('one statement rings once, for the first that is due and the highest priori
     ],
     { tx: client },
   );
+  await client.query('commit');
   expect(await bell.heard()).toEqual([`${Date.parse('2026-01-01T00:00:07Z') / 1_000} 80 later`]);
 });
 
@@ -132,6 +135,19 @@ test.each(ways)(
     expect(await bell.heard()).toEqual([]);
   },
 );
+
+test('an insert alone rings by itself, and those beside it are rung for together afterwards', async () => {
+  const send = vi.spyOn(Ringer.prototype, 'ring');
+  await queue.insertTask({ topic: 'greet', priority: 7 });
+  expect(send).not.toHaveBeenCalled();
+  expect(await bell.next()).toMatch(/^\d+\.\d{3} 7$/);
+  await Promise.all(Array.from({ length: 50 }, () => queue.insertTask({ topic: 'greet' })));
+  expect(send).toHaveBeenCalledTimes(49);
+  const rings = await bell.heard();
+  expect(rings.length).toBeGreaterThan(0);
+  expect(rings.length).toBeLessThan(40);
+  send.mockRestore();
+});
 
 test('being quiet ends with the statement: what the same connection inserts later rings by the table', async () => {
   class Chain {

@@ -1,10 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { EntitySchema, MikroORM } from '@mikro-orm/postgresql';
+import { sql } from 'drizzle-orm';
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzleOfPostgresJs, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import knexModule, { type Knex } from 'knex';
+import { Kysely, PostgresDialect } from 'kysely';
 import { Client } from 'pg';
+import postgres from 'postgres';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  fromDrizzle,
   fromKnex,
+  fromKysely,
+  fromMikroOrm,
+  fromPostgresJs,
   fromPrisma,
   fromTypeOrm,
   QueueClient,
@@ -23,6 +33,12 @@ let database: TestDatabase;
 let queue: QueueClient;
 let dataSource: DataSource;
 let knex: Knex;
+let onNodePostgres: NodePgDatabase;
+let onPostgresJs: PostgresJsDatabase;
+let kysely: Kysely<unknown>;
+let orm: MikroORM;
+let postgresJs: postgres.Sql;
+let ofDrizzle: postgres.Sql;
 let prismaClient: Client;
 
 beforeAll(async () => {
@@ -34,6 +50,17 @@ beforeAll(async () => {
   await database.pool.query('create table orders (id text primary key)');
   dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
   knex = knexModule({ client: 'pg', connection: database.url, pool: { min: 0, max: 2 } });
+  onNodePostgres = drizzle(database.pool);
+  postgresJs = postgres(database.url, { max: 2 });
+  // Drizzle changes how its client reads dates.
+  ofDrizzle = postgres(database.url, { max: 2 });
+  onPostgresJs = drizzleOfPostgresJs(ofDrizzle);
+  kysely = new Kysely({ dialect: new PostgresDialect({ pool: database.pool }) });
+  const properties = { id: { type: 'text', primary: true } } as const;
+  orm = await MikroORM.init({
+    clientUrl: database.url,
+    entities: [new EntitySchema({ name: 'Order', tableName: 'orders', properties })],
+  });
   prismaClient = new Client({ connectionString: database.url });
   await prismaClient.connect();
 });
@@ -41,6 +68,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await dataSource.destroy();
   await knex.destroy();
+  await orm.close();
+  await postgresJs.end();
+  await ofDrizzle.end();
   await prismaClient.end();
   await database.drop();
 });
@@ -62,6 +92,18 @@ const transactions: Readonly<Record<string, Transaction>> = {
     }
   },
   Knex: (work) => knex.transaction((trx) => work(fromKnex(trx))),
+  'Drizzle on node-postgres': (work) => onNodePostgres.transaction((tx) => work(fromDrizzle(tx, sql))),
+  'Drizzle on postgres.js': (work) => onPostgresJs.transaction((tx) => work(fromDrizzle(tx, sql))),
+  Kysely: (work) => kysely.transaction().execute((trx) => work(fromKysely(trx))),
+  MikroORM: (work) => orm.em.fork().transactional((em) => work(fromMikroOrm(em))),
+  'postgres.js': async (work) => {
+    let result: { value: Awaited<ReturnType<typeof work>> } | undefined;
+    await postgresJs.begin(async (tx) => {
+      result = { value: await work(fromPostgresJs(tx)) };
+    });
+    if (!result) throw new Error('the transaction did nothing');
+    return result.value;
+  },
   'the shape of Prisma': prismaTransaction,
 };
 
@@ -138,6 +180,22 @@ describe.each(Object.keys(transactions))('scenario 138: a transaction of %s', (n
       expect(asked.rows).toEqual([{ has: true }]);
     });
   });
+});
+
+test.each<[string, () => SqlHandle]>([
+  ['TypeORM', () => fromTypeOrm(dataSource)],
+  ['TypeORM', () => fromTypeOrm(dataSource.manager)],
+  ['TypeORM', () => fromTypeOrm(dataSource.createQueryRunner())],
+  ['Knex', () => fromKnex(knex)],
+  ['Drizzle', () => fromDrizzle(onNodePostgres, sql)],
+  ['Drizzle', () => fromDrizzle(onPostgresJs, sql)],
+  ['Kysely', () => fromKysely(kysely)],
+  ['MikroORM', () => fromMikroOrm(orm.em.fork())],
+  ['postgres.js', () => fromPostgresJs(postgresJs)],
+  ['Prisma', () => fromPrisma({ $connect: () => {}, $queryRawUnsafe: async () => [] } as never)],
+])('%s without a transaction is refused', (_, adapt) => {
+  expect(adapt).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }) as Error);
+  expect(adapt).toThrow(/a transaction was asked for/);
 });
 
 function pick(key: string): EquivalentTaskInput {

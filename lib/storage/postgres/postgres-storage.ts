@@ -1,5 +1,5 @@
 import type { Pool, QueryResult } from 'pg';
-import type { SqlHandle } from '../../client/transaction.js';
+import type { SqlHandle } from '../../client/sql-handle.js';
 import { TarefaError } from '../../queue.errors.js';
 import { readBoolean, statusColumn } from '../columns.js';
 import type {

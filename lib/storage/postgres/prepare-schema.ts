@@ -1,5 +1,5 @@
 import { TarefaError } from '../../queue.errors.js';
-import type { SqlHandle } from '../../client/transaction.js';
+import type { SqlHandle } from '../../client/sql-handle.js';
 import { quoteTableName, queueTables, type QueueTables, type TableName } from './identifiers.js';
 import {
   contractColumns,

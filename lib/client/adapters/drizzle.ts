@@ -1,0 +1,40 @@
+import { notInTransaction, type SqlHandle } from '../sql-handle.js';
+import { rowsOf } from './rows.js';
+
+/** The part of a Drizzle transaction that {@link fromDrizzle} uses. */
+export interface DrizzleLike {
+  execute(query: never): PromiseLike<unknown>;
+}
+
+/** The part of Drizzle's `sql` that {@link fromDrizzle} uses. */
+export interface DrizzleSql {
+  raw(text: string): unknown;
+  param(value: unknown): unknown;
+  join(chunks: never[]): unknown;
+}
+
+/**
+ * Lets a task join a Drizzle transaction, of node-postgres or postgres.js.
+ *
+ * @param sql Drizzle's own `sql`: only it can make a query of a text
+ * @example
+ * import { sql } from 'drizzle-orm';
+ * await db.transaction((tx) => queue.insertTask(task, { tx: fromDrizzle(tx, sql) }));
+ * @throws {TarefaError} `INPUT_INVALID` when it is the database itself
+ */
+export function fromDrizzle(tx: DrizzleLike, sql: DrizzleSql): SqlHandle {
+  if (typeof (tx as { rollback?: unknown }).rollback !== 'function') {
+    throw notInTransaction('a Drizzle database itself');
+  }
+  return {
+    query: async (text, values = []) => {
+      // Every other part is the number of a parameter.
+      const chunks = text
+        .split(/\$(\d+)/)
+        .map((part, index) =>
+          index % 2 === 0 ? sql.raw(part) : sql.param(values[Number(part) - 1] ?? null),
+        );
+      return { rows: rowsOf(await tx.execute(sql.join(chunks as never[]) as never)) };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { isObservable, lastValueFrom } from 'rxjs';
+import type { TaskContext } from '../task.js';
+import { validatePayload, type StandardSchema } from '../standard-schema.js';
+
+/** Runs a handler. */
+export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;
+
+/** Runs around every handler of a queue; `next` runs the handler, and its answer is to be returned. */
+export type WrapHandler = (next: () => Promise<unknown>, ctx: TaskContext) => unknown;
+
+/** What stands around a handler, from the outside in. */
+export interface Wrapping {
+  readonly wrapHandler: WrapHandler | undefined;
+  readonly schemaOf: (ctx: TaskContext) => StandardSchema | undefined;
+}
+
+/** Puts the hook and the schema around a handler. One that uses neither stays as it is. */
+export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Partial<Wrapping>): Invoke {
+  const checked: Invoke = schemaOf
+    ? (payload, ctx) => {
+        const schema = schemaOf(ctx);
+        if (!schema) return invoke(payload, ctx);
+        return validatePayload(schema, payload).then((value) => invoke(value, ctx));
+      }
+    : invoke;
+  if (!wrapHandler) return checked;
+  return (payload, ctx) => wrapHandler(async () => checked(payload, ctx), ctx);
+}
+
+/** A handler may return an observable, as Nest's own do: its last value counts. */
+export function settleReturn(returned: unknown): unknown {
+  return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
+}
