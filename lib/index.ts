@@ -24,11 +24,16 @@ export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subs
 export type { HandlerOptions } from './subscribers/decorators.js';
 export type { EnhancerKind } from './subscribers/enhancer-kinds.js';
 export type { WrapHandler } from './subscribers/handler-invocation.js';
+export { OnQueueEvent } from './subscribers/on-queue-event.js';
 export { Ctx, Payload } from './subscribers/handler-params.js';
 export { isQueueContext } from './subscribers/queue-context.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.js';
 export type { JsonObject, Subscription, Task, TaskContext, TaskRecord, TaskStatus } from './task.js';
 
+export { QueueAdmin } from './admin/queue-admin.js';
+export type { TaskCount, TaskHistory, TaskPage, WaitingTask } from './admin/queue-admin.js';
+export type { SubscriptionAdmin, SubscriptionInput, SubscriptionRecord } from './admin/subscription-admin.js';
+export type { TaskFilter } from './admin/task-filter.js';
 export { QueueWorker } from './worker/queue-worker.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';
 export { NotifyRoutine } from './maintenance/notify.routine.js';

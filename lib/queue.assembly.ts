@@ -1,6 +1,11 @@
+import { QueueAdmin } from './admin/queue-admin.js';
+import { TaskWaiter } from './admin/task-waiter.js';
 import { QueueClient } from './client/queue-client.js';
 import { TopicSchemas } from './client/topic-schemas.js';
 import type { Coordinator } from './coordination/coordinator.js';
+import { endsChannel } from './coordination/channels.js';
+import { EndListener } from './coordination/end-listener.js';
+import { EndTeller } from './coordination/end-teller.js';
 import { leaseMs, LeaseCoordinator } from './coordination/lease-coordinator.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
 import { Ringer } from './coordination/ringer.js';
@@ -55,6 +60,7 @@ export interface QueueWorkerAssembly {
   readonly retry: RetryRoutine;
   readonly notify: NotifyRoutine;
   readonly purge: PurgeRoutine;
+  readonly admin: QueueAdmin;
 }
 
 /** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
@@ -83,6 +89,7 @@ export async function assembleCore(
     const ringer = new Ringer((message) => connections.notify(options.queue, message));
     opened.push(() => sockets.closeAfter(Promise.all([storage.close(), spare?.end()])));
     opened.push(() => connections.closeSession());
+    opened.push(() => connections.closeListener());
     opened.push(() => ringer.settled());
     await storage.prepare();
     if (!schema) throw new Error('the storage is not prepared');
@@ -137,17 +144,28 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     enabled: options.worker,
   });
   const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
+  const purge = new PurgeRoutine(storage, coordinator, {
+    maxAgeDays: purgeMaxAgeDays,
+    limit: purgeLimit,
+    roundLimit: purgeRoundLimit,
+  });
   return {
     worker,
     registry,
     retry: new RetryRoutine(coordinator, recovery),
     notify: new NotifyRoutine(storage, coordinator, waitNotifyIntervalSeconds * 1_000),
-    purge: new PurgeRoutine(storage, coordinator, {
-      maxAgeDays: purgeMaxAgeDays,
-      limit: purgeLimit,
-      roundLimit: purgeRoundLimit,
-    }),
+    purge,
+    admin: makeAdmin(core, purge),
   };
+}
+
+function makeAdmin({ schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+  const { tables } = schema;
+  const waiter = new TaskWaiter(async () => {
+    const session = await connections.openListener();
+    return session && EndListener.start(session, tables.qualifiedName);
+  });
+  return new QueueAdmin({ handle: connections.inserts, tables, waiter, purge: () => purge.runNow() });
 }
 
 async function resolveConnection(
@@ -190,8 +208,8 @@ function workerOptions({ options, connections, events }: QueueCore): ResolvedOpt
   return { ...options, wake: 'poll', pollIntervalMs };
 }
 
-function makeCoordinator({ options, schema, storage, ringer, connections }: QueueCore): Coordinator {
-  const { openSession, closeSession, routing, pool } = connections;
+function makeCoordinator({ options, schema, storage, ringer, connections, events }: QueueCore): Coordinator {
+  const { openSession, closeSession, routing, pool, notify } = connections;
   const { qualifiedName, workers } = schema.tables;
   const shared = { ringer, qualifiedTable: qualifiedName, workers, graceMs: options.recoveryTiming.graceMs };
   if (routing.session === undefined && options.worker) {
@@ -206,5 +224,12 @@ function makeCoordinator({ options, schema, storage, ringer, connections }: Queu
     });
   }
   const channel = options.wake === 'listen' ? options.queue : undefined;
-  return new PostgresCoordinator({ ...shared, openSession, closeSession, channel });
+  const teller = new EndTeller(events, (id) => {
+    // Who waits looks again, should this be lost.
+    notify(endsChannel(qualifiedName), { text: id, dueMs: undefined, agoMs: undefined }).catch(
+      () => undefined,
+    );
+  });
+  const asked = (text: string): void => teller.asked(text);
+  return new PostgresCoordinator({ ...shared, openSession, closeSession, channel, asked });
 }

@@ -39,6 +39,9 @@ export interface QueueConnections {
   readonly inserts: SqlHandle;
   readonly openSession: () => Promise<PostgresSession>;
   readonly closeSession: () => Promise<void>;
+  /** Opens a session that can listen, also in a process without a worker; undefined where none can. */
+  readonly openListener: () => Promise<PostgresSession | undefined>;
+  readonly closeListener: () => Promise<void>;
   /** Sends one notification by whatever connection is free. */
   readonly notify: (channel: string, message: RingMessage) => Promise<void>;
 }
@@ -103,10 +106,15 @@ export function openConnections(
     );
 
   let session: PostgresSession | undefined;
+  let listenerKey: string | undefined;
+  const listenerAddress = sessionAddress ?? (mainReach === 'direct' ? main : options.sessionConnection);
+  const sessionOf = (connection: PostgresConnection): { key: string; config: ClientConfig } => ({
+    key: connectionKey(connection),
+    config: { ...connectionConfig(connection), application_name: 'tarefa session' },
+  });
   const sharedSession = (): { key: string; config: ClientConfig } => {
     if (sessionAddress === undefined) throw new Error('there is no connection for a session');
-    const config = { ...connectionConfig(sessionAddress), application_name: 'tarefa session' };
-    return { key: connectionKey(sessionAddress), config };
+    return sessionOf(sessionAddress);
   };
   return {
     routing,
@@ -124,6 +132,17 @@ export function openConnections(
       if (!session) return;
       session = undefined;
       await sessions.close(sharedSession().key);
+    },
+    openListener: async () => {
+      if (listenerAddress === undefined) return undefined;
+      const { key, config } = sessionOf(listenerAddress);
+      const opened = await sessions.open(key, config);
+      listenerKey = key;
+      return opened;
+    },
+    closeListener: async () => {
+      if (listenerKey !== undefined) await sessions.close(listenerKey);
+      listenerKey = undefined;
     },
     notify: async (channel, { text, dueMs, agoMs }) => {
       const values = [channel, text, dueMs ?? null, agoMs ?? null];

@@ -61,6 +61,26 @@ export const errorTable = {
     when: 'A handler ended its own transaction, or went on after one of its statements had failed.',
     todo: 'Let the library commit; let database errors leave the handler.',
   },
+  TASK_NOT_FOUND: {
+    when: '`QueueAdmin` was asked for an attempt that is not in the table.',
+    todo: 'Check the id; history is purged after `purgeMaxAgeDays`.',
+  },
+  TASK_STATE: {
+    when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',
+    todo: 'Read in the message where the task stands.',
+  },
+  WAIT_TIMEOUT: {
+    when: 'A task did not end within the `timeoutMs` of `QueueAdmin.waitFor()`.',
+    todo: 'Wait longer or go on without it: the task is not affected.',
+  },
+  SUBSCRIPTION_EXISTS: {
+    when: 'A subscription was to be added whose id is taken.',
+    todo: 'Update it, or choose another id.',
+  },
+  SUBSCRIPTION_NOT_FOUND: {
+    when: 'A subscription was to be changed or removed that is not in the table.',
+    todo: 'Check the id, or add it.',
+  },
   WORKER_LOST: {
     when: 'The worker that ran an attempt disappeared before the attempt ended.',
     todo: 'Nothing: the next attempt starts by itself. Look for crashes if it repeats.',

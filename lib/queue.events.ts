@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { Observable } from 'rxjs';
 
 /** Names an attempt in events: ids only, never its payload. */
 export interface TaskReference {
@@ -65,6 +66,15 @@ export class QueueEvents {
     };
     this.#emitter.on(name, guarded);
     return () => void this.#emitter.off(name, guarded);
+  }
+
+  /**
+   * The same as an observable; it never completes.
+   *
+   * @example events.observe('task.failed').pipe(bufferTime(60_000)).subscribe((failures) => report(failures));
+   */
+  observe<Name extends QueueEventName>(name: Name): Observable<QueueEventMap[Name]> {
+    return new Observable((subscriber) => this.on(name, (event) => subscriber.next(event)));
   }
 
   /** True when somebody listens; events per task are only made then. */

@@ -19,6 +19,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
+import { QueueAdmin } from './admin/queue-admin.js';
 import { SharedSessions } from './coordination/shared-sessions.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
@@ -152,6 +153,7 @@ function build(
     part(RetryRoutine, ({ retry }) => retry),
     part(NotifyRoutine, ({ notify }) => notify),
     part(PurgeRoutine, ({ purge }) => purge),
+    part(QueueAdmin, ({ admin }) => admin),
   ];
   return {
     module: QueueModule,
@@ -167,7 +169,7 @@ function build(
     ],
     exports: [
       core,
-      ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine].map((type) =>
+      ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine, QueueAdmin].map((type) =>
         getQueueToken<unknown>(name, type),
       ),
     ],

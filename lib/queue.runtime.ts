@@ -40,6 +40,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onApplicationBootstrap(): Promise<void> {
     const { core, assembly, group } = this.#parts;
+    this.#listen();
     if (!core.options.worker) return;
     try {
       await group.closeOnFailure(() => this.onModuleDestroy());
@@ -48,6 +49,22 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       await group.leave();
       throw error;
+    }
+  }
+
+  /** A listener that throws or rejects disturbs no task. */
+  #listen(): void {
+    const { explorer, core, name: own } = this.#parts;
+    for (const { event, queue, name, call } of explorer.listeners()) {
+      this.#refuseUnknownQueue(queue, name);
+      if (queue !== own) continue;
+      core.events.on(event, (told) => {
+        void (async () => call(told))().catch((error: unknown) => {
+          if (event !== 'warning') {
+            core.events.emit('warning', { message: `${name} failed on '${event}': ${String(error)}` });
+          }
+        });
+      });
     }
   }
 
@@ -92,15 +109,18 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   #refuseUnknownQueues(found: readonly FoundHandler[]): void {
-    for (const { queue, name } of found) {
-      if (this.#parts.group.names.has(queue)) continue;
-      throw new TarefaError(
-        'HANDLER_INVALID',
-        `${name} is for the queue '${queue}', but the application has only ${[...this.#parts.group.names]
-          .map((known) => `'${known}'`)
-          .join(', ')}: add QueueModule.forRoot({ name: '${queue}', … }), or correct the name`,
-      );
-    }
+    for (const { queue, name } of found) this.#refuseUnknownQueue(queue, name);
+  }
+
+  #refuseUnknownQueue(queue: string, name: string): void {
+    const { names } = this.#parts.group;
+    if (names.has(queue)) return;
+    throw new TarefaError(
+      'HANDLER_INVALID',
+      `${name} is for the queue '${queue}', but the application has only ${[...names]
+        .map((known) => `'${known}'`)
+        .join(', ')}: add QueueModule.forRoot({ name: '${queue}', … }), or correct the name`,
+    );
   }
 
   /** A worker that leaves what it does not know must not take a route it can only bury. */

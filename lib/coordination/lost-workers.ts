@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { MissingWorkers } from './coordinator.js';
 
 /** What the names of the locks begin with that the sessions of living workers hold; their ids follow. */
@@ -9,11 +8,6 @@ export function livenessPrefix(qualifiedTable: string): string {
 /** Name of the lock that whoever runs a routine holds. */
 export function routineKey(qualifiedTable: string, routine: string): string {
   return `tarefa:routine:${qualifiedTable}:${routine}`;
-}
-
-/** Channel on which workers hear that one of them has looked who is lost. The table's name may be too long for it. */
-export function looksChannel(qualifiedTable: string): string {
-  return `tarefa_looks_${createHash('sha256').update(qualifiedTable).digest('hex').slice(0, 32)}`;
 }
 
 /**

@@ -1,13 +1,7 @@
 import type { WorkerId } from '../storage/storage.js';
+import { looksChannel, waitsChannel } from './channels.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
-import {
-  livenessPrefix,
-  looksChannel,
-  lostWorkers,
-  readLost,
-  reviveWorker,
-  routineKey,
-} from './lost-workers.js';
+import { livenessPrefix, lostWorkers, readLost, reviveWorker, routineKey } from './lost-workers.js';
 import type { PostgresSession } from './postgres-session.js';
 import { readRing, type Ringer, type RingRequest } from './ringer.js';
 
@@ -28,6 +22,8 @@ export interface PostgresCoordinatorParts {
    * reconnecting.
    */
   readonly graceMs: number;
+  /** Told when somebody waits for the end of a task. */
+  readonly asked: (text: string) => void;
 }
 
 /**
@@ -57,7 +53,7 @@ export class PostgresCoordinator implements Coordinator {
     const session = await this.#parts.openSession();
     this.#session = session;
     this.#workerId = workerId;
-    const { channel, qualifiedTable } = this.#parts;
+    const { channel, qualifiedTable, asked } = this.#parts;
     const key = livenessPrefix(qualifiedTable) + workerId;
     await session.hold(key);
     this.#liveness = key;
@@ -73,6 +69,7 @@ export class PostgresCoordinator implements Coordinator {
     if (channel !== undefined) {
       this.#stopListening.push(await session.listen(channel, (text) => listeners.ring(readRing(text))));
     }
+    this.#stopListening.push(await session.listen(waitsChannel(qualifiedTable), (text) => asked(text)));
     const heard = (looker: string): void => {
       if (looker !== workerId) listeners.looked(Number(looker) < Number(workerId));
     };

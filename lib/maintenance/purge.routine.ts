@@ -27,10 +27,11 @@ export class PurgeRoutine {
 
   /** Runs one round; answers how many rows were deleted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
-    return this.#coordinator.exclusively('purge', () => this.#purge());
+    return this.#coordinator.exclusively('purge', () => this.runNow());
   }
 
-  async #purge(): Promise<number> {
+  /** The same, also beside another worker that runs it: rows that one has locked are left to it. */
+  async runNow(): Promise<number> {
     const { maxAgeDays, limit, roundLimit } = this.#rules;
     const ids = await this.#storage.findPurgeable(maxAgeDays, limit * roundLimit);
     let deleted = 0;

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/core';
 import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
+import type { QueueEventName } from '../queue.events.js';
 import { defaultQueueName } from '../queue.tokens.js';
 import type { StandardSchema } from '../standard-schema.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
@@ -14,6 +15,7 @@ import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
 import { settleReturn, wrapInvocation, type Invoke, type WrapHandler } from './handler-invocation.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
+import { readQueueListeners } from './on-queue-event.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -25,6 +27,22 @@ export interface FoundHandler {
   readonly name: string;
   readonly method: string;
   readonly queue: string;
+}
+
+/** A method that listens to a queue's events. */
+export interface FoundListener {
+  readonly event: QueueEventName;
+  readonly queue: string;
+  /** `Class.method`. */
+  readonly name: string;
+  readonly call: (event: unknown) => unknown;
+}
+
+interface FoundMethod {
+  readonly wrapper: InstanceWrapper;
+  readonly name: string;
+  readonly method: string;
+  readonly implementation: object;
 }
 
 /** What a {@link SubscriberExplorer} works with. */
@@ -48,11 +66,29 @@ export class SubscriberExplorer {
 
   /** Every handler of the application, whichever queue it is for. */
   explore(): readonly FoundHandler[] {
-    const seen = new Set<object>();
-    const { discovery } = this.#parts;
-    return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) =>
-      this.#exploreOne(wrapper, seen),
+    return this.#methods().flatMap(({ wrapper, name, method, implementation }) =>
+      readHandlerMetadata(implementation).map((metadata) => ({
+        metadata,
+        wrapper,
+        name,
+        method,
+        queue: metadata.options.queue ?? defaultQueueName,
+      })),
     );
+  }
+
+  /** Every method that listens to events. A provider that is made anew for each task has no instance to call. */
+  listeners(): readonly FoundListener[] {
+    return this.#methods()
+      .filter(({ wrapper }) => wrapper.isDependencyTreeStatic() && !wrapper.isTransient)
+      .flatMap(({ wrapper, name, method, implementation }) =>
+        readQueueListeners(implementation).map(({ event, queue = defaultQueueName }) => ({
+          event,
+          queue,
+          name,
+          call: (told: unknown) => (wrapper.instance as Instance)[method]?.(told),
+        })),
+      );
   }
 
   /**
@@ -66,29 +102,26 @@ export class SubscriberExplorer {
     }
   }
 
-  #exploreOne(wrapper: InstanceWrapper, seen: Set<object>): readonly FoundHandler[] {
+  #methods(): readonly FoundMethod[] {
+    const seen = new Set<object>();
+    const { discovery } = this.#parts;
+    return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) =>
+      this.#methodsOf(wrapper, seen),
+    );
+  }
+
+  #methodsOf(wrapper: InstanceWrapper, seen: Set<object>): readonly FoundMethod[] {
     const prototype = prototypeOf(wrapper);
     if (!prototype) return [];
     // One instance behind two tokens (useExisting) is one set of handlers.
     const identity: unknown = wrapper.isDependencyTreeStatic() ? wrapper.instance : wrapper;
     if (typeof identity !== 'object' || identity === null || seen.has(identity)) return [];
     seen.add(identity);
-    return this.#parts.scanner
-      .getAllMethodNames(prototype)
-      .flatMap((method) => this.#exploreMethod(wrapper, prototype, method));
-  }
-
-  #exploreMethod(wrapper: InstanceWrapper, prototype: object, method: string): readonly FoundHandler[] {
-    const implementation: unknown = Reflect.get(prototype, method);
-    if (typeof implementation !== 'function') return [];
-    const name = `${prototype.constructor.name}.${method}`;
-    return readHandlerMetadata(implementation).map((metadata) => ({
-      metadata,
-      wrapper,
-      name,
-      method,
-      queue: metadata.options.queue ?? defaultQueueName,
-    }));
+    return this.#parts.scanner.getAllMethodNames(prototype).flatMap((method) => {
+      const implementation: unknown = Reflect.get(prototype, method);
+      const name = `${prototype.constructor.name}.${method}`;
+      return typeof implementation === 'function' ? [{ wrapper, name, method, implementation }] : [];
+    });
   }
 
   #handlerOf(found: FoundHandler): Handler {

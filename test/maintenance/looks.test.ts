@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { looksChannel } from '../../lib/coordination/lost-workers.js';
+import { looksChannel } from '../../lib/coordination/channels.js';
 import { PostgresCoordinator } from '../../lib/coordination/postgres-coordinator.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { listen } from '../support/listening.js';

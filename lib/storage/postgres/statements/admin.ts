@@ -1,0 +1,127 @@
+import { recordFields } from '../../columns.js';
+import type { QueueTables } from '../identifiers.js';
+import { mostLosses } from './fail.js';
+
+// What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
+
+type Queue = Pick<QueueTables, 'queue'>;
+
+const payloadOf = (queue: string): string =>
+  `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
+
+/** Unfinished tasks are few and found by their indexes; what has ended is counted from a time on. Parameters: since. */
+export const countTasks = ({ queue }: Queue): string => `-- name: count_tasks
+select f.processo, f.subscriber_id, replace(f.status, 'falha_processando', 'falha') as status, count(*)::text as n
+from ${queue} f
+where f.reenfileirado is not true
+  and (f.status in ('pendente', 'agendada', 'processando') or $1::text is null or f.data_hora >= $1::text::timestamptz)
+group by 1, 2, 3
+order by 1 nulls first, 2 nulls first, 3`;
+
+/** The pending attempt that has been due for longest. */
+export const oldestPending = ({ queue }: Queue): string => `-- name: oldest_pending
+select ${recordFields('f', 'null::text')},
+  (extract(epoch from clock_timestamp() - f.data_hora) * 1000)::float8 as waiting_ms
+from ${queue} f
+where f.status = 'pendente' and f.data_hora <= now()
+order by f.data_hora, f.id
+limit 1`;
+
+/**
+ * One page of attempts, the newest first. Parameters: id that the last page ended at, rows of a page, and those of the
+ * conditions.
+ *
+ * @param conditions SQL over `f`, with parameters from `$3` on
+ */
+export const listTasks = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: list_tasks
+select ${recordFields('f', payloadOf(queue))}
+from ${queue} f
+where ${['f.id < $1::text::bigint', ...conditions].join('\n  and ')}
+order by f.id desc
+limit $2::int`;
+
+/** All attempts of the task that an attempt belongs to, oldest first. Parameters: id. */
+export const taskAttempts = ({ queue }: Queue): string => `-- name: task_attempts
+with asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+)
+select ${recordFields('f', payloadOf(queue))}
+from asked, ${queue} f
+where f.id = asked.first_id or f.id_inicial = asked.first_id
+order by f.id`;
+
+/** First attempts of the dead chains of a task. Parameters: id of its first attempt. */
+export const deadChains = ({ queue }: Queue): string => `-- name: dead_chains
+select f.id::text as id from ${queue} f
+where f.dead and f.id_anterior is null and f.live_id = $1::text::bigint
+order by f.id`;
+
+/**
+ * Starts a failed task anew: one more attempt of the same chain, with the number 1 and the next round, so that key and
+ * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
+ */
+export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
+with asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+),
+last as materialized (
+  select f.id
+  from asked, ${queue} f
+  where (f.id = asked.first_id or f.id_inicial = asked.first_id) and f.reenfileirado is not true
+    and f.status in ('falha', 'falha_processando')
+  for no key update of f
+),
+retried as (
+  update ${queue} f
+  set reenfileirado = true, proxima_tentativa = clock_timestamp()
+  where f.id = any(array(select id from last)) and f.reenfileirado is not true
+  returning f.*
+)
+insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
+  status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
+  chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados)
+select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
+  f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
+  -- What killed its workers runs alone again, and has one chance.
+  least(f.perdas, ${mostLosses - 1}), f.rodada + 1, f.origem, f.destino, f.processo,
+  f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, f.metadados
+from retried f
+returning id::text as id`;
+
+/** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
+export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task
+with asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+),
+waiting as materialized (
+  select f.id
+  from asked, ${queue} f
+  where (f.id = asked.first_id or f.id_inicial = asked.first_id) and f.status in ('pendente', 'agendada')
+  for no key update of f
+)
+update ${queue} f
+set status = 'falha', mensagem = $2::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
+where f.id = any(array(select id from waiting)) and f.status in ('pendente', 'agendada')
+returning f.id::text as id`;
+
+/** Deletes a task that is over, with its dead chains. Parameters: id of any attempt. */
+export const deleteTask = ({ queue }: Queue): string => `-- name: delete_task
+with asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+),
+roots as materialized (
+  select first_id as id from asked
+  union
+  select f.id from asked, ${queue} f
+  where f.dead and f.id_anterior is null and f.live_id = asked.first_id
+),
+whole as materialized (
+  select f.id, f.status
+  from roots, ${queue} f
+  where f.id = roots.id or f.id_inicial = roots.id
+  for update of f
+)
+delete from ${queue} d
+where d.id = any(array(select id from whole))
+  and not exists (select from whole where status in ('pendente', 'agendada', 'processando'))
+returning d.id::text as id`;

@@ -1,0 +1,197 @@
+import { Injectable } from '@nestjs/common';
+import { expect, test } from 'vitest';
+import { DeadTaskHandler, QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+
+const bench = useQueue();
+
+let fails = true;
+let hold = deferred();
+let keys: string[] = [];
+
+@Injectable()
+class Handlers {
+  @TaskHandler('work', { maxAttempts: 2, retryDelayMs: 0 })
+  work(payload: unknown, { task }: TaskContext): string {
+    keys.push(task.key);
+    if (fails) throw new Error('not yet');
+    return `worked on ${JSON.stringify(payload)}`;
+  }
+  @DeadTaskHandler('work')
+  gaveUp(_: unknown, { task }: TaskContext): void {
+    keys.push(task.key);
+    if (fails) throw new Error('not even that');
+  }
+  @TaskHandler('hold')
+  async hold(): Promise<object> {
+    await hold.promise;
+    return { held: true };
+  }
+}
+
+async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin: QueueAdmin }> {
+  fails = true;
+  hold = deferred();
+  keys = [];
+  const app = await bench.start({ handlers: [Handlers], maxAttempts: 1, ...options });
+  return { ...app, admin: app.app.get(QueueAdmin) };
+}
+
+test('a failed task is started anew with its key, its payload and all its attempts', async () => {
+  const { queue, admin, events } = await start();
+  const buried = nextEvent(events, 'task.buried');
+  const id = await queue.insertTask({ topic: 'work', payload: { n: 1 }, externalKey: 'k', tenant: 7 });
+  await buried;
+  const failed = await bench.endedChain(id, 3);
+  expect(failed.map(({ status, tentativa, dead }) => [status, tentativa, dead])).toEqual([
+    ['falha', 1, false],
+    ['falha', 2, false],
+    ['falha', 1, true],
+  ]);
+
+  const replay = await admin.retry(failed[1]?.id ?? '');
+  await admin.waitFor(id);
+  const again = await admin.find(id);
+  expect(again.attempts.map(({ attempt, status, retried }) => [attempt, status, retried])).toEqual([
+    [1, 'failed', true],
+    [2, 'failed', true],
+    [1, 'failed', true],
+    [2, 'failed', false],
+  ]);
+  expect(again.attempts[2]).toMatchObject({ id: replay, firstAttemptId: id, tenant: '7', externalKey: 'k' });
+  expect(again.deadIds).toHaveLength(2);
+
+  fails = false;
+  await admin.retry(id);
+  const ended = await admin.waitFor(id);
+  expect(ended).toMatchObject({ status: 'succeeded', message: 'worked on {"n":1}', payload: '{"n":1}' });
+  const [dead = ''] = again.deadIds;
+  await admin.retry(dead);
+  expect(await admin.waitFor(dead)).toMatchObject({ status: 'succeeded', dead: true, liveId: id });
+  // The same over attempts, replays and the dead chain.
+  expect(new Set(keys).size).toBe(1);
+  expect((await bench.row(replay))['rodada']).toBe(1);
+});
+
+test('of two that retry at the same time one does, and what has not failed is not retried', async () => {
+  const { queue, admin } = await start();
+  const id = await queue.insertTask({ topic: 'none' });
+  await bench.ended(id);
+  const results = await Promise.allSettled(Array.from({ length: 8 }, () => admin.retry(id)));
+  const done = results.filter(({ status }) => status === 'fulfilled');
+  // More than one only when the first retry had failed again meanwhile.
+  const { attempts } = await admin.find(id);
+  expect(attempts).toHaveLength(1 + done.length);
+
+  const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
+  await expect(admin.retry(later)).rejects.toMatchObject({
+    code: 'TASK_STATE',
+    message: `task ${later} cannot be retried: only a task that has failed can be, and its attempt ${later} is scheduled`,
+  });
+  await expect(admin.retry('999999')).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
+  await expect(admin.retry('x')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+});
+
+test('a task that waits is cancelled, and gets no dead task; one that runs or has ended is not', async () => {
+  const { queue, admin } = await start();
+  const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
+  await admin.cancel(later, 'ordered by mistake');
+  expect(await admin.find(later)).toMatchObject({
+    current: { status: 'failed', message: 'ordered by mistake', exhausted: false, retried: false },
+    deadIds: [],
+  });
+  await expect(admin.cancel(later)).rejects.toMatchObject({ code: 'TASK_STATE' });
+  const running = await queue.insertTask({ topic: 'hold' });
+  await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
+  await expect(admin.cancel(running)).rejects.toThrow(/is processing/);
+  hold.resolve();
+  expect(await admin.waitFor(running)).toMatchObject({ result: '{"held":true}' });
+});
+
+test('a task that has ended is deleted with its dead chains; an unfinished one is an error', async () => {
+  const { queue, admin } = await start();
+  const other = await queue.insertTask({ topic: 'none' });
+  const id = await queue.insertTask({ topic: 'work' });
+  await bench.endedChain(id, 3);
+  await bench.ended(other);
+  await admin.delete(id);
+  await expect(admin.find(id)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
+  const { rows } = await bench.pool.query<{ id: string }>('select id from tasks where not dead');
+  expect(rows).toEqual([{ id: other }]);
+  const waiting = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
+  await expect(admin.delete(waiting)).rejects.toMatchObject({ code: 'TASK_STATE' });
+  expect((await admin.find(waiting)).current.status).toBe('scheduled');
+});
+
+test('tasks are listed by what they are, page by page', async () => {
+  const { queue, admin } = await start({ worker: false });
+  const ids = await queue.insertTasks([
+    { topic: 'a', externalKey: '100%', tenant: 5, group: 'g' },
+    { topic: 'b', delayMs: 3_600_000 },
+    ...Array.from({ length: 5 }, () => ({ topic: 'c' })),
+  ]);
+  const idsOf = async (filter: Parameters<QueueAdmin['list']>[0]) =>
+    (await admin.list(filter)).tasks.map(({ id }) => id);
+  expect(await idsOf({ topic: 'a' })).toEqual([ids[0]]);
+  expect(await idsOf({ externalKey: '100%', tenant: '5', group: 'g', dead: false, latest: true })).toEqual([
+    ids[0],
+  ]);
+  expect(await idsOf({ status: 'scheduled' })).toEqual([ids[1]]);
+  expect(await idsOf({ status: ['scheduled', 'pending'] })).toHaveLength(7);
+  expect(await idsOf({ message: '100%' })).toEqual([]);
+  await admin.cancel(ids[0] ?? '', 'is 100% wrong');
+  expect(await idsOf({ message: '100% W' })).toEqual([ids[0]]);
+  expect(await idsOf({ message: '_' })).toEqual([]);
+  const pages: string[][] = [];
+  for (let after: string | undefined; ;) {
+    const page = await admin.list({ topic: 'c' }, { limit: 2, ...(after !== undefined && { after }) });
+    pages.push(page.tasks.map(({ id }) => id));
+    after = page.next;
+    if (after === undefined) break;
+  }
+  expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+  expect(pages.flat()).toEqual(ids.slice(2).reverse());
+  await expect(admin.list({ topik: 'a' } as never)).rejects.toThrow("tasks cannot be listed by 'topik'");
+  await expect(admin.list({ status: 'done' as never })).rejects.toThrow('"done" is no status');
+  await expect(admin.list({}, { limit: 0 })).rejects.toThrow('limit must be a whole number from 1 to 1000');
+});
+
+test('counts and the oldest pending task', async () => {
+  const { queue, admin } = await start({ worker: false });
+  expect(await admin.oldestPending()).toBeUndefined();
+  await queue.insertTasks([{ topic: 'a' }, { topic: 'a' }, { topic: 'a', delayMs: 60_000 }, {}]);
+  const old = await queue.insertTask({ topic: 'b', runAt: new Date(Date.now() - 60_000) });
+  await bench.pool.query(`update tasks set status = 'falha' where processo is null`);
+  expect(await admin.counts()).toEqual([
+    { topic: null, subscriptionId: null, status: 'failed', count: 1 },
+    { topic: 'a', subscriptionId: null, status: 'scheduled', count: 1 },
+    { topic: 'a', subscriptionId: null, status: 'pending', count: 2 },
+    { topic: 'b', subscriptionId: null, status: 'pending', count: 1 },
+  ]);
+  expect(await admin.counts({ since: new Date(Date.now() + 60_000) })).toHaveLength(3);
+  const oldest = await admin.oldestPending();
+  expect(oldest?.task.id).toBe(old);
+  expect(oldest?.waitingMs).toBeGreaterThan(59_000);
+});
+
+test('the purge runs now, in a process without a worker too', async () => {
+  const { queue, admin } = await start({ worker: false, purgeMaxAgeDays: 1 });
+  await queue.insertTask({ topic: 'a' });
+  await bench.pool.query(`update tasks set status = 'sucesso', data_hora = now() - interval '2 days'`);
+  expect(await admin.purge()).toBe(1);
+});
+
+test('who waits in another process is woken by the end, and told when it does not come', async () => {
+  const working = await start();
+  const { app } = await bench.start({ worker: false });
+  const admin = app.get(QueueAdmin);
+  const id = await working.queue.insertTask({ topic: 'hold' });
+  await expect(admin.waitFor(id, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' });
+  const waits = [admin.waitFor(id), admin.waitFor(id), working.admin.waitFor(id)];
+  hold.resolve();
+  for (const ended of await Promise.all(waits)) expect(ended).toMatchObject({ id, status: 'succeeded' });
+  // It has ended already.
+  expect(await admin.waitFor(id, { timeoutMs: 0 })).toMatchObject({ id });
+});
