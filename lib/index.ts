@@ -31,7 +31,7 @@ export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schem
 export type { JsonObject, Subscription, Task, TaskContext, TaskRecord, TaskStatus } from './task.js';
 
 export { QueueAdmin } from './admin/queue-admin.js';
-export type { TaskCount, TaskHistory, TaskPage, WaitingTask } from './admin/queue-admin.js';
+export type { Pausable, Pause, TaskCount, TaskHistory, TaskPage, WaitingTask } from './admin/queue-admin.js';
 export type { SubscriptionAdmin, SubscriptionInput, SubscriptionRecord } from './admin/subscription-admin.js';
 export type { TaskFilter } from './admin/task-filter.js';
 export { QueueWorker } from './worker/queue-worker.js';

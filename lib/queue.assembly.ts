@@ -159,13 +159,14 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
   };
 }
 
-function makeAdmin({ schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+function makeAdmin({ options, schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
   const { tables } = schema;
   const waiter = new TaskWaiter(async () => {
     const session = await connections.openListener();
     return session && EndListener.start(session, tables.qualifiedName);
   });
-  return new QueueAdmin({ handle: connections.inserts, tables, waiter, purge: () => purge.runNow() });
+  const { inserts: handle } = connections;
+  return new QueueAdmin({ handle, tables, waiter, channel: options.queue, purge: () => purge.runNow() });
 }
 
 async function resolveConnection(

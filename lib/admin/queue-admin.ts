@@ -1,14 +1,19 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
-import { readStatus, readText, readTaskRecord } from '../storage/columns.js';
+import { pausedText } from '../coordination/ringer.js';
+import { readDate, readStatus, readText, readTaskRecord } from '../storage/columns.js';
+import { subscriptionRoute, topicRoute } from '../storage/route.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import {
   cancelTask,
   countTasks,
   deadChains,
   deleteTask,
+  listPaused,
   listTasks,
+  pauseRoute,
   oldestPending,
+  resumeRoute,
   retryTask,
   taskAttempts,
 } from '../storage/postgres/statements/admin.js';
@@ -50,11 +55,19 @@ export interface TaskHistory {
   readonly deadIds: readonly string[];
 }
 
+/** What may be paused: a topic (null: tasks without one), or a subscription. */
+export type Pausable = { readonly topic: string | null } | { readonly subscriptionId: string };
+
+/** What is paused, and since when. */
+export type Pause = Pausable & { readonly since: Date };
+
 /** What a {@link QueueAdmin} works with. */
 export interface QueueAdminParts {
   readonly handle: SqlHandle;
   readonly tables: QueueTables;
   readonly waiter: TaskWaiter;
+  /** Channel that the queue's workers listen on. */
+  readonly channel: string;
   /** Runs a round of the purge. */
   readonly purge: () => Promise<number>;
 }
@@ -202,6 +215,33 @@ export class QueueAdmin {
     });
   }
 
+  /**
+   * From now on no worker starts a task of that topic, or a delivery of that subscription; what runs goes on, and inserts
+   * are accepted. Pausing what is paused changes nothing.
+   *
+   * @example await admin.pause({ topic: 'send-receipt' });
+   */
+  async pause(what: Pausable): Promise<void> {
+    const { tables, channel } = this.#parts;
+    await this.#ask(pauseRoute(tables), [routeOf(what), channel, pausedText]);
+  }
+
+  /** Ends a pause: workers go on at once. */
+  async resume(what: Pausable): Promise<void> {
+    const { tables, channel } = this.#parts;
+    await this.#ask(resumeRoute(tables), [routeOf(what), channel, pausedText]);
+  }
+
+  async paused(): Promise<readonly Pause[]> {
+    const rows = await this.#ask(listPaused(this.#parts.tables), []);
+    return rows.map((row) => {
+      const route = String(row['route']);
+      const since = readDate(row['paused_at']) ?? new Date(Number.NaN);
+      const id = route.slice(2);
+      return route.startsWith('s:') ? { subscriptionId: id, since } : { topic: id === '' ? null : id, since };
+    });
+  }
+
   /** Deletes old history now, by the queue's own rules; answers how many attempts. */
   purge(): Promise<number> {
     return this.#parts.purge();
@@ -218,6 +258,15 @@ export class QueueAdmin {
   async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
     return (await this.#parts.handle.query(text, values)).rows;
   }
+}
+
+function routeOf(what: Pausable): string {
+  if ('subscriptionId' in what && typeof what.subscriptionId === 'string') {
+    return subscriptionRoute(what.subscriptionId);
+  }
+  if ('topic' in what && (what.topic === null || typeof what.topic === 'string'))
+    return topicRoute(what.topic);
+  throw new TarefaError('INPUT_INVALID', 'name what to pause or resume: { topic } or { subscriptionId }');
 }
 
 function notFound(id: string): TarefaError {

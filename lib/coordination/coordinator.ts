@@ -7,6 +7,8 @@ export interface Ring {
   readonly later: boolean;
   /** True when workers are told to stop after their current work. */
   readonly halt: boolean;
+  /** True when topics or subscriptions were paused or resumed. */
+  readonly paused: boolean;
   /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when nobody said. */
   readonly dueMs: number | undefined;
   /** Their highest priority, likewise. */

@@ -3,6 +3,9 @@ import type { Ring } from './coordinator.js';
 /** Text of a ring that stops the workers after their current work; nsj-queue-lib knows it as well. */
 export const haltText = 'HALT';
 
+/** Text of a ring that says that something was paused or resumed. */
+export const pausedText = 'PAUSED';
+
 /** What somebody rings for. Without `dueMs` and `sentAt` nobody knows since when it may have been due. */
 export type RingRequest = Partial<Ring> & {
   /** When the statement was sent that inserted what was due at once, by `performance.now()`. */
@@ -74,6 +77,7 @@ export function readRing(text = ''): Ring {
   return {
     later: text.endsWith(' later'),
     halt: text === haltText,
+    paused: text === pausedText,
     dueMs: second === undefined ? undefined : Number(second) * 1_000,
     highest: priority === undefined ? undefined : Number(priority),
   };

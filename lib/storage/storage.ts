@@ -252,6 +252,8 @@ export interface Storage {
   promote(limit: number): Promise<PromoteResult>;
   /** When the next attempt is due, and whether the given worker holds any. */
   nextDue(workerId: WorkerId | undefined): Promise<NextDue>;
+  /** Routes whose attempts are to wait until somebody says otherwise. */
+  pausedRoutes(): Promise<readonly Route[]>;
   /** Routes that have pending attempts now. */
   pendingRoutes(): Promise<readonly Route[]>;
   /**

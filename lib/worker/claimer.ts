@@ -14,6 +14,7 @@ import { nothing, type Demand, type DemandBook } from './demand.js';
 import type { Executor } from './executor.js';
 import type { Isolation } from './isolation.js';
 import { Lanes } from './lanes.js';
+import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
 import type { RunningTasks } from './running-tasks.js';
 import { isRowError, type Settler } from './settler.js';
@@ -26,6 +27,7 @@ export interface ClaimerParts {
   readonly demand: DemandBook;
   readonly executor: Executor;
   readonly isolation: Isolation;
+  readonly pauses: Pauses;
   readonly reminders: Reminders;
   readonly running: RunningTasks;
   readonly options: WorkerOptions;
@@ -110,14 +112,14 @@ export class Claimer {
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
-    const { settler, demand, isolation, running, mayClaim } = this.#parts;
+    const { settler, demand, isolation, pauses, running, mayClaim } = this.#parts;
     if (!mayClaim()) return nothing;
     if (isolation.active) {
       const holdsOthers = running.size > 0 || settler.pending > 0 || this.lanes.underWay > 0;
-      return holdsOthers ? nothing : demand.readIsolated();
+      return holdsOthers ? nothing : demand.readIsolated(pauses);
     }
     const held = settler.failing + this.lanes.underWay;
-    return this.#hungry || hasOutcomes ? demand.read(held, without) : nothing;
+    return this.#hungry || hasOutcomes ? demand.read(held, pauses.with(without)) : nothing;
   }
 
   #plan(demand: Demand, alone: boolean): ClaimRequest | undefined {

@@ -96,9 +96,11 @@ export class DemandBook {
     return { routes, total };
   }
 
-  /** What may be claimed to be run alone: one attempt, of any route of ours. */
-  readIsolated(): Demand {
-    const routes = this.#routesInTurn().map((route) => ({ route: isolatedRoute(route), limit: 1 }));
+  /** What may be claimed to be run alone: one attempt, of any route of ours but some. */
+  readIsolated(except: { has(route: Route): boolean }): Demand {
+    const routes = this.#routesInTurn()
+      .filter((route) => !except.has(route))
+      .map((route) => ({ route: isolatedRoute(route), limit: 1 }));
     return { routes, total: 1 };
   }
 

@@ -9,6 +9,7 @@ import type { DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
+import { Pauses } from './pauses.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
@@ -45,6 +46,7 @@ export class Dispatcher {
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
+  readonly #pauses: Pauses;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
   #assistant: Promise<void> | undefined;
@@ -73,8 +75,10 @@ export class Dispatcher {
       nextDue: () => parts.reconciler.nextDue(this.#workerId),
       pollIntervalMs: options.pollIntervalMs,
     });
+    this.#pauses = new Pauses(storage);
     this.#claimer = new Claimer({
       ...parts,
+      pauses: this.#pauses,
       isolation: this.#isolation,
       reminders: this.#reminders,
       running: this.#running,
@@ -102,6 +106,7 @@ export class Dispatcher {
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
     this.#lookDue = true;
+    this.#pauses.doubt();
     this.#discovery.request();
     this.wake();
   }
@@ -112,7 +117,8 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  rung({ later, dueMs, highest }: Ring): void {
+  rung({ later, paused, dueMs, highest }: Ring): void {
+    if (paused) this.#pauses.doubt();
     if (later) this.#lookDue = true;
     if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
     this.#discovery.request();
@@ -189,6 +195,7 @@ export class Dispatcher {
 
   async #cycle(): Promise<void> {
     if (this.#unsure) await this.#compareWithTable();
+    if (this.#claiming) await this.#pauses.refresh();
     if (this.#lookDue && this.#claiming) await this.#promote();
     await this.#flushFailures();
     if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();

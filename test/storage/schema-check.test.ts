@@ -44,6 +44,7 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['a disabled trigger', 'alter table tasks disable trigger tasks_ring', ['trigger tasks_ring']],
   ['the view', 'drop view tasks_tasks', ['view "public"."tasks_tasks"']],
   ['the subscriptions table', 'drop table tasks_subscriber', ['table "public"."tasks_subscriber"']],
+  ['the table of pauses', 'drop table tasks_paused', ['table "public"."tasks_paused"']],
   ['the worker table', 'drop table tasks_worker', ['table "public"."tasks_worker"']],
   [
     'the entry of the version',
@@ -124,7 +125,7 @@ async function createClerk(): Promise<{ readonly url: string; drop(): Promise<vo
     revoke create on schema public from public;
     grant usage on schema public to ${name};
     grant select, insert, update, delete on tasks, tasks_worker to ${name};
-    grant select on tasks_subscriber, tarefa_migration to ${name};
+    grant select on tasks_subscriber, tasks_paused, tarefa_migration to ${name};
     grant usage on sequence tasks_id_seq to ${name}`);
   const url = new URL(database.url);
   url.username = name;

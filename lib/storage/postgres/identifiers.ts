@@ -19,6 +19,8 @@ export interface QueueTables {
   /** Undefined when publications are switched off. */
   readonly subscriptions: string | undefined;
   readonly workers: string;
+  /** Routes that somebody has paused. */
+  readonly paused: string;
   readonly migrations: string;
   readonly view: string;
 }
@@ -106,6 +108,7 @@ export function queueTables(
     queue: inSchema(table),
     subscriptions: subscriptions && quoteTableName(subscriptions),
     workers: inSchema(`${table}_worker`),
+    paused: inSchema(`${table}_paused`),
     migrations: inSchema('tarefa_migration'),
     view: inSchema(`${table}_tasks`),
   };

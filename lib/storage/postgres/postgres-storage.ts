@@ -175,6 +175,11 @@ export class PostgresStorage implements Storage {
     return rows.map((row) => String(row['route']));
   }
 
+  async pausedRoutes(): Promise<readonly Route[]> {
+    const rows = await this.#onControl(this.#sql.pausedRoutes, []);
+    return rows.map((row) => String(row['route']));
+  }
+
   async fanOut(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
     if (this.#parts.schema.subscriptionTable === undefined) {
       throw new TarefaError(

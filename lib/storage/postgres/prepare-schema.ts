@@ -118,7 +118,7 @@ async function inspect(tx: SqlHandle, tables: QueueTables): Promise<Inspection> 
       [tables.queue],
     ),
     await tx.query(`select name from unnest($1::text[]) name where to_regclass(name) is not null`, [
-      [tables.workers, tables.migrations, tables.view],
+      [tables.workers, tables.paused, tables.migrations, tables.view],
     ]),
   ];
   const relationNames = new Set(relations.rows.map((row) => String(row['name'])));
@@ -172,7 +172,7 @@ function listMissing(found: Inspection, tables: QueueTables): string[] {
   for (const suffix of ['schedule', 'ring']) {
     if (!found.triggers.has(`${tables.table}_${suffix}`)) missing.push(`trigger ${tables.table}_${suffix}`);
   }
-  for (const relation of [tables.workers, tables.migrations, tables.view]) {
+  for (const relation of [tables.workers, tables.paused, tables.migrations, tables.view]) {
     if (!found.relations.has(relation))
       missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);
   }

@@ -115,7 +115,7 @@ export const queueIndexes: readonly IndexDefinition[] = [
 
 /** Statements that make what is missing of a queue; each may be run again. */
 export function schemaStatements(tables: QueueTables, channel: string, rings: boolean): readonly string[] {
-  const { queue, workers, migrations, view, quotedSchema, table, subscriptions } = tables;
+  const { queue, workers, paused, migrations, view, quotedSchema, table, subscriptions } = tables;
   const id = { name: 'id', type: 'bigserial', rest: 'primary key' };
   const columns = [id, ...contractColumns.slice(1), ...ownColumns].map(columnSql).join(',\n  ');
   const inSchema = (suffix: string): string => `${quotedSchema}.${quoteIdentifier(`${table}_${suffix}`)}`;
@@ -160,6 +160,10 @@ export function schemaStatements(tables: QueueTables, channel: string, rings: bo
   stopped_at timestamptz
 )`,
     `alter table ${workers} ${laterWorkerColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(', ')}`,
+    `create table if not exists ${paused} (
+  route text primary key,
+  paused_at timestamptz not null default clock_timestamp()
+)`,
     `create table if not exists ${migrations} (
   table_name text primary key,
   version integer not null,

@@ -5,6 +5,7 @@ import { mostLosses } from './fail.js';
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
 
 type Queue = Pick<QueueTables, 'queue'>;
+type Paused = Pick<QueueTables, 'paused'>;
 
 const payloadOf = (queue: string): string =>
   `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
@@ -125,3 +126,16 @@ delete from ${queue} d
 where d.id = any(array(select id from whole))
   and not exists (select from whole where status in ('pendente', 'agendada', 'processando'))
 returning d.id::text as id`;
+
+/** Parameters: route, channel, what is said there. */
+export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route
+with paused as (insert into ${paused} (route) values ($1::text) on conflict do nothing returning route)
+select route, pg_notify($2::text, $3::text) from paused`;
+
+/** Parameters: route, channel, what is said there. */
+export const resumeRoute = ({ paused }: Paused): string => `-- name: resume_route
+with resumed as (delete from ${paused} where route = $1::text returning route)
+select route, pg_notify($2::text, $3::text) from resumed`;
+
+export const listPaused = ({ paused }: Paused): string => `-- name: list_paused
+select route, paused_at from ${paused} order by route`;

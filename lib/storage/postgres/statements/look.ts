@@ -52,6 +52,9 @@ select least(
 exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding`,
 );
 
+/** Routes whose tasks are to wait. */
+export const pausedRoutes = statement('paused_routes', ({ paused }) => `select p.route from ${paused} p`);
+
 /** Routes that have pending attempts: skips through the index, one probe per route. */
 export const pendingRoutes = statement(
   'pending_routes',
