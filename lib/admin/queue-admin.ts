@@ -17,6 +17,7 @@ import {
   retryTask,
   taskAttempts,
 } from '../storage/postgres/statements/admin.js';
+import { hasOverdue } from '../storage/postgres/statements/look.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
 import { filterSql, readId, type TaskFilter } from './task-filter.js';
@@ -115,6 +116,17 @@ export class QueueAdmin {
   async oldestPending(): Promise<WaitingTask | undefined> {
     const [row] = await this.#ask(oldestPending(this.#parts.tables), []);
     return row && { task: readTaskRecord(row), waitingMs: Number(row['waiting_ms']) };
+  }
+
+  /** Resolves when the database answers. */
+  async ping(): Promise<void> {
+    await this.#ask('select 1', []);
+  }
+
+  /** True when a task has been due for longer than that and still waits. */
+  async hasWaited(olderThanMs: number): Promise<boolean> {
+    const [row] = await this.#ask(hasOverdue(this.#parts.tables).text, [olderThanMs]);
+    return row?.['overdue'] === true;
   }
 
   /**

@@ -179,7 +179,7 @@ function readHeaders(headers: SubscriptionInput['headers']): string | null {
     // Refuses names and values that no request can carry.
     for (const [name, value] of Object.entries(headers)) {
       if (typeof value !== 'string') throw new TypeError(`${name} is no text`);
-      new Headers([[name, value]]);
+      void new Headers([[name, value]]);
     }
   } catch (error) {
     throw invalid(

@@ -4,7 +4,7 @@ import { decodeText } from '../payload-text.js';
 import { readTaskRecord, statusColumn } from '../storage/columns.js';
 import { validatePayload } from '../standard-schema.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
-import { insertMany, insertOne, type Bell } from '../storage/postgres/statements/insert.js';
+import { insertMany, insertOne } from '../storage/postgres/statements/insert.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { defaultEquivalentStatuses, listEquivalent } from './equivalent-tasks.js';
 import { encodeTask, type EncodedTask, type TaskInput } from './task-input.js';

@@ -59,6 +59,11 @@ export class QueueWorker {
     return this.#state;
   }
 
+  /** False in a process that only produces. */
+  get enabled(): boolean {
+    return this.#parts.enabled;
+  }
+
   /** Attempts that run now. */
   get running(): number {
     return this.#parts.dispatcher.running.size;

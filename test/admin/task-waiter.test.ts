@@ -30,7 +30,7 @@ test('who waits is woken by the end, looks now and then besides, and says each t
   vi.useFakeTimers();
   const { waiter, announced, listeners, end } = waiterOf();
   let result: string | undefined;
-  const look = vi.fn(async () => result);
+  const look = vi.fn<() => Promise<string | undefined>>(async () => result);
   const waited = waiter.wait('7', 60_000, look);
   await vi.advanceTimersByTimeAsync(6_000);
   // At once, after 100 ms, a second, and five more would be the next one.
@@ -65,7 +65,7 @@ test('without a listener it looks every 250 ms, and a listener that could not be
     .mockRejectedValueOnce(new Error('no connection'))
     .mockResolvedValue(undefined);
   const waiter = new TaskWaiter(open);
-  const look = vi.fn(async () => undefined);
+  const look = vi.fn<() => Promise<undefined>>(async () => undefined);
   await expect(waiter.wait('7', 1_000, look)).rejects.toThrow('no connection');
   const waited = waiter.wait('7', 1_000, look).catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(2_000);
