@@ -103,24 +103,23 @@ export interface QueueOptions {
   /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
   readonly unknownTasks?: 'fail' | 'leave' | undefined;
   /**
-   * The transaction that inserts without `tx` join, or undefined where there is none: the ambient one of a library such
-   * as `@nestjs-cls/transactional`. Called at every such insert. Default: none.
+   * The transaction that inserts without `tx` join: the ambient one of a library such as `@nestjs-cls/transactional`,
+   * or undefined where there is none. Called at every such insert. Default: they commit alone.
    */
   readonly transaction?: (() => SqlHandle | undefined) | undefined;
   /**
    * Schemas of payloads by topic, of any library that implements Standard Schema: checked at insert, and before a handler
-   * of that topic or of a subscription to it runs. Default: none.
+   * of that topic or of a subscription to it runs. Default: no topic has one.
    */
   readonly schemas?: Readonly<Record<string, StandardSchema>> | undefined;
   /**
    * Runs around every handler; it has to return what `next()` returns. For `AsyncLocalStorage`, error trackers and the
-   * like. Default: none.
+   * like. Default: nothing does.
    */
   readonly wrapHandler?: WrapHandler | undefined;
   /**
-   * The application's global enhancers that also run around queue handlers: true for all, or a list of `guards`,
-   * `interceptors`, `pipes` and `filters`. Those of a class or a method always run. Default: none, as global ones are
-   * written for HTTP requests most of the time.
+   * Which of the application's global enhancers run around queue handlers too: true for all, or a list of `guards`,
+   * `interceptors`, `pipes` and `filters`. Those of a class or a method always do. Default: none of them.
    */
   readonly globalEnhancers?: boolean | readonly EnhancerKind[] | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */

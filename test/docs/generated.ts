@@ -55,6 +55,11 @@ const plainTypes: Readonly<Record<string, string>> = {
   PostgresConnection: 'URL, `pg` configuration, or pool',
   'string | false': 'text, or `false`',
   'Partial<RecoveryOptions> | false': 'object, or `false`',
+  '(() => SqlHandle | undefined)': 'function',
+  WrapHandler: 'function',
+  StandardSchema: 'schema',
+  'Readonly<Record<string, StandardSchema>>': 'schemas by topic',
+  'boolean | readonly EnhancerKind[]': 'true, false or a list',
 };
 
 /** Numbers say their unit, which is in their name. */

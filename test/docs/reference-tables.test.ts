@@ -27,6 +27,10 @@ const words: Readonly<Record<string, unknown>> = {
     confirmMs: 5_000,
     graceMs: 10_000,
   },
+  'they commit alone': undefined,
+  'no topic has one': {},
+  'nothing does': undefined,
+  'none of them': [],
   // Left to what comes later: nothing is set.
   '`connection`': undefined,
   '`.tarefa` in the working directory': undefined,

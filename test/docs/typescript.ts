@@ -41,7 +41,14 @@ function readSettings(): { options: ts.CompilerOptions } {
   };
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, pathOf('.'));
   return {
-    options: { ...options, paths: { 'nestjs-tarefa': [pathOf('lib/index.ts')] }, noEmit: true },
+    options: {
+      ...options,
+      paths: {
+        'nestjs-tarefa': [pathOf('lib/index.ts')],
+        'nestjs-tarefa/*': [pathOf('lib/*/index.ts')],
+      },
+      noEmit: true,
+    },
   };
 }
 
