@@ -35,31 +35,31 @@ order by t.ord
 returning id::text as id`;
 }
 
-/**
- * Inserts one task: the same with a parameter per column. When the statement rings, two more: the channel, and what is
- * said after the time.
- */
-export function insertOne(queue: string, bell: Bell): string {
-  const parts = [
-    `due as materialized (
-  select coalesce($1::text::timestamptz, clock_timestamp() + coalesce($2::float8, 0) * interval '1 millisecond') as at
-)`,
-    ...(bell === 'table' ? [] : [quietSetting]),
-    ...(bell === 'statement' ? [rung] : []),
-  ];
-  return `-- name: insert_one
-with ${parts.join(',\n')}
-insert into ${queue} (data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
-  tenant, grupo_empresarial, prioridade, pub_sub, metadados)
-select due.at, due.at, $3::text, $4::text, $5::text, $6::text, $7::text, convert_to($8::text, 'UTF8'),
-  $9::text::bigint, $10::text, coalesce($11::int, 50), $12::boolean, $13::text::jsonb
-from due${bell === 'table' ? '' : '\ncross join quiet'}${bell === 'statement' ? '\ncross join rung' : ''}
-returning id::text as id`;
-}
+/** When the task is due: the same however often it stands in one statement. */
+const due = `coalesce($1::text::timestamptz, statement_timestamp() + coalesce($2::float8, 0) * interval '1 millisecond')`;
+
+const oneRow = `${due}, ${due}, $3::text, $4::text, $5::text, $6::text, $7::text, convert_to($8::text, 'UTF8'),
+  $9::text::bigint, $10::text, coalesce($11::int, 50), $12::boolean, $13::text::jsonb`;
 
 /** A moment early: what is rung for must not be behind the time that is said. */
 const rung = `rung as materialized (
   select pg_notify($14::text,
-    round((floor(extract(epoch from due.at)::float8 * 1000) - 1)::numeric / 1000, 3) || ' ' || $15::text) as sent
-  from due
+    round((floor(extract(epoch from ${due})::float8 * 1000) - 1)::numeric / 1000, 3) || ' ' || $15::text) as sent
 )`;
+
+/**
+ * Inserts one task: the same with a parameter per column. When the statement rings, two more: the channel, and what is
+ * said after the time.
+ *
+ * In a transaction of the user's it is planned each time, because nobody knows whether a named statement survives there:
+ * so it is as plain as it can be.
+ */
+export function insertOne(queue: string, bell: Bell): string {
+  const parts = [...(bell === 'table' ? [] : [quietSetting]), ...(bell === 'statement' ? [rung] : [])];
+  const from = bell === 'statement' ? 'quiet, rung' : 'quiet';
+  return `-- name: insert_one
+${parts.length === 0 ? '' : `with ${parts.join(',\n')}\n`}insert into ${queue} (data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
+  tenant, grupo_empresarial, prioridade, pub_sub, metadados)
+${bell === 'table' ? `values (${oneRow})` : `select ${oneRow}\nfrom ${from}`}
+returning id::text as id`;
+}
