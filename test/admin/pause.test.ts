@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
 import { QueueAdmin, Subscriber, TaskHandler } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -26,9 +27,19 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
 }
 
 test('a paused topic waits while others run, and goes on at once when it is resumed', async () => {
+  const reading = vi.spyOn(PostgresStorage.prototype, 'pausedRoutes');
+  const hasRead = (times: number): Promise<unknown> =>
+    until(
+      async () => reading.mock.settledResults.filter(({ type }) => type === 'fulfilled').length >= times,
+      'it reads',
+    );
   const { queue, admin, events } = await start();
+  await hasRead(1);
   await admin.pause({ topic: 'a' });
   await admin.pause({ topic: 'a' });
+  // Workers hear of it a moment later.
+  await hasRead(2);
+  reading.mockRestore();
   const completed = nextEvent(events, 'task.completed', ({ task }) => task.topic === 'b');
   const [waits = '', runs = ''] = await queue.insertTasks([{ topic: 'a' }, { topic: 'b' }]);
   await completed;

@@ -18,7 +18,7 @@ export interface DrizzleSql {
  *
  * @param sql Drizzle's own `sql`: only it can make a query of a text
  * @example
- * import { sql } from 'drizzle-orm';
+ * // `sql` is that of drizzle-orm.
  * await db.transaction((tx) => queue.insertTask(task, { tx: fromDrizzle(tx, sql) }));
  * @throws {TarefaError} `INPUT_INVALID` when it is the database itself
  */

@@ -140,6 +140,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   inTransaction: 'runs what others send: prepare has a scenario',
   hasOverdue: 'only reads, for the notify routine',
   nextDue: 'only reads, at a poll',
+  pausedRoutes: 'only reads, before a claim',
   stillHeld: 'only reads, at a poll',
   close: 'nothing runs any more',
   'transaction.client': 'opens the transaction as the first statement does',

@@ -17,10 +17,6 @@ export interface ProducerParts {
 
 /** Faults have to meet tasks that run, and those that faults insert must not wait behind thousands of others. */
 const mostWaiting = 400;
-const queue = new QueueClient(
-  { query: () => Promise.reject(new Error('always in a tx')) },
-  { table: 'tasks' },
-);
 
 interface Planned {
   readonly key: string;
@@ -147,12 +143,13 @@ export class Producer {
   }
 
   async #insertAll(client: PoolClient, planned: readonly Planned[]): Promise<'done'> {
+    const queue = new QueueClient(client, { table: 'tasks' });
     const [first] = planned;
     if (first && planned.length === 1) {
       const inserting = first.subscriptions ? 'insertTaskPubSub' : 'insertTask';
-      await queue[inserting](withKey(first), { tx: client });
+      await queue[inserting](withKey(first));
     } else {
-      await queue.insertTasks(planned.map(withKey), { tx: client });
+      await queue.insertTasks(planned.map(withKey));
     }
     return 'done';
   }
