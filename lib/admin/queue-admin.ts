@@ -228,8 +228,8 @@ export class QueueAdmin {
   }
 
   /**
-   * From now on no worker starts a task of that topic, or a delivery of that subscription; what runs goes on, and inserts
-   * are accepted. Pausing what is paused changes nothing.
+   * Keeps workers from starting tasks of that topic, or deliveries of that subscription, as soon as they hear of it, a
+   * moment later; what runs goes on, and inserts are accepted. Pausing what is paused changes nothing.
    *
    * @example await admin.pause({ topic: 'send-receipt' });
    */
