@@ -123,6 +123,7 @@ export class EnhancedHandlers {
 
 /** A pipe that refuses a payload refuses it again at the next attempt. */
 function explainRefusal(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
   const { getStatus, getResponse } = error as { getStatus?: () => unknown; getResponse?: () => unknown };
   if (typeof getStatus !== 'function' || !refusals.includes(Number(getStatus.call(error)))) return error;
   const response = typeof getResponse === 'function' ? getResponse.call(error) : undefined;

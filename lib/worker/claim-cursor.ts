@@ -42,6 +42,8 @@ export class ClaimCursor {
   readonly #positions = new Map<Route, Map<number, Position>>();
   /** What a bounded claim takes: smoothed ms. */
   #boundedMs: number | undefined;
+  /** What the last sweep took longer than other claims. */
+  #lastExtraMs = Infinity;
   /** Sweeps in a row that made the next one wait longer than they should. */
   #rareSweeps = 0;
 
@@ -98,7 +100,7 @@ export class ClaimCursor {
     }
   }
 
-  /** Forgets all positions: the next claim starts at the front. */
+  /** Forgets all positions, because rings may have been lost: the next claim starts at the front. */
   reset(): void {
     this.#positions.clear();
   }
@@ -139,13 +141,16 @@ export class ClaimCursor {
     for (const priority of known) this.#move(route, priority, since);
   }
 
-  /** A sweep costs what it takes longer than other claims. */
+  /** A sweep costs what it takes longer than other claims; of two in a row, the less. */
   #timed(bounded: boolean, tookMs: number): void {
     if (bounded) {
       this.#boundedMs = this.#boundedMs === undefined ? tookMs : this.#boundedMs * 0.8 + tookMs * 0.2;
       return;
     }
-    this.#sweeps.ended(Math.max(0, tookMs - (this.#boundedMs ?? 0)));
+    const extraMs = Math.max(0, tookMs - (this.#boundedMs ?? 0));
+    // A stall of the network is not what sweeps cost.
+    this.#sweeps.ended(Math.min(extraMs, this.#lastExtraMs));
+    this.#lastExtraMs = extraMs;
     this.#rareSweeps = this.sweepPauseMs > longestPauseMs ? this.#rareSweeps + 1 : 0;
   }
 }

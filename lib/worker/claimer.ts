@@ -68,6 +68,12 @@ export class Claimer {
     this.#hungry = true;
   }
 
+  /** There may be something that nobody rang for: the next claim starts at the front. */
+  expectAnything(): void {
+    this.#planner.cursor.reset();
+    this.expect();
+  }
+
   /** Somebody rang for attempts due since then, of that priority or a lower one. */
   expectSince(dueMs: number, highest: number): void {
     this.#planner.cursor.moveBack(dueMs, highest);

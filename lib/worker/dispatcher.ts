@@ -206,7 +206,8 @@ export class Dispatcher {
   async #compareWithTable(): Promise<void> {
     await this.#parts.reconciler.compare(this.#workerId, this.#running);
     this.#unsure = false;
-    this.#claimer.expect();
+    // A poll bounds the delay, whatever happened to the rings.
+    this.#claimer.expectAnything();
     // A failure may be written whose answer, with the time of its next attempt, was lost.
     this.#lookDue = true;
   }
@@ -225,6 +226,7 @@ export class Dispatcher {
   }
 
   #begin(claimed: ClaimedTask): RunningTask {
+    if (claimed.losses > 0) this.#running.replace(claimed);
     this.#parts.demand.start(claimed);
     if (this.#parts.events.has('task.claimed')) {
       this.#parts.events.emit('task.claimed', { task: reference(claimed) });

@@ -79,14 +79,14 @@ export class Reminders {
 
   /** An idle worker asks by one statement whether there is anything to do, which takes several. */
   async #onPoll(): Promise<void> {
-    const { compare, isIdle, look, nextDue, reconcile } = this.#parts;
+    const { compare, isIdle, nextDue, reconcile } = this.#parts;
     if (!isIdle()) return compare();
     // Whatever is wrong with the database, a comparison meets it too, and says so.
     const next = await nextDue().catch(compare);
     if (next?.holding) return reconcile();
     if (next?.inMs === undefined) return;
     if (next.inMs > 0) this.lookIn(next.inMs);
-    else look();
+    else compare();
   }
 
   #clearLookAgain(): void {

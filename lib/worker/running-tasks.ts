@@ -1,3 +1,4 @@
+import { TarefaError } from '../queue.errors.js';
 import type { ClaimedTask } from '../storage/storage.js';
 import type { HandlerContext } from './handler-context.js';
 
@@ -34,6 +35,22 @@ export class RunningTasks {
     const running: RunningTask = { claimed, context: undefined };
     this.#byId.set(claimed.id, running);
     return running;
+  }
+
+  /**
+   * A worker that was taken for lost, and is back, may get the next attempt of a task before it has noticed: then the
+   * older one is told first.
+   */
+  replace({ task }: ClaimedTask): void {
+    for (const { claimed, context } of this.#byId.values()) {
+      if (claimed.task.firstAttemptId !== task.firstAttemptId) continue;
+      context?.destroy(
+        new TarefaError(
+          'TASK_LOST',
+          `attempt ${claimed.id} was taken for lost: attempt ${task.id} replaces it`,
+        ),
+      );
+    }
   }
 
   end(running: RunningTask): void {

@@ -103,6 +103,23 @@ test('guard, interceptor, pipe and handler run in this order, with the providers
   ]);
 });
 
+test('a guard may throw anything', async () => {
+  @Injectable()
+  class Guarded {
+    @TaskHandler('enhanced')
+    @UseGuards({
+      canActivate: () => {
+        throw null;
+      },
+    })
+    handle(): void {}
+  }
+  expect(await run([Guarded], {})).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringContaining('the handler threw null') as unknown,
+  });
+});
+
 test('a guard that refuses fails the attempt, which is tried again', async () => {
   @Injectable()
   class Guarded {

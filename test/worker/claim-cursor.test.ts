@@ -213,17 +213,19 @@ test('an unburdened queue is claimed from the front', () => {
     expect(cursor.stretches(routes)[0]?.bounds).toBeUndefined();
     learn(1);
   }
-  // When it gets dear, sweeps take 3% of the time.
+  // One alone may have met a stall; when it gets dear, sweeps take 3% of the time.
+  learn(31);
+  expect(cursor.sweepInMs).toBeLessThanOrEqual(0);
   learn(31);
   expect(cursor.sweepInMs).toBeCloseTo(30 / 0.03 - 30);
 });
 
 test('two dear sweeps in a row are rare sweeps, and one or a cheap one between them is not', () => {
   const { cursor, learn } = cursorAlone();
-  const rarely = [200, 1, 200, 200, 200, 1].map((tookMs) => {
+  const rarely = [200, 1, 200, 200, 200, 200, 1].map((tookMs) => {
     clock += 60_000;
     learn(tookMs);
     return cursor.sweepsRarely;
   });
-  expect(rarely).toEqual([false, false, false, true, true, false]);
+  expect(rarely).toEqual([false, false, false, false, true, true, false]);
 });
