@@ -8,6 +8,15 @@ import type {
   Stretch,
 } from '../storage/storage.js';
 
+/** What was rung for: attempts due since then (ms), of that priority or a lower one. */
+interface RungFor {
+  readonly dueMs: number;
+  readonly highest: number;
+}
+
+const nothing: RungFor = { dueMs: Infinity, highest: -Infinity };
+const anything: RungFor = { dueMs: -Infinity, highest: Infinity };
+
 /** Attempts that were due at or after this time and have not been claimed yet; see {@link ClaimCursor}. */
 interface Position {
   /** As the database writes it, to the microsecond. */
@@ -40,6 +49,8 @@ const fromTheStart = '-infinity';
 export class ClaimCursor {
   readonly #sweeps: WalkPace;
   readonly #positions = new Map<Route, Map<number, Position>>();
+  /** Claims under way, each with what was rung for meanwhile: its snapshot may be older than that. */
+  readonly #underWay = new Map<ClaimRequest, RungFor>();
   /** What a bounded claim takes: smoothed ms. */
   #boundedMs: number | undefined;
   /** What the last sweep took longer than other claims. */
@@ -74,6 +85,17 @@ export class ClaimCursor {
     return routes.flatMap((demand) => this.#stretchesOf(demand));
   }
 
+  /** A claim is sent: what is rung for until its answer comes may be behind what it answers. */
+  sent(request: ClaimRequest): void {
+    this.#underWay.set(request, nothing);
+  }
+
+  /** A claim was not answered. */
+  failed(request: ClaimRequest): void {
+    this.#underWay.delete(request);
+    this.reset();
+  }
+
   /**
    * Learns from a claim.
    *
@@ -83,16 +105,30 @@ export class ClaimCursor {
     const { stretches, total } = request;
     const { claimed, lockedRoutes, exhaustedAt } = result;
     this.#timed(isBounded(request), tookMs);
+    const rungFor = this.#underWay.get(request) ?? nothing;
+    this.#underWay.delete(request);
+    if (rungFor.dueMs === anything.dueMs) return;
     const locked = new Set(lockedRoutes);
     for (const [route, { limit, taken, ends }] of summed(stretches, claimed)) {
       if (locked.has(route)) continue;
       for (const [priority, due] of ends) this.#move(route, priority, due);
       if (exhaustedAt !== undefined && taken < Math.min(limit, total)) this.#exhaust(route, exhaustedAt);
     }
+    this.#moveBack(rungFor);
   }
 
   /** Somebody rang for attempts due at that time (ms) or later, of that priority or a lower one. */
   moveBack(dueMs: number, highest: number): void {
+    this.#moveBack({ dueMs, highest });
+    for (const [request, rungFor] of this.#underWay) {
+      this.#underWay.set(request, {
+        dueMs: Math.min(rungFor.dueMs, dueMs),
+        highest: Math.max(rungFor.highest, highest),
+      });
+    }
+  }
+
+  #moveBack({ dueMs, highest }: RungFor): void {
     for (const positions of this.#positions.values()) {
       for (const [priority, { sinceMs }] of positions) {
         if (priority <= highest && sinceMs > dueMs) positions.set(priority, positionAt(dueMs));
@@ -103,6 +139,7 @@ export class ClaimCursor {
   /** Forgets all positions, because rings may have been lost: the next claim starts at the front. */
   reset(): void {
     this.#positions.clear();
+    for (const request of this.#underWay.keys()) this.#underWay.set(request, anything);
   }
 
   #stretchesOf({ route, limit }: RouteDemand): readonly Stretch[] {

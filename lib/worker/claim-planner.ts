@@ -18,7 +18,14 @@ export class ClaimPlanner {
     this.#shares = order === 'fair' ? new FairShares() : undefined;
   }
 
+  /** The claim that is sent next; {@link learn} or `cursor.failed` says how it ended. */
   plan(demand: Demand): ClaimRequest {
+    const request = this.#make(demand);
+    this.cursor.sent(request);
+    return request;
+  }
+
+  #make(demand: Demand): ClaimRequest {
     const { total } = demand;
     if (this.#shares) {
       return { shape: 'shared', stretches: this.cursor.stretches(this.#shares.divide(demand)), total };

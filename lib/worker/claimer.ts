@@ -101,7 +101,7 @@ export class Claimer {
       result = await storage.settleAndClaim(this.#workerId, completions, request, lane);
     } catch (error) {
       this.expect();
-      this.#planner.cursor.reset();
+      if (request) this.#planner.cursor.failed(request);
       // Awaited here: until then this lane is at work.
       if (isRowError(error) && taken.length > 0) return await this.#separate(taken, error);
       settler.putBack(taken);

@@ -106,7 +106,6 @@ export class Dispatcher {
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
     this.#lookDue = true;
-    this.#pauses.doubt();
     this.#discovery.request();
     this.wake();
   }
@@ -119,6 +118,7 @@ export class Dispatcher {
 
   rung({ later, paused, dueMs, highest }: Ring): void {
     if (paused) this.#pauses.doubt();
+    else if (dueMs === undefined) this.#claimer.expectAnything();
     if (later) this.#lookDue = true;
     if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
     this.#discovery.request();
@@ -206,6 +206,7 @@ export class Dispatcher {
   async #compareWithTable(): Promise<void> {
     await this.#parts.reconciler.compare(this.#workerId, this.#running);
     this.#unsure = false;
+    this.#pauses.doubt();
     // A poll bounds the delay, whatever happened to the rings.
     this.#claimer.expectAnything();
     // A failure may be written whose answer, with the time of its next attempt, was lost.

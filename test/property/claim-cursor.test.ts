@@ -9,9 +9,18 @@ import { useStorage } from './queue-storage.js';
 
 const bench = useStorage();
 
+interface Insert {
+  readonly kind: 'insert';
+  readonly topic: string;
+  readonly priority: number;
+  readonly ageMs: number;
+  readonly rings: boolean;
+}
+
 type Step =
-  | { kind: 'insert'; topic: string; priority: number; ageMs: number; rings: boolean }
-  | { kind: 'claim'; total: number }
+  | Insert
+  /** `meanwhile` is committed after the claim's snapshot and rung for before its answer. */
+  | { kind: 'claim'; total: number; meanwhile: Insert | undefined }
   | { kind: 'pass time' };
 
 interface Pending {
@@ -21,20 +30,23 @@ interface Pending {
   readonly rung: boolean;
 }
 
+const insert: fc.Arbitrary<Insert> = fc.record({
+  kind: fc.constant('insert' as const),
+  topic: fc.constantFrom('a', 'b'),
+  priority: fc.oneof(fc.constant(50), fc.integer({ min: -3, max: 3 }), fc.integer()),
+  ageMs: fc.integer({ min: 1_000, max: 20_000 }),
+  rings: fc.boolean(),
+});
+
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      kind: fc.constant('insert' as const),
-      topic: fc.constantFrom('a', 'b'),
-      priority: fc.oneof(fc.constant(50), fc.integer({ min: -3, max: 3 }), fc.integer()),
-      ageMs: fc.integer({ min: 1_000, max: 20_000 }),
-      rings: fc.boolean(),
-    }),
-  },
+  { weight: 6, arbitrary: insert },
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constant('claim' as const), total: fc.integer({ min: 1, max: 6 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant('claim' as const),
+      total: fc.integer({ min: 1, max: 6 }),
+      meanwhile: fc.option(insert, { nil: undefined }),
+    }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'pass time' as const }) },
 );
@@ -62,7 +74,7 @@ class Run {
     return this.#pending.size;
   }
 
-  async insert({ topic, priority, ageMs, rings }: Extract<Step, { kind: 'insert' }>): Promise<void> {
+  async insert({ topic, priority, ageMs, rings }: Insert): Promise<void> {
     const dueMs = this.#beganMs - ageMs;
     const { rows } = await bench.pool.query<{ id: string }>(
       `insert into tasks (processo, prioridade, data_hora) values ($1, $2, $3) returning id`,
@@ -78,16 +90,18 @@ class Run {
   }
 
   /** Claims; answers what came and what was pending, both in the order of the answer and of the model. */
-  async claim(total: number): Promise<Claimed> {
+  async claim(total: number, meanwhile?: Insert): Promise<Claimed> {
     const request = this.#planner.plan({
       routes: ['t:a', 't:b'].map((route) => ({ route, limit: total })),
       total,
     });
     const result = await bench.storage.settleAndClaim(bench.workerId, [], request);
     const bounded = isBounded(request);
-    this.#planner.learn(request, result, bounded ? 1 : 1_000);
     const pending = [...this.#pending.values()].sort(byPickUp);
-    return { bounded, pending, claimed: result.claimed.map(({ task }) => this.#take(task.id)) };
+    const claimed = result.claimed.map(({ task }) => this.#take(task.id));
+    if (meanwhile) await this.insert(meanwhile);
+    this.#planner.learn(request, result, bounded ? 1 : 1_000);
+    return { bounded, pending, claimed };
   }
 
   #take(id: string): Pending {
@@ -124,7 +138,7 @@ test('whatever is inserted and claimed, the cursor hides nothing that is rung fo
       const run = new Run();
       for (const one of steps) {
         if (one.kind === 'insert') await run.insert(one);
-        else if (one.kind === 'claim') refuseWrong(await run.claim(one.total), one.total);
+        else if (one.kind === 'claim') refuseWrong(await run.claim(one.total, one.meanwhile), one.total);
         else run.passTime();
       }
       run.passTime();
