@@ -160,11 +160,8 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async find(id: string): Promise<TaskHistory> {
-    const { tables } = this.#parts;
-    const attempts = (await this.#ask(taskAttempts(tables), [readId(id)])).map(readTaskRecord);
-    const current = attempts.at(-1);
-    if (!current) throw notFound(id);
-    const dead = await this.#ask(deadChains(tables), [current.firstAttemptId]);
+    const { current, attempts } = await this.#attempts(id);
+    const dead = await this.#ask(deadChains(this.#parts.tables), [current.firstAttemptId]);
     return { current, attempts, deadIds: dead.map((row) => String(row['id'])) };
   }
 
@@ -219,9 +216,9 @@ export class QueueAdmin {
     id: string,
     { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
   ): Promise<TaskRecord> {
-    const { firstAttemptId } = (await this.find(id)).current;
+    const { firstAttemptId } = (await this.#attempts(id)).current;
     return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
-      const { current } = await this.find(firstAttemptId);
+      const { current } = await this.#attempts(firstAttemptId);
       const ended = current.status === 'succeeded' || (current.status === 'failed' && !current.retried);
       return ended ? current : undefined;
     });
@@ -259,8 +256,16 @@ export class QueueAdmin {
     return this.#parts.purge();
   }
 
+  async #attempts(id: string): Promise<Omit<TaskHistory, 'deadIds'>> {
+    const rows = await this.#ask(taskAttempts(this.#parts.tables), [readId(id)]);
+    const attempts = rows.map(readTaskRecord);
+    const current = attempts.at(-1);
+    if (!current) throw notFound(id);
+    return { current, attempts };
+  }
+
   async #refusal(id: string, verb: string, rule: string): Promise<TarefaError> {
-    const { current } = await this.find(id);
+    const { current } = await this.#attempts(id);
     return new TarefaError(
       'TASK_STATE',
       `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.status}`,

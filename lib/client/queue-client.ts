@@ -233,7 +233,7 @@ export class QueueClient {
 
   /** Checks what the handler would get. What a schema makes of that is the handler's business: it is not stored. */
   async #check({ processo, payload }: EncodedTask): Promise<void> {
-    const schema = this.#schemas?.of(processo);
+    const schema = this.#schemas?.forInserts(processo);
     if (schema) await validatePayload(schema, decodeText(payload, 'json'));
   }
 

@@ -1,23 +1,32 @@
 import type { StandardSchema } from '../standard-schema.js';
 
-/** Schemas of payloads by topic: those of the options, and those of handlers for one topic in this process. */
+/** Schemas of payloads by topic. */
 export class TopicSchemas {
-  readonly #byTopic: Map<string, StandardSchema>;
+  /** Those of the options: they hold for every task of the topic. */
+  readonly #given: ReadonlyMap<string, StandardSchema>;
+  /** Those of handlers in this process for one topic: what is inserted for them is checked as well. */
+  readonly #ofHandlers = new Map<string, StandardSchema>();
 
   constructor(given: Readonly<Record<string, StandardSchema>> = {}) {
-    this.#byTopic = new Map(Object.entries(given));
+    this.#given = new Map(Object.entries(given));
   }
 
-  /** A handler's schema; what the options say of its topic stands. */
   learn(topic: string, schema: StandardSchema): void {
-    if (!this.#byTopic.has(topic)) this.#byTopic.set(topic, schema);
+    this.#ofHandlers.set(topic, schema);
   }
 
+  /** What handlers without a schema of their own go by; undefined where no topic has one. */
+  get forHandlers(): ((topic: string | null) => StandardSchema | undefined) | undefined {
+    return this.#given.size === 0 ? undefined : (topic) => this.#given.get(topic ?? '');
+  }
+
+  /** True while nothing is checked at insert. */
   get isEmpty(): boolean {
-    return this.#byTopic.size === 0;
+    return this.#given.size === 0 && this.#ofHandlers.size === 0;
   }
 
-  of(topic: string | null | undefined): StandardSchema | undefined {
-    return topic == null ? undefined : this.#byTopic.get(topic);
+  /** What an insert of that topic goes by. */
+  forInserts(topic: string | null): StandardSchema | undefined {
+    return this.#given.get(topic ?? '') ?? this.#ofHandlers.get(topic ?? '');
   }
 }

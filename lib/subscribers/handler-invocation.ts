@@ -11,11 +11,11 @@ export type WrapHandler = (next: () => Promise<unknown>, ctx: TaskContext) => un
 /** What stands around a handler, from the outside in. */
 export interface Wrapping {
   readonly wrapHandler: WrapHandler | undefined;
-  readonly schemaOf: (ctx: TaskContext) => StandardSchema | undefined;
+  readonly schemaOf: ((ctx: TaskContext) => StandardSchema | undefined) | undefined;
 }
 
 /** Puts the hook and the schema around a handler. One that uses neither stays as it is. */
-export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Partial<Wrapping>): Invoke {
+export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrapping): Invoke {
   const checked: Invoke = schemaOf
     ? (payload, ctx) => {
         const schema = schemaOf(ctx);

@@ -9,10 +9,15 @@ import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../queue.events.js';
 import { defaultQueueName } from '../queue.tokens.js';
-import type { StandardSchema } from '../standard-schema.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
-import { settleReturn, wrapInvocation, type Invoke, type WrapHandler } from './handler-invocation.js';
+import {
+  settleReturn,
+  wrapInvocation,
+  type Invoke,
+  type WrapHandler,
+  type Wrapping,
+} from './handler-invocation.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
 import { readQueueListeners } from './on-queue-event.js';
@@ -135,14 +140,13 @@ export class SubscriberExplorer {
   }
 
   /** A dead handler is there for payloads that could not be handled: it checks only what it says itself. */
-  #schemaOf({
-    target,
-    options: { schema },
-  }: HandlerMetadata): (ctx: TaskContext) => StandardSchema | undefined {
-    if (target.kind === 'dead-subscriber' || target.kind === 'dead-task') return () => schema;
+  #schemaOf({ target, options: { schema } }: HandlerMetadata): Wrapping['schemaOf'] {
     const { schemas } = this.#parts;
     if (schema && target.kind === 'task' && target.id !== undefined) schemas.learn(target.id, schema);
-    return schema ? () => schema : ({ task }) => schemas.of(task.topic);
+    if (schema) return () => schema;
+    const { forHandlers } = schemas;
+    const isDead = target.kind === 'dead-subscriber' || target.kind === 'dead-task';
+    return isDead || !forHandlers ? undefined : ({ task }) => forHandlers(task.topic);
   }
 
   #invokeOf({ wrapper, method }: FoundHandler): Invoke {

@@ -7,6 +7,20 @@ import { mostLosses } from './fail.js';
 type Queue = Pick<QueueTables, 'queue'>;
 type Paused = Pick<QueueTables, 'paused'>;
 
+/** `asked`: the task that an attempt belongs to. Parameter 1 is the attempt's id. */
+const asked = (queue: string): string => `asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+)`;
+
+/** The attempts of that task which meet a condition, locked. */
+const lockedAttempts = (queue: string, condition: string): string => `${asked(queue)},
+chosen as materialized (
+  select f.id
+  from asked, ${queue} f
+  where (f.id = asked.first_id or f.id_inicial = asked.first_id) and ${condition}
+  for no key update of f
+)`;
+
 const payloadOf = (queue: string): string =>
   `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
 
@@ -43,9 +57,7 @@ limit $2::int`;
 
 /** All attempts of the task that an attempt belongs to, oldest first. Parameters: id. */
 export const taskAttempts = ({ queue }: Queue): string => `-- name: task_attempts
-with asked as materialized (
-  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
-)
+with ${asked(queue)}
 select ${recordFields('f', payloadOf(queue))}
 from asked, ${queue} f
 where f.id = asked.first_id or f.id_inicial = asked.first_id
@@ -62,20 +74,11 @@ order by f.id`;
  * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
  */
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
-with asked as materialized (
-  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
-),
-last as materialized (
-  select f.id
-  from asked, ${queue} f
-  where (f.id = asked.first_id or f.id_inicial = asked.first_id) and f.reenfileirado is not true
-    and f.status in ('falha', 'falha_processando')
-  for no key update of f
-),
+with ${lockedAttempts(queue, `f.reenfileirado is not true and f.status in ('falha', 'falha_processando')`)},
 retried as (
   update ${queue} f
   set reenfileirado = true, proxima_tentativa = clock_timestamp()
-  where f.id = any(array(select id from last)) and f.reenfileirado is not true
+  where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
   returning f.*
 )
 insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
@@ -91,25 +94,15 @@ returning id::text as id`;
 
 /** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
 export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task
-with asked as materialized (
-  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
-),
-waiting as materialized (
-  select f.id
-  from asked, ${queue} f
-  where (f.id = asked.first_id or f.id_inicial = asked.first_id) and f.status in ('pendente', 'agendada')
-  for no key update of f
-)
+with ${lockedAttempts(queue, `f.status in ('pendente', 'agendada')`)}
 update ${queue} f
 set status = 'falha', mensagem = $2::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
-where f.id = any(array(select id from waiting)) and f.status in ('pendente', 'agendada')
+where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'agendada')
 returning f.id::text as id`;
 
 /** Deletes a task that is over, with its dead chains. Parameters: id of any attempt. */
 export const deleteTask = ({ queue }: Queue): string => `-- name: delete_task
-with asked as materialized (
-  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
-),
+with ${asked(queue)},
 roots as materialized (
   select first_id as id from asked
   union
