@@ -18,7 +18,7 @@ import { Recovery } from './maintenance/recovery.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
 import { openConnections, resolveRouting, type QueueConnections } from './queue.connections.js';
 import type { QueueEvents } from './queue.events.js';
-import type { ResolvedOptions } from './queue.options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 import { connectionConfig, type PostgresConnection } from './storage/postgres/connection-config.js';
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';

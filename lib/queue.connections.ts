@@ -5,7 +5,7 @@ import type { PostgresSession } from './coordination/postgres-session.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import { TarefaError } from './queue.errors.js';
 import type { QueueEvents } from './queue.events.js';
-import type { ResolvedOptions } from './queue.options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 import {
   connectionConfig,
   connectionKey,

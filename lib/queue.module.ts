@@ -29,7 +29,8 @@ import { assembleCore, assembleWorker, type QueueCore, type QueueWorkerAssembly 
 import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
 import { QueueGroup } from './queue.group.js';
-import { resolveOptions, type QueueOptions, type ResolvedOptions } from './queue.options.js';
+import type { QueueOptions } from './queue.options.js';
+import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { QueueRuntime } from './queue.runtime.js';
 import { defaultQueueName, getQueueToken } from './queue.tokens.js';
 import { EnhancedHandlers } from './subscribers/enhanced-handler.js';

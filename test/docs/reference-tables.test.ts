@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
 import { readEnvironment } from '../../lib/queue.environment.js';
-import { resolveOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import { contractColumns, ownColumns, subscriptionColumns } from '../../lib/storage/postgres/schema.js';
 import { createDatabase } from '../support/database.js';

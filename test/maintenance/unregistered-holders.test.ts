@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/queue.assembly.js';
-import { resolveOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { assembleCore, type QueueCore } from '../../lib/queue.assembly.js';
 import { QueueEvents } from '../../lib/queue.events.js';
-import { resolveOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { Storage, WorkerId } from '../../lib/storage/storage.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hasCode } from '../../lib/queue.errors.js';
-import { resolveOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;
 

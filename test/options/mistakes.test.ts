@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { hasCode } from '../../lib/queue.errors.js';
-import { resolveOptions, type QueueOptions } from '../../lib/queue.options.js';
+import type { QueueOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 import { startApp } from '../support/queue-app.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders', table: 'orders' } as const;

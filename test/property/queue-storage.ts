@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
 import { assembleCore, type QueueCore } from '../../lib/queue.assembly.js';
 import { QueueEvents } from '../../lib/queue.events.js';
-import { resolveOptions } from '../../lib/queue.options.js';
+import { resolveOptions } from '../../lib/resolve-options.js';
 import type { Failure, Storage, WorkerId } from '../../lib/storage/storage.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 

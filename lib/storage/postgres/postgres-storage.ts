@@ -5,7 +5,6 @@ import { readBoolean, statusColumn } from '../columns.js';
 import type {
   AttemptOutcome,
   Claim,
-  ClaimedTask,
   ClaimRequest,
   Completion,
   Failure,
@@ -29,7 +28,8 @@ import type { ControlConnection, ControlConnections, TextRow } from './control-c
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
-import { inPickUpOrder, readClaimed, readHeldRow, type QueueIdentity } from './read-rows.js';
+import { claimForm, claimValues, settleValues } from './claim-values.js';
+import { readHeldRow, readSettled, type QueueIdentity } from './read-rows.js';
 import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
@@ -82,47 +82,15 @@ export class PostgresStorage implements Storage {
     request?: ClaimRequest,
     lane: Lane = 'first',
   ): Promise<SettleAndClaimResult> {
-    const settling = [
-      completions.map(({ id }) => id),
-      completions.map(({ reservation }) => reservation),
-      completions.map(({ message }) => message),
-      completions.map(({ result }) => result),
-      workerId,
-    ];
+    const settling = settleValues(workerId, completions);
     if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling, lane), []);
-    const { stretches } = request;
-    const claiming = [
-      stretches.map(({ route }) => route),
-      stretches.map(({ limit }) => limit),
-      request.total,
-    ];
-    const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
-    const bounded = bounds.length > 0;
-    const limiting = bounded
-      ? [
-          bounds.map(({ highest }) => highest),
-          bounds.map(({ lowest }) => lowest),
-          bounds.map(({ since }) => since),
-        ]
-      : [];
-    const form = { shape: request.shape, bounded, capped: bounded && sharesLimits(request) };
-    const values = [...settling, ...claiming, ...limiting];
-    return this.#readSettled(await this.#onControl(this.#sql.settleAndClaim(form), values, lane), stretches);
+    const statement = this.#sql.settleAndClaim(claimForm(request));
+    const rows = await this.#onControl(statement, [...settling, ...claimValues(request)], lane);
+    return this.#readSettled(rows, request.stretches);
   }
 
   #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
-    const queue = this.#identity;
-    const [first] = rows;
-    const claimed: ClaimedTask[] = [];
-    for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
-    const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
-    return {
-      settledOnly: readIds(first?.['settled_only']),
-      claimed: inPickUpOrder(claimed),
-      lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
-      contended: readBoolean(first?.['contended']),
-      exhaustedAt: first?.['exhausted_at'] ?? undefined,
-    };
+    return readSettled(rows, stretches, this.#identity);
   }
 
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
@@ -339,15 +307,4 @@ const outcomes = new Map<unknown, AttemptOutcome>([
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {
   throw wrapConnectionError(error, 'the database did not answer');
-}
-
-/** True when a route has several stretches and a limit of its own, which they must not exceed together. */
-function sharesLimits({ shape, stretches, total }: ClaimRequest): boolean {
-  return shape === 'shared' || stretches.some(({ limit }) => limit < total);
-}
-
-/** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
-function readIds(text: string | null | undefined): readonly string[] | undefined {
-  if (text == null) return undefined;
-  return text === '{}' ? [] : text.slice(1, -1).split(',');
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Task } from '../../task.js';
 import { column, readDate, readJson, readText, readBoolean } from '../columns.js';
 import { plainRoute, publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
-import type { ClaimedTask, HeldTask, Route } from '../storage.js';
+import type { ClaimedTask, HeldTask, Route, SettleAndClaimResult, Stretch } from '../storage.js';
 import type { TextRow } from './control-connection.js';
 
 /** What a queue is known by in the keys of its tasks. */
@@ -11,8 +11,32 @@ export interface QueueIdentity {
   readonly qualifiedName: string;
 }
 
-/** Reads a row of `settle_and_claim`. */
-export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
+/** Reads the answer of `settle_and_claim`: rows of claimed tasks, what else it says in the first one. */
+export function readSettled(
+  rows: readonly TextRow[],
+  stretches: readonly Stretch[],
+  queue: QueueIdentity,
+): SettleAndClaimResult {
+  const [first] = rows;
+  const claimed: ClaimedTask[] = [];
+  for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
+  const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
+  return {
+    settledOnly: readIds(first?.['settled_only']),
+    claimed: inPickUpOrder(claimed),
+    lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
+    contended: readBoolean(first?.['contended']),
+    exhaustedAt: first?.['exhausted_at'] ?? undefined,
+  };
+}
+
+/** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
+function readIds(text: string | null | undefined): readonly string[] | undefined {
+  if (text == null) return undefined;
+  return text === '{}' ? [] : text.slice(1, -1).split(',');
+}
+
+function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
   const task = readTask(row, queue);
   const publication = readBoolean(row[column.publication]);
   const payloadBytes = row['payload_bytes'];
@@ -43,7 +67,7 @@ export function readHeldRow(row: TextRow, workerId: string, queue: QueueIdentity
 }
 
 /** Sorts in place, unless they are in order: rows of an UPDATE come as the table has them. */
-export function inPickUpOrder(claimed: ClaimedTask[]): ClaimedTask[] {
+function inPickUpOrder(claimed: ClaimedTask[]): ClaimedTask[] {
   for (let index = 1; index < claimed.length; index += 1) {
     const [before, after] = [claimed[index - 1], claimed[index]];
     if (before && after && comparePickUp(before, after) > 0) return claimed.sort(comparePickUp);

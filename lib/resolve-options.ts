@@ -1,0 +1,273 @@
+import {
+  connectionVariableNames,
+  optionVariables,
+  readEnvironment,
+  type Environment,
+} from './queue.environment.js';
+import { OptionCheck } from './option-check.js';
+import { defaultMaxPayloadBytes } from './client/queue-client.js';
+import { TarefaError } from './queue.errors.js';
+import { connectionKey, type PostgresConnection } from './storage/postgres/connection-config.js';
+import {
+  channelNameProblem,
+  subscriptionTableNameProblem,
+  tableNameProblem,
+} from './storage/postgres/identifiers.js';
+import { isStandardSchema, type StandardSchema } from './standard-schema.js';
+import type { SqlHandle } from './client/sql-handle.js';
+import type { WrapHandler } from './subscribers/handler-invocation.js';
+import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
+import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
+import type { QueueOptions } from './queue.options.js';
+
+/** Options of one queue, checked and complete. */
+export interface ResolvedOptions extends WorkerOptions {
+  /** `'embedded'` or where the database is. */
+  readonly connection: PostgresConnection;
+  readonly sessionConnection: PostgresConnection | undefined;
+  readonly queue: string;
+  readonly table: string;
+  readonly subscriptionTable: string | undefined;
+  readonly schema: 'create' | 'check';
+  readonly embeddedDataDir: string | undefined;
+  readonly worker: boolean;
+  readonly autoStart: boolean;
+  readonly poolSize: number;
+  readonly retryMinutes: readonly number[];
+  readonly notifyMinutes: readonly number[];
+  readonly purgeMinutes: readonly number[];
+  readonly purgeMaxAgeDays: number;
+  readonly purgeLimit: number;
+  readonly purgeRoundLimit: number;
+  readonly waitNotifyIntervalSeconds: number;
+  readonly wake: 'listen' | 'poll';
+  readonly transaction: (() => SqlHandle | undefined) | undefined;
+  readonly schemas: Readonly<Record<string, StandardSchema>>;
+  readonly wrapHandler: WrapHandler | undefined;
+  readonly globalEnhancers: readonly EnhancerKind[];
+  /** How sure a recovery must be, also when only the retry routine recovers. */
+  readonly recoveryTiming: RecoveryOptions;
+  readonly logDebug: boolean;
+}
+
+const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
+
+export const defaultRecovery: RecoveryOptions = { intervalMs: 5_000, confirmMs: 5_000, graceMs: 10_000 };
+
+const knownOptions: Record<keyof QueueOptions, true> = {
+  connection: true,
+  sessionConnection: true,
+  queue: true,
+  table: true,
+  subscriptionTable: true,
+  schema: true,
+  embeddedDataDir: true,
+  worker: true,
+  autoStart: true,
+  concurrency: true,
+  poolSize: true,
+  maxAttempts: true,
+  retryIntervalMinutes: true,
+  retryMinutes: true,
+  notifyMinutes: true,
+  purgeMinutes: true,
+  purgeMaxAgeDays: true,
+  purgeLimit: true,
+  purgeRoundLimit: true,
+  waitNotifyIntervalSeconds: true,
+  wake: true,
+  pollIntervalMs: true,
+  scheduledTimer: true,
+  recovery: true,
+  order: true,
+  unknownTasks: true,
+  transaction: true,
+  schemas: true,
+  wrapHandler: true,
+  globalEnhancers: true,
+  maxPayloadBytes: true,
+  shutdownTimeoutMs: true,
+  logDebug: true,
+};
+
+/**
+ * Checks options once and completes them.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
+ */
+export function resolveOptions(given: QueueOptions, env: Environment = process.env): ResolvedOptions {
+  if (typeof given !== 'object' || given === null) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `the options of QueueModule must be an object, not ${String(given)}: does the factory return them?`,
+    );
+  }
+  const { options: fromEnvironment, mistakes: environmentMistakes } = readEnvironment(env);
+  const explicit = withoutUnset(given);
+  const options: QueueOptions = { ...fromEnvironment, ...explicit };
+  const check = new OptionCheck(
+    // A broken variable does not matter where an explicit option stands in its place.
+    environmentMistakes.filter(({ option }) => !(option in explicit)).map(({ text }) => text),
+    (option) => (option in explicit || !(option in fromEnvironment) ? undefined : optionVariables[option]),
+  );
+
+  check.known(Object.keys(given), Object.keys(knownOptions));
+  const table = options.table ?? options.queue;
+  const queue = options.queue ?? options.table;
+  if (options.connection !== undefined) checkConnection('connection', options.connection, check);
+  else if (!environmentMistakes.some(({ option }) => option === 'connection')) {
+    check.missing('connection', connectionVariableNames);
+  }
+  if (options.sessionConnection !== undefined) {
+    checkConnection('sessionConnection', options.sessionConnection, check);
+  }
+  if (queue === undefined) check.missing('queue or table', ['QUEUE_NAME', 'QUEUE_TABLE']);
+  check.name('queue', queue, channelNameProblem);
+  check.name(options.table === undefined ? 'table (taken from queue)' : 'table', table, tableNameProblem);
+  if (options.subscriptionTable !== false) {
+    check.name('subscriptionTable', options.subscriptionTable, subscriptionTableNameProblem);
+    if (table !== undefined && options.subscriptionTable === table) {
+      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they are two tables`);
+    }
+  }
+  if (options.embeddedDataDir !== undefined) {
+    check.name('embeddedDataDir', options.embeddedDataDir, (path) => (path === '' ? 'is empty' : undefined));
+  }
+  const concurrency = check.whole('concurrency', options.concurrency ?? 10, 1, 10_000);
+  const wake = check.oneOf('wake', options.wake ?? 'listen', ['listen', 'poll']);
+  const waitSeconds = check.number(
+    'waitNotifyIntervalSeconds',
+    options.waitNotifyIntervalSeconds ?? 30,
+    0.001,
+    86_400,
+  );
+  const recoveryTiming = resolveRecovery(options.recovery, check);
+  const longestTimer = 2 ** 31 - 1;
+
+  const resolved: ResolvedOptions = {
+    connection: options.connection ?? 'embedded',
+    sessionConnection: options.sessionConnection,
+    queue: queue ?? '',
+    table: table ?? '',
+    subscriptionTable:
+      options.subscriptionTable === false ? undefined : (options.subscriptionTable ?? `${table}_subscriber`),
+    schema: check.oneOf('schema', options.schema ?? 'create', ['create', 'check']),
+    embeddedDataDir: options.embeddedDataDir,
+    worker: check.boolean('worker', options.worker ?? true),
+    autoStart: check.boolean('autoStart', options.autoStart ?? true),
+    concurrency,
+    poolSize: check.whole('poolSize', options.poolSize ?? Math.min(concurrency, 10), 1, 1_000),
+    maxAttempts: check.whole('maxAttempts', options.maxAttempts ?? 100, 1, 1_000_000),
+    retryIntervalMinutes: check.number('retryIntervalMinutes', options.retryIntervalMinutes ?? 5, 0, 525_600),
+    retryMinutes: check.minutes('retryMinutes', options.retryMinutes ?? everyFiveMinutes),
+    notifyMinutes: check.minutes('notifyMinutes', options.notifyMinutes ?? everyFiveMinutes),
+    purgeMinutes: check.minutes('purgeMinutes', options.purgeMinutes ?? [0]),
+    purgeMaxAgeDays: check.number('purgeMaxAgeDays', options.purgeMaxAgeDays ?? 60, 0, 36_500),
+    purgeLimit: check.whole('purgeLimit', options.purgeLimit ?? 1_000, 1, 100_000),
+    purgeRoundLimit: check.whole('purgeRoundLimit', options.purgeRoundLimit ?? 100, 1, 10_000),
+    waitNotifyIntervalSeconds: waitSeconds,
+    wake,
+    pollIntervalMs: check.number(
+      'pollIntervalMs',
+      options.pollIntervalMs ?? (wake === 'poll' ? 1_000 : waitSeconds * 1_000),
+      0,
+      longestTimer,
+    ),
+    scheduledTimer: check.boolean('scheduledTimer', options.scheduledTimer ?? true),
+    recovery: options.recovery === false ? undefined : recoveryTiming,
+    recoveryTiming,
+    order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
+    unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
+    transaction: checkFunction('transaction', options.transaction, check),
+    schemas: checkSchemas(options.schemas, check),
+    wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
+    globalEnhancers: resolveEnhancers(options.globalEnhancers, check),
+    maxPayloadBytes: check.whole(
+      'maxPayloadBytes',
+      options.maxPayloadBytes ?? defaultMaxPayloadBytes,
+      1,
+      2 ** 29,
+    ),
+    shutdownTimeoutMs: check.number(
+      'shutdownTimeoutMs',
+      options.shutdownTimeoutMs ?? 20_000,
+      0,
+      longestTimer,
+    ),
+    logDebug: check.boolean('logDebug', options.logDebug ?? false),
+  };
+  if (wake === 'poll' && resolved.pollIntervalMs === 0) {
+    check.mistake(`pollIntervalMs is 0 with wake: 'poll': no task would ever be found`);
+  }
+  check.throwIfAny('the options of QueueModule');
+  return Object.freeze(resolved);
+}
+
+/** Never shows the value: it may hold a password. */
+function checkConnection(option: string, connection: unknown, check: OptionCheck): void {
+  if (connection === 'embedded' && option === 'connection') return;
+  const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
+  if (!isUrl && (typeof connection !== 'object' || connection === null)) {
+    return check.mistake(
+      `${option} must be a URL that begins with postgres://, or a configuration or pool of pg` +
+        `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
+    );
+  }
+  try {
+    connectionKey(connection);
+  } catch {
+    check.mistake(`${option} cannot be read as a URL: write special characters of the password as %XX`);
+  }
+}
+
+function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck): RecoveryOptions {
+  if (recovery === false) return defaultRecovery;
+  if (recovery !== undefined && typeof recovery !== 'object') {
+    check.mistake(`recovery must be false or an object, not ${String(recovery)}`);
+    return defaultRecovery;
+  }
+  check.known(Object.keys(recovery ?? {}), Object.keys(defaultRecovery), 'recovery.');
+  const { intervalMs, confirmMs, graceMs } = { ...defaultRecovery, ...withoutUnset(recovery ?? {}) };
+  return Object.freeze({
+    intervalMs: check.number('recovery.intervalMs', intervalMs, 10, 3_600_000),
+    confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
+    graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
+  });
+}
+
+function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {
+  if (value !== undefined && typeof value !== 'function') check.mistake(`${option} must be a function`);
+  return value;
+}
+
+function checkSchemas(given: QueueOptions['schemas'], check: OptionCheck): ResolvedOptions['schemas'] {
+  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
+    check.mistake('schemas must be an object: a schema by topic');
+    return {};
+  }
+  for (const [topic, schema] of Object.entries(given ?? {})) {
+    if (!isStandardSchema(schema)) {
+      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
+    }
+  }
+  return Object.freeze({ ...given });
+}
+
+function resolveEnhancers(
+  given: QueueOptions['globalEnhancers'],
+  check: OptionCheck,
+): readonly EnhancerKind[] {
+  if (given === undefined || typeof given === 'boolean') return given === true ? enhancerKinds : [];
+  const kinds: readonly EnhancerKind[] = Array.isArray(given) ? given : [];
+  if (!Array.isArray(given) || !kinds.every((kind) => enhancerKinds.includes(kind))) {
+    check.mistake(`globalEnhancers must be true, false or a list of ${enhancerKinds.join(', ')}`);
+  }
+  return Object.freeze([...kinds]);
+}
+
+/** What is undefined or, where types are not checked, null was not given. */
+function withoutUnset<T extends object>(given: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined && value !== null),
+  ) as Partial<T>;
+}

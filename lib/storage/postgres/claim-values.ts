@@ -1,0 +1,37 @@
+import type { ClaimRequest, Completion, WorkerId } from '../storage.js';
+import type { ClaimForm } from './statements/settle-and-claim.js';
+
+/** Values of `settle`, and the first ones of `settle_and_claim`. */
+export function settleValues(workerId: WorkerId, completions: readonly Completion[]): readonly unknown[] {
+  return [
+    completions.map(({ id }) => id),
+    completions.map(({ reservation }) => reservation),
+    completions.map(({ message }) => message),
+    completions.map(({ result }) => result),
+    workerId,
+  ];
+}
+
+/** The statement that a request needs. */
+export function claimForm(request: ClaimRequest): ClaimForm {
+  const bounded = request.stretches.some(({ bounds }) => bounds !== undefined);
+  return { shape: request.shape, bounded, capped: bounded && sharesLimits(request) };
+}
+
+/** Values of `settle_and_claim` after those of {@link settleValues}. */
+export function claimValues({ stretches, total }: ClaimRequest): readonly unknown[] {
+  const claiming = [stretches.map(({ route }) => route), stretches.map(({ limit }) => limit), total];
+  const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
+  if (bounds.length === 0) return claiming;
+  return [
+    ...claiming,
+    bounds.map(({ highest }) => highest),
+    bounds.map(({ lowest }) => lowest),
+    bounds.map(({ since }) => since),
+  ];
+}
+
+/** True when a route has several stretches and a limit of its own, which they must not exceed together. */
+function sharesLimits({ shape, stretches, total }: ClaimRequest): boolean {
+  return shape === 'shared' || stretches.some(({ limit }) => limit < total);
+}
