@@ -82,7 +82,8 @@ export class Claimer {
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
   async settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, storage, isolation, start } = this.#parts;
+    const { settler, storage, isolation, reminders, start } = this.#parts;
+    if (reminders.pollMissed) this.expectAnything();
     const taken = settler.take(this.lanes.share);
     const without = this.#lockedRoutes;
     this.#lockedRoutes = new Set();

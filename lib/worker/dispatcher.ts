@@ -153,6 +153,8 @@ export class Dispatcher {
 
   #compare(): void {
     this.#unsure = true;
+    // At once: should this cycle hang in a statement, its claim comes before the comparison.
+    this.#claimer.expectAnything();
     this.look();
   }
 

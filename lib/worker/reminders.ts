@@ -31,6 +31,7 @@ export class Reminders {
   readonly #locked: Alarm;
   readonly #sweep: Alarm;
   #poll: NodeJS.Timeout | undefined;
+  #polledAt = 0;
   #lookAgain: readonly NodeJS.Timeout[] = [];
   #started = false;
 
@@ -43,6 +44,7 @@ export class Reminders {
 
   start(): void {
     this.#started = true;
+    this.#polledAt = performance.now();
     const { pollIntervalMs } = this.#parts;
     if (pollIntervalMs > 0) this.#poll = setInterval(() => void this.#onPoll(), pollIntervalMs);
   }
@@ -54,6 +56,11 @@ export class Reminders {
     this.#locked.clear();
     this.#sweep.clear();
     this.#clearLookAgain();
+  }
+
+  /** True when a poll is overdue: the process stood still, or its event loop was blocked, and the timer comes later. */
+  get pollMissed(): boolean {
+    return this.#poll !== undefined && performance.now() - this.#polledAt > this.#parts.pollIntervalMs;
   }
 
   /** A scheduled attempt is due then; it should have been promoted already, if that is past, and somebody has it locked. */
@@ -79,6 +86,7 @@ export class Reminders {
 
   /** An idle worker asks by one statement whether there is anything to do, which takes several. */
   async #onPoll(): Promise<void> {
+    this.#polledAt = performance.now();
     const { compare, isIdle, nextDue, reconcile } = this.#parts;
     if (!isIdle()) return compare();
     // Whatever is wrong with the database, a comparison meets it too, and says so.
