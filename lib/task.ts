@@ -88,7 +88,7 @@ export interface TaskContext {
   readonly db: SqlHandle;
   /**
    * The `pg` client of that same transaction, for libraries that take one. Do not end its transaction and do
-   * not use it after the handler has returned.
+   * not use it after the handler has returned. Its `release()` does nothing.
    */
   client(): Promise<PoolClient>;
   /**

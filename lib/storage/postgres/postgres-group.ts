@@ -6,6 +6,7 @@ import { inOneFlight } from './one-flight.js';
 import { asQuery } from './pooler.js';
 import { PostgresGroupPart } from './postgres-group-part.js';
 import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
+import { takeRelease } from './take-release.js';
 
 /** Before the completions: their plan must not be one for an empty table. Behind them is only COMMIT. */
 export const completionSettings =
@@ -23,6 +24,8 @@ export class PostgresGroup implements TaskGroup {
   #settle!: { readonly resolve: () => void; readonly reject: (trouble: Error) => void };
   #client: Promise<PoolClient> | undefined;
   #connected: PoolClient | undefined;
+  /** Gives its connection back. */
+  #giveBack: ((error?: Error) => void) | undefined;
   #id: Promise<string> | undefined;
   #trouble: Error | undefined;
   #committed = false;
@@ -104,7 +107,7 @@ export class PostgresGroup implements TaskGroup {
     const client = this.#connected;
     this.#connected = undefined;
     if (client) {
-      client.release(trouble);
+      this.#giveBack?.(trouble);
       terminateBackend(client, this.#parts);
     }
     if (fate === 'undone') this.#settle.reject(trouble);
@@ -124,6 +127,7 @@ export class PostgresGroup implements TaskGroup {
       throw this.#trouble;
     }
     this.#connected = client;
+    this.#giveBack = takeRelease(client);
     inOneFlight(client);
     const begin = reach === 'direct' ? 'begin' : 'begin isolation level read committed';
     client.query(begin).catch((error: unknown) => this.fail(error as Error));
@@ -163,8 +167,8 @@ export class PostgresGroup implements TaskGroup {
   #succeed(): void {
     if (this.#trouble) return;
     this.#committed = true;
-    this.#connected?.release(this.#unfit);
     this.#connected = undefined;
+    this.#giveBack?.(this.#unfit);
     this.#settle.resolve();
   }
 

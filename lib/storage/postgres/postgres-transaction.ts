@@ -6,6 +6,7 @@ import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
+import { takeRelease } from './take-release.js';
 import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
 
 /** Parameters: process id of the backend. */
@@ -35,7 +36,8 @@ export function terminateBackend(client: PoolClient, { pool, reach }: PostgresTr
 export class PostgresTransaction implements TaskTransaction {
   readonly #parts: PostgresTransactionParts;
   #client: Promise<PoolClient> | undefined;
-  #connected: PoolClient | undefined;
+  /** Gives the connection back; there from BEGIN on until then. */
+  #giveBack: ((error?: Error) => void) | undefined;
   /** True when the attempt is over: the handler's late statements are refused. */
   #ended = false;
   /** First statement of the handler that failed: named when the handler swallowed it. */
@@ -91,7 +93,7 @@ export class PostgresTransaction implements TaskTransaction {
   async rollback(): Promise<void> {
     this.#ended = true;
     const client = await this.#client?.catch(() => undefined);
-    if (!client || !this.#connected) return;
+    if (!client || !this.#giveBack) return;
     try {
       await withAnswerLimit(client, client.query('rollback'));
       this.#release(isReadOnlyError(this.#firstError) ? (this.#firstError as Error) : undefined);
@@ -107,7 +109,7 @@ export class PostgresTransaction implements TaskTransaction {
 
   /** A server at work on a statement does not notice that its client is gone, and keeps its locks: it is told. */
   #cut(client: PoolClient, reason: Error): void {
-    if (!this.#connected) return;
+    if (!this.#giveBack) return;
     this.#release(reason);
     terminateBackend(client, this.#parts);
   }
@@ -137,7 +139,7 @@ export class PostgresTransaction implements TaskTransaction {
       client.release();
       throw usedAfterEnd();
     }
-    this.#connected = client;
+    this.#giveBack = takeRelease(client);
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
     void this.#sent(client.query(reach === 'direct' ? 'begin' : 'begin isolation level read committed'));
@@ -154,9 +156,9 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   #release(error?: Error): void {
-    const client = this.#connected;
-    this.#connected = undefined;
-    client?.release(error);
+    const giveBack = this.#giveBack;
+    this.#giveBack = undefined;
+    giveBack?.(error);
   }
 }
 
