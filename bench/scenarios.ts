@@ -1,6 +1,7 @@
 import type { Scenario } from './scenario.js';
 import { backlogs } from './scenarios/backlog.js';
 import { drains } from './scenarios/drain.js';
+import { enhancers } from './scenarios/enhancers.js';
 import { enqueues } from './scenarios/enqueue.js';
 import { fanOuts } from './scenarios/fan-out.js';
 import { heldSnapshot } from './scenarios/held-snapshot.js';
@@ -19,6 +20,7 @@ export const scenarios: readonly Scenario[] = [
   ...backlogs,
   heldSnapshot,
   ...routes,
+  enhancers,
   ...fanOuts,
   retryStorm,
   idle,

@@ -1,4 +1,5 @@
 import type { Adapter, OpenAdapter, Payload } from '../protocol.js';
+import { enhancedHandlers } from './enhanced-handlers.js';
 import { makeHandlers } from './handlers.js';
 import { isDone } from './is-done.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
@@ -40,7 +41,11 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
         options: options.handler ?? {},
         started,
       };
-      const { worker } = await openQueue(url, [makeHandlers(handling)], options.queue);
+      const handlers =
+        options.enhancement === undefined
+          ? makeHandlers(handling)
+          : enhancedHandlers[options.enhancement]('t0', handling.options, started);
+      const { worker } = await openQueue(url, [handlers], options.queue);
       await worker.start();
     },
     isDone: () => isDone(url),

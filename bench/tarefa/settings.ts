@@ -1,19 +1,29 @@
 import type { HandlerOptions, QueueModuleOptions } from '../../lib/index.js';
+import { enhancedHandlers, type Enhancement } from './enhanced-handlers.js';
 
 /** Options of the library in one setting. */
 export interface Setting {
   readonly queue: QueueModuleOptions;
   readonly handler?: HandlerOptions;
+  /** What is around a handler that does nothing. */
+  readonly enhancement?: Enhancement;
 }
 
 /** The best rate found for handlers that do nothing. */
 const tuned: QueueModuleOptions = { concurrency: 1_000 };
+
+const enhanced = (Object.keys(enhancedHandlers) as Enhancement[]).map((enhancement): [string, Setting] => [
+  enhancement,
+  { queue: tuned, enhancement },
+]);
 
 /** By name. The defaults are what a new user gets. */
 export const settings: Readonly<Record<string, Setting>> = {
   default: { queue: {} },
   'concurrency 100': { queue: { concurrency: 100 } },
   tuned: { queue: tuned },
+  'called directly': { queue: tuned },
+  ...Object.fromEntries(enhanced),
   fair: { queue: { ...tuned, order: 'fair' } },
   'one per transaction': { queue: { concurrency: 32, poolSize: 16 } },
   grouped: {

@@ -5,7 +5,7 @@ import { createTables } from '../../sample-app/database/tables.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { sqlUnder } from './documents.js';
+import { documentAt, sqlUnder } from './documents.js';
 
 let broken = true;
 
@@ -62,6 +62,20 @@ test('inserting by SQL: with its hash a task is found by listEquivalentTask', as
     payload: { orderId: 17 },
   });
   expect(equal).toHaveLength(1);
+});
+
+test('inserting by SQL: the statement of the Python example makes a task that runs', async () => {
+  const [example] = documentAt('docs/guides/inserting.md').blocks.filter(
+    ({ language }) => language === 'python',
+  );
+  const [, statement = ''] = /"(insert into [^"]+)"/.exec(example?.text ?? '') ?? [];
+  let parameters = 0;
+  const text = statement.replaceAll('%s', () => `$${(parameters += 1)}`);
+  await database.pool.query(text, ['from-python', 'order-18', '{"orderId": 18}']);
+  expect(await taskWhere("topic = 'from-python' and status = 'succeeded'")).toMatchObject({
+    external_key: 'order-18',
+    message: 'did from-python',
+  });
 });
 
 test('a scheduled task that was moved starts at once when the queue is rung', async () => {
