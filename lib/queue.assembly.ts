@@ -1,6 +1,7 @@
 import { QueueAdmin } from './admin/queue-admin.js';
 import { TaskWaiter } from './admin/task-waiter.js';
 import { QueueClient } from './client/queue-client.js';
+import { SqlInserts } from './client/sql-inserts.js';
 import { TopicSchemas } from './client/topic-schemas.js';
 import type { Coordinator } from './coordination/coordinator.js';
 import { endsChannel } from './coordination/channels.js';
@@ -11,11 +12,7 @@ import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
 import { Ringer } from './coordination/ringer.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
-import { FanOut } from './fan-out/fan-out.js';
-import { NotifyRoutine } from './maintenance/notify.routine.js';
-import { PurgeRoutine } from './maintenance/purge.routine.js';
-import { Recovery } from './maintenance/recovery.js';
-import { RetryRoutine } from './maintenance/retry.routine.js';
+import type { PurgeRoutine } from './maintenance/purge.routine.js';
 import { openConnections, resolveRouting, type QueueConnections } from './queue.connections.js';
 import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -23,44 +20,32 @@ import { connectionConfig, type PostgresConnection } from './storage/postgres/co
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
 import type { PreparedSchema, SchemaRequest } from './storage/postgres/prepare-schema.js';
-import { HandlerRegistry } from './subscribers/handler-registry.js';
-import { version } from './version.js';
+import type { Storage } from './storage/storage.js';
+import { assembleParts, type QueueWorkerAssembly } from './worker-assembly.js';
 import { within } from './worker/deadline.js';
-import { DemandBook } from './worker/demand.js';
-import { Dispatcher } from './worker/dispatcher.js';
-import { Executor } from './worker/executor.js';
-import { QueueWorker } from './worker/queue-worker.js';
-import { Reconciler } from './worker/reconciler.js';
-import { Settler } from './worker/settler.js';
-import { Signal } from './worker/signal.js';
 
 /** How long one thing may take to close: a server that does not answer must not keep a process from ending. */
 const closeMs = 10_000;
 /** How often a worker looks that cannot be woken, unless its options say less. */
 const pollWithoutSessionMs = 1_000;
 
-/** What every process with a queue has: its storage, prepared, and a client. */
-export interface QueueCore {
+/** What every process with a queue has, wherever its tasks are. */
+export interface QueueBasis {
   readonly options: ResolvedOptions;
   readonly events: QueueEvents;
-  readonly storage: PostgresStorage;
-  readonly schema: PreparedSchema;
+  readonly storage: Storage;
   readonly client: QueueClient;
-  readonly ringer: Ringer;
   readonly schemas: TopicSchemas;
-  readonly connections: QueueConnections;
-  /** Closes every connection, and the embedded server when this was its last user. Idempotent. */
+  /** Closes everything that was opened. Idempotent. */
   close(): Promise<void>;
 }
 
-/** What a process that works has besides. */
-export interface QueueWorkerAssembly {
-  readonly worker: QueueWorker;
-  readonly registry: HandlerRegistry;
-  readonly retry: RetryRoutine;
-  readonly notify: NotifyRoutine;
-  readonly purge: PurgeRoutine;
-  readonly admin: QueueAdmin;
+/** The same in PostgreSQL: its storage is prepared, and closing it stops the embedded server when it was its last user. */
+export interface QueueCore extends QueueBasis {
+  readonly storage: PostgresStorage;
+  readonly schema: PreparedSchema;
+  readonly ringer: Ringer;
+  readonly connections: QueueConnections;
 }
 
 /** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
@@ -95,7 +80,11 @@ export async function assembleCore(
     if (!schema) throw new Error('the storage is not prepared');
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
-    const runtime = { ringer, channel: options.queue, queue: schema.tables.queue, schemas, transaction };
+    const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
+      ringer,
+      channel: options.queue,
+    });
+    const runtime = { inserts, schemas, transaction };
     const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
     return { options, events, storage, schema, client, ringer, schemas, connections, close };
   } catch (error) {
@@ -104,59 +93,17 @@ export async function assembleCore(
   }
 }
 
-/** Puts a worker together. Nothing runs until it is started. */
+/** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
   const { storage, events } = core;
-  const options = workerOptions(core);
-  const registry = new HandlerRegistry();
   const coordinator = makeCoordinator(core);
-  const signal = new Signal();
-  const settler = new Settler(storage, events, signal);
-  const executor = new Executor({ storage, settler, registry, options, events });
-  const fanOut = new FanOut({ storage, coordinator, settler, options, events });
-  const demand = new DemandBook(registry, options);
-  const dispatcher = new Dispatcher({
+  return assembleParts({
     storage,
-    coordinator,
-    executor,
-    fanOut,
-    settler,
-    reconciler: new Reconciler({ storage, coordinator, settler, events }),
-    demand,
-    signal,
-    options,
     events,
-  });
-  const timing = options.recoveryTiming;
-  const recovery = new Recovery({ storage, coordinator, registry, options, timing, events });
-  const worker = new QueueWorker({
-    storage,
     coordinator,
-    registry,
-    dispatcher,
-    executor,
-    fanOut,
-    settler,
-    recovery,
-    options,
-    events,
-    version,
-    enabled: options.worker,
+    options: workerOptions(core),
+    admin: (purge) => makeAdmin(core, purge),
   });
-  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
-  const purge = new PurgeRoutine(storage, coordinator, {
-    maxAgeDays: purgeMaxAgeDays,
-    limit: purgeLimit,
-    roundLimit: purgeRoundLimit,
-  });
-  return {
-    worker,
-    registry,
-    retry: new RetryRoutine(coordinator, recovery),
-    notify: new NotifyRoutine(storage, coordinator, waitNotifyIntervalSeconds * 1_000),
-    purge,
-    admin: makeAdmin(core, purge),
-  };
 }
 
 function makeAdmin({ options, schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {

@@ -57,6 +57,10 @@ export const errorTable = {
     when: 'The attempt no longer belongs to this worker: it was recovered by another one, or settled elsewhere.',
     todo: 'Nothing: the transaction was rolled back, and the new owner runs the task.',
   },
+  DATABASE_NEEDED: {
+    when: 'A queue without a database (`withoutDatabase` of `nestjs-tarefa/testing`) was asked for what only a database can show.',
+    todo: 'Run that test on a real PostgreSQL: `startEmbeddedPostgres()` brings one.',
+  },
   TRANSACTION_BROKEN: {
     when: 'A handler ended its own transaction, or went on after one of its statements had failed.',
     todo: 'Let the library commit; let database errors leave the handler.',
@@ -104,6 +108,26 @@ export const errorTable = {
   EMBEDDED_START_FAILED: {
     when: 'The embedded PostgreSQL could not be initialised or started.',
     todo: 'Read the last lines of its log in the message.',
+  },
+  WEBHOOK_FAILED: {
+    when: 'A webhook brought no answer; `kind` says why: its URL or address was refused, or no answer came.',
+    todo: 'Read the message. What is refused stays refused until the subscription is changed; the rest is tried again.',
+  },
+  WEBHOOK_SECRET_INVALID: {
+    when: 'A signing secret of a webhook is missing, not of the form `whsec_…`, `whsk_…` or `whpk_…`, or of the wrong length.',
+    todo: 'Make one with `generateSecret()`; the message never shows it.',
+  },
+  WEBHOOK_SIGNATURE_INVALID: {
+    when: 'A received webhook is not signed with a known secret, too old, or was changed on its way.',
+    todo: 'Do not trust it. Compare the secrets and the clocks of both sides.',
+  },
+  WEBHOOK_RAW_BODY_MISSING: {
+    when: 'A webhook was received whose bytes were not kept, so that its signature cannot be verified.',
+    todo: 'Create the application with `rawBody: true`.',
+  },
+  WEBHOOK_PACKAGE_MISSING: {
+    when: 'Webhooks are to be sent, and the package `undici` is not installed.',
+    todo: 'Run `npm install undici`.',
   },
 } as const;
 

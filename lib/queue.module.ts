@@ -25,16 +25,17 @@ import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
 import { logEvents } from './observability/queue-logger.js';
-import { assembleCore, assembleWorker, type QueueCore, type QueueWorkerAssembly } from './queue.assembly.js';
+import { assembleCore, assembleWorker, type QueueBasis, type QueueCore } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
 import { QueueGroup } from './queue.group.js';
 import type { QueueOptions } from './queue.options.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { QueueRuntime } from './queue.runtime.js';
-import { defaultQueueName, getQueueToken } from './queue.tokens.js';
+import { defaultQueueName, getPartToken, getQueueToken } from './queue.tokens.js';
 import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { QueueWorker } from './worker/queue-worker.js';
 
 /** Options of one queue and its name, where an application has several. */
@@ -68,13 +69,16 @@ export interface QueueModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>
 })
 class QueueSharedModule {}
 
-/** Options, storage and client of a queue, for the whole application: it outlives the worker. */
+/**
+ * Options, storage, client and parts of a queue, for the whole application: any module's providers may inject them. It
+ * outlives the worker's work, which `QueueModule` starts and ends.
+ */
 @Module({})
 class QueueCoreModule {}
 
 /** Closes a queue's connections when everything that may still insert is gone. */
 class QueueCoreCloser implements OnApplicationShutdown {
-  constructor(readonly core: QueueCore) {}
+  constructor(readonly core: QueueBasis) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.core.close();
@@ -93,7 +97,7 @@ class QueueCoreCloser implements OnApplicationShutdown {
 export class QueueModule {
   /** @throws {TarefaError} at start: `OPTIONS_INVALID`, `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…` */
   static forRoot({ name, ...options }: QueueModuleOptions = {}): DynamicModule {
-    return build(name, {}, [{ provide: partToken(name, 'options'), useValue: options }]);
+    return build(name, {}, [{ provide: getPartToken(name, 'options'), useValue: options }]);
   }
 
   /**
@@ -115,35 +119,8 @@ function build(
   { imports = [] }: Pick<ModuleMetadata, 'imports'>,
   optionProviders: readonly Provider[],
 ): DynamicModule {
-  const coreToken = partToken(name, 'core');
-  const assemblyToken = partToken(name, 'assembly');
-  const core: DynamicModule = {
-    module: QueueCoreModule,
-    global: true,
-    imports: [QueueSharedModule, ...imports],
-    providers: [
-      ...optionProviders,
-      { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
-      {
-        provide: coreToken,
-        inject: [
-          partToken(name, 'options'),
-          getQueueToken(name, QueueEvents),
-          SharedSessions,
-          QueueGroup,
-          ModulesContainer,
-        ],
-        useFactory: openCore(name),
-      },
-      { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueCore) => one.client },
-      {
-        provide: partToken(name, 'closer'),
-        inject: [coreToken],
-        useFactory: (one: QueueCore) => new QueueCoreCloser(one),
-      },
-    ],
-    exports: [coreToken, getQueueToken(name), getQueueToken(name, QueueEvents)],
-  };
+  const coreToken = getPartToken(name, 'core');
+  const assemblyToken = getPartToken(name, 'assembly');
   const part = <T>(type: Type<T>, pick: (assembly: QueueWorkerAssembly) => T): Provider => ({
     provide: getQueueToken(name, type),
     inject: [assemblyToken],
@@ -156,24 +133,48 @@ function build(
     part(PurgeRoutine, ({ purge }) => purge),
     part(QueueAdmin, ({ admin }) => admin),
   ];
-  return {
-    module: QueueModule,
-    imports: [core, DiscoveryModule],
+  const core: DynamicModule = {
+    module: QueueCoreModule,
+    global: true,
+    imports: [QueueSharedModule, ...imports],
     providers: [
+      ...optionProviders,
+      { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
       {
-        provide: assemblyToken,
-        inject: [coreToken],
-        useFactory: assembleWorker,
+        provide: coreToken,
+        inject: [
+          getPartToken(name, 'options'),
+          getQueueToken(name, QueueEvents),
+          SharedSessions,
+          QueueGroup,
+          ModulesContainer,
+        ],
+        useFactory: openCore(name),
       },
+      { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueBasis) => one.client },
+      {
+        provide: getPartToken(name, 'closer'),
+        inject: [coreToken],
+        useFactory: (one: QueueBasis) => new QueueCoreCloser(one),
+      },
+      { provide: assemblyToken, inject: [coreToken], useFactory: assembleWorker },
       ...parts,
-      runtimeProvider(name),
     ],
     exports: [
-      core,
+      coreToken,
+      assemblyToken,
+      getQueueToken(name),
+      getQueueToken(name, QueueEvents),
       ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine, QueueAdmin].map((type) =>
         getQueueToken<unknown>(name, type),
       ),
     ],
+  };
+  return {
+    module: QueueModule,
+    imports: [core, DiscoveryModule],
+    providers: [runtimeProvider(name)],
+    exports: [core],
   };
 }
 
@@ -214,7 +215,7 @@ async function openResolved(
 
 /** Two queues of one name share their tokens, so that one would get what is meant for the other. */
 function refuseSameName(name: string, modules: ModulesContainer): void {
-  const same = [...modules.values()].filter(({ providers }) => providers.has(partToken(name, 'core')));
+  const same = [...modules.values()].filter(({ providers }) => providers.has(getPartToken(name, 'core')));
   if (same.length < 2) return;
   throw new TarefaError(
     'OPTIONS_INVALID',
@@ -225,10 +226,10 @@ function refuseSameName(name: string, modules: ModulesContainer): void {
 
 function runtimeProvider(name: string): Provider {
   return {
-    provide: partToken(name, 'runtime'),
+    provide: getPartToken(name, 'runtime'),
     inject: [
-      partToken(name, 'core'),
-      partToken(name, 'assembly'),
+      getPartToken(name, 'core'),
+      getPartToken(name, 'assembly'),
       QueueGroup,
       DiscoveryService,
       MetadataScanner,
@@ -239,7 +240,7 @@ function runtimeProvider(name: string): Provider {
       { token: SchedulerRegistry, optional: true },
     ],
     useFactory: (
-      core: QueueCore,
+      core: QueueBasis,
       assembly: QueueWorkerAssembly,
       group: QueueGroup,
       discovery: DiscoveryService,
@@ -277,7 +278,7 @@ function runtimeProvider(name: string): Provider {
 }
 
 function asyncOptionProviders(options: QueueModuleAsyncOptions): readonly Provider[] {
-  const provide = partToken(options.name, 'options');
+  const provide = getPartToken(options.name, 'options');
   if (options.useFactory) {
     return [
       {
@@ -300,8 +301,4 @@ function asyncOptionProviders(options: QueueModuleAsyncOptions): readonly Provid
     useFactory: (made: QueueOptionsFactory) => made.createQueueOptions(),
   };
   return options.useClass ? [ask, options.useClass] : [ask];
-}
-
-function partToken(name: string = defaultQueueName, part: string): string {
-  return `tarefa:${name}:${part}`;
 }

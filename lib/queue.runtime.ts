@@ -2,18 +2,19 @@ import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nest
 import type { ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
-import type { QueueCore, QueueWorkerAssembly } from './queue.assembly.js';
+import type { QueueBasis } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
 import type { QueueGroup } from './queue.group.js';
 import type { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { within } from './worker/deadline.js';
 import { endAtSecondSignal } from './worker/second-signal.js';
 
 /** What a {@link QueueRuntime} works with. */
 export interface QueueRuntimeParts {
   readonly name: string;
-  readonly core: QueueCore;
+  readonly core: QueueBasis;
   readonly assembly: QueueWorkerAssembly;
   readonly explorer: SubscriberExplorer;
   readonly enhanced: EnhancedHandlers;

@@ -26,3 +26,8 @@ export function getQueueToken<T = QueueClient>(
 export function InjectQueue(name: string = defaultQueueName): ParameterDecorator & PropertyDecorator {
   return Inject(getQueueToken(name));
 }
+
+/** @internal Token of a part of a queue that is not for applications. */
+export function getPartToken(name: string = defaultQueueName, part: string): string {
+  return `tarefa:${name}:${part}`;
+}

@@ -36,7 +36,8 @@ function readIds(text: string | null | undefined): readonly string[] | undefined
   return text === '{}' ? [] : text.slice(1, -1).split(',');
 }
 
-function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
+/** Reads a row of a claimed task. */
+export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
   const task = readTask(row, queue);
   const publication = readBoolean(row[column.publication]);
   const payloadBytes = row['payload_bytes'];

@@ -1,0 +1,101 @@
+import type { QueueAdmin } from './admin/queue-admin.js';
+import type { Coordinator } from './coordination/coordinator.js';
+import { FanOut } from './fan-out/fan-out.js';
+import { NotifyRoutine } from './maintenance/notify.routine.js';
+import { PurgeRoutine } from './maintenance/purge.routine.js';
+import { Recovery } from './maintenance/recovery.js';
+import { RetryRoutine } from './maintenance/retry.routine.js';
+import type { QueueEvents } from './queue.events.js';
+import type { ResolvedOptions } from './resolve-options.js';
+import type { Storage } from './storage/storage.js';
+import { HandlerRegistry } from './subscribers/handler-registry.js';
+import { version } from './version.js';
+import { DemandBook } from './worker/demand.js';
+import { Dispatcher } from './worker/dispatcher.js';
+import { Executor } from './worker/executor.js';
+import { QueueWorker } from './worker/queue-worker.js';
+import { Reconciler } from './worker/reconciler.js';
+import { Settler } from './worker/settler.js';
+import { Signal } from './worker/signal.js';
+
+/** What a process that works has besides its core. */
+export interface QueueWorkerAssembly {
+  readonly worker: QueueWorker;
+  readonly registry: HandlerRegistry;
+  readonly retry: RetryRoutine;
+  readonly notify: NotifyRoutine;
+  readonly purge: PurgeRoutine;
+  readonly admin: QueueAdmin;
+  readonly engine: QueueEngine;
+}
+
+/** The parts of a worker that run an attempt and write down how it ended. */
+export interface QueueEngine {
+  readonly executor: Executor;
+  readonly fanOut: FanOut;
+  readonly settler: Settler;
+  /** Set when the settler has something to write. */
+  readonly signal: Signal;
+}
+
+/** What a worker is put together from. */
+export interface WorkerBasis {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly events: QueueEvents;
+  readonly options: ResolvedOptions;
+  readonly admin: (purge: PurgeRoutine) => QueueAdmin;
+}
+
+/** Puts a worker together. Nothing runs until it is started. */
+export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
+  const { storage, coordinator, events, options } = basis;
+  const registry = new HandlerRegistry();
+  const signal = new Signal();
+  const settler = new Settler(storage, events, signal);
+  const executor = new Executor({ storage, settler, registry, options, events });
+  const fanOut = new FanOut({ storage, coordinator, settler, options, events });
+  const dispatcher = new Dispatcher({
+    storage,
+    coordinator,
+    executor,
+    fanOut,
+    settler,
+    reconciler: new Reconciler({ storage, coordinator, settler, events }),
+    demand: new DemandBook(registry, options),
+    signal,
+    options,
+    events,
+  });
+  const timing = options.recoveryTiming;
+  const recovery = new Recovery({ storage, coordinator, registry, options, timing, events });
+  const worker = new QueueWorker({
+    storage,
+    coordinator,
+    registry,
+    dispatcher,
+    executor,
+    fanOut,
+    settler,
+    recovery,
+    options,
+    events,
+    version,
+    enabled: options.worker,
+  });
+  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
+  const purge = new PurgeRoutine(storage, coordinator, {
+    maxAgeDays: purgeMaxAgeDays,
+    limit: purgeLimit,
+    roundLimit: purgeRoundLimit,
+  });
+  return {
+    worker,
+    registry,
+    retry: new RetryRoutine(coordinator, recovery),
+    notify: new NotifyRoutine(storage, coordinator, waitNotifyIntervalSeconds * 1_000),
+    purge,
+    admin: basis.admin(purge),
+    engine: { executor, fanOut, settler, signal },
+  };
+}
