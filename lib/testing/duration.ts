@@ -1,0 +1,37 @@
+import { TarefaError } from '../queue.errors.js';
+
+/** A length of time: ms, or what its parts add up to. */
+export type Duration =
+  | number
+  | {
+      readonly days?: number;
+      readonly hours?: number;
+      readonly minutes?: number;
+      readonly seconds?: number;
+      readonly ms?: number;
+    };
+
+const unitsInMs: Readonly<Record<string, number>> = {
+  days: 86_400_000,
+  hours: 3_600_000,
+  minutes: 60_000,
+  seconds: 1_000,
+  ms: 1,
+};
+
+/** @throws {TarefaError} `INPUT_INVALID` */
+export function inMs(duration: Duration): number {
+  const parts = typeof duration === 'number' ? { ms: duration } : duration;
+  let sum = 0;
+  for (const [unit, amount] of Object.entries(parts)) {
+    const unitInMs = unitsInMs[unit];
+    if (unitInMs === undefined || !(Number.isFinite(amount) && amount >= 0)) {
+      throw new TarefaError(
+        'INPUT_INVALID',
+        `a duration is made of ${Object.keys(unitsInMs).join(', ')}, none of them negative, not ${unit}: ${String(amount)}`,
+      );
+    }
+    sum += unitInMs * amount;
+  }
+  return sum;
+}

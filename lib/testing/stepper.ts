@@ -1,0 +1,120 @@
+import { hostname } from 'node:os';
+import { TarefaError } from '../queue.errors.js';
+import type { QueueBasis } from '../queue.assembly.js';
+import { plainRoute, publicationRoute } from '../storage/route.js';
+import type { ClaimedTask, Route, WorkerId } from '../storage/storage.js';
+import { version } from '../version.js';
+import type { QueueWorkerAssembly } from '../worker-assembly.js';
+import { RunningTasks } from '../worker/running-tasks.js';
+
+/** Promoted by one statement. */
+const promotePage = 1_000;
+
+/**
+ * Does what a worker does, one attempt at a time and only when it is told to: with the same statements, by the same
+ * executor.
+ */
+export class Stepper {
+  readonly #core: QueueBasis;
+  readonly #assembly: QueueWorkerAssembly;
+  #workerId: WorkerId | undefined;
+
+  constructor(core: QueueBasis, assembly: QueueWorkerAssembly) {
+    this.#core = core;
+    this.#assembly = assembly;
+  }
+
+  /** Runs the best attempt that is due; undefined when none is. */
+  async step(): Promise<ClaimedTask | undefined> {
+    const { storage } = this.#core;
+    const workerId = await this.begin();
+    while ((await storage.promote(promotePage)).promoted === promotePage);
+    const stretches = (await this.#routes()).map((route) => ({ route, limit: 1 }));
+    if (stretches.length === 0) return undefined;
+    const request = { shape: 'counted', stretches, total: 1 } as const;
+    const [claimed] = (await storage.settleAndClaim(workerId, [], request)).claimed;
+    if (claimed) await this.#run(claimed);
+    return claimed;
+  }
+
+  /** Runs that attempt, which the worker must hold, and no other. */
+  async runHeld(id: string): Promise<void> {
+    const { storage } = this.#core;
+    const held = (await storage.readHeld(await this.begin(), promotePage)).find((one) => one.id === id);
+    if (!held) throw new TarefaError('TASK_LOST', `attempt ${id} was taken by somebody else`);
+    const { priority } = held.task;
+    const payload = await storage.loadPayload(id);
+    await this.#run({ ...held, payload, priority, publication: false, due: '', payloadBytes: null });
+  }
+
+  /** Ms until the next attempt is due; undefined when none waits. */
+  async nextDueInMs(): Promise<number | undefined> {
+    return (await this.#core.storage.promote(0)).nextDueInMs;
+  }
+
+  /** @throws {TarefaError} `OPTIONS_INVALID` when a worker of this application takes the tasks itself */
+  async begin(): Promise<WorkerId> {
+    this.#workerId ??= await this.#register();
+    return this.#workerId;
+  }
+
+  async #register(): Promise<WorkerId> {
+    const { storage, options } = this.#core;
+    const { worker, registry, engine } = this.#assembly;
+    if (!options.worker || worker.state !== 'idle') {
+      throw new TarefaError(
+        'OPTIONS_INVALID',
+        `a tester runs the tasks itself, and this application ${
+          options.worker ? `has a worker that is ${worker.state}` : 'only produces (worker: false)'
+        }: give QueueModule autoStart: false in tests`,
+      );
+    }
+    const routes = registry.routes();
+    const id = await storage.registerWorker({
+      host: hostname(),
+      pid: process.pid,
+      version,
+      concurrency: 1,
+      routes,
+    });
+    for (const part of [engine.settler, engine.executor, engine.fanOut]) part.start(id);
+    return id;
+  }
+
+  /** Pauses hold here as well, and foreign tasks are left where a worker would leave them. */
+  async #routes(): Promise<readonly Route[]> {
+    const { storage, options } = this.#core;
+    const paused = new Set(await storage.pausedRoutes());
+    const isOurs = (route: Route): boolean => {
+      const { live, dead } = this.#assembly.registry.of(route);
+      return route === publicationRoute || live !== undefined || dead !== undefined;
+    };
+    return (await storage.pendingRoutes()).filter((route) => {
+      const plain = plainRoute(route);
+      return !paused.has(plain) && (options.unknownTasks === 'fail' || isOurs(plain));
+    });
+  }
+
+  async #run(claimed: ClaimedTask): Promise<void> {
+    const { executor, fanOut } = this.#assembly.engine;
+    if (claimed.publication && !claimed.task.dead) await fanOut.deliver([claimed]);
+    else await executor.run(new RunningTasks().begin(claimed));
+    await this.#settle();
+  }
+
+  /** Resolves when the outcome is in the table. */
+  async #settle(): Promise<void> {
+    const { settler, signal } = this.#assembly.engine;
+    const workerId = await this.begin();
+    for (;;) {
+      const taken = settler.take(promotePage);
+      if (taken.length > 0) {
+        const completions = taken.map(({ completion }) => completion);
+        await settler.settled(taken, await this.#core.storage.settleAndClaim(workerId, completions));
+      }
+      await settler.flushFailures();
+      if (settler.pending === 0) return;
+      await signal.wait();
+    }
+  }
+}

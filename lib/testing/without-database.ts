@@ -1,0 +1,61 @@
+import { Logger, type InjectionToken } from '@nestjs/common';
+import type { SqlHandle } from '../client/sql-handle.js';
+import { logEvents } from '../observability/queue-logger.js';
+import { QueueEvents } from '../queue.events.js';
+import { QueueGroup } from '../queue.group.js';
+import type { QueueOptions } from '../queue.options.js';
+import { defaultQueueName, getPartToken, getQueueToken } from '../queue.tokens.js';
+import { resolveOptions } from '../resolve-options.js';
+import { assembleInMemory, MemoryCore } from './memory/memory-core.js';
+
+/** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */
+export interface OverridableModule {
+  overrideProvider(token: InjectionToken): {
+    useFactory(options: { factory: (...args: never[]) => unknown; inject?: InjectionToken[] }): unknown;
+  };
+}
+
+/** How a queue without a database behaves. */
+export interface WithoutDatabaseOptions {
+  /** Name of the queue, when there are several. */
+  readonly queue?: string;
+  /** Its clock, in ms since 1970. Default `Date.now`, so a fake one of the test runner counts. */
+  readonly now?: () => number;
+  /** Runs the statements of `ctx.db`, for handlers that use it. Default: an error that says that a database is needed. */
+  readonly db?: SqlHandle;
+}
+
+/**
+ * Makes a testing module's queue keep its tasks in memory: no connection is opened, and handlers run when a
+ * `QueueTester` says so, with their retries, dead handlers and deliveries.
+ *
+ * It cannot show transactions (an insert stays, also when the transaction it was given rolls back, and what a handler did
+ * is not undone when it fails), several workers, recovery, SQL or `QueueAdmin`: what needs a database is the error
+ * `DATABASE_NEEDED`.
+ *
+ * @example
+ * const builder = Test.createTestingModule({ imports: [AppModule] });
+ * const app = await withoutDatabase(builder).compile();
+ * await app.init();
+ * const tester = QueueTester.of(app);
+ */
+export function withoutDatabase<Builder extends OverridableModule>(
+  builder: Builder,
+  { queue = defaultQueueName, now = () => Date.now(), db }: WithoutDatabaseOptions = {},
+): Builder {
+  const core = getPartToken(queue, 'core');
+  builder.overrideProvider(core).useFactory({
+    inject: [getPartToken(queue, 'options'), getQueueToken(queue, QueueEvents), QueueGroup],
+    factory: (given: QueueOptions, events: QueueEvents, group: QueueGroup) => {
+      group.add(queue);
+      const overridden = { connection: 'embedded', worker: true, autoStart: false } as const;
+      const options = resolveOptions({ ...given, ...overridden, sessionConnection: undefined });
+      logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
+      return new MemoryCore(options, events, { now, db });
+    },
+  });
+  builder
+    .overrideProvider(getPartToken(queue, 'assembly'))
+    .useFactory({ inject: [core], factory: assembleInMemory });
+  return builder;
+}

@@ -1,0 +1,115 @@
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { QueueAdmin, QueueClient, QueueModule, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { QueueTester } from '../../lib/testing/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { Shop } from './shop.js';
+import { describeTester } from './tester-suite.js';
+
+class Ledger {
+  @TaskHandler('book')
+  async book(amount: string, { db }: TaskContext): Promise<void> {
+    await db.query('insert into booking values ($1::int)', [amount]);
+    if (amount === '13') throw new Error('not that one');
+  }
+}
+
+let database: TestDatabase;
+let module: TestingModule;
+let tester: QueueTester;
+
+async function start(options: { autoStart?: boolean; worker?: boolean } = {}): Promise<TestingModule> {
+  const compiled = await Test.createTestingModule({
+    imports: [
+      QueueModule.forRoot({
+        connection: database.url,
+        queue: 'tasks',
+        autoStart: false,
+        maxAttempts: 2,
+        ...options,
+      }),
+    ],
+    providers: [Shop, Ledger],
+  }).compile();
+  compiled.useLogger(false);
+  return compiled.init();
+}
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await database.pool.query('create table booking (amount int)');
+});
+
+beforeEach(async () => {
+  module = await start();
+  tester = QueueTester.of(module);
+  await tester.clear();
+  await database.pool.query('truncate booking, tasks_subscriber');
+});
+
+afterEach(() => module.close());
+
+afterAll(() => database.drop());
+
+describe('with a database', () => {
+  describeTester(() => ({ tester, queue: module.get(QueueClient), shop: module.get(Shop) }));
+});
+
+test('an insert is seen inside its transaction before the commit, and not after a rollback', async () => {
+  const queue = module.get(QueueClient);
+  const client = await database.pool.connect();
+  await client.query('begin');
+  await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } }, { tx: client });
+  await tester.expectInserted({ topic: 'send-receipt' }, { tx: client });
+  expect(await tester.inserted()).toEqual([]);
+  await client.query('rollback');
+  client.release();
+  expect(await tester.inserted()).toEqual([]);
+});
+
+test('what a handler writes commits with its success, and is undone when it fails', async () => {
+  expect((await tester.run({ topic: 'book', payload: '12' })).task.status).toBe('succeeded');
+  expect((await tester.run({ topic: 'book', payload: '13' })).task.status).toBe('failed');
+  expect((await database.pool.query('select * from booking')).rows).toEqual([{ amount: 12 }]);
+});
+
+test('history gets older as time moves, so that the purge finds it', async () => {
+  const admin = module.get(QueueAdmin);
+  await tester.run({ topic: 'send-receipt', payload: { id: 1 } });
+  expect(await admin.purge()).toBe(0);
+  await tester.travel({ days: 61 });
+  expect(await admin.purge()).toBe(1);
+});
+
+test('a task keeps its key however time moves', async () => {
+  const keys: string[] = [];
+  const shop = module.get(Shop);
+  shop.busy = (_payload, { task }) => {
+    keys.push(task.key);
+    throw new Error('busy');
+  };
+  await module.get(QueueClient).insertTask({ topic: 'busy' });
+  await tester.drain({ travel: true });
+  expect(new Set(keys).size).toBe(1);
+  expect(keys).toHaveLength(3);
+});
+
+test('what is paused is not run', async () => {
+  const admin = module.get(QueueAdmin);
+  await admin.pause({ topic: 'send-receipt' });
+  await module.get(QueueClient).insertTask({ topic: 'send-receipt', payload: { id: 1 } });
+  expect(await tester.drain()).toEqual([]);
+  await admin.resume({ topic: 'send-receipt' });
+  expect(await tester.drain()).toHaveLength(1);
+});
+
+test.each([
+  { worker: false, problem: /only produces/ },
+  { autoStart: true, problem: /has a worker that is running/ },
+])('an application that would get in the way is refused: $problem', async ({ problem, ...options }) => {
+  const other = await start(options);
+  const of = QueueTester.of(other);
+  await expect(of.inserted()).resolves.toEqual([]);
+  await expect(of.drain()).rejects.toThrow(problem);
+  await other.close();
+});

@@ -1,0 +1,145 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  InjectQueue,
+  QueueAdmin,
+  QueueClient,
+  QueueModule,
+  QueueWorker,
+  TaskHandler,
+  type TaskContext,
+} from '../../lib/index.js';
+import { QueueTester, withoutDatabase, type WithoutDatabaseOptions } from '../../lib/testing/index.js';
+import { Shop } from './shop.js';
+import { describeTester } from './tester-suite.js';
+
+class Ledger {
+  @TaskHandler('book')
+  async book(_amount: string, { db }: TaskContext): Promise<void> {
+    await db.query('insert into booking values (1)');
+  }
+
+  @TaskHandler('client')
+  async client(_amount: string, ctx: TaskContext): Promise<void> {
+    await ctx.client();
+  }
+
+  @TaskHandler('elsewhere')
+  async elsewhere(_amount: string, ctx: TaskContext): Promise<void> {
+    await ctx.completeIn({ query: async () => ({ rows: [] }) }, 'in a transaction of its own');
+  }
+
+  @TaskHandler('grouped', { grouped: true })
+  async grouped(_amount: string, { db }: TaskContext): Promise<void> {
+    await db.query('select 1');
+  }
+}
+
+let module: TestingModule;
+let tester: QueueTester;
+
+/** No server is there: whoever opened a connection would fail. */
+const nowhere = 'postgres://nobody@127.0.0.1:1/nowhere';
+
+async function start(options: WithoutDatabaseOptions = {}): Promise<void> {
+  const builder = Test.createTestingModule({
+    imports: [QueueModule.forRoot({ connection: nowhere, queue: 'tasks', maxAttempts: 2 })],
+    providers: [Shop, Ledger],
+  });
+  module = await withoutDatabase(builder, options).compile();
+  module.useLogger(false);
+  await module.init();
+  tester = QueueTester.of(module);
+}
+
+beforeEach(() => start());
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await module.close();
+});
+
+describe('without a database', () => {
+  describeTester(() => ({ tester, queue: module.get(QueueClient), shop: module.get(Shop) }));
+});
+
+test('what only a database can show is an error that says so', async () => {
+  const needed = { code: 'DATABASE_NEEDED' };
+  expect((await tester.run({ topic: 'book' })).thrown).toMatchObject(needed);
+  expect((await tester.run({ topic: 'client' })).thrown).toMatchObject(needed);
+  const admin = module.get(QueueAdmin, { strict: false });
+  await expect(admin.counts()).rejects.toMatchObject(needed);
+  await expect(admin.purge()).rejects.toMatchObject(needed);
+  await expect(admin.pause({ topic: 'book' })).rejects.toMatchObject(needed);
+  await expect(module.get(QueueWorker, { strict: false }).start()).rejects.toMatchObject(needed);
+});
+
+test('a stand-in for the database gets the statements of handlers', async () => {
+  await module.close();
+  const query = vi.fn(async () => ({ rows: [] }));
+  await start({ db: { query } });
+  expect((await tester.run({ topic: 'book' })).task.status).toBe('succeeded');
+  expect((await tester.run({ topic: 'grouped' })).task.status).toBe('succeeded');
+  expect(query.mock.calls).toEqual([
+    ['insert into booking values (1)', undefined],
+    ['select 1', undefined],
+  ]);
+});
+
+test('a task can be completed in a transaction of its own, whatever that is', async () => {
+  const { task } = await tester.run({ topic: 'elsewhere' });
+  expect(task).toMatchObject({ status: 'succeeded', message: 'in a transaction of its own' });
+});
+
+test('a transaction makes no difference: what is inserted in it is there, and stays', async () => {
+  const tx = { query: async () => ({ rows: [] }) };
+  await module.get(QueueClient).insertTask({ topic: 'send-receipt' }, { tx });
+  const found = await tester.expectInserted({ topic: 'send-receipt' }, { tx });
+  expect(found.status).toBe('pending');
+});
+
+test("a fake clock of the test runner is the queue's", async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-01-01T10:00:00Z') });
+  await module
+    .get(QueueClient)
+    .insertTask({ topic: 'send-receipt', payload: { id: 1 }, runAt: '2026-01-02T00:00:00Z' });
+  expect(await tester.drain()).toEqual([]);
+  vi.setSystemTime('2026-01-02T00:00:00Z');
+  expect(await tester.drain()).toMatchObject([{ task: { finishedAt: new Date('2026-01-02T00:00:00Z') } }]);
+});
+
+test('several queues, some of them without a database', async () => {
+  @Injectable()
+  class Billing {
+    readonly seen: unknown[] = [];
+    constructor(
+      @InjectQueue('billing') readonly billing: QueueClient,
+      @Inject(QueueClient) readonly main: QueueClient,
+    ) {}
+    @TaskHandler('invoice', { queue: 'billing' })
+    invoice(payload: unknown): void {
+      this.seen.push(payload);
+    }
+  }
+  const builder = Test.createTestingModule({
+    imports: [
+      QueueModule.forRoot({ connection: nowhere, queue: 'tasks' }),
+      QueueModule.forRootAsync({
+        name: 'billing',
+        useFactory: () => ({ connection: nowhere, queue: 'invoices' }),
+      }),
+    ],
+    providers: [Billing],
+  });
+  const app = await withoutDatabase(withoutDatabase(builder), { queue: 'billing' }).compile();
+  app.useLogger(false);
+  await app.init();
+  const billing = app.get(Billing);
+  await billing.billing.insertTask({ topic: 'invoice', payload: { n: 1 } });
+  await billing.main.insertTask({ topic: 'other' });
+  expect(await QueueTester.of(app, 'billing').drain()).toHaveLength(1);
+  expect(billing.seen).toEqual([{ n: 1 }]);
+  expect((await QueueTester.of(app).inserted()).map(({ topic }) => topic)).toEqual(['other']);
+  await app.close();
+});
