@@ -157,7 +157,7 @@ function workerOptions({ options, connections, events }: QueueCore): ResolvedOpt
 }
 
 function makeCoordinator({ options, schema, storage, ringer, connections, events }: QueueCore): Coordinator {
-  const { openSession, closeSession, routing, pool, notify } = connections;
+  const { routing, pool, notify } = connections;
   const { qualifiedName, workers } = schema.tables;
   const shared = { ringer, qualifiedTable: qualifiedName, workers, graceMs: options.recoveryTiming.graceMs };
   if (routing.session === undefined && options.worker) {
@@ -179,5 +179,5 @@ function makeCoordinator({ options, schema, storage, ringer, connections, events
     );
   });
   const asked = (text: string): void => teller.asked(text);
-  return new PostgresCoordinator({ ...shared, openSession, closeSession, channel, asked });
+  return new PostgresCoordinator({ ...shared, ...connections.sessionUse(), channel, asked });
 }

@@ -37,13 +37,22 @@ export interface QueueConnections {
   readonly sockets: Sockets;
   /** What the client inserts through. */
   readonly inserts: SqlHandle;
-  readonly openSession: () => Promise<PostgresSession>;
+  /** What one worker holds of the process's session. */
+  readonly sessionUse: () => SessionUse;
+  /** Gives back what workers still hold. */
   readonly closeSession: () => Promise<void>;
   /** Opens a session that can listen, also in a process without a worker; undefined where none can. */
   readonly openListener: () => Promise<PostgresSession | undefined>;
   readonly closeListener: () => Promise<void>;
   /** Sends one notification by whatever connection is free. */
   readonly notify: (channel: string, message: RingMessage) => Promise<void>;
+}
+
+/** One user's hold on a session that may have several. */
+export interface SessionUse {
+  readonly open: () => Promise<PostgresSession>;
+  /** Idempotent. */
+  readonly close: () => Promise<void>;
 }
 
 /**
@@ -105,7 +114,9 @@ export function openConnections(
       controlAddress === main ? mainReach : 'direct',
     );
 
+  /** Shared by all who use it: any of them sends notifications. */
   let session: PostgresSession | undefined;
+  const uses = new Set<SessionUse>();
   let listenerKey: string | undefined;
   const listenerAddress = sessionAddress ?? (mainReach === 'direct' ? main : options.sessionConnection);
   const sessionOf = (connection: PostgresConnection): { key: string; config: ClientConfig } => ({
@@ -123,15 +134,24 @@ export function openConnections(
     sockets,
     control: options.worker ? { first: control('control'), second: control('control 2') } : undefined,
     inserts: preparedStatements(() => (spare && isExhausted(pool) ? spare : pool), mainReach),
-    openSession: async () => {
-      const { key, config } = sharedSession();
-      session = await sessions.open(key, config);
-      return session;
+    sessionUse: () => {
+      const use: SessionUse = {
+        open: async () => {
+          const { key, config } = sharedSession();
+          session = await sessions.open(key, config);
+          uses.add(use);
+          return session;
+        },
+        close: async () => {
+          if (!uses.delete(use)) return;
+          if (uses.size === 0) session = undefined;
+          await sessions.close(sharedSession().key);
+        },
+      };
+      return use;
     },
     closeSession: async () => {
-      if (!session) return;
-      session = undefined;
-      await sessions.close(sharedSession().key);
+      await Promise.all([...uses].map((use) => use.close()));
     },
     openListener: async () => {
       if (listenerAddress === undefined) return undefined;

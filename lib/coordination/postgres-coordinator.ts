@@ -7,9 +7,9 @@ import { readRing, type Ringer, type RingRequest } from './ringer.js';
 
 export interface PostgresCoordinatorParts {
   /** Opens the process's session, or shares the one that is open. */
-  readonly openSession: () => Promise<PostgresSession>;
+  readonly open: () => Promise<PostgresSession>;
   /** Closes it, unless another queue of the process still uses it. */
-  readonly closeSession: () => Promise<void>;
+  readonly close: () => Promise<void>;
   readonly ringer: Ringer;
   /** Undefined when workers poll instead of listening. */
   readonly channel: string | undefined;
@@ -50,7 +50,7 @@ export class PostgresCoordinator implements Coordinator {
   }
 
   async start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void> {
-    const session = await this.#parts.openSession();
+    const session = await this.#parts.open();
     this.#session = session;
     this.#workerId = workerId;
     const { channel, qualifiedTable, asked } = this.#parts;
@@ -108,7 +108,7 @@ export class PostgresCoordinator implements Coordinator {
     if (!session) return;
     this.#session = undefined;
     if (this.#liveness !== undefined) await session.unlock(this.#liveness);
-    await this.#parts.closeSession();
+    await this.#parts.close();
   }
 
   #routineKey(routine: Routine): string {
