@@ -96,6 +96,17 @@ describe('I4', () => {
     expect(await bench.ask(oneWorkerAtOnce)).toEqual([]);
   });
 
+  test('a worker that died right after could not be told, one that lived on could', async () => {
+    const id = await bench.row({ status: 'falha', mensagem: 'worker 1 was lost' });
+    const next = started({ id: '2', root: id, attempt: 2, pid: 2, at: 50 });
+    bench.see(started({ id, root: id }), next, { event: 'end', id, pid: 1, at: 60 });
+    expect(await bench.ask(oneWorkerAtOnce)).toHaveLength(1);
+    bench.see({ event: 'exit', pid: 1, at: 30_000 });
+    expect(await bench.ask(oneWorkerAtOnce)).toHaveLength(1);
+    bench.see({ event: 'exit', pid: 1, at: 10_000 });
+    expect(await bench.ask(oneWorkerAtOnce)).toEqual([]);
+  });
+
   test('a process that ended before its successor began', async () => {
     bench.see(older, newer, { event: 'exit', pid: 1, at: 40 });
     expect(await bench.ask(oneWorkerAtOnce)).toEqual([]);

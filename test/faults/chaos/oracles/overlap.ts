@@ -7,6 +7,9 @@ interface Row {
   readonly lost: boolean;
 }
 
+/** A worker that dies so soon after a handler of its own ended may not have been told: its statements had no answer. */
+const dyingMs = 20_000;
+
 /**
  * I4: no two workers at one task at once. A handler that goes on in a worker that was given up overlaps with its
  * successor; then the older attempt was failed as lost, and its worker was told so when it wanted to end it.
@@ -25,7 +28,9 @@ export const oneWorkerAtOnce: Oracle = async ({ db, history }) => {
         twice.push({ root, attempt: run.attempt, pids: [before.pid, run.pid] });
       const until = before && (before.endedAt ?? history.exits.get(before.pid) ?? Infinity);
       if (before && until !== undefined && run.at < until) {
-        const isExcused = lost.has(before.id) && (before.told || before.endedAt === undefined);
+        const died = history.exits.get(before.pid) ?? Infinity;
+        const wasTold = before.told || before.endedAt === undefined || died < before.endedAt + dyingMs;
+        const isExcused = lost.has(before.id) && wasTold;
         if (!isExcused) untold.push({ root, older: before, newer: run });
       }
       before = run;
