@@ -51,6 +51,7 @@ export interface TaskRecord extends Omit<Task, 'key'> {
   readonly payload: string | null;
   readonly publication: boolean;
   readonly message: string | null;
+  /** What the handler returned, as JSON text; null when it returned text or nothing. */
   readonly result: string | null;
   readonly error: string | null;
   /** When the next attempt is due; null while there is none. */

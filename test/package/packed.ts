@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { inject } from 'vitest';
+import { withStartLock } from '../../lib/embedded/start-lock.js';
 import { makeTemporaryFolder } from '../support/folders.js';
+import { npm } from './npm.js';
 
 const root = resolve(import.meta.dirname, '../..');
 const execute = promisify(execFile);
@@ -24,37 +27,50 @@ export interface PackedLibrary {
   readonly manifest: Manifest;
 }
 
-/** Builds and packs a copy of the library, so that the checkout stays as it is, and unpacks the tarball. */
+/**
+ * Builds and packs a copy of the library, so that the checkout stays as it is, and unpacks the tarball: once for all
+ * files of a run.
+ */
 export async function packLibrary(): Promise<PackedLibrary> {
-  const staging = await makeTemporaryFolder();
+  const staging = join(inject('buildDir'), 'packed');
+  const folder = join(staging, 'package');
+  await mkdir(staging, { recursive: true });
+  await withStartLock(staging, async () => {
+    const packed = await stat(folder).catch(() => undefined);
+    if (packed === undefined) await pack(join(staging, 'source'), staging);
+  });
+  return { folder, files: await listFiles(folder), manifest: await readManifest(folder) };
+}
+
+async function pack(source: string, destination: string): Promise<void> {
+  await rm(source, { recursive: true, force: true });
   const parts = ['lib', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'tsconfig.json'];
-  for (const part of parts) await cp(join(root, part), join(staging, part), { recursive: true });
-  await symlink(join(root, 'node_modules'), join(staging, 'node_modules'), 'junction');
+  for (const part of parts) await cp(join(root, part), join(source, part), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(source, 'node_modules'), 'junction');
   // What must not come along.
   for (const name of ['test/some.test.ts', 'sample-app/main.ts', '.env', '.tarefa/data/file']) {
-    await mkdir(dirname(join(staging, name)), { recursive: true });
-    await writeFile(join(staging, name), '');
+    await mkdir(dirname(join(source, name)), { recursive: true });
+    await writeFile(join(source, name), '');
   }
-  await compile(join(staging, 'lib'));
-  const { stdout } = await npm(['pack', '--json', '--ignore-scripts', '--offline'], staging);
-  const [packed] = JSON.parse(stdout) as { filename: string }[];
-  if (!packed) throw new Error(`npm pack answered ${stdout}`);
-  await execute('tar', ['-xzf', packed.filename], { cwd: staging });
-  const folder = join(staging, 'package');
-  return { folder, files: await listFiles(folder), manifest: await readManifest(folder) };
+  await compile(join(source, 'lib'));
+  const answer = await npm(['pack', '--json', '--ignore-scripts', '--offline'], source);
+  const [packed] = JSON.parse(answer) as { filename: string }[];
+  if (!packed) throw new Error(`npm pack answered ${answer}`);
+  await execute('tar', ['-xzf', packed.filename], { cwd: source });
+  await rename(join(source, 'package'), join(destination, 'package'));
 }
 
 /**
  * A project outside the repository with the library as npm would install it: itself, its dependencies and its
- * peers, and nothing else that the repository happens to have. Answers its folder.
+ * peers, the packages named, and nothing else that the repository happens to have. Answers its folder.
  */
-export async function makeProject(library: PackedLibrary): Promise<string> {
+export async function makeProject(library: PackedLibrary, packages: readonly string[] = []): Promise<string> {
   const project = await makeTemporaryFolder();
   const modules = join(project, 'node_modules');
   await cp(library.folder, join(modules, 'nestjs-tarefa'), { recursive: true });
   const { dependencies, peerDependencies, peerDependenciesMeta } = library.manifest;
   const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
-  for (const name of [...Object.keys(dependencies), ...peers, '@types/node']) {
+  for (const name of [...Object.keys(dependencies), ...peers, '@types/node', ...packages]) {
     await mkdir(dirname(join(modules, name)), { recursive: true });
     await symlink(join(root, 'node_modules', name), join(modules, name), 'junction');
   }
@@ -71,13 +87,6 @@ export async function compile(folder: string): Promise<void> {
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : String(error);
     throw new Error(`tsc refused ${folder}:\n${output}`, { cause: error });
   }
-}
-
-async function npm(args: readonly string[], cwd: string): Promise<{ stdout: string }> {
-  const cli = process.env['npm_execpath'];
-  return cli?.endsWith('npm-cli.js')
-    ? execute(process.execPath, [cli, ...args], { cwd })
-    : execute('npm', args, { cwd, shell: process.platform === 'win32' });
 }
 
 async function listFiles(folder: string): Promise<string[]> {

@@ -7,6 +7,7 @@ import {
   QueueClient,
   QueueModule,
   QueueWorker,
+  type SqlHandle,
   TaskHandler,
   type TaskContext,
 } from '../../lib/index.js';
@@ -77,7 +78,7 @@ test('what only a database can show is an error that says so', async () => {
 
 test('a stand-in for the database gets the statements of handlers', async () => {
   await module.close();
-  const query = vi.fn(async () => ({ rows: [] }));
+  const query = vi.fn<SqlHandle['query']>(async () => ({ rows: [] }));
   await start({ db: { query } });
   expect((await tester.run({ topic: 'book' })).task.status).toBe('succeeded');
   expect((await tester.run({ topic: 'grouped' })).task.status).toBe('succeeded');
