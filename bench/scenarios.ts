@@ -9,6 +9,7 @@ import { idle } from './scenarios/idle.js';
 import { retryStorm } from './scenarios/retry-storm.js';
 import { routes } from './scenarios/routes.js';
 import { transactions } from './scenarios/transaction.js';
+import { webhooks } from './scenarios/webhooks.js';
 import { waits } from './scenarios/wait.js';
 
 /** Everything that is measured, in the order of the report. */
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   ...routes,
   enhancers,
   ...fanOuts,
+  webhooks,
   retryStorm,
   idle,
 ];

@@ -140,11 +140,12 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
         : parseTableName(subscriptionTable, subscriptionTableNameProblem),
     channel: queue,
     mode: schema,
+    webhooks: options.webhooks !== undefined,
   };
 }
 
 /** A worker without a session hears no rings. */
-function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
+export function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
   if (!options.worker || connections.routing.session !== undefined) return options;
   const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
   events.emit('warning', {
@@ -156,7 +157,14 @@ function workerOptions({ options, connections, events }: QueueCore): ResolvedOpt
   return { ...options, wake: 'poll', pollIntervalMs };
 }
 
-function makeCoordinator({ options, schema, storage, ringer, connections, events }: QueueCore): Coordinator {
+export function makeCoordinator({
+  options,
+  schema,
+  storage,
+  ringer,
+  connections,
+  events,
+}: QueueCore): Coordinator {
   const { routing, pool, notify } = connections;
   const { qualifiedName, workers } = schema.tables;
   const shared = { ringer, qualifiedTable: qualifiedName, workers, graceMs: options.recoveryTiming.graceMs };

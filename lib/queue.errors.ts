@@ -163,6 +163,25 @@ export class UnrecoverableError extends Error {
 }
 
 /**
+ * Thrown by a handler to choose how long the next attempt waits, from the failure on and by the database's clock. It counts
+ * as a failed attempt.
+ *
+ * @example
+ * throw new RetryIn(60_000, 'the carrier asks to come back in a minute');
+ */
+export class RetryIn extends Error {
+  override readonly name = 'RetryIn';
+
+  constructor(
+    readonly delayMs: number,
+    message = `to be tried again in ${delayMs} ms`,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/**
  * Thrown by a handler to choose when the next attempt is due. It counts as a failed attempt.
  *
  * @example

@@ -29,6 +29,12 @@ export interface QueueEventMap {
   'task.lost': { readonly task: TaskReference };
   'tasks.promoted': { readonly count: number };
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
+  /** An endpoint failed so often in a row that its deliveries rest, for so many ms. */
+  'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
+  /** An endpoint that rested has answered. */
+  'webhook.closed': { readonly subscriptionId: string };
+  /** A subscription gets no deliveries any more, until somebody makes it active again. */
+  'webhook.deactivated': { readonly subscriptionId: string; readonly reason: string };
   'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
   'worker.stopped': { readonly workerId: string; readonly unfinished: number };
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */

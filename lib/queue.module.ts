@@ -35,6 +35,8 @@ import { QueueRuntime } from './queue.runtime.js';
 import { defaultQueueName, getPartToken, getQueueToken } from './queue.tokens.js';
 import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import { assembleWebhooks, type WebhookAssembly } from './webhook-assembly.js';
+import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { QueueWorker } from './worker/queue-worker.js';
 
@@ -121,6 +123,7 @@ function build(
 ): DynamicModule {
   const coreToken = getPartToken(name, 'core');
   const assemblyToken = getPartToken(name, 'assembly');
+  const webhooksToken = getPartToken(name, 'webhooks');
   const part = <T>(type: Type<T>, pick: (assembly: QueueWorkerAssembly) => T): Provider => ({
     provide: getQueueToken(name, type),
     inject: [assemblyToken],
@@ -158,14 +161,21 @@ function build(
         useFactory: (one: QueueBasis) => new QueueCoreCloser(one),
       },
       { provide: assemblyToken, inject: [coreToken], useFactory: assembleWorker },
+      { provide: webhooksToken, inject: [coreToken, assemblyToken], useFactory: assembleWebhooks },
+      {
+        provide: getQueueToken(name, QueueWebhooks),
+        inject: [webhooksToken],
+        useFactory: (webhooks: WebhookAssembly | undefined) => webhooks?.service ?? unavailableWebhooks(),
+      },
       ...parts,
     ],
     exports: [
       coreToken,
       assemblyToken,
+      webhooksToken,
       getQueueToken(name),
       getQueueToken(name, QueueEvents),
-      ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine, QueueAdmin].map((type) =>
+      ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine, QueueAdmin, QueueWebhooks].map((type) =>
         getQueueToken<unknown>(name, type),
       ),
     ],
@@ -176,6 +186,23 @@ function build(
     providers: [runtimeProvider(name)],
     exports: [core],
   };
+}
+
+/** Asking for it by mistake is told when it is used: it may be injected where webhooks are off in some environments. */
+function unavailableWebhooks(): QueueWebhooks {
+  return new Proxy(Object.create(QueueWebhooks.prototype) as QueueWebhooks, {
+    get: (target, name) => {
+      if (typeof name !== 'string' || !(name in QueueWebhooks.prototype) || name === 'constructor') {
+        return Reflect.get(target, name) as unknown;
+      }
+      return () => {
+        throw new TarefaError(
+          'OPTIONS_INVALID',
+          `QueueWebhooks.${name} needs webhooks: true in the options of QueueModule`,
+        );
+      };
+    },
+  });
 }
 
 const openCore =
@@ -230,6 +257,7 @@ function runtimeProvider(name: string): Provider {
     inject: [
       getPartToken(name, 'core'),
       getPartToken(name, 'assembly'),
+      getPartToken(name, 'webhooks'),
       QueueGroup,
       DiscoveryService,
       MetadataScanner,
@@ -242,6 +270,7 @@ function runtimeProvider(name: string): Provider {
     useFactory: (
       core: QueueBasis,
       assembly: QueueWorkerAssembly,
+      webhooks: WebhookAssembly | undefined,
       group: QueueGroup,
       discovery: DiscoveryService,
       scanner: MetadataScanner,
@@ -258,6 +287,7 @@ function runtimeProvider(name: string): Provider {
         name,
         core,
         assembly,
+        webhooks,
         explorer: new SubscriberExplorer({
           discovery,
           scanner,

@@ -3,6 +3,7 @@ import type { StandardSchema } from './standard-schema.js';
 import type { PostgresConnection } from './storage/postgres/connection-config.js';
 import type { EnhancerKind } from './subscribers/enhancer-kinds.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
+import type { WebhookOptions } from './webhooks/webhook-options.js';
 import type { RecoveryOptions } from './worker/worker-options.js';
 
 /**
@@ -108,6 +109,11 @@ export interface QueueOptions {
    * `interceptors`, `pipes` and `filters`. Those of a class or a method always do. Default: none of them.
    */
   readonly globalEnhancers?: boolean | readonly EnhancerKind[] | undefined;
+  /**
+   * Delivers subscriptions that have a URL and no method as signed HTTP requests: true, or how. Needs the package `undici`.
+   * Default: they are not.
+   */
+  readonly webhooks?: boolean | WebhookOptions | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /** How long running handlers may go on at shutdown, in ms. Default 20000. */

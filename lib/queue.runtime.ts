@@ -4,9 +4,13 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
 import type { QueueBasis } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
+import { defaultQueueName } from './queue.tokens.js';
 import type { QueueGroup } from './queue.group.js';
+import { subscriptionRoute } from './storage/route.js';
+import type { Route } from './storage/storage.js';
 import type { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import type { WebhookAssembly } from './webhook-assembly.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { within } from './worker/deadline.js';
 import { endAtSecondSignal } from './worker/second-signal.js';
@@ -16,6 +20,8 @@ export interface QueueRuntimeParts {
   readonly name: string;
   readonly core: QueueBasis;
   readonly assembly: QueueWorkerAssembly;
+  /** Undefined where webhooks are not delivered. */
+  readonly webhooks: WebhookAssembly | undefined;
   readonly explorer: SubscriberExplorer;
   readonly enhanced: EnhancedHandlers;
   readonly scheduler: SchedulerRegistry;
@@ -78,6 +84,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
       if (queue === name)
         this.#logger.log(`${method} handles ${metadata.target.kind} '${metadata.target.id ?? '*'}'`);
     }
+    this.#declareWebhooks();
     this.#refuseDeadOnly();
     this.#tellLeftOut(found.some(({ queue }) => queue === name));
     this.#warnOfLateModules(found.filter(({ queue }) => queue === name));
@@ -85,11 +92,12 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    const { core, assembly } = this.#parts;
+    const { core, assembly, webhooks } = this.#parts;
     const ignoreSignals = endAtSecondSignal();
     try {
       await within(this.#routines.stop(), core.options.shutdownTimeoutMs);
       await assembly.worker.stop();
+      await webhooks?.client.close();
     } finally {
       ignoreSignals();
     }
@@ -99,14 +107,39 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   #scheduleWithWorker(): void {
     const { core, assembly } = this.#parts;
     const { retryMinutes, notifyMinutes, purgeMinutes } = core.options;
-    core.events.on('worker.started', () =>
+    const isMain = ({ workerId }: { readonly workerId: string }): boolean => workerId === assembly.worker.id;
+    core.events.on('worker.started', (event) => {
+      if (!isMain(event)) return;
       this.#routines.start([
         { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.run() },
         { name: 'notify', minutes: notifyMinutes, run: () => assembly.notify.run() },
         { name: 'purge', minutes: purgeMinutes, run: () => assembly.purge.run() },
-      ]),
-    );
-    core.events.on('worker.stopped', () => void this.#routines.stop());
+      ]);
+    });
+    core.events.on('worker.stopped', (event) => {
+      if (isMain(event)) void this.#routines.stop();
+    });
+  }
+
+  /** What is a webhook is left to their worker; the rest is this one's. */
+  #declareWebhooks(): void {
+    const { assembly, explorer, webhooks, name: own } = this.#parts;
+    const declared = explorer.webhooks();
+    for (const { queue = defaultQueueName, name } of declared) this.#refuseUnknownQueue(queue, name);
+    const ours = declared.filter(({ queue = defaultQueueName }) => queue === own);
+    if (webhooks) {
+      const { registry } = assembly;
+      webhooks.routes.declare(
+        ours.map(({ id }) => id),
+        { has: (route) => registry.of(route).live !== undefined, deadOnly: registry.deadOnlyRoutes() },
+      );
+      registry.leave(webhooks.routes);
+    } else if (ours[0]) {
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `@SubscriberWebhook('${ours[0].id}') on ${ours[0].name} needs webhooks: true in the options of QueueModule`,
+      );
+    }
   }
 
   #refuseUnknownQueues(found: readonly FoundHandler[]): void {
@@ -126,7 +159,11 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** A worker that leaves what it does not know must not take a route it can only bury. */
   #refuseDeadOnly(): void {
-    const routes = this.#parts.assembly.registry.deadOnlyRoutes();
+    // Which subscriptions are webhooks is in the table: they have live handlers all the same.
+    const mayBeWebhook = (route: Route): boolean =>
+      this.#parts.webhooks !== undefined && route.startsWith(subscriptionRoute(''));
+    const deadOnly = this.#parts.assembly.registry.deadOnlyRoutes();
+    const routes = deadOnly.filter((route) => !mayBeWebhook(route));
     if (routes.length === 0) return;
     const text = `${routes.join(', ')} has a dead handler but no live one in this process`;
     if (this.#parts.core.options.unknownTasks === 'leave') {

@@ -17,6 +17,7 @@ import { isStandardSchema, type StandardSchema } from './standard-schema.js';
 import type { SqlHandle } from './client/sql-handle.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
 import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
+import { resolveWebhooks, type ResolvedWebhookOptions } from './webhooks/webhook-options.js';
 import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
 import type { QueueOptions } from './queue.options.js';
 
@@ -45,6 +46,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly schemas: Readonly<Record<string, StandardSchema>>;
   readonly wrapHandler: WrapHandler | undefined;
   readonly globalEnhancers: readonly EnhancerKind[];
+  /** Undefined where webhooks are not delivered. */
+  readonly webhooks: ResolvedWebhookOptions | undefined;
   /** How sure a recovery must be, also when only the retry routine recovers. */
   readonly recoveryTiming: RecoveryOptions;
   readonly logDebug: boolean;
@@ -85,6 +88,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   schemas: true,
   wrapHandler: true,
   globalEnhancers: true,
+  webhooks: true,
   maxPayloadBytes: true,
   shutdownTimeoutMs: true,
   logDebug: true,
@@ -182,6 +186,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     schemas: checkSchemas(options.schemas, check),
     wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
     globalEnhancers: resolveEnhancers(options.globalEnhancers, check),
+    webhooks: resolveWebhooks(options.webhooks, readWebhookTimeout(env, check), check),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,
@@ -198,6 +203,9 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
   };
   if (wake === 'poll' && resolved.pollIntervalMs === 0) {
     check.mistake(`pollIntervalMs is 0 with wake: 'poll': no task would ever be found`);
+  }
+  if (resolved.webhooks && options.subscriptionTable === false) {
+    check.mistake('webhooks need subscriptions, and subscriptionTable is false');
   }
   check.throwIfAny('the options of QueueModule');
   return Object.freeze(resolved);
@@ -233,6 +241,15 @@ function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck)
     confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
     graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
   });
+}
+
+/** Seconds, as users of nsj-queue-lib know it. */
+function readWebhookTimeout(env: Environment, check: OptionCheck): number | undefined {
+  const text = env['DEFAULT_WEBHOOK_TIMEOUT']?.trim();
+  if (!text) return undefined;
+  if (/^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) > 0) return Math.round(Number(text) * 1_000);
+  check.mistake(`DEFAULT_WEBHOOK_TIMEOUT must be a number of seconds, not ${JSON.stringify(text)}`);
+  return undefined;
 }
 
 function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {

@@ -11,7 +11,7 @@ import type { Storage } from './storage/storage.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
 import { version } from './version.js';
 import { DemandBook } from './worker/demand.js';
-import { Dispatcher } from './worker/dispatcher.js';
+import { Dispatcher, type DispatcherParts } from './worker/dispatcher.js';
 import { Executor } from './worker/executor.js';
 import { QueueWorker } from './worker/queue-worker.js';
 import { Reconciler } from './worker/reconciler.js';
@@ -45,12 +45,14 @@ export interface WorkerBasis {
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
   readonly admin: (purge: PurgeRoutine) => QueueAdmin;
+  readonly registry?: HandlerRegistry;
+  readonly holds?: DispatcherParts['holds'];
 }
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { storage, coordinator, events, options } = basis;
-  const registry = new HandlerRegistry();
+  const { registry = new HandlerRegistry(), holds } = basis;
   const signal = new Signal();
   const settler = new Settler(storage, events, signal);
   const executor = new Executor({ storage, settler, registry, options, events });
@@ -63,6 +65,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     settler,
     reconciler: new Reconciler({ storage, coordinator, settler, events }),
     demand: new DemandBook(registry, options),
+    holds,
     signal,
     options,
     events,

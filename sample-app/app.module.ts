@@ -4,6 +4,7 @@ import { QueueModule } from '../lib/index.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthController } from './health/health.controller.js';
 import { OrdersModule } from './orders/orders.module.js';
+import { PartnerModule } from './partner/partner.module.js';
 import { settings } from './settings.js';
 import { SubscribersModule } from './subscribers/subscribers.module.js';
 
@@ -12,11 +13,14 @@ import { SubscribersModule } from './subscribers/subscribers.module.js';
     DatabaseModule,
     OrdersModule,
     SubscribersModule,
+    PartnerModule,
     // Last: its worker starts after the modules above, and has finished before they are torn down.
     QueueModule.forRoot({
       connection: settings.databaseUrl ?? 'embedded',
       embeddedDataDir: settings.embeddedDataDir,
       queue: 'shop_queue',
+      // The partner of this example is on this computer; other URLs lead to the public internet.
+      webhooks: { allowedAddresses: ['127.0.0.1', '::1', 'localhost'] },
     }),
   ],
   controllers: [HealthController],

@@ -1,10 +1,12 @@
 import { createShop } from './shop.js';
+import { Partner } from './partner/partner.js';
 import { settings } from './settings.js';
 import { welcome } from './welcome.js';
 
 const shop = await createShop();
 try {
   await shop.listen(settings.port, settings.host);
+  await shop.get(Partner).subscribe(await shop.getUrl());
 } catch (error) {
   await shop.close();
   throw error;

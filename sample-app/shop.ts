@@ -7,7 +7,12 @@ import { importPath } from './orders/orders.controller.js';
 
 /** The application, ready to listen. */
 export async function createShop(options: NestApplicationOptions = {}): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(AppModule, { ...options, bodyParser: false });
+  const app = await NestFactory.create<NestExpressApplication>(AppModule, {
+    ...options,
+    bodyParser: false,
+    // What the partner's guard verifies.
+    rawBody: true,
+  });
   // An order arrives as text, whatever its content type, so that one function reads it and says what is wrong
   // with it, be it a request or a line of an import. An import is read from the request itself, line by line.
   const isOrder = ({ url }: IncomingMessage): boolean => !url?.startsWith(importPath);

@@ -9,6 +9,9 @@ The shop is open: ${address}
   One that stock cannot have:
     curl -d '{"customer":"Zoë 🦄","items":[{"sku":"unicorn","quantity":1}]}' ${address}/orders
 
+  How many orders the partner was told of, by a signed webhook:
+    curl ${address}/partner/orders
+
   Hundreds of them, followed to the end:
     npm run demo
 

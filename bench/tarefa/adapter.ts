@@ -5,6 +5,9 @@ import { isDone } from './is-done.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
 import { openQueue } from './queue.js';
 import { settings } from './settings.js';
+import { WebhookEndpoints } from './webhook-endpoints.js';
+
+const hangingEndpoints = 10;
 
 /** This library, used as its documentation says. */
 const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
@@ -14,11 +17,18 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
   const topicNames =
     setting === 'fan-out' ? ['t0'] : Array.from({ length: topics }, (_, index) => `t${index}`);
   const topicOf = ({ i }: Payload): string => topicNames[i % topicNames.length] ?? 't0';
-  let publisher: Publisher | undefined;
+  let publisher: Publisher | WebhookEndpoints | undefined;
+  const openPublisher = (): Promise<Publisher | WebhookEndpoints> => {
+    if (setting === 'webhooks') return WebhookEndpoints.open(url, 0);
+    return setting === 'webhooks that hang'
+      ? WebhookEndpoints.open(url, hangingEndpoints)
+      : Publisher.open(url);
+  };
 
   return {
     setup: async () => {
-      const queue = await openQueue(url, [], { worker: false });
+      const { webhooks } = options.queue;
+      const queue = await openQueue(url, [], { worker: false, webhooks });
       await queue.close();
     },
     producer: async (connections) => {
@@ -50,7 +60,7 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
     },
     isDone: () => isDone(url),
     subscribe: async (count) => {
-      publisher ??= await Publisher.open(url);
+      publisher ??= await openPublisher();
       await publisher.subscribe(count);
     },
     publish: async () => publisher?.publish(),

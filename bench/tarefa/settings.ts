@@ -30,6 +30,8 @@ export const settings: Readonly<Record<string, Setting>> = {
     queue: { concurrency: 200, poolSize: 4 },
     handler: { grouped: true },
   },
+  webhooks: { queue: { webhooks: { allowedAddresses: ['127.0.0.1'] } } },
+  'webhooks that hang': { queue: { webhooks: { allowedAddresses: ['127.0.0.1'] } } },
   retry: { queue: { concurrency: 100 }, handler: { retryDelayMs: 100 } },
   // Deliveries of subscriptions without a handler here are left to other workers.
   'fan-out': { queue: { unknownTasks: 'leave' } },

@@ -278,6 +278,9 @@ export class QueueAdmin {
 }
 
 function routeOf(what: Pausable): string {
+  if ('subscriptionId' in what && 'topic' in what) {
+    throw new TarefaError('INPUT_INVALID', 'pause a topic or a subscription, not both in one call');
+  }
   if ('subscriptionId' in what && typeof what.subscriptionId === 'string') {
     return subscriptionRoute(what.subscriptionId);
   }

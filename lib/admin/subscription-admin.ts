@@ -36,11 +36,17 @@ const longestUrl = 2_048;
 export class SubscriptionAdmin {
   readonly #handle: SqlHandle;
   readonly #table: string | undefined;
+  #refuseUrl: (url: string) => void = () => undefined;
 
   /** @param table quoted; undefined where publications are switched off */
   constructor(handle: SqlHandle, table: string | undefined) {
     this.#handle = handle;
     this.#table = table;
+  }
+
+  /** @internal Has URLs checked before they are stored, where webhooks are delivered: the check throws what is wrong. */
+  checkUrls(check: (url: string) => void): void {
+    this.#refuseUrl = check;
   }
 
   /** All of them, or those of one topic, by id. */
@@ -74,7 +80,7 @@ insert into ${table} as s (id, processo, tenant, grupo_empresarial, url, http_me
 values ($1::text, $2::text, $3::text::bigint, $4::text, $5::text, $6::text, $7::text::json, $8::boolean)
 on conflict (id) do nothing
 returning ${fields}`,
-      valuesOf(input),
+      this.#valuesOf(input),
     );
     if (row) return readSubscription(row);
     throw new TarefaError('SUBSCRIPTION_EXISTS', `there is a subscription '${input.id}' already: update it`);
@@ -95,7 +101,7 @@ set processo = $2::text, tenant = $3::text::bigint, grupo_empresarial = $4::text
   http_method = $6::text, headers = $7::text::json, ativo = $8::boolean
 where s.id = $1::text
 returning ${fields}`,
-      valuesOf({ ...present, ...changes, id }),
+      this.#valuesOf({ ...present, ...changes, id }),
     );
     if (!row) throw notFound(id);
     return readSubscription(row);
@@ -109,6 +115,20 @@ delete from ${table} s where s.id = $1::text returning s.id`,
       [id],
     );
     if (rows.length === 0) throw notFound(id);
+  }
+
+  #valuesOf(input: SubscriptionInput): unknown[] {
+    const values = valuesOf(input);
+    if (typeof input.url === 'string') {
+      try {
+        this.#refuseUrl(input.url);
+      } catch (error) {
+        throw new TarefaError('INPUT_INVALID', `url cannot be used: ${(error as Error).message}`, {
+          cause: error,
+        });
+      }
+    }
+    return values;
   }
 
   async #ask(text: (table: string) => string, values: unknown[]): Promise<Record<string, unknown>[]> {

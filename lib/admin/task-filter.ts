@@ -13,6 +13,8 @@ export interface TaskFilter {
   readonly group?: string;
   /** Deliveries of this publication. */
   readonly publicationId?: string;
+  /** Due at that time or later. */
+  readonly since?: Date;
   /** True for attempts of dead chains only, false for the others only. */
   readonly dead?: boolean;
   /** Text that the message holds, in any case. */
@@ -38,8 +40,19 @@ export function filterSql(filter: TaskFilter, first: number): FilterSql {
     conditions.push(condition(`$${first + values.length}`));
     values.push(value);
   };
-  const { status, topic, subscriptionId, externalKey, tenant, group, publicationId, dead, message, latest } =
-    filter;
+  const {
+    status,
+    topic,
+    subscriptionId,
+    externalKey,
+    tenant,
+    group,
+    publicationId,
+    since,
+    dead,
+    message,
+    latest,
+  } = filter;
   refuseUnknown(filter);
   if (status !== undefined) {
     const texts = [status].flat().flatMap((one) => statusTexts(readStatus(one)));
@@ -55,6 +68,8 @@ export function filterSql(filter: TaskFilter, first: number): FilterSql {
   if (publicationId !== undefined) {
     add((parameter) => `f.publication_id = ${parameter}::text::bigint`, readId(publicationId));
   }
+  if (since !== undefined)
+    add((parameter) => `f.data_hora >= ${parameter}::text::timestamptz`, readSince(since));
   if (dead !== undefined) conditions.push(dead ? 'f.dead' : 'not f.dead');
   if (message !== undefined) {
     const pattern = `%${message.replace(/[\\%_]/g, '\\$&')}%`;
@@ -81,10 +96,16 @@ const known: Readonly<Record<keyof TaskFilter, true>> = {
   tenant: true,
   group: true,
   publicationId: true,
+  since: true,
   dead: true,
   message: true,
   latest: true,
 };
+
+function readSince(since: Date): string {
+  if (since instanceof Date && !Number.isNaN(since.getTime())) return since.toISOString();
+  throw new TarefaError('INPUT_INVALID', `since must be a Date, not ${String(since)}`);
+}
 
 /** A condition that is mistyped must not list everything. */
 function refuseUnknown(filter: TaskFilter): void {

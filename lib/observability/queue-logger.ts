@@ -44,6 +44,17 @@ export function logEvents(events: QueueEvents, logger: LoggerLike, debug: boolea
   events.on('task.lost', ({ task }) =>
     logger.warn(`the outcome of ${describe(task)} was refused: it belongs to another worker by now`),
   );
+  events.on('webhook.opened', ({ subscriptionId, failures, forMs }) =>
+    logger.warn(
+      `the endpoint of subscription '${subscriptionId}' failed ${failures} times in a row: its deliveries rest for ${Math.ceil(forMs / 1_000)} s`,
+    ),
+  );
+  events.on('webhook.closed', ({ subscriptionId }) =>
+    logger.log(`the endpoint of subscription '${subscriptionId}' answers again`),
+  );
+  events.on('webhook.deactivated', ({ subscriptionId, reason }) =>
+    logger.error(`subscription '${subscriptionId}' was deactivated: ${reason}`),
+  );
   events.on('connection.lost', ({ connection, error }) =>
     logger.error(`the ${connection} connection was lost (${failureMessage(error)}); connecting again`),
   );

@@ -12,6 +12,12 @@ export function topicRoute(topic: string | null): Route {
   return `t:${topic ?? ''}`;
 }
 
+/** Announced by workers that take every topic. */
+export const everyTopic: Route = topicRoute('*');
+
+/** Announced by workers that deliver webhooks, whatever their subscriptions. */
+export const webhookRoute: Route = 'w';
+
 /** After so many workers lost in a row an attempt is run alone in its worker: it may be what kills them. */
 export const isolatingLosses = 2;
 
@@ -32,6 +38,7 @@ export function plainRoute(route: Route): Route {
 export function describeRoute(route: Route): string {
   const id = route.slice(2);
   if (route === publicationRoute) return 'publications';
+  if (route === webhookRoute) return 'webhooks';
   if (route.startsWith('s:')) return `subscription '${id}'`;
   if (id === '*') return 'every other topic';
   return id === '' ? 'tasks without topic' : `topic '${id}'`;

@@ -1,5 +1,5 @@
 import { TarefaError } from '../queue.errors.js';
-import { subscriptionRoute, topicRoute } from '../storage/route.js';
+import { everyTopic, subscriptionRoute, topicRoute } from '../storage/route.js';
 import type { Route } from '../storage/storage.js';
 import type { TaskContext } from '../task.js';
 
@@ -23,6 +23,8 @@ export interface Handler {
   readonly name: string;
   readonly rules: HandlerRules;
   readonly invoke: (payload: unknown, ctx: TaskContext) => unknown;
+  /** True when it serves one route only, which is found when it has tasks. */
+  readonly exclusive?: true;
 }
 
 /** What a handler is for. A task handler without id takes every topic that has no handler of its own. */
@@ -34,6 +36,12 @@ export type HandlerTarget =
 export interface RouteHandlers {
   readonly live: Handler | undefined;
   readonly dead: Handler | undefined;
+}
+
+/** Routes that another worker of this process serves. */
+export interface LeftRoutes {
+  includes(route: Route): boolean;
+  learn(pending: readonly Route[]): Promise<void>;
 }
 
 /** The decorators as users write them. */
@@ -48,6 +56,7 @@ export const decoratorNames = {
 export class HandlerRegistry {
   readonly #live = new Map<Route, Handler>();
   readonly #dead = new Map<Route, Handler>();
+  #left: LeftRoutes | undefined;
   #anyTopic: Handler | undefined;
   #anyDeadTopic: Handler | undefined;
 
@@ -68,6 +77,25 @@ export class HandlerRegistry {
     this.#put(target, handler);
   }
 
+  /** Leaves some routes to another worker of this process, though their dead tasks may have handlers here. */
+  leave(left: LeftRoutes): void {
+    this.#left = left;
+  }
+
+  leaves(route: Route): boolean {
+    return this.#left?.includes(route) ?? false;
+  }
+
+  /** Finds out whose routes are that turned up, before it is decided whether they are taken. */
+  async learn(pending: readonly Route[]): Promise<void> {
+    await this.#left?.learn(pending);
+  }
+
+  /** What a worker says that it serves. */
+  get announced(): readonly Route[] {
+    return [...this.routes(), ...(this.takesAnyTopic ? [everyTopic] : [])];
+  }
+
   /** What serves that route, exactly or by a handler for every topic. */
   of(route: Route): RouteHandlers {
     const anyTopic = route.startsWith('t:');
@@ -79,7 +107,7 @@ export class HandlerRegistry {
 
   /** Routes that have a handler of their own. */
   routes(): readonly Route[] {
-    return [...new Set([...this.#live.keys(), ...this.#dead.keys()])];
+    return [...new Set([...this.#live.keys(), ...this.#dead.keys()])].filter((route) => !this.leaves(route));
   }
 
   /** True when some handler takes every topic: then topics must be discovered. */

@@ -10,6 +10,7 @@ import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../queue.events.js';
 import { defaultQueueName } from '../queue.tokens.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
+import { readDeclaredWebhooks, type DeclaredWebhook } from '../webhooks/subscriber-webhook.decorator.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
 import {
   settleReturn,
@@ -94,6 +95,19 @@ export class SubscriberExplorer {
           call: (told: unknown) => (wrapper.instance as Instance)[method]?.(told),
         })),
       );
+  }
+
+  /** Subscriptions that classes declare to be webhooks. */
+  webhooks(): readonly (DeclaredWebhook & { readonly name: string })[] {
+    const { discovery } = this.#parts;
+    const types = new Set(
+      [...discovery.getProviders(), ...discovery.getControllers()].map(({ metatype }) => metatype),
+    );
+    return [...types].flatMap((type) =>
+      typeof type === 'function'
+        ? readDeclaredWebhooks(type).map((one) => ({ ...one, name: type.name }))
+        : [],
+    );
   }
 
   /**

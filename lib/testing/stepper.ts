@@ -89,8 +89,12 @@ export class Stepper {
       const { live, dead } = this.#assembly.registry.of(route);
       return route === publicationRoute || live !== undefined || dead !== undefined;
     };
-    return (await storage.pendingRoutes()).filter((route) => {
+    const pending = await storage.pendingRoutes();
+    const { registry } = this.#assembly;
+    await registry.learn(pending);
+    return pending.filter((route) => {
       const plain = plainRoute(route);
+      if (registry.leaves(plain)) return false;
       return !paused.has(plain) && (options.unknownTasks === 'fail' || isOurs(plain));
     });
   }

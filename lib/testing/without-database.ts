@@ -48,12 +48,13 @@ export function withoutDatabase<Builder extends OverridableModule>(
     inject: [getPartToken(queue, 'options'), getQueueToken(queue, QueueEvents), QueueGroup],
     factory: (given: QueueOptions, events: QueueEvents, group: QueueGroup) => {
       group.add(queue);
-      const overridden = { connection: 'embedded', worker: true, autoStart: false } as const;
+      const overridden = { connection: 'embedded', worker: true, autoStart: false, webhooks: false } as const;
       const options = resolveOptions({ ...given, ...overridden, sessionConnection: undefined });
       logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
       return new MemoryCore(options, events, { now, db });
     },
   });
+  builder.overrideProvider(getPartToken(queue, 'webhooks')).useFactory({ factory: () => undefined });
   builder
     .overrideProvider(getPartToken(queue, 'assembly'))
     .useFactory({ inject: [core], factory: assembleInMemory });

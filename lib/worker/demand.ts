@@ -43,6 +43,11 @@ export class DemandBook {
     return this.#registry.takesAnyTopic;
   }
 
+  /** Finds out whose routes are that turned up. */
+  async learn(pending: readonly Route[]): Promise<void> {
+    await this.#registry.learn(pending);
+  }
+
   /** Remembers the pending routes that have no handler of their own but are ours; true when there are any. */
   discover(pending: readonly Route[]): boolean {
     const known = new Set(this.#registry.routes());
@@ -106,7 +111,7 @@ export class DemandBook {
 
   /** Routes that share one handler's limit take turns in being first. */
   #routesInTurn(): readonly Route[] {
-    const discovered = [...this.#discovered];
+    const discovered = [...this.#discovered].filter((route) => !this.#registry.leaves(route));
     const first = discovered.length === 0 ? 0 : this.#rotation++ % discovered.length;
     const turned = first === 0 ? discovered : [...discovered.slice(first), ...discovered.slice(0, first)];
     return [publicationRoute, ...this.#registry.routes(), ...turned];
@@ -118,7 +123,7 @@ export class DemandBook {
     const most = handler?.rules.concurrency;
     if (!handler || most === undefined) return Infinity;
     const free = left.get(handler) ?? most - (this.#running.get(handler) ?? 0);
-    const ownRoute = !this.#discovered.has(route);
+    const ownRoute = handler.exclusive === true || !this.#discovered.has(route);
     const share = ownRoute ? free : Math.min(free, 1);
     left.set(handler, free - share);
     return share;
@@ -131,6 +136,7 @@ export class DemandBook {
   }
 
   #isOurs(route: Route): boolean {
+    if (this.#registry.leaves(route)) return false;
     const { live, dead } = this.#registry.of(route);
     return live !== undefined || dead !== undefined || this.#failsUnknown;
   }

@@ -44,6 +44,8 @@ export class Discovery {
     const pause = this.#lastAt + pauseMs - performance.now();
     if (pause > 0) return later(pause);
     this.#lastAt = performance.now();
-    if (demand.discover(await storage.pendingRoutes())) found();
+    const pending = await storage.pendingRoutes();
+    await demand.learn(pending);
+    if (demand.discover(pending)) found();
   }
 }

@@ -9,7 +9,7 @@ import type { DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
 import { Isolation } from './isolation.js';
-import { Pauses } from './pauses.js';
+import { Pauses, type Hold } from './pauses.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
@@ -26,6 +26,8 @@ export interface DispatcherParts {
   readonly settler: Settler;
   readonly reconciler: Reconciler;
   readonly demand: DemandBook;
+  /** Which routes wait. Default: those that somebody has paused. */
+  readonly holds?: (() => Promise<readonly Hold[]>) | undefined;
   readonly signal: Signal;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
@@ -75,7 +77,7 @@ export class Dispatcher {
       nextDue: () => parts.reconciler.nextDue(this.#workerId),
       pollIntervalMs: options.pollIntervalMs,
     });
-    this.#pauses = new Pauses(storage);
+    this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(storage)), later });
     this.#claimer = new Claimer({
       ...parts,
       pauses: this.#pauses,
@@ -309,4 +311,8 @@ export class Dispatcher {
     this.#troubled = false;
     this.#parts.events.emit('worker.recovered', { workerId: this.#workerId });
   }
+}
+
+async function readPaused(storage: Storage): Promise<readonly Hold[]> {
+  return (await storage.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
 }

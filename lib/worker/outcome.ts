@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { hasCode, RetryAt, TarefaError, UnrecoverableError } from '../queue.errors.js';
+import { hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from '../queue.errors.js';
 import type { NextAttempt } from '../storage/storage.js';
 import type { HandlerRules } from '../subscribers/handler-registry.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -69,7 +69,9 @@ export function nextAttempt(
   if (safely(() => isHopeless(error), false)) return { kind: 'never' };
   const date = safely(() => readRetryAt(error), undefined);
   if (date) return { kind: 'at', date };
-  const delayMs = rules?.retryDelay && safeDelay(rules.retryDelay, attempt);
+  const delayMs =
+    safely(() => readRetryIn(error), undefined) ??
+    (rules?.retryDelay && safeDelay(rules.retryDelay, attempt));
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
   return {
     kind: 'after-due',
@@ -126,6 +128,13 @@ function readRetryAt(error: unknown): Date | undefined {
   if (!isA(error, RetryAt)) return undefined;
   const time = new Date(error.date).getTime();
   return Number.isNaN(time) ? undefined : new Date(Math.min(latestTime, Math.max(0, time)));
+}
+
+/** The wait that a `RetryIn` asks for; undefined for other errors, and for a wait that is none. */
+function readRetryIn(error: unknown): number | undefined {
+  if (!isA(error, RetryIn)) return undefined;
+  const { delayMs } = error;
+  return Number.isFinite(delayMs) ? Math.min(longestDelay, Math.max(0, delayMs)) : undefined;
 }
 
 /** What a handler throws may throw in turn when it is looked at: a getter, a proxy's trap. */

@@ -44,6 +44,7 @@ export class QueueWorker {
   #state: QueueWorker['state'] = 'idle';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  #companion: QueueWorker | undefined;
 
   constructor(parts: QueueWorkerParts) {
     this.#parts = parts;
@@ -64,9 +65,14 @@ export class QueueWorker {
     return this.#parts.enabled;
   }
 
-  /** Attempts that run now. */
+  /** Attempts that run now, webhooks included. */
   get running(): number {
-    return this.#parts.dispatcher.running.size;
+    return this.#parts.dispatcher.running.size + (this.#companion?.running ?? 0);
+  }
+
+  /** @internal Another worker of this process, which starts and stops together with this one. */
+  attach(companion: QueueWorker): void {
+    this.#companion = companion;
   }
 
   /** Starts claiming. Idempotent until `stop`. */
@@ -96,7 +102,7 @@ export class QueueWorker {
     const { storage, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
-    const routes = [publicationRoute, ...registry.routes(), ...(registry.takesAnyTopic ? ['t:*'] : [])];
+    const routes = [publicationRoute, ...registry.announced];
     const { concurrency } = options;
     const id = await storage.registerWorker({
       host: hostname(),
@@ -119,6 +125,7 @@ export class QueueWorker {
     recovery.start();
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
+    await this.#companion?.start();
   }
 
   #rung(ring: Ring): void {
@@ -129,7 +136,8 @@ export class QueueWorker {
   async #stop(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     this.#state = 'stopping';
-    if (this.#id !== undefined) await this.#leave(this.#id);
+    const leaving = this.#id === undefined ? undefined : this.#leave(this.#id);
+    await Promise.all([leaving, this.#companion?.stop()]);
     this.#state = 'stopped';
   }
 

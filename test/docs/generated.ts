@@ -7,6 +7,8 @@ import { readInterface, type Field } from './interfaces.js';
 export const sections: Readonly<Record<string, () => string>> = {
   options: () => fieldTable(readInterface('lib/queue.options.ts', 'QueueOptions')),
   'recovery-options': () => fieldTable(readInterface('lib/worker/worker-options.ts', 'RecoveryOptions')),
+  'webhook-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'WebhookOptions')),
+  'circuit-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'CircuitOptions')),
   'handler-options': () => fieldTable(readInterface('lib/subscribers/decorators.ts', 'HandlerOptions')),
   errors: () =>
     table(
@@ -60,6 +62,11 @@ const plainTypes: Readonly<Record<string, string>> = {
   StandardSchema: 'schema',
   'Readonly<Record<string, StandardSchema>>': 'schemas by topic',
   'boolean | readonly EnhancerKind[]': 'true, false or a list',
+  'boolean | WebhookOptions': 'true, false or an object',
+  'readonly string[]': 'list of texts',
+  'string | readonly string[]': 'text, or a list',
+  'number | false': 'number, or `false`',
+  'Partial<CircuitOptions> | false': 'object, or `false`',
 };
 
 /** Numbers say their unit, which is in their name. */
@@ -83,10 +90,11 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 /** The whole script for `public.shop_queue`; every statement may be run again. */
 function schemaScript(): string {
   const tables = queueTables('public', 'shop_queue', { schema: 'public', table: 'shop_queue_subscriber' });
-  const statements = schemaStatements(tables, 'shop_queue', true).flatMap((statement) =>
-    statement.startsWith('create trigger "shop_queue_ring"')
-      ? [`drop trigger if exists "shop_queue_ring" on ${tables.queue}`, statement]
-      : [statement],
+  const statements = schemaStatements(tables, 'shop_queue', { rings: true, webhooks: true }).flatMap(
+    (statement) =>
+      statement.startsWith('create trigger "shop_queue_ring"')
+        ? [`drop trigger if exists "shop_queue_ring" on ${tables.queue}`, statement]
+        : [statement],
   );
   const migration =
     `insert into ${tables.migrations} (table_name, version) values (${quoteLiteral('shop_queue')}, ${schemaVersion})\n` +

@@ -31,6 +31,7 @@ const words: Readonly<Record<string, unknown>> = {
   'no topic has one': {},
   'nothing does': undefined,
   'none of them': [],
+  'they are not': undefined,
   // Left to what comes later: nothing is set.
   '`connection`': undefined,
   '`.tarefa` in the working directory': undefined,

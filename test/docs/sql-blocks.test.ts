@@ -11,7 +11,7 @@ beforeAll(async () => {
   database = await createDatabase();
   await database.pool.query(createTables);
   for (const queue of ['shop_queue', 'hello']) {
-    const app = await startApp(database, { queue, worker: false });
+    const app = await startApp(database, { queue, worker: false, webhooks: true });
     await app.close();
   }
 });

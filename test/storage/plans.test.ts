@@ -75,6 +75,7 @@ beforeAll(async () => {
     subscriptionTable: { schema: undefined, table: 'tasks_subscriber' },
     channel: 'tasks',
     mode: 'create',
+    webhooks: false,
   });
   const statements = queueStatements(tables);
   await client.query(controlSettings);

@@ -18,6 +18,8 @@ export interface SchemaRequest {
   readonly subscriptionTable: TableName | undefined;
   readonly channel: string;
   readonly mode: 'create' | 'check';
+  /** True when webhooks are delivered: they need a table of their own. */
+  readonly webhooks: boolean;
 }
 
 /** What it found or made. */
@@ -44,7 +46,7 @@ export async function prepareSchema(
   return run(async (tx) => {
     const tables = await resolveTables(tx, request);
     const found = await inspect(tx, tables);
-    const missing = listMissing(found, tables);
+    const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
 
     if (missing.length > 0 && request.mode === 'check') {
@@ -54,7 +56,7 @@ export async function prepareSchema(
           `Start once with schema: 'create', or run the statements of docs/reference/schema.md.`,
       );
     }
-    const made = missing.length > 0 ? await create(tx, tables, request.channel) : missing;
+    const made = missing.length > 0 ? await create(tx, tables, request) : missing;
     return {
       tables,
       identity: await readIdentity(tx, tables),
@@ -118,7 +120,7 @@ async function inspect(tx: SqlHandle, tables: QueueTables): Promise<Inspection> 
       [tables.queue],
     ),
     await tx.query(`select name from unnest($1::text[]) name where to_regclass(name) is not null`, [
-      [tables.workers, tables.paused, tables.migrations, tables.view],
+      [tables.workers, tables.paused, tables.webhooks, tables.migrations, tables.view],
     ]),
   ];
   const relationNames = new Set(relations.rows.map((row) => String(row['name'])));
@@ -153,7 +155,7 @@ async function readVersion(tx: SqlHandle, tables: QueueTables): Promise<number |
   return rows[0] ? Number(rows[0]['version']) : undefined;
 }
 
-function listMissing(found: Inspection, tables: QueueTables): string[] {
+function listMissing(found: Inspection, tables: QueueTables, { webhooks }: SchemaRequest): string[] {
   const missing: string[] = [];
   if (found.queueColumns.size === 0) missing.push(`table ${tables.queue}`);
   else missing.push(...missingColumns(found.queueColumns, [...contractColumns, ...ownColumns], tables.queue));
@@ -172,7 +174,8 @@ function listMissing(found: Inspection, tables: QueueTables): string[] {
   for (const suffix of ['schedule', 'ring']) {
     if (!found.triggers.has(`${tables.table}_${suffix}`)) missing.push(`trigger ${tables.table}_${suffix}`);
   }
-  for (const relation of [tables.workers, tables.paused, tables.migrations, tables.view]) {
+  const companions = [tables.workers, tables.paused, ...(webhooks ? [tables.webhooks] : [])];
+  for (const relation of [...companions, tables.migrations, tables.view]) {
     if (!found.relations.has(relation))
       missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);
   }
@@ -227,7 +230,11 @@ function wrongColumns(
 }
 
 /** Answers what was missing. */
-async function create(tx: SqlHandle, tables: QueueTables, channel: string): Promise<readonly string[]> {
+async function create(
+  tx: SqlHandle,
+  tables: QueueTables,
+  request: SchemaRequest,
+): Promise<readonly string[]> {
   // Workers that start together take turns, also those of different queues: they share schema and migrations.
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('tarefa:schema', 0))`);
   // Nobody waits long behind a table in use.
@@ -239,16 +246,18 @@ async function create(tx: SqlHandle, tables: QueueTables, channel: string): Prom
   // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
   // replacing it would silence the workers that listen there.
   const found = await inspect(tx, tables);
-  const missing = listMissing(found, tables);
+  const missing = listMissing(found, tables, request);
   if (missing.length === 0) return missing;
-  for (const text of schemaStatements(tables, channel, !found.triggers.has(`${tables.table}_ring`))) {
+  const { channel, webhooks } = request;
+  const rings = !found.triggers.has(`${tables.table}_ring`);
+  for (const text of schemaStatements(tables, channel, { rings, webhooks })) {
     await tx.query(text);
   }
   await tx.query(
     `insert into ${tables.migrations} (table_name, version) values ($1::text, $2::int) on conflict (table_name) do nothing`,
     [tables.table, schemaVersion],
   );
-  refuseTakenNames(listMissing(await inspect(tx, tables), tables), tables);
+  refuseTakenNames(listMissing(await inspect(tx, tables), tables, request), tables);
   return missing;
 }
 

@@ -75,6 +75,19 @@ export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'missed_at', type: 'timestamp with time zone' },
 ];
 
+/** What is known of a subscription's endpoint; its rows appear when there is something to know. */
+const webhookTable = (name: string): string => `create table if not exists ${name} (
+  subscriber_id character varying(100) primary key,
+  secrets jsonb not null default '[]',
+  failures integer not null default 0,
+  failing_since timestamptz,
+  last_success_at timestamptz,
+  open_until timestamptz,
+  probing_until timestamptz,
+  deactivated_at timestamptz,
+  deactivated_for text
+)`;
+
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
 export interface IndexDefinition {
   readonly suffix: string;
@@ -114,7 +127,11 @@ export const queueIndexes: readonly IndexDefinition[] = [
 ];
 
 /** Statements that make what is missing of a queue; each may be run again. */
-export function schemaStatements(tables: QueueTables, channel: string, rings: boolean): readonly string[] {
+export function schemaStatements(
+  tables: QueueTables,
+  channel: string,
+  { rings, webhooks }: { readonly rings: boolean; readonly webhooks: boolean },
+): readonly string[] {
   const { queue, workers, paused, migrations, view, quotedSchema, table, subscriptions } = tables;
   const id = { name: 'id', type: 'bigserial', rest: 'primary key' };
   const columns = [id, ...contractColumns.slice(1), ...ownColumns].map(columnSql).join(',\n  ');
@@ -164,6 +181,7 @@ export function schemaStatements(tables: QueueTables, channel: string, rings: bo
   route text primary key,
   paused_at timestamptz not null default clock_timestamp()
 )`,
+    ...(webhooks ? [webhookTable(tables.webhooks)] : []),
     `create table if not exists ${migrations} (
   table_name text primary key,
   version integer not null,

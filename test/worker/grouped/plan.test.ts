@@ -25,6 +25,7 @@ test('completions that were planned on an empty table find their rows by key whe
     subscriptionTable: undefined,
     channel: 'tasks',
     mode: 'create',
+    webhooks: false,
   });
   const { text } = queueStatements(tables).completeManyOrRaise;
   const execute = `execute done('{1,2}', 7, '{1,1}', '{m,m}', '{null,null}')`;

@@ -7,6 +7,8 @@ import { mostLosses } from './fail.js';
 type Queue = Pick<QueueTables, 'queue'>;
 type Paused = Pick<QueueTables, 'paused'>;
 
+const hasFailed = `f.status in ('falha', 'falha_processando')`;
+
 /** `asked`: the task that an attempt belongs to. Parameter 1 is the attempt's id. */
 const asked = (queue: string): string => `asked as materialized (
   select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
@@ -69,13 +71,8 @@ select f.id::text as id from ${queue} f
 where f.dead and f.id_anterior is null and f.live_id = $1::text::bigint
 order by f.id`;
 
-/**
- * Starts a failed task anew: one more attempt of the same chain, with the number 1 and the next round, so that key and
- * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
- */
-export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
-with ${lockedAttempts(queue, `f.reenfileirado is not true and f.status in ('falha', 'falha_processando')`)},
-retried as (
+/** `retried`, from `chosen`, and the new attempts made of it. */
+const startAnew = (queue: string): string => `retried as (
   update ${queue} f
   set reenfileirado = true, proxima_tentativa = clock_timestamp()
   where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
@@ -91,6 +88,30 @@ select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 
   f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, f.metadados
 from retried f
 returning id::text as id`;
+
+/**
+ * Starts a failed task anew: one more attempt of the same chain, with the number 1 and the next round, so that key and
+ * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
+ */
+export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
+with ${lockedAttempts(queue, `f.reenfileirado is not true and ${hasFailed}`)},
+${startAnew(queue)}`;
+
+/**
+ * The same with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
+ * subscription, time, how many at most.
+ */
+export const replayFailed = ({ queue }: Queue): string => `-- name: replay_failed
+with chosen as materialized (
+  select f.id
+  from ${queue} f
+  where f.subscriber_id = $1::text and f.data_hora >= $2::text::timestamptz and not f.dead
+    and f.reenfileirado is not true and ${hasFailed}
+  order by f.id
+  limit $3::int
+  for no key update of f skip locked
+),
+${startAnew(queue)}`;
 
 /** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
 export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task

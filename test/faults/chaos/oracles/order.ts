@@ -59,7 +59,11 @@ export const betterFirst =
         if (forMs > patienceMs) unjust.push({ better, worse, passedOverForMs: forMs });
       }
     }
-    return violation('I8', 'a worker went on with something worse while a better task had been waiting', unjust);
+    return violation(
+      'I8',
+      'a worker went on with something worse while a better task had been waiting',
+      unjust,
+    );
   };
 
 /** I8 with one worker, one task at a time and nothing inserted meanwhile: exactly the order of pick-up. */

@@ -1,0 +1,146 @@
+import { subscriptionRoute } from '../../route.js';
+import type { QueueTables } from '../identifiers.js';
+import { routeExpression } from '../statement.js';
+
+// What is known of the endpoints of webhooks. Every change is one statement.
+
+type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused'>;
+
+/** Deliveries of one endpoint that are moved by one statement; those behind them wait all the same. */
+const mostMoved = 1_000;
+
+const msUntil = (time: string): string => `extract(epoch from ${time} - clock_timestamp()) * 1000`;
+
+/** Which subscriptions have a URL. Parameters: ids. */
+export const subscriptionUrls = ({ subscriptions }: Tables): string => `-- name: subscription_urls
+select s.id, s.url is not null as has_url from ${subscriptions} s where s.id = any($1::text[])`;
+
+/**
+ * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. When a rest is over, one
+ * worker gets the turn to probe, for a while; to it the route is free.
+ *
+ * Parameters: ms that a probe may take.
+ */
+export const webhookHolds = ({ subscriptions, webhooks, paused }: Tables): string => `-- name: webhook_holds
+with rested as materialized (
+  select w.subscriber_id from ${webhooks} w
+  where w.open_until <= clock_timestamp() and (w.probing_until is null or w.probing_until <= clock_timestamp())
+  for update skip locked
+),
+probed as (
+  update ${webhooks} w set probing_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
+  where w.subscriber_id = any(array(select subscriber_id from rested))
+  returning w.subscriber_id
+)
+select '${subscriptionRoute('')}' || w.subscriber_id as route,
+  (${msUntil('greatest(w.open_until, w.probing_until)')})::float8 as for_ms
+from ${webhooks} w
+where w.open_until is not null and w.subscriber_id <> all(array(select subscriber_id from probed))
+union all
+select '${subscriptionRoute('')}' || s.id, null from ${subscriptions} s where not s.ativo and s.url is not null
+union all
+select p.route, null from ${paused} p`;
+
+/** An endpoint has answered well. Writes little while it always does. Parameters: subscription, ms between two writes. */
+export const noteSuccess = ({ webhooks }: Tables): string => `-- name: webhook_success
+with before as (select w.open_until is not null as open from ${webhooks} w where w.subscriber_id = $1::text)
+insert into ${webhooks} as w (subscriber_id, last_success_at) values ($1::text, clock_timestamp())
+on conflict (subscriber_id) do update
+set failures = 0, failing_since = null, open_until = null, probing_until = null, last_success_at = clock_timestamp()
+where w.failures > 0 or w.open_until is not null or w.last_success_at is null
+  or w.last_success_at < clock_timestamp() - $2::float8 * interval '1 millisecond'
+returning coalesce((select open from before), false) as closed`;
+
+/**
+ * An endpoint has failed. After so many failures in a row it rests, longer each time, and its deliveries that are due are
+ * moved to the end of the rest, without an attempt; with each the time that the attempt before it names.
+ *
+ * Parameters: subscription, failures until it rests (null: never), first rest, longest rest (ms).
+ */
+export const noteFailure = ({ queue, webhooks }: Tables): string => `-- name: webhook_failure
+with before as materialized (select w.open_until from ${webhooks} w where w.subscriber_id = $1::text),
+noted as (
+  insert into ${webhooks} as w (subscriber_id, failures, failing_since, open_until)
+  values ($1::text, 1, clock_timestamp(),
+    case when $2::int <= 1 then clock_timestamp() + $3::float8 * interval '1 millisecond' end)
+  on conflict (subscriber_id) do update
+  set failing_since = coalesce(w.failing_since, clock_timestamp()),
+    probing_until = null,
+    -- What was on its way when the rest began is not counted again.
+    failures = case when w.open_until > clock_timestamp() then w.failures else w.failures + 1 end,
+    open_until = case when w.open_until > clock_timestamp() then w.open_until
+      when w.failures + 1 >= $2::int then clock_timestamp() + least($4::float8,
+        $3::float8 * power(2, least(30, w.failures + 1 - $2::int))) * interval '1 millisecond'
+      else w.open_until end
+  returning w.failures, w.failing_since, w.open_until
+),
+due as materialized (
+  select f.id
+  from ${queue} f
+  where f.status = 'pendente' and ${routeExpression('f.')} = '${subscriptionRoute('')}' || $1::text
+    and f.data_hora <= now() and exists (select from noted where open_until > clock_timestamp())
+  order by f.prioridade desc, f.data_hora, f.id
+  limit ${mostMoved}
+  for no key update skip locked
+),
+moved as (
+  update ${queue} f set status = 'agendada', data_hora = noted.open_until
+  from noted where f.id = any(array(select id from due))
+  returning f.id_anterior, f.data_hora
+),
+linked as (
+  update ${queue} p set proxima_tentativa = moved.data_hora from moved where p.id = moved.id_anterior
+)
+select noted.failures, (${msUntil('noted.open_until')})::float8 as open_ms,
+  noted.open_until is distinct from (select open_until from before) as opened,
+  (-1 * ${msUntil('noted.failing_since')})::float8 as failing_ms
+from noted`;
+
+/** Takes a subscription out of service. Parameters: id, why. Answers nothing when it was already. */
+export const deactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_deactivate
+with changed as (update ${subscriptions} s set ativo = false where s.id = $1::text and s.ativo returning s.id)
+insert into ${webhooks} as w (subscriber_id, deactivated_at, deactivated_for)
+select id, clock_timestamp(), $2::text from changed
+on conflict (subscriber_id) do update set deactivated_at = clock_timestamp(), deactivated_for = excluded.deactivated_for
+returning w.subscriber_id`;
+
+/** Puts it back into service, its past forgotten. Parameters: id. */
+export const reactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_reactivate
+with forgotten as (
+  update ${webhooks} w
+  set failures = 0, failing_since = null, open_until = null, probing_until = null, deactivated_at = null,
+    deactivated_for = null
+  where w.subscriber_id = $1::text
+)
+update ${subscriptions} s set ativo = true where s.id = $1::text returning s.id`;
+
+/** Parameters: subscription. */
+export const readEndpoint = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_endpoint
+select s.id, s.url, s.http_method, s.headers::text as headers, s.ativo, coalesce(w.failures, 0) as failures, w.failing_since,
+  w.last_success_at, case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at,
+  w.deactivated_for, coalesce(jsonb_array_length(w.secrets), 0) as secrets
+from ${subscriptions} s
+left join ${webhooks} w on w.subscriber_id = s.id
+where s.id = $1::text`;
+
+/** Secrets that sign now, the newest first. Parameters: subscription. */
+export const readSecrets = ({ webhooks }: Tables): string => `-- name: webhook_secrets
+select s.value ->> 'secret' as secret
+from ${webhooks} w, jsonb_array_elements(w.secrets) with ordinality s
+where w.subscriber_id = $1::text
+  and (s.value ->> 'until' is null or (s.value ->> 'until')::timestamptz > clock_timestamp())
+order by s.ordinality`;
+
+/** Adds a secret; those before go on signing for a while. Parameters: subscription, secret, ms that the others have. */
+export const addSecret = ({ webhooks }: Tables): string => `-- name: webhook_add_secret
+insert into ${webhooks} as w (subscriber_id, secrets)
+values ($1::text, jsonb_build_array(jsonb_build_object('secret', $2::text, 'until', null)))
+on conflict (subscriber_id) do update
+set secrets = excluded.secrets || coalesce((
+  select jsonb_agg(jsonb_build_object('secret', s.value ->> 'secret', 'until',
+    least(coalesce((s.value ->> 'until')::timestamptz, 'infinity'), now() + $3::float8 * interval '1 millisecond'))
+    order by s.ordinality)
+  from jsonb_array_elements(w.secrets) with ordinality s
+  where s.value ->> 'until' is null or (s.value ->> 'until')::timestamptz > now()
+), '[]')
+returning subscriber_id`;

@@ -1,0 +1,59 @@
+import { WebhookFailure } from './webhook-failure.js';
+
+/** What a request is waiting for. */
+export type Phase = 'name' | 'connect' | 'tls' | 'answer' | 'body';
+
+const waitedFor: Readonly<Record<Phase, string>> = {
+  name: 'its address was still being looked up',
+  connect: 'no connection had come about',
+  tls: 'TLS was still being negotiated',
+  answer: 'it had sent no answer',
+  body: 'its answer had begun but not ended',
+};
+
+/**
+ * One request from its name to the end of its answer, redirects included: the one deadline over all of it, and how
+ * far it has come.
+ */
+export class Course {
+  /** Aborts at the deadline, and when the caller gives up; its reason is a {@link WebhookFailure}. */
+  readonly signal: AbortSignal;
+  phase: Phase = 'name';
+  host = '';
+  readonly #startedAt = performance.now();
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #outer: AbortSignal | undefined;
+
+  constructor(timeoutMs: number, outer: AbortSignal | undefined) {
+    this.signal = this.#controller.signal;
+    this.#outer = outer;
+    this.#timer = setTimeout(() => this.#timeOut(timeoutMs), timeoutMs);
+    if (outer?.aborted) this.abort();
+    else outer?.addEventListener('abort', this.abort);
+  }
+
+  get durationMs(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+
+  /** Ends the request early. */
+  readonly abort = (): void => {
+    const host = this.host || undefined;
+    this.#controller.abort(
+      new WebhookFailure('aborted', 'the request was given up before it ended', { host }),
+    );
+  };
+
+  /** Forgets the deadline; to be called when the request has ended. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener('abort', this.abort);
+  }
+
+  #timeOut(timeoutMs: number): void {
+    const { host } = this;
+    const message = `${host} did not answer within ${timeoutMs} ms: ${waitedFor[this.phase]}`;
+    this.#controller.abort(new WebhookFailure('timeout', message, { host }));
+  }
+}

@@ -1,0 +1,29 @@
+import 'reflect-metadata';
+
+const metadataKey = Symbol.for('nestjs-tarefa:webhooks');
+
+/** What {@link SubscriberWebhook} leaves on a class. */
+export interface DeclaredWebhook {
+  readonly id: string;
+  readonly queue: string | undefined;
+}
+
+/**
+ * Says that a subscription is delivered as a webhook, on the class of any provider. Needed only where the table does not say
+ * so: subscriptions with a URL are. A `@Subscriber` of the same id wins. QueueModule needs the option `webhooks`.
+ *
+ * @example
+ * @SubscriberWebhook('crm')
+ * @Injectable()
+ * export class CrmModuleMarker {}
+ */
+export function SubscriberWebhook(id: string, { queue }: { readonly queue?: string } = {}): ClassDecorator {
+  return (target) => {
+    Reflect.defineMetadata(metadataKey, [...readDeclaredWebhooks(target), { id, queue }], target);
+  };
+}
+
+/** What the decorators left on a class. */
+export function readDeclaredWebhooks(type: object): readonly DeclaredWebhook[] {
+  return (Reflect.getOwnMetadata(metadataKey, type) as DeclaredWebhook[] | undefined) ?? [];
+}

@@ -1,0 +1,125 @@
+import { RetryIn, TarefaError, UnrecoverableError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { Handler } from '../subscribers/handler-registry.js';
+import type { TaskContext } from '../task.js';
+import { deliveryMessage } from './delivery-message.js';
+import type { EndpointBook } from './endpoint-book.js';
+import { retryAfterMs } from './retry-after.js';
+import { standardAttempts, standardDelayMs } from './standard-schedule.js';
+import type { WebhookAnswer } from './webhook-answer.js';
+import type { WebhookClient } from './webhook-client.js';
+import { WebhookFailure } from './webhook-failure.js';
+import { webhookId } from './webhook-id.js';
+import type { ResolvedWebhookOptions } from './webhook-options.js';
+
+/** What a {@link WebhookDelivery} works with. */
+export interface WebhookDeliveryParts {
+  readonly client: Pick<WebhookClient, 'send'>;
+  readonly book: EndpointBook;
+  readonly events: QueueEvents;
+  readonly options: Pick<ResolvedWebhookOptions, 'endpointConcurrency' | 'schedule'>;
+  /** The queue's, in minutes: what a receiver's `Retry-After` is at least. */
+  readonly retryIntervalMinutes: number;
+}
+
+/** The receiver wants no further deliveries for this subscription. */
+const gone = 410;
+/** The receiver wants no further attempt of this delivery. */
+const abortMessage = 'abort-message';
+
+/** Delivers for subscriptions: one signed request per attempt. */
+export class WebhookDelivery {
+  readonly #parts: WebhookDeliveryParts;
+  readonly #handlers = new Map<string, Handler>();
+
+  constructor(parts: WebhookDeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /** The handler of a subscription's deliveries; always the same one. */
+  handlerOf(subscriptionId: string): Handler {
+    let handler = this.#handlers.get(subscriptionId);
+    if (!handler) this.#handlers.set(subscriptionId, (handler = this.#make(subscriptionId)));
+    return handler;
+  }
+
+  #make(subscriptionId: string): Handler {
+    const { book, options } = this.#parts;
+    const isStandard = options.schedule === 'standard';
+    return {
+      name: `the webhook of '${subscriptionId}'`,
+      exclusive: true,
+      rules: {
+        get concurrency() {
+          if (book.rests(subscriptionId)) return 0;
+          return book.trusts(subscriptionId) ? options.endpointConcurrency : 1;
+        },
+        timeoutMs: undefined,
+        maxAttempts: isStandard ? standardAttempts : undefined,
+        retryDelay: isStandard ? (attempt) => standardDelayMs(attempt) ?? 0 : undefined,
+        payload: 'text',
+        grouped: false,
+      },
+      invoke: (payload, ctx) => this.#deliver(payload as string | null, ctx),
+    };
+  }
+
+  async #deliver(body: string | null, { task, subscription, signal }: TaskContext): Promise<string> {
+    const { book, client } = this.#parts;
+    if (!subscription?.url) {
+      throw new TarefaError(
+        'HANDLER_NOT_REGISTERED',
+        `not registered: no method of this process handles subscription '${task.subscriptionId}', and it has no URL`,
+      );
+    }
+    const { id, url, httpMethod: method, headers } = subscription;
+    const secrets = await book.secretsOf(id);
+    const outcome = await client
+      .send({ url, method, headers, body, id: webhookId(task.key), secrets }, signal)
+      .catch((error: unknown) => {
+        if (error instanceof WebhookFailure) return error;
+        throw error;
+      });
+    const message = deliveryMessage({ method, url, outcome, headers, secrets });
+    if (!(outcome instanceof WebhookFailure) && outcome.ok) {
+      await this.#note(() => book.succeeded(id));
+      return message;
+    }
+    if (outcome instanceof WebhookFailure && outcome.kind === 'aborted') throw new Error(message);
+    await this.#note(() => book.failed(id));
+    if (!(outcome instanceof WebhookFailure)) await this.#obey(outcome, id, task.attempt, message);
+    throw new Error(message);
+  }
+
+  /** @throws what the receiver wants to come of it */
+  async #obey(
+    { status, headers }: WebhookAnswer,
+    subscriptionId: string,
+    attempt: number,
+    message: string,
+  ): Promise<void> {
+    if (status === gone) {
+      await this.#note(() => this.#parts.book.deactivate(subscriptionId, 'its endpoint answered 410 (gone)'));
+      throw new UnrecoverableError(message);
+    }
+    if (headers['webhook-delivery'] === abortMessage) throw new UnrecoverableError(message);
+    const delayMs = retryAfterMs(headers['retry-after'], { baseMs: this.#delayMs(attempt) });
+    if (delayMs !== undefined) throw new RetryIn(delayMs, message);
+  }
+
+  /** What is known of an endpoint is a help; the outcome of the attempt is what counts. */
+  async #note(write: () => Promise<void>): Promise<void> {
+    await write().catch((error: unknown) => {
+      this.#parts.events.emit('warning', {
+        message: `the state of an endpoint could not be written: ${String(error)}`,
+      });
+    });
+  }
+
+  /** What would be waited without a word from the receiver. */
+  #delayMs(attempt: number): number {
+    const { options, retryIntervalMinutes } = this.#parts;
+    if (options.schedule === 'standard') return standardDelayMs(attempt) ?? 0;
+    return attempt * retryIntervalMinutes * 60_000;
+  }
+}

@@ -1,0 +1,43 @@
+import { publicationRoute, subscriptionRoute, webhookRoute } from '../storage/route.js';
+import type { Route } from '../storage/storage.js';
+import { HandlerRegistry, type RouteHandlers } from '../subscribers/handler-registry.js';
+import type { WebhookDelivery } from './webhook-delivery.js';
+import type { WebhookRoutes } from './webhook-routes.js';
+
+/** What serves webhooks: every route that is one, as it turns up. Their dead tasks may have handlers in code. */
+export class WebhookRegistry extends HandlerRegistry {
+  readonly #routes: WebhookRoutes;
+  readonly #delivery: WebhookDelivery;
+  readonly #code: HandlerRegistry;
+
+  constructor(routes: WebhookRoutes, delivery: WebhookDelivery, code: HandlerRegistry) {
+    super();
+    this.#routes = routes;
+    this.#delivery = delivery;
+    this.#code = code;
+  }
+
+  override of(route: Route): RouteHandlers {
+    if (route === publicationRoute || !this.#routes.includes(route))
+      return { live: undefined, dead: undefined };
+    const id = route.slice(subscriptionRoute('').length);
+    return { live: this.#delivery.handlerOf(id), dead: this.#code.of(route).dead };
+  }
+
+  override learn(pending: readonly Route[]): Promise<void> {
+    return this.#routes.learn(pending);
+  }
+
+  override get announced(): readonly Route[] {
+    return [webhookRoute];
+  }
+
+  /** Routes are found when they have tasks. */
+  override get takesAnyTopic(): boolean {
+    return true;
+  }
+
+  override get isEmpty(): boolean {
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+import type { HttpRequest } from './http-message.js';
+import { requestHeaders } from './request-headers.js';
+import { sign } from './signature.js';
+import { WebhookFailure } from './webhook-failure.js';
+
+/** What is to be sent. */
+export interface WebhookRequest {
+  readonly url: string;
+  /** GET, POST, PUT or DELETE, in any case. */
+  readonly method: string | null;
+  /** The subscription's. */
+  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  /** Sent by POST and PUT, exactly so, in UTF-8. */
+  readonly body?: string | null | undefined;
+  /** Same over all attempts of a delivery: see `webhookId`. */
+  readonly id: string;
+  /** Of this attempt, in seconds since 1970. Default: now. */
+  readonly timestamp?: number | undefined;
+  /** Each signs; none: the request is not signed. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+const withBody = new Set(['POST', 'PUT']);
+const withoutBody = new Set(['GET', 'DELETE']);
+
+/**
+ * The request to write for a webhook, signed over the bytes that are sent.
+ *
+ * @throws {WebhookFailure} `refused-request`
+ * @throws {TarefaError} `WEBHOOK_SECRET_INVALID`, `INPUT_INVALID`
+ */
+export function httpRequest(request: WebhookRequest, url: URL): HttpRequest {
+  const method = readMethod(request.method);
+  const text = withBody.has(method) ? (request.body ?? '') : null;
+  const body = text === null ? null : Buffer.from(text);
+  const { id, timestamp = Math.floor(Date.now() / 1_000), secrets = [] } = request;
+  const headers = {
+    ...requestHeaders(request.headers, text === '' ? null : text),
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    ...(secrets.length > 0 && { 'webhook-signature': sign(secrets, { id, timestamp, body: body ?? '' }) }),
+  };
+  return { url, method, headers, body };
+}
+
+function readMethod(given: string | null): string {
+  const method = given?.trim().toUpperCase() ?? '';
+  if (withBody.has(method) || withoutBody.has(method)) return method;
+  const found = method === '' ? 'there is none' : `not ${JSON.stringify(method.slice(0, 20))}`;
+  throw new WebhookFailure(
+    'refused-request',
+    `the method of a webhook is GET, POST, PUT or DELETE: ${found}`,
+  );
+}

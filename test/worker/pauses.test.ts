@@ -1,0 +1,28 @@
+import { expect, test, vi } from 'vitest';
+import { Pauses, type Hold } from '../../lib/worker/pauses.js';
+
+test('a hold that ends is looked at again then, also when the timer comes early', async () => {
+  const now = vi.spyOn(performance, 'now').mockReturnValue(1_000);
+  const read = vi.fn<() => Promise<readonly Hold[]>>().mockResolvedValue([
+    { route: 's:crm', forMs: 500.5 },
+    { route: 't:paused', forMs: undefined },
+  ]);
+  const later = vi.fn<(ms: number) => void>();
+  const pauses = new Pauses({ read, later });
+  await pauses.refresh();
+  expect(later.mock.lastCall).toEqual([500.5]);
+  now.mockReturnValue(1_499);
+  await pauses.refresh();
+  expect(read).toHaveBeenCalledTimes(1);
+  expect(later.mock.lastCall).toEqual([1.5]);
+  expect([...pauses.with(new Set(['t:other']))]).toEqual(['s:crm', 't:paused', 't:other']);
+  now.mockReturnValue(1_501);
+  read.mockResolvedValue([{ route: 't:paused', forMs: undefined }]);
+  await pauses.refresh();
+  expect(read).toHaveBeenCalledTimes(2);
+  expect(pauses.has('!s:crm')).toBe(false);
+  expect(pauses.has('!t:paused')).toBe(true);
+  await pauses.refresh();
+  expect(read).toHaveBeenCalledTimes(2);
+  vi.restoreAllMocks();
+});
