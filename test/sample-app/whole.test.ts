@@ -44,7 +44,7 @@ test('the demo plays through a shop in a process of its own', async () => {
   const { code } = await demo.exit;
   expect(demo.stderr).toBe('');
   expect(demo.stdout).toMatch(
-    /300 orders in .* 884 deliveries succeeded, 100 of them after a retry, 16 given up .* All ended as they should\.\n$/,
+    /300 orders in .* 1184 deliveries succeeded, 100 of them after a retry, 16 given up .* All ended as they should\.\n$/,
   );
   expect(code).toBe(0);
   expect(await shop.kill('SIGTERM')).toEqual({ code: 0, signal: null });
@@ -55,13 +55,15 @@ test('the demo plays through a shop in a process of its own', async () => {
 test('without a database to go to, the shop has its own, which keeps the orders', async () => {
   const env = { DATABASE_URL: undefined, TAREFA_DIR: await makeTemporaryFolder() };
   const first = startShop(env);
-  const { id } = await clientOf(await addressOf(first)).place({
+  const address = await addressOf(first);
+  const { id } = await clientOf(address).place({
     customer: 'Ana',
     items: [{ sku: 'tea', quantity: 1 }],
   });
   expect(await first.kill('SIGINT')).toEqual({ code: 0, signal: null });
 
-  const second = startShop(env);
+  // At the same address: that is where the partner's webhooks go.
+  const second = startShop({ ...env, PORT: new URL(address).port });
   const report = await clientOf(await addressOf(second)).orderWhen(id, hasEnded);
   expect(report).toMatchObject({ id, customer: 'Ana' });
   expect(await second.kill('SIGTERM')).toEqual({ code: 0, signal: null });
