@@ -3,6 +3,8 @@ import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { sign } from '../../lib/webhooks/signature.js';
+import { generateSecret } from '../../lib/webhooks/signing-secret.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 import { forkFile, type Child } from '../support/processes.js';
@@ -40,6 +42,7 @@ const compilerOptions = {
   strict: true,
 };
 
+const secret = generateSecret();
 let library: PackedLibrary;
 
 beforeAll(async () => {
@@ -65,10 +68,12 @@ describe.each(kinds)('an application of somebody else, on $title', (kind) => {
       try {
         const child = forkFile(join(folder, 'dist/main.js'), `shop on ${platform}`, {
           args: [platform],
-          env: { DATABASE_URL: database.url },
+          env: { DATABASE_URL: database.url, HOOK_SECRET: secret },
           cwd: folder,
         });
-        await useShop(await addressOf(child), database);
+        const address = await addressOf(child);
+        await useShop(address, database);
+        await sendWebhooks(address);
         await stopAtWork(child, database);
         expect(child.stderr.split('\n').filter((line) => !line.includes('ran out of attempts'))).toEqual([
           '',
@@ -160,6 +165,26 @@ async function useShop(address: string, { pool }: TestDatabase): Promise<void> {
   expect(rows).toEqual([{ state: 'out of stock', words: 'Zoë 🦄', receipts: 1, publications: 1 }]);
 
   expect(await ask('/orders/closing', {})).toMatchObject({ status: 201 });
+}
+
+/** One that is signed, one that is not, and one that was changed on its way. */
+async function sendWebhooks(address: string): Promise<void> {
+  const send = async (body: string, headers: Record<string, string>): Promise<number> => {
+    const json = { 'content-type': 'application/json', ...headers };
+    const response = await fetch(`${address}/hooks/parcels`, { method: 'POST', headers: json, body });
+    return response.status;
+  };
+  const [id, timestamp, body] = ['msg_1', Math.floor(Date.now() / 1_000), '{ "id":1,"to":"Zoë 🦄" }'];
+  const signed = {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': sign([secret], { id, timestamp, body }),
+  };
+  expect([
+    await send(body, signed),
+    await send(body, {}),
+    await send(body.replace('1', '2'), signed),
+  ]).toEqual([201, 401, 401]);
 }
 
 /** Tells it to stop while a handler runs, which waits for that. */
