@@ -145,7 +145,7 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
 }
 
 /** A worker without a session hears no rings. */
-export function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
+function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
   if (!options.worker || connections.routing.session !== undefined) return options;
   const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
   events.emit('warning', {

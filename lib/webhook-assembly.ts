@@ -1,5 +1,5 @@
 import type { QueueAdmin } from './admin/queue-admin.js';
-import { makeCoordinator, workerOptions, type QueueCore } from './queue.assembly.js';
+import { makeCoordinator, type QueueCore } from './queue.assembly.js';
 import { EndpointBook } from './webhooks/endpoint-book.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import { WebhookClient } from './webhooks/webhook-client.js';
@@ -42,7 +42,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     events,
     coordinator: makeCoordinator(core),
     options: {
-      ...workerOptions(core),
+      ...main.options,
       concurrency: webhooks.concurrency,
       order: 'fair',
       unknownTasks: 'leave',
@@ -52,7 +52,10 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     admin: (): QueueAdmin => admin,
   });
   main.worker.attach(worker);
-  admin.subscriptions.checkUrls((url) => void readWebhookUrl(url, client.policy));
+  admin.subscriptions.attach({
+    checkUrl: (url) => void readWebhookUrl(url, client.policy),
+    forget: (id) => book.forget(id),
+  });
   const service = new QueueWebhooks({ handle: connections.inserts, tables, admin, book, client });
   return { routes, client, service };
 }

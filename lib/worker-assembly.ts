@@ -27,6 +27,8 @@ export interface QueueWorkerAssembly {
   readonly purge: PurgeRoutine;
   readonly admin: QueueAdmin;
   readonly engine: QueueEngine;
+  /** Those of the worker: without a session it polls. */
+  readonly options: ResolvedOptions;
 }
 
 /** The parts of a worker that run an attempt and write down how it ended. */
@@ -100,5 +102,6 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     purge,
     admin: basis.admin(purge),
     engine: { executor, fanOut, settler, signal },
+    options,
   };
 }

@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.js';
+import { oursOnly } from './ours-only.js';
 import { drain } from './working.js';
 
 const ourOwn = 'measured for this library’s own two ways to call a handler only';
@@ -17,13 +18,7 @@ export const enhancers: Scenario = {
     'tarefa, request scope',
     'tarefa, schema',
   ],
-  skips: {
-    'graphile-worker': ourOwn,
-    'pg-boss': ourOwn,
-    'bullmq on redis': ourOwn,
-    'bullmq on postgres': ourOwn,
-    bare: ourOwn,
-  },
+  skips: oursOnly(ourOwn),
   columns: ['perSecond', 'workerCpuPer10k', 'postgresCpuPer10k', 'peakRssMb', 'otherCores'],
   run: (stage, size) => drain(stage, { tasks: size === 'full' ? 100_000 : 20_000, limitSeconds: 30 }),
 };

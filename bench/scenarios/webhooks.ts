@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.js';
+import { oursOnly } from './ours-only.js';
 
 const ourOwn = 'it delivers no webhooks';
 const endpoints = 50;
@@ -12,13 +13,7 @@ export const webhooks: Scenario = {
     `${publications} publications to ${endpoints} endpoints, 2,000 signed requests by one worker: deliveries of the healthy ` +
     `endpoints per second, when all answer and when ${hanging} of them take requests and never answer.`,
   peers: ['tarefa, webhooks', 'tarefa, webhooks that hang'],
-  skips: {
-    'graphile-worker': ourOwn,
-    'pg-boss': ourOwn,
-    'bullmq on redis': ourOwn,
-    'bullmq on postgres': ourOwn,
-    bare: ourOwn,
-  },
+  skips: oursOnly(ourOwn),
   columns: ['perSecond', 'seconds', 'tasks'],
   topics: endpoints,
   run: async (stage) => {

@@ -29,6 +29,14 @@ export interface SubscriptionInput {
   readonly active?: boolean;
 }
 
+/** What webhooks have to do with subscriptions. */
+export interface WebhookKeeper {
+  /** Throws what is wrong with a URL, before it is stored. */
+  checkUrl(url: string): void;
+  /** A subscription is gone, and its secrets with it: another one may get its id. */
+  forget(subscriptionId: string): Promise<void>;
+}
+
 const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'];
 const longestUrl = 2_048;
 
@@ -36,7 +44,7 @@ const longestUrl = 2_048;
 export class SubscriptionAdmin {
   readonly #handle: SqlHandle;
   readonly #table: string | undefined;
-  #refuseUrl: (url: string) => void = () => undefined;
+  #webhooks: WebhookKeeper | undefined;
 
   /** @param table quoted; undefined where publications are switched off */
   constructor(handle: SqlHandle, table: string | undefined) {
@@ -44,9 +52,9 @@ export class SubscriptionAdmin {
     this.#table = table;
   }
 
-  /** @internal Has URLs checked before they are stored, where webhooks are delivered: the check throws what is wrong. */
-  checkUrls(check: (url: string) => void): void {
-    this.#refuseUrl = check;
+  /** @internal Where webhooks are delivered. */
+  attach(webhooks: WebhookKeeper): void {
+    this.#webhooks = webhooks;
   }
 
   /** All of them, or those of one topic, by id. */
@@ -115,13 +123,14 @@ delete from ${table} s where s.id = $1::text returning s.id`,
       [id],
     );
     if (rows.length === 0) throw notFound(id);
+    await this.#webhooks?.forget(id);
   }
 
   #valuesOf(input: SubscriptionInput): unknown[] {
     const values = valuesOf(input);
     if (typeof input.url === 'string') {
       try {
-        this.#refuseUrl(input.url);
+        this.#webhooks?.checkUrl(input.url);
       } catch (error) {
         throw new TarefaError('INPUT_INVALID', `url cannot be used: ${(error as Error).message}`, {
           cause: error,

@@ -5,6 +5,7 @@ import type { QueueTables } from '../storage/postgres/identifiers.js';
 import {
   addSecret,
   deactivate,
+  forgetEndpoint,
   noteFailure,
   noteSuccess,
   readSecrets,
@@ -132,6 +133,13 @@ export class EndpointBook {
   async addSecret(subscriptionId: string, secret: string): Promise<void> {
     await this.#ask(addSecret, [subscriptionId, this.#box.close(secret, subscriptionId), rotationMs]);
     this.#secrets.delete(subscriptionId);
+  }
+
+  /** Forgets an endpoint with all that was known of it. */
+  async forget(subscriptionId: string): Promise<void> {
+    await this.#ask(forgetEndpoint, [subscriptionId]);
+    this.#secrets.delete(subscriptionId);
+    this.#trusted.delete(subscriptionId);
   }
 
   /** Workers hear that routes are held, or free again; one that does not hears of it at its next poll. */

@@ -176,6 +176,21 @@ test('a URL is checked when it is saved', async () => {
   });
 });
 
+test('a subscription that is removed takes its secrets along', async () => {
+  const { admin, webhooks } = await start({}, false);
+  const crm = {
+    id: 'crm',
+    topic: 'order-placed',
+    url: 'https://hooks.example.com/orders',
+    httpMethod: 'POST',
+  };
+  await admin.subscriptions.add(crm);
+  await webhooks.createSecret('crm');
+  await admin.subscriptions.remove('crm');
+  await admin.subscriptions.add(crm);
+  expect(await webhooks.endpoint('crm')).toMatchObject({ signed: false });
+});
+
 test('where webhooks are off, asking for them says how to turn them on', async () => {
   const { app } = await bench.start({ autoStart: false });
   expect(() => app.get(QueueWebhooks).ping('crm')).toThrow(/QueueWebhooks.ping needs webhooks: true/);

@@ -144,3 +144,7 @@ set secrets = excluded.secrets || coalesce((
   where s.value ->> 'until' is null or (s.value ->> 'until')::timestamptz > now()
 ), '[]')
 returning subscriber_id`;
+
+/** Parameters: subscription. */
+export const forgetEndpoint = ({ webhooks }: Tables): string => `-- name: webhook_forget
+delete from ${webhooks} where subscriber_id = $1::text`;
