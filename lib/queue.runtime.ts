@@ -46,12 +46,14 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { core, assembly, group } = this.#parts;
+    const { core, assembly, webhooks, group } = this.#parts;
     this.#listen();
     if (!core.options.worker) return;
     try {
       await group.closeOnFailure(() => this.onModuleDestroy());
       this.#register();
+      // A package that is missing is told now, not at the first delivery.
+      await webhooks?.client.prepare();
       if (core.options.autoStart) await assembly.worker.start();
     } catch (error) {
       await group.leave();
