@@ -8,7 +8,7 @@ import { reactivate, readEndpoint } from '../storage/postgres/statements/webhook
 import type { TaskStatus } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
 import type { EndpointBook } from './endpoint-book.js';
-import { generateSecret } from './signing-secret.js';
+import { generateKeyPair, generateSecret } from './signing-secret.js';
 import type { WebhookClient } from './webhook-client.js';
 import { WebhookFailure } from './webhook-failure.js';
 import { webhookId } from './webhook-id.js';
@@ -87,6 +87,20 @@ export class QueueWebhooks {
     const secret = generateSecret();
     await this.#parts.book.addSecret(subscriptionId, secret);
     return secret;
+  }
+
+  /**
+   * The same with an ed25519 key pair (`v1a`), whose private half nobody sees: for receivers that should not be able to sign.
+   * Few of them verify it.
+   *
+   * @returns the public key, `whpk_…`, to hand to the receiver
+   * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
+   */
+  async createKeyPair(subscriptionId: string): Promise<string> {
+    await this.#row(subscriptionId);
+    const { secret, publicKey } = generateKeyPair();
+    await this.#parts.book.addSecret(subscriptionId, secret);
+    return publicKey;
   }
 
   /** @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND` */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { QueueAdmin, QueueWebhooks, type WebhookOptions } from '../../lib/index.js';
+import { QueueAdmin, QueueWebhooks, verifySignature, type WebhookOptions } from '../../lib/index.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
@@ -57,6 +57,21 @@ test('a secret is shown once; a new one and the old one both sign', async () => 
   await other.app.get(QueueWebhooks).ping('crm');
   expect(receiver.requests.at(-1)?.headers['webhook-signature']?.toString().split(' ')).toHaveLength(1);
   await expect(webhooks.createSecret('nobody')).rejects.toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND' });
+});
+
+test('a key pair signs as v1a beside the secret, and its public half verifies', async () => {
+  const receiver = await startReceiver();
+  const { webhooks } = await start({}, false);
+  await subscribe(bench.database, [{ id: 'crm', url: receiver.url, http_method: 'POST' }]);
+  const secret = await webhooks.createSecret('crm');
+  const publicKey = await webhooks.createKeyPair('crm');
+  await webhooks.ping('crm');
+  const [request] = receiver.requests;
+  const headers = request?.headers as Record<string, string>;
+  expect(headers['webhook-signature']?.split(' ').map((one) => one.split(',')[0])).toEqual(['v1a', 'v1']);
+  for (const key of [secret, publicKey]) {
+    expect(verifySignature([key], headers, request?.body ?? '')).toMatchObject({ id: headers['webhook-id'] });
+  }
 });
 
 test('with a key secrets are stored encrypted, bound to their subscription; keys can change', async () => {

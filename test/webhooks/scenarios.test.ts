@@ -79,7 +79,7 @@ test.each(['nothing', 'a body in drips'])(
   async (answer) => {
     const receiver = await startRawReceiver((socket) => {
       socket.resume();
-    if (answer === 'nothing') return;
+      if (answer === 'nothing') return;
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
       const drip = setInterval(() => socket.write('x'), 50);
       socket.on('close', () => clearInterval(drip));
