@@ -193,7 +193,10 @@ test('the limit of a subscriber counts for its deliveries, and publications are 
   const mostHeld = await watchHeld();
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('s', 'published')`);
   for (let n = 0; n < 6; n += 1) await queue.insertTaskPubSub({ topic: 'published' });
-  await until(async () => (await counts())['sucesso'] === 6, 'all to be published');
+  await until(async () => {
+    const { sucesso, processando } = await counts();
+    return sucesso === 6 && processando === 1;
+  }, 'all to be published, and one delivery to run');
   expect(await counts()).toEqual({ sucesso: 6, processando: 1, pendente: 5 });
   end.resolve();
   await until(async () => (await counts())['sucesso'] === 12, 'all to be delivered');
