@@ -209,6 +209,8 @@ test('scenario 96: two workers hold as many as both may', async () => {
   const second = await startHolding({ concurrency: 3 });
   await first.queue.insertTasks(Array.from({ length: 9 }, () => ({ topic: 'hold' })));
   await until(async () => (await counts())['processando'] === 5, 'all slots to fill');
+  // The table knows of a claim before the worker has its answer.
+  await until(async () => first.worker.running + second.worker.running === 5, 'the workers to know');
   expect([first.worker.running, second.worker.running]).toEqual([2, 3]);
   first.end.resolve();
   second.end.resolve();
