@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 
@@ -6,34 +6,37 @@ import { join } from 'node:path';
 const trustedMs = 1_000;
 
 /**
- * The computer's own names, `/etc/hosts`. Read without the thread pool, which other resolvers may fill: a look once
- * a second costs microseconds, reading it again happens when it was changed.
+ * The computer's own names, `/etc/hosts`. Looked at again at most once a second, and meanwhile what is known counts: Node's
+ * thread pool, which others may fill for long, is waited for only the first time.
  */
 export class HostsFile {
   readonly #path: string;
   #names: ReadonlyMap<string, readonly string[]> = new Map();
   #lookedAt = -Infinity;
   #version = '';
+  readonly #first: Promise<void>;
 
   constructor(path: string = defaultPath()) {
     this.#path = path;
+    this.#first = this.#refresh();
   }
 
   /** The addresses that the file gives a name (lower case, no final dot); empty when none. */
-  find(name: string): readonly string[] {
-    this.#refresh();
+  async find(name: string): Promise<readonly string[]> {
+    await this.#first;
+    void this.#refresh();
     return this.#names.get(name) ?? [];
   }
 
-  #refresh(): void {
+  async #refresh(): Promise<void> {
     const now = performance.now();
     if (now - this.#lookedAt < trustedMs) return;
     this.#lookedAt = now;
     try {
-      const { mtimeMs, size, ino } = statSync(this.#path);
+      const { mtimeMs, size, ino } = await stat(this.#path);
       const version = `${mtimeMs} ${size} ${ino}`;
       if (version === this.#version) return;
-      this.#names = readNames(readFileSync(this.#path, 'utf8'));
+      this.#names = readNames(await readFile(this.#path, 'utf8'));
       this.#version = version;
     } catch {
       // No such file, or not ours to read: then it gives no names.

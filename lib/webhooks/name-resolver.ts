@@ -49,7 +49,7 @@ export class NameResolver {
    */
   async resolve(name: string, signal: AbortSignal): Promise<readonly string[]> {
     if (isLocalhost(name)) return ['127.0.0.1', '::1'];
-    const known = this.#hosts.find(name);
+    const known = await this.#hosts.find(name);
     return known.length > 0 ? known : await this.#ask(name, signal);
   }
 

@@ -98,7 +98,7 @@ export class QueueWebhooks {
    */
   async createKeyPair(subscriptionId: string): Promise<string> {
     await this.#row(subscriptionId);
-    const { secret, publicKey } = generateKeyPair();
+    const { secret, publicKey } = await generateKeyPair();
     await this.#parts.book.addSecret(subscriptionId, secret);
     return publicKey;
   }

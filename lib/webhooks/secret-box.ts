@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, webcrypto } from 'node:crypto';
 import { TarefaError } from '../queue.errors.js';
 
 const algorithm = 'aes-256-gcm';
@@ -22,7 +22,7 @@ export class SecretBox {
   close(secret: string, subscriptionId: string): string {
     const key = this.#first === undefined ? undefined : this.#keys.get(this.#first);
     if (!key) return secret;
-    const nonce = randomBytes(12);
+    const nonce = webcrypto.getRandomValues(new Uint8Array(12));
     const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(subscriptionId));
     const parts = [nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()];
     return `${prefix}${this.#first}:${Buffer.concat(parts).toString('base64')}`;

@@ -2,10 +2,11 @@ import {
   createPrivateKey,
   createPublicKey,
   createSecretKey,
-  generateKeyPairSync,
-  randomBytes,
+  generateKeyPair as generateKeys,
+  webcrypto,
   type KeyObject,
 } from 'node:crypto';
+import { promisify } from 'node:util';
 import { TarefaError } from '../queue.errors.js';
 
 /** A key that signs or verifies webhooks, read from its text. Printing it shows no key material. */
@@ -32,12 +33,12 @@ const longestSecret = 64;
 
 /** A new secret for HMAC-SHA256 as Standard Webhooks write it: `whsec_` and 32 random bytes in base64. */
 export function generateSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64')}`;
+  return `whsec_${Buffer.from(webcrypto.getRandomValues(new Uint8Array(32))).toString('base64')}`;
 }
 
 /** A new ed25519 key pair. Few receivers verify these: use it where they cannot be trusted with a shared secret. */
-export function generateKeyPair(): SigningKeyPair {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+export async function generateKeyPair(): Promise<SigningKeyPair> {
+  const { privateKey, publicKey } = await promisify(generateKeys)('ed25519');
   const seed = rawPart(privateKey.export({ format: 'der', type: 'pkcs8' }));
   const point = rawPart(publicKey.export({ format: 'der', type: 'spki' }));
   return {

@@ -58,13 +58,13 @@ test('the hosts file comes first, and is read again when it changed', async () =
     '# comment\n10.0.0.1 One.internal alias # two.internal\r\n::1 one.internal\nnonsense two\n',
   );
   const hosts = new HostsFile(path);
-  expect(hosts.find('one.internal')).toEqual(['10.0.0.1', '::1']);
-  expect(hosts.find('alias')).toEqual(['10.0.0.1']);
-  expect(hosts.find('two.internal')).toEqual([]);
+  expect(await hosts.find('one.internal')).toEqual(['10.0.0.1', '::1']);
+  expect(await hosts.find('alias')).toEqual(['10.0.0.1']);
+  expect(await hosts.find('two.internal')).toEqual([]);
   await writeFile(path, '10.0.0.2 one.internal\n');
   await utimes(path, new Date(), new Date(Date.now() + 5_000));
-  await until(() => Promise.resolve(hosts.find('one.internal')[0] === '10.0.0.2'), 'the change is seen');
-  expect(new HostsFile('/nonexistent').find('one.internal')).toEqual([]);
+  await until(async () => (await hosts.find('one.internal'))[0] === '10.0.0.2', 'the change is seen');
+  expect(await new HostsFile('/nonexistent').find('one.internal')).toEqual([]);
 });
 
 test('name servers that are no addresses are refused at once', () => {

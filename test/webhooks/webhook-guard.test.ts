@@ -18,7 +18,7 @@ import { sign } from '../../lib/webhooks/signature.js';
 import { createClient, toSend } from './kit/receivers.js';
 
 const secret = generateSecret();
-const partner = generateKeyPair();
+const partner = await generateKeyPair();
 
 @Injectable()
 class Partners {
