@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RetryAt, UnrecoverableError } from '../../lib/index.js';
+import { RetryAt, RetryIn, UnrecoverableError } from '../../lib/index.js';
 import type { HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { nextAttempt } from '../../lib/worker/outcome.js';
 import type { WorkerOptions } from '../../lib/worker/worker-options.js';
@@ -27,6 +27,7 @@ type Thrown =
   | { readonly kind: 'queue rule' }
   | { readonly kind: 'own delay'; readonly ms: number }
   | { readonly kind: 'at'; readonly time: number }
+  | { readonly kind: 'in'; readonly ms: number }
   | { readonly kind: 'never' };
 
 const thrown: fc.Arbitrary<Thrown> = fc.oneof(
@@ -37,9 +38,11 @@ const thrown: fc.Arbitrary<Thrown> = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('at' as const),
-    time: fc
-      .oneof(fc.date({ noInvalidDate: true }), fc.date({ min: new Date(0), max: new Date('2100-01-01') }))
-      .map(Number),
+    time: fc.oneof(fc.date(), fc.date({ min: new Date(0), max: new Date('2100-01-01') })).map(Number),
+  }),
+  fc.record({
+    kind: fc.constant('in' as const),
+    ms: fc.oneof(fc.integer({ min: -5_000, max: 100_000 }), fc.double()),
   }),
   fc.constant({ kind: 'never' as const }),
 );
@@ -85,29 +88,31 @@ async function failAll(cases: readonly Case[]) {
 }
 
 function plan({ thrown: what, attempt, intervalMinutes }: Case) {
-  const error = {
-    'queue rule': new Error('x'),
-    'own delay': new Error('x'),
-    never: new UnrecoverableError('x'),
-  };
   const rules = {
     retryDelay: what.kind === 'own delay' ? () => what.ms : undefined,
   } as unknown as HandlerRules;
-  return nextAttempt(
-    what.kind === 'at' ? new RetryAt(new Date(what.time)) : error[what.kind],
-    attempt,
-    rules,
-    { retryIntervalMinutes: intervalMinutes } as WorkerOptions,
-  );
+  return nextAttempt(thrownBy(what), attempt, rules, {
+    retryIntervalMinutes: intervalMinutes,
+  } as WorkerOptions);
+}
+
+function thrownBy(what: Thrown): Error {
+  if (what.kind === 'at') return new RetryAt(new Date(what.time));
+  if (what.kind === 'in') return new RetryIn(what.ms);
+  return what.kind === 'never' ? new UnrecoverableError('x') : new Error('x');
 }
 
 /** When the next attempt is due: an exact time, or so long after the failure; undefined when there is none. */
 function expected(one: Case): { readonly at: bigint } | { readonly after: number } | undefined {
   const { thrown: what, attempt, most, intervalMinutes, due } = one;
   if (what.kind === 'never' || attempt >= most) return undefined;
-  if (what.kind === 'at') {
+  // What is no time is no wish.
+  if (what.kind === 'at' && !Number.isNaN(what.time)) {
     const time = Math.min(Date.UTC(9999, 11, 31), Math.max(0, what.time));
     return { at: BigInt(time) * 1_000n };
+  }
+  if (what.kind === 'in' && Number.isFinite(what.ms)) {
+    return { after: Math.min(1_000 * yearMs, Math.max(0, what.ms)) };
   }
   if (what.kind === 'own delay' && Number.isFinite(what.ms)) {
     return { after: Math.min(10 * yearMs, Math.max(0, what.ms)) };
