@@ -57,6 +57,8 @@ export class PostgresCoordinator implements Coordinator {
     const key = livenessPrefix(qualifiedTable) + workerId;
     await session.hold(key);
     this.#liveness = key;
+    // Who looked between the registration and the lock has noted it as missing; before the first claim that must go.
+    await session.query(reviveWorker(this.#parts.workers), [workerId]);
     this.#alive = true;
     this.#stopWatching = session.watch({
       lost: (error) => listeners.lost(error),
