@@ -11,6 +11,7 @@ import { leaseMs, LeaseCoordinator } from './coordination/lease-coordinator.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
 import { Ringer } from './coordination/ringer.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
+import type { AskTables } from './coordination/lost-workers.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import type { PurgeRoutine } from './maintenance/purge.routine.js';
 import { openConnections, resolveRouting, type QueueConnections } from './queue.connections.js';
@@ -165,9 +166,13 @@ export function makeCoordinator({
   connections,
   events,
 }: QueueCore): Coordinator {
-  const { routing, pool, notify } = connections;
-  const { qualifiedName, workers } = schema.tables;
-  const shared = { ringer, qualifiedTable: qualifiedName, workers, graceMs: options.recoveryTiming.graceMs };
+  const { routing, control, notify } = connections;
+  const { qualifiedName: qualifiedTable, workers } = schema.tables;
+  const ask: AskTables = (statement, values) => {
+    if (!control) throw new Error('this process only produces: it has no worker to coordinate');
+    return control.first.query(statement, values);
+  };
+  const shared = { ask, ringer, qualifiedTable, workers, graceMs: options.recoveryTiming.graceMs };
   if (routing.session === undefined && options.worker) {
     return new LeaseCoordinator({
       ...shared,
@@ -175,14 +180,13 @@ export function makeCoordinator({
         ...connectionConfig(routing.main),
         application_name: `tarefa ${options.queue} lease`.slice(0, 63),
       },
-      handle: pool,
       transaction: (work) => storage.inTransaction(work),
     });
   }
   const channel = options.wake === 'listen' ? options.queue : undefined;
   const teller = new EndTeller(events, (id) => {
     // Who waits looks again, should this be lost.
-    notify(endsChannel(qualifiedName), { text: id, dueMs: undefined, agoMs: undefined }).catch(
+    notify(endsChannel(qualifiedTable), { text: id, dueMs: undefined, agoMs: undefined }).catch(
       () => undefined,
     );
   });

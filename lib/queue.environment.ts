@@ -69,6 +69,18 @@ export function readEnvironment(env: Environment): EnvironmentOptions {
   return { options, mistakes };
 }
 
+/** For an option inside of another one. Given in seconds, as users of nsj-queue-lib know it. */
+export function readWebhookTimeoutMs(
+  env: Environment,
+  mistaken: (problem: string) => void,
+): number | undefined {
+  const text = env['DEFAULT_WEBHOOK_TIMEOUT']?.trim();
+  if (!text) return undefined;
+  if (/^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) > 0) return Math.round(Number(text) * 1_000);
+  mistaken(`DEFAULT_WEBHOOK_TIMEOUT must be a number of seconds, not ${JSON.stringify(text)}`);
+  return undefined;
+}
+
 const connectionVariables = [
   ['host', 'DB_HOST', 'DATABASE_HOST'],
   ['port', 'DB_PORT', 'DATABASE_PORT'],

@@ -2,6 +2,7 @@ import {
   connectionVariableNames,
   optionVariables,
   readEnvironment,
+  readWebhookTimeoutMs,
   type Environment,
 } from './queue.environment.js';
 import { OptionCheck } from './option-check.js';
@@ -186,7 +187,11 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     schemas: checkSchemas(options.schemas, check),
     wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
     globalEnhancers: resolveEnhancers(options.globalEnhancers, check),
-    webhooks: resolveWebhooks(options.webhooks, readWebhookTimeout(env, check), check),
+    webhooks: resolveWebhooks(
+      options.webhooks,
+      readWebhookTimeoutMs(env, (text) => check.mistake(text)),
+      check,
+    ),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,
@@ -241,15 +246,6 @@ function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck)
     confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
     graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
   });
-}
-
-/** Seconds, as users of nsj-queue-lib know it. */
-function readWebhookTimeout(env: Environment, check: OptionCheck): number | undefined {
-  const text = env['DEFAULT_WEBHOOK_TIMEOUT']?.trim();
-  if (!text) return undefined;
-  if (/^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) > 0) return Math.round(Number(text) * 1_000);
-  check.mistake(`DEFAULT_WEBHOOK_TIMEOUT must be a number of seconds, not ${JSON.stringify(text)}`);
-  return undefined;
 }
 
 function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {

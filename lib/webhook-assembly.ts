@@ -1,6 +1,7 @@
 import type { QueueAdmin } from './admin/queue-admin.js';
 import { makeCoordinator, type QueueCore } from './queue.assembly.js';
 import { EndpointBook } from './webhooks/endpoint-book.js';
+import { requestHeaders } from './webhooks/request-headers.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import { WebhookClient } from './webhooks/webhook-client.js';
 import { WebhookDelivery } from './webhooks/webhook-delivery.js';
@@ -53,7 +54,10 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   });
   main.worker.attach(worker);
   admin.subscriptions.attach({
-    checkUrl: (url) => void readWebhookUrl(url, client.policy),
+    check: ({ url, headers }) => {
+      readWebhookUrl(url ?? '', client.policy);
+      requestHeaders(headers, null);
+    },
     forget: (id) => book.forget(id),
   });
   const service = new QueueWebhooks({ handle: connections.inserts, tables, admin, book, client });

@@ -3,6 +3,7 @@ import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import { columnLength, readBoolean, readDate, readText as textOf } from '../storage/columns.js';
 import type { Subscription } from '../task.js';
+import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
 
 /** A subscription as it stands in its table. */
 export interface SubscriptionRecord extends Subscription {
@@ -31,13 +32,12 @@ export interface SubscriptionInput {
 
 /** What webhooks have to do with subscriptions. */
 export interface WebhookKeeper {
-  /** Throws what is wrong with a URL, before it is stored. */
-  checkUrl(url: string): void;
+  /** Throws what is wrong with a URL or its headers, before they are stored. */
+  check(subscription: Pick<SubscriptionInput, 'url' | 'headers'>): void;
   /** A subscription is gone, and its secrets with it: another one may get its id. */
   forget(subscriptionId: string): Promise<void>;
 }
 
-const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'];
 const longestUrl = 2_048;
 
 /** Reads and writes a queue's subscriptions. Deliveries that were made stay what they are. */
@@ -101,7 +101,7 @@ returning ${fields}`,
    */
   async update(id: string, changes: Partial<Omit<SubscriptionInput, 'id'>>): Promise<SubscriptionRecord> {
     const present = await this.find(id);
-    if (!present) throw notFound(id);
+    if (!present) throw subscriptionNotFound(id);
     const [row] = await this.#ask(
       (table) => `-- name: update_subscription
 update ${table} s
@@ -111,7 +111,7 @@ where s.id = $1::text
 returning ${fields}`,
       this.#valuesOf({ ...present, ...changes, id }),
     );
-    if (!row) throw notFound(id);
+    if (!row) throw subscriptionNotFound(id);
     return readSubscription(row);
   }
 
@@ -122,7 +122,7 @@ returning ${fields}`,
 delete from ${table} s where s.id = $1::text returning s.id`,
       [id],
     );
-    if (rows.length === 0) throw notFound(id);
+    if (rows.length === 0) throw subscriptionNotFound(id);
     await this.#webhooks?.forget(id);
   }
 
@@ -130,9 +130,9 @@ delete from ${table} s where s.id = $1::text returning s.id`,
     const values = valuesOf(input);
     if (typeof input.url === 'string') {
       try {
-        this.#webhooks?.checkUrl(input.url);
+        this.#webhooks?.check(input);
       } catch (error) {
-        throw new TarefaError('INPUT_INVALID', `url cannot be used: ${(error as Error).message}`, {
+        throw new TarefaError('INPUT_INVALID', `the webhook cannot be sent: ${(error as Error).message}`, {
           cause: error,
         });
       }
@@ -198,8 +198,9 @@ function readUrl(url: SubscriptionInput['url']): string | null {
 
 function readMethod(method: SubscriptionInput['httpMethod']): string | null {
   if (method === undefined || method === null) return null;
-  if (!methods.includes(method)) throw invalid('httpMethod', method, `must be one of ${methods.join(', ')}`);
-  return method;
+  const read = typeof method === 'string' ? readWebhookMethod(method) : undefined;
+  if (read !== undefined) return read;
+  throw invalid('httpMethod', method, `must be one of ${webhookMethods.join(', ')}`);
 }
 
 function readHeaders(headers: SubscriptionInput['headers']): string | null {
@@ -220,7 +221,8 @@ function readHeaders(headers: SubscriptionInput['headers']): string | null {
   return JSON.stringify(headers);
 }
 
-function notFound(id: string): TarefaError {
+/** What is said of a subscription that is not there. */
+export function subscriptionNotFound(id: string): TarefaError {
   return new TarefaError('SUBSCRIPTION_NOT_FOUND', `there is no subscription ${JSON.stringify(id)}`);
 }
 

@@ -4,13 +4,13 @@ import type { WorkerId } from '../storage/storage.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
 import { Lease } from './lease.js';
 import { renewLease } from './lease-protocol.js';
-import { livenessPrefix, lostWorkers, readLost, routineKey } from './lost-workers.js';
+import { livenessPrefix, lostWorkers, readLost, routineKey, type AskTables } from './lost-workers.js';
 import type { Ringer, RingRequest } from './ringer.js';
 
 export interface LeaseCoordinatorParts {
   /** Where the lease is renewed, by a thread. */
   readonly config: ClientConfig;
-  readonly handle: SqlHandle;
+  readonly ask: AskTables;
   /** Runs work inside one transaction, which stays open as long as the work takes. */
   readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
   readonly ringer: Ringer;
@@ -45,10 +45,9 @@ export class LeaseCoordinator implements Coordinator {
   }
 
   async start(workerId: WorkerId, listeners: CoordinatorListeners): Promise<void> {
-    const { handle, config } = this.#parts;
-    const workers = this.#parts.workers;
+    const { ask, config, workers } = this.#parts;
     const sentAt = process.hrtime.bigint();
-    await handle.query(renewLease(workers), [workerId, leaseMs]);
+    await ask({ name: 'tarefa_renew_lease', text: renewLease(workers) }, [workerId, leaseMs]);
     this.#workerId = workerId;
     const lost = (error: unknown): void => listeners.lost(error);
     const restored = (): void => {
@@ -76,10 +75,10 @@ export class LeaseCoordinator implements Coordinator {
 
   /** Without a session nobody hears who has looked, so all look: one statement, as asking whose turn it is would be. */
   async findLost(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
-    const { graceMs, handle, workers, qualifiedTable } = this.#parts;
+    const { graceMs, ask, workers, qualifiedTable } = this.#parts;
     if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
     const values = [others, livenessPrefix(qualifiedTable), graceMs, null, this.#workerId];
-    return readLost((await handle.query(lostWorkers(workers), values)).rows);
+    return readLost(await ask(lostWorkers(workers), values));
   }
 
   async stop(): Promise<void> {

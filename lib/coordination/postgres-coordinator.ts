@@ -1,7 +1,14 @@
 import type { WorkerId } from '../storage/storage.js';
 import { looksChannel, waitsChannel } from './channels.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
-import { livenessPrefix, lostWorkers, readLost, reviveWorker, routineKey } from './lost-workers.js';
+import {
+  livenessPrefix,
+  lostWorkers,
+  readLost,
+  reviveWorker,
+  routineKey,
+  type AskTables,
+} from './lost-workers.js';
 import type { PostgresSession } from './postgres-session.js';
 import { readRing, type Ringer, type RingRequest } from './ringer.js';
 
@@ -10,6 +17,8 @@ export interface PostgresCoordinatorParts {
   readonly open: () => Promise<PostgresSession>;
   /** Closes it, unless another queue of the process still uses it. */
   readonly close: () => Promise<void>;
+  /** Not by the session, which may have no right to the tables. */
+  readonly ask: AskTables;
   readonly ringer: Ringer;
   /** Undefined when workers poll instead of listening. */
   readonly channel: string | undefined;
@@ -53,18 +62,18 @@ export class PostgresCoordinator implements Coordinator {
     const session = await this.#parts.open();
     this.#session = session;
     this.#workerId = workerId;
-    const { channel, qualifiedTable, asked } = this.#parts;
+    const { channel, qualifiedTable, asked, ask, workers } = this.#parts;
     const key = livenessPrefix(qualifiedTable) + workerId;
     await session.hold(key);
     this.#liveness = key;
     // Who looked between the registration and the lock has noted it as missing; before the first claim that must go.
-    await session.query(reviveWorker(this.#parts.workers), [workerId]);
+    await ask(reviveWorker(workers), [workerId]);
     this.#alive = true;
     this.#stopWatching = session.watch({
       lost: (error) => listeners.lost(error),
       restored: () => {
         // Should it fail, the worker's death is noticed all the same, a minute later.
-        void session.query(reviveWorker(this.#parts.workers), [workerId]).catch(() => undefined);
+        void ask(reviveWorker(workers), [workerId]).catch(() => undefined);
         listeners.restored();
       },
     });
@@ -95,11 +104,11 @@ export class PostgresCoordinator implements Coordinator {
 
   async findLost(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
     const session = this.#session;
-    const { graceMs, workers, qualifiedTable } = this.#parts;
+    const { graceMs, ask, workers, qualifiedTable } = this.#parts;
     if (!session?.up || session.steadyMs < graceMs) return undefined;
     const channel = looksChannel(qualifiedTable);
     const values = [others, livenessPrefix(qualifiedTable), graceMs, channel, this.#workerId];
-    return readLost(await session.query(lostWorkers(workers), values));
+    return readLost(await ask(lostWorkers(workers), values));
   }
 
   async stop(): Promise<void> {

@@ -147,7 +147,7 @@ export class Recovery {
     const { storage } = this.#parts;
     let recovered = 0;
     for (;;) {
-      const held = await storage.readHeld(workerId, page);
+      const held = await storage.readHeld(workerId, page, true);
       if (held.length === 0) break;
       const outcomes = await storage.fail(held.map((task) => this.#failureOf(task)));
       recovered += outcomes.length;

@@ -271,8 +271,8 @@ export interface Storage {
   completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
   readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
-  /** Rows that a worker holds, a page of at most `limit`. */
-  readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
+  /** Rows that a worker holds, a page of at most `limit`; when it is read as `lost`, none if it is missed no longer. */
+  readHeld(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
   /** The worker's claims of those attempts that it still holds. */
   stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]>;
   /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */

@@ -86,6 +86,12 @@ export class HandlerRegistry {
     return this.#left?.includes(route) ?? false;
   }
 
+  /** Those of some routes that stay here; made for every claim, so nothing is copied where nothing is left. */
+  withoutLeft(routes: readonly Route[]): readonly Route[] {
+    const left = this.#left;
+    return left ? routes.filter((route) => !left.includes(route)) : routes;
+  }
+
   /** Finds out whose routes are that turned up, before it is decided whether they are taken. */
   async learn(pending: readonly Route[]): Promise<void> {
     await this.#left?.learn(pending);
@@ -107,7 +113,8 @@ export class HandlerRegistry {
 
   /** Routes that have a handler of their own. */
   routes(): readonly Route[] {
-    return [...new Set([...this.#live.keys(), ...this.#dead.keys()])].filter((route) => !this.leaves(route));
+    const all = [...new Set([...this.#live.keys(), ...this.#dead.keys()])];
+    return this.withoutLeft(all);
   }
 
   /** True when some handler takes every topic: then topics must be discovered. */

@@ -1,4 +1,5 @@
 import type { QueueAdmin, TaskPage } from '../admin/queue-admin.js';
+import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { TarefaError } from '../queue.errors.js';
 import type { SqlHandle } from '../client/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
@@ -128,7 +129,7 @@ export class QueueWebhooks {
   async reactivate(subscriptionId: string): Promise<void> {
     const { handle, tables, book } = this.#parts;
     const { rows } = await handle.query(reactivate(tables), [subscriptionId]);
-    if (rows.length === 0) throw notFound(subscriptionId);
+    if (rows.length === 0) throw subscriptionNotFound(subscriptionId);
     await book.tell();
   }
 
@@ -207,10 +208,6 @@ export class QueueWebhooks {
     const { handle, tables } = this.#parts;
     const { rows } = await handle.query(readEndpoint(tables), [subscriptionId]);
     if (rows[0]) return rows[0];
-    throw notFound(subscriptionId);
+    throw subscriptionNotFound(subscriptionId);
   }
-}
-
-function notFound(id: string): TarefaError {
-  return new TarefaError('SUBSCRIPTION_NOT_FOUND', `there is no subscription ${JSON.stringify(id)}`);
 }

@@ -2,6 +2,7 @@ import type { HttpRequest } from './http-message.js';
 import { requestHeaders } from './request-headers.js';
 import { sign } from './signature.js';
 import { WebhookFailure } from './webhook-failure.js';
+import { hasBody, readWebhookMethod } from './webhook-method.js';
 
 /** What is to be sent. */
 export interface WebhookRequest {
@@ -20,9 +21,6 @@ export interface WebhookRequest {
   readonly secrets?: readonly string[] | undefined;
 }
 
-const withBody = new Set(['POST', 'PUT']);
-const withoutBody = new Set(['GET', 'DELETE']);
-
 /**
  * The request to write for a webhook, signed over the bytes that are sent.
  *
@@ -31,7 +29,7 @@ const withoutBody = new Set(['GET', 'DELETE']);
  */
 export function httpRequest(request: WebhookRequest, url: URL): HttpRequest {
   const method = readMethod(request.method);
-  const text = withBody.has(method) ? (request.body ?? '') : null;
+  const text = hasBody(method) ? (request.body ?? '') : null;
   const body = text === null ? null : Buffer.from(text);
   const { id, timestamp = Math.floor(Date.now() / 1_000), secrets = [] } = request;
   const headers = {
@@ -44,9 +42,9 @@ export function httpRequest(request: WebhookRequest, url: URL): HttpRequest {
 }
 
 function readMethod(given: string | null): string {
-  const method = given?.trim().toUpperCase() ?? '';
-  if (withBody.has(method) || withoutBody.has(method)) return method;
-  const found = method === '' ? 'there is none' : `not ${JSON.stringify(method.slice(0, 20))}`;
+  const method = readWebhookMethod(given);
+  if (method !== undefined) return method;
+  const found = given?.trim() ? `not ${JSON.stringify(given.trim().slice(0, 20))}` : 'there is none';
   throw new WebhookFailure(
     'refused-request',
     `the method of a webhook is GET, POST, PUT or DELETE: ${found}`,

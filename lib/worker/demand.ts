@@ -111,7 +111,7 @@ export class DemandBook {
 
   /** Routes that share one handler's limit take turns in being first. */
   #routesInTurn(): readonly Route[] {
-    const discovered = [...this.#discovered].filter((route) => !this.#registry.leaves(route));
+    const discovered = this.#registry.withoutLeft([...this.#discovered]);
     const first = discovered.length === 0 ? 0 : this.#rotation++ % discovered.length;
     const turned = first === 0 ? discovered : [...discovered.slice(first), ...discovered.slice(0, first)];
     return [publicationRoute, ...this.#registry.routes(), ...turned];

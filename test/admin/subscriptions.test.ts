@@ -69,7 +69,7 @@ test.each([
   [{ url: 'example.test' }, /url must be an address that begins with http/],
   [{ url: 'file:///etc/passwd' }, /url must be an address that begins with http/],
   [{ url: `https://example.test/${'x'.repeat(2_048)}` }, /url has more than 2048 characters/],
-  [{ httpMethod: 'post' }, /httpMethod must be one of POST/],
+  [{ httpMethod: 'PATCH' }, /httpMethod must be one of POST, PUT, GET, DELETE/],
   [{ headers: { 'a b': 'x' } }, /headers must be an object of texts/],
   [{ headers: { a: 'x\ny' } }, /headers must be an object of texts/],
   [{ headers: { a: 1 } }, /headers must be an object of texts: a is no text/],

@@ -75,6 +75,7 @@ test('sessionConnection carries LISTEN and session locks, and nothing else', asy
     sessionConnection: direct.href,
     handlers: [Handlers],
     pollIntervalMs: 0,
+    recovery: { intervalMs: 20, confirmMs: 0, graceMs: 0 },
   });
   const { rows } = await pool.query(
     `select application_name as name from pg_stat_activity where usename = $1 and datname = current_database()`,
@@ -84,6 +85,13 @@ test('sessionConnection carries LISTEN and session locks, and nothing else', asy
   const completed = nextEvent(events, 'task.completed');
   await pool.query(`insert into tasks (processo) values ('greet')`);
   expect(await completed).toMatchObject({ message: 'hello' });
+  // Recovery needs the tables as well, to which that role has no right.
+  const recovered = nextEvent(events, 'task.recovered');
+  await pool.query(
+    `with lost as (insert into tasks_worker (host, pid, version, concurrency, routes) values ('gone', 1, '1', 1, '{}') returning id)
+     insert into tasks (processo, status, executor, reserva, tentativa) select 'greet', 'processando', lost.id, 1, 1 from lost`,
+  );
+  expect(await recovered).toMatchObject({ task: { topic: 'greet' } });
   await close();
   await allClosed(database);
   await pool.query(`drop role ${role}`);

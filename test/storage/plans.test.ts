@@ -54,7 +54,7 @@ const calls = new Map<string, Call>([
   plain('release', 'bigint[], int[], bigint', `'{1}', '{1}', 7`),
   plain('promote', 'int', '100'),
   plain('pendingRoutes', '', ''),
-  plain('readHeld', 'bigint, int', '7, 100'),
+  plain('readHeld', 'bigint, int, boolean', '7, 100, true'),
   plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
   plain('retireWorker', 'bigint, boolean', '7, false'),

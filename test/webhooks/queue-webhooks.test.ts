@@ -183,6 +183,11 @@ test('a URL is checked when it is saved', async () => {
   ]) {
     await expect(add(url)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   }
+  const url = 'https://hooks.example.com/orders';
+  const headers = { Host: 'inside.example.com' };
+  await expect(
+    admin.subscriptions.add({ id: 'bad', topic: 'order-placed', url, headers }),
+  ).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   await admin.subscriptions.add({
     id: 'good',
     topic: 'order-placed',

@@ -201,8 +201,8 @@ export class PostgresStorage implements Storage {
     return (isOurs && outcomes.get(row?.['status'])) || 'lost';
   }
 
-  async readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
-    const rows = await this.#onControl(this.#sql.readHeld, [workerId, limit]);
+  async readHeld(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
+    const rows = await this.#onControl(this.#sql.readHeld, [workerId, limit, lost]);
     return rows.map((row) => readHeldRow(row, workerId, this.#identity));
   }
 

@@ -93,13 +93,19 @@ left join ${queue} first on first.id = f.id_inicial
 where f.id = $1::bigint`,
 );
 
-/** Rows that a worker holds, in no order: one by id would walk the whole key. Parameters: worker, limit. */
+/**
+ * Rows that a worker holds, in no order: one by id would walk the whole key. Read for recovery, a worker that is missed
+ * no longer holds nothing: it claims only after that is written down. Parameters: worker, limit, whether for recovery.
+ */
 export const readHeld = statement(
   'read_held',
-  ({ queue }) => `
+  ({ queue, workers }) => `
 select ${taskFields}, ${routeExpression('f.')} as route
 from ${queue} f
 where f.status = 'processando' and f.executor = $1::bigint
+  and not ($3::boolean and exists (
+    select from ${workers} w where w.id = $1::bigint and w.missed_at is null and w.stopped_at is null
+  ))
 limit $2::int`,
 );
 
