@@ -85,6 +85,14 @@ test('a worker that starts later knows, and one that was cut off learns', async 
 
 test('a worker that polls pauses as well', async () => {
   const { queue, admin, events } = await start({ wake: 'poll', pollIntervalMs: 50 });
+  // Its first look, which may have read before the pause, is over once it polls.
+  await until(async () => {
+    const { rows } = await bench.pool.query(
+      `select from pg_stat_activity
+       where datname = current_database() and application_name = 'tarefa tasks control' and query like '%next_due%'`,
+    );
+    return rows.length > 0;
+  }, 'the worker to poll');
   await admin.pause({ topic: 'a' });
   // Each poll that finds something reads what is paused first.
   const completed = nextEvent(events, 'task.completed');

@@ -9,7 +9,9 @@ const bench = useQueue();
 
 /** Has the table note the most attempts that a worker ever held at the end of a statement. */
 async function watchHeld() {
+  // The table first: a worker's statement that fires the trigger may wait for the other one.
   await bench.pool.query(`
+    lock table tasks in access exclusive mode;
     create table if not exists most_held (executor bigint, held integer);
     truncate most_held;
     create or replace function note_held() returns trigger language plpgsql as $$ begin
