@@ -14,14 +14,18 @@ import type { SharedSessions } from './coordination/shared-sessions.js';
 import type { AskTables } from './coordination/lost-workers.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import type { PurgeRoutine } from './maintenance/purge.routine.js';
-import { openConnections, resolveRouting, type QueueConnections } from './queue.connections.js';
+import { openConnections, resolveRouting, type QueueConnections, type Routing } from './queue.connections.js';
+import { TarefaError } from './queue.errors.js';
 import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { connectionConfig, type PostgresConnection } from './storage/postgres/connection-config.js';
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
+import { partitionedLayout } from './storage/postgres/partitions/partitioned-layout.js';
 import type { PreparedSchema, SchemaRequest } from './storage/postgres/prepare-schema.js';
 import type { Storage } from './storage/storage.js';
+import { assembleTenants } from './tenants/tenant-assembly.js';
+import type { TenantDatabases } from './tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker-assembly.js';
 import { within } from './worker/deadline.js';
 
@@ -37,6 +41,7 @@ export interface QueueBasis {
   readonly storage: Storage;
   readonly client: QueueClient;
   readonly schemas: TopicSchemas;
+  readonly tenants: TenantDatabases;
   /** Closes everything that was opened. Idempotent. */
   close(): Promise<void>;
 }
@@ -62,6 +67,7 @@ export async function assembleCore(
   try {
     const connection = await resolveConnection(options, opened, events);
     const routing = await resolveRouting(options, connection);
+    refuseInteropThroughPooler(options, routing);
     const connections = openConnections(options, routing, sessions, events);
     const { pool, spare, control, sockets } = connections;
     let schema: PreparedSchema | undefined;
@@ -69,6 +75,7 @@ export async function assembleCore(
       pool,
       control,
       reach: routing.mainReach,
+      interop: options.interop !== undefined,
       schema: schemaRequest(options),
       onPrepared: (prepared) => (schema = prepared),
     });
@@ -77,6 +84,8 @@ export async function assembleCore(
     opened.push(() => connections.closeSession());
     opened.push(() => connections.closeListener());
     opened.push(() => ringer.settled());
+    const tenants = assembleTenants(options.tenantDatabases, options.queue, events);
+    opened.push(() => tenants.close());
     await storage.prepare();
     if (!schema) throw new Error('the storage is not prepared');
     const { table, maxPayloadBytes, transaction } = options;
@@ -87,7 +96,7 @@ export async function assembleCore(
     });
     const runtime = { inserts, schemas, transaction };
     const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
-    return { options, events, storage, schema, client, ringer, schemas, connections, close };
+    return { options, events, storage, schema, client, ringer, schemas, tenants, connections, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
@@ -96,11 +105,12 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, events } = core;
+  const { storage, events, tenants } = core;
   const coordinator = makeCoordinator(core);
   return assembleParts({
     storage,
     events,
+    tenants,
     coordinator,
     options: workerOptions(core),
     admin: (purge) => makeAdmin(core, purge),
@@ -131,8 +141,20 @@ async function resolveConnection(
   return server.url;
 }
 
+/** Locks of tasks belong to a session. */
+function refuseInteropThroughPooler(
+  { interop, worker }: ResolvedOptions,
+  { mainReach, session }: Routing,
+): void {
+  if (!interop || !worker || mainReach === 'direct' || session !== undefined) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `interop: '${interop}' locks tasks in a session, which a pooler takes away: set sessionConnection to the address of PostgreSQL itself`,
+  );
+}
+
 function schemaRequest(options: ResolvedOptions): SchemaRequest {
-  const { table, subscriptionTable, queue, schema } = options;
+  const { table, subscriptionTable, queue, schema, partitionIds } = options;
   return {
     table: parseTableName(table),
     subscriptionTable:
@@ -141,6 +163,7 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
         : parseTableName(subscriptionTable, subscriptionTableNameProblem),
     channel: queue,
     mode: schema,
+    ...(partitionIds !== undefined && { layout: partitionedLayout(partitionIds) }),
     webhooks: options.webhooks !== undefined,
   };
 }

@@ -3,7 +3,7 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import { WalkPace } from '../coordination/walk-pace.js';
 import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { Failure, HeldTask, Storage, WorkerId } from '../storage/storage.js';
+import type { Failure, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import { failureDetail } from '../worker/outcome.js';
 import { reference } from '../worker/settler.js';
@@ -43,6 +43,7 @@ export class Recovery {
   /** Found by the last walk, and not recovered since. */
   #unregistered: readonly WorkerId[] = [];
   readonly #pace: WalkPace;
+  #workerId: WorkerId | undefined;
   #started = false;
   /** Set to the next look of this worker, unless another one looks before. */
   #timer: NodeJS.Timeout | undefined;
@@ -57,7 +58,8 @@ export class Recovery {
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
   }
 
-  start(): void {
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
     if (!this.#parts.options.recovery) return;
     this.#started = true;
     this.#lookIn(this.#parts.timing.intervalMs);
@@ -88,6 +90,25 @@ export class Recovery {
 
   /** One look: recovers what was missing long enough, notes what is missing now. */
   async look(): Promise<number> {
+    return (await this.#lookForAbandoned()) + (await this.#lookForLost());
+  }
+
+  /** With interop: what crashed workers of nsj-queue-lib left, whose locks went with them. */
+  async #lookForAbandoned(): Promise<number> {
+    const { storage, coordinator, options } = this.#parts;
+    if (!options.interop || !this.#workerId) return 0;
+    const sentAt = performance.now();
+    let recovered = 0;
+    for (;;) {
+      const taken = await storage.takeOver(this.#workerId, page);
+      if (taken.length === 0) break;
+      recovered += (await this.#fail(taken, 'a worker of nsj-queue-lib')).length;
+    }
+    if (recovered > 0) coordinator.ring({ later: true, sentAt });
+    return recovered;
+  }
+
+  async #lookForLost(): Promise<number> {
     const { storage, coordinator, timing } = this.#parts;
     if (this.#pace.due) this.#unregistered = await this.#pace.walk(() => storage.unregisteredHolders());
     const found = await coordinator.findLost(this.#unregistered);
@@ -149,9 +170,8 @@ export class Recovery {
     for (;;) {
       const held = await storage.readHeld(workerId, page, true);
       if (held.length === 0) break;
-      const outcomes = await storage.fail(held.map((task) => this.#failureOf(task)));
+      const outcomes = await this.#fail(held);
       recovered += outcomes.length;
-      this.#report(held, new Set(outcomes.map(({ id }) => id)));
       // Rows that somebody has locked are left for the next look.
       if (outcomes.length < held.length) return recovered;
     }
@@ -160,13 +180,17 @@ export class Recovery {
     return recovered;
   }
 
-  #failureOf(held: HeldTask): Failure {
+  async #fail(held: readonly HeldTask[], worker?: string): Promise<readonly FailureOutcome[]> {
+    const failures = held.map((task) => this.#failureOf(task, worker ?? `worker ${task.workerId}`));
+    const outcomes = await this.#parts.storage.fail(failures);
+    this.#report(held, new Set(outcomes.map(({ id }) => id)));
+    return outcomes;
+  }
+
+  #failureOf(held: HeldTask, worker: string): Failure {
     const { live, dead } = this.#parts.registry.of(held.route);
     const rules = (held.task.dead ? dead : live)?.rules;
-    const error = new TarefaError(
-      'WORKER_LOST',
-      `worker ${held.workerId} was lost: the attempt was aborted abruptly`,
-    );
+    const error = new TarefaError('WORKER_LOST', `${worker} was lost: the attempt was aborted abruptly`);
     return {
       id: held.id,
       reservation: held.reservation,

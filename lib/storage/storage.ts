@@ -123,6 +123,8 @@ export interface SettleAndClaimResult {
   readonly contended: boolean;
   /** Set when there was less than could be taken: no attempt due before is left, but what is locked or unseen yet. */
   readonly exhaustedAt: string | undefined;
+  /** True when workers of nsj-queue-lib have locked some of the best attempts. */
+  readonly refused: boolean;
 }
 
 export interface PromoteResult {
@@ -157,6 +159,41 @@ export interface HeldTask extends Claim {
   readonly task: Task;
   readonly route: Route;
   readonly losses: number;
+}
+
+/** Where a purge looks. */
+export interface PurgeLook {
+  /** Only tasks of which all attempts were due longer ago than that. */
+  readonly olderThanDays: number;
+  /** Only at rows with greater ids; undefined for all. */
+  readonly after: string | undefined;
+  /** Only at rows with lesser ids. Default: all. */
+  readonly before?: string | undefined;
+  /** At so many rows. */
+  readonly rows: number;
+  /** A block is full with so many rows; a task is never divided, so it may be more. */
+  readonly blockRows: number;
+}
+
+/** What a purge has seen. */
+export interface PurgeableWindow {
+  /** Ids of attempts to be deleted together, the oldest first; with a task's attempts in the window come its others. */
+  readonly blocks: readonly (readonly string[])[];
+  /** The last row that was looked at; undefined when there was none. */
+  readonly last: string | undefined;
+  /** The first that is not to be deleted. */
+  readonly keptFrom: string | undefined;
+  /** False when there are no more rows, or all that were looked at are too young. */
+  readonly goesOn: boolean;
+}
+
+/** What went with whole partitions. */
+export interface PartitionPurge {
+  readonly rows: number;
+  /** Only rows with lesser ids are to be purged one by one; undefined for all. */
+  readonly before: string | undefined;
+  /** Why a partition could not be dropped that could have been. */
+  readonly problem: Error | undefined;
 }
 
 /** What a worker says of itself when it starts. */
@@ -273,6 +310,13 @@ export interface Storage {
   readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
   /** Rows that a worker holds, a page of at most `limit`; when it is read as `lost`, none if it is missed no longer. */
   readHeld(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
+  /**
+   * With interop: gives back the task locks of attempts that the worker does not hold any more, and takes again those
+   * that went with a connection. Answers false when somebody else has one of these: to be called again in a moment.
+   */
+  keepTaskLocks(workerId: WorkerId, held: readonly string[]): Promise<boolean>;
+  /** With interop: takes over running attempts, at most `limit`, that a worker of nsj-queue-lib has left. */
+  takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
   /** The worker's claims of those attempts that it still holds. */
   stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]>;
   /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */
@@ -281,9 +325,13 @@ export interface Storage {
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** True when a due attempt has been pending for longer than that. */
   hasOverdue(olderThanMs: number): Promise<boolean>;
-  /** Ids of ended attempts of ended chains, due longer ago than that, oldest first. */
-  findPurgeable(olderThanDays: number, limit: number): Promise<readonly string[]>;
-  /** Deletes those attempts that still may be; returns how many. */
+  /** Makes the partitions that are needed next, where the queue has some. */
+  makePartitions(): Promise<void>;
+  /** Drops partitions of which all tasks may be deleted, where the queue has some. */
+  dropPartitions(olderThanDays: number): Promise<PartitionPurge>;
+  /** Looks at the next rows for attempts that may be deleted: those of tasks that are over and old. */
+  findPurgeable(look: PurgeLook): Promise<PurgeableWindow>;
+  /** Deletes those attempts whose whole tasks are among them and still may go; returns how many. */
   purge(ids: readonly string[]): Promise<number>;
   /** Forgets workers that stopped longer ago than that. */
   forgetWorkers(olderThanDays: number): Promise<void>;

@@ -56,7 +56,9 @@ export class Claimer {
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
     this.#planner = new ClaimPlanner(parts.options.order);
-    this.lanes = new Lanes(parts.options.concurrency);
+    // Locks of tasks belong to one session.
+    const { concurrency, interop } = parts.options;
+    this.lanes = new Lanes(concurrency, interop ? 'one' : 'as-needed');
   }
 
   begin(workerId: WorkerId): void {
@@ -160,6 +162,12 @@ export class Claimer {
   #goOn(result: SettleAndClaimResult, without: ReadonlySet<Route>, alone: boolean): void {
     const { isolation, reminders, wake } = this.#parts;
     const { claimed, lockedRoutes } = result;
+    if (result.refused) {
+      // They are left out for a moment: there may be others.
+      this.expectAnything();
+      wake();
+      reminders.retryLocked();
+    }
     if (claimed.length > 0) {
       wake();
       reminders.expectMore();

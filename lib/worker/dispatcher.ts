@@ -204,7 +204,14 @@ export class Dispatcher {
     await this.#flushFailures();
     if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();
     const claimed = await this.#claimer.settleAndClaim('first');
+    if (this.#parts.options.interop) await this.#keepTaskLocks();
     if (claimed === 0 && this.#claiming) await this.#discovery.run();
+  }
+
+  async #keepTaskLocks(): Promise<void> {
+    const { storage, settler } = this.#parts;
+    const held = [...this.#running.all().map(({ claimed }) => claimed.id), ...settler.ids()];
+    if (!(await storage.keepTaskLocks(this.#workerId, held))) this.#reminders.retryLocked();
   }
 
   async #compareWithTable(): Promise<void> {

@@ -10,6 +10,7 @@ import {
   type WorkerId,
 } from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
+import type { TenantSource } from '../tenants/tenant-use.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
 import { HandlerContext } from './handler-context.js';
 import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
@@ -23,6 +24,7 @@ export interface ExecutorParts {
   readonly storage: Storage;
   readonly settler: Settler;
   readonly registry: HandlerRegistry;
+  readonly tenants: TenantSource;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
@@ -78,7 +80,7 @@ export class Executor {
 
   async #prepare(running: RunningTask, handler: Handler | undefined): Promise<PreparedTask> {
     const { claimed } = running;
-    const { storage, options } = this.#parts;
+    const { storage, tenants, options } = this.#parts;
     if (!handler) return { payload: undefined, context: undefined };
     const stored = await this.#loadPayload(claimed);
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
@@ -88,6 +90,7 @@ export class Executor {
       storage,
       this.#workerId,
       options.maxPayloadBytes,
+      tenants,
     );
     return { payload, context: running.context };
   }
@@ -172,6 +175,8 @@ export class Executor {
     const { transaction } = context;
     let recorded: RecordedReturn | undefined;
     try {
+      // Before anything is committed here: what was left open there fails the attempt.
+      if (context.tenant) await context.tenant.finish();
       recorded = readReturn(returned, this.#parts.options.maxPayloadBytes);
       if (!transaction) {
         context.end();

@@ -10,6 +10,8 @@ import type {
   WorkerId,
 } from '../storage/storage.js';
 import type { Subscription, Task, TaskContext } from '../task.js';
+import type { TenantDb } from '../tenants/tenant-db.js';
+import { TenantUse, type TenantSource } from '../tenants/tenant-use.js';
 import { readReturn } from './outcome.js';
 
 /** The context of one attempt. What a handler does not ask for is never made. */
@@ -20,11 +22,13 @@ export class HandlerContext implements TaskContext {
   readonly #storage: Storage;
   readonly #workerId: WorkerId;
   readonly #maxResultBytes: number;
+  readonly #tenants: TenantSource;
   /** @internal Told when the attempt is to stop before its handler was called. */
   onAbort: (() => void) | undefined;
   #transaction: TaskTransaction | undefined;
   /** The same, when it is part of a group. */
   #part: GroupedTransaction | undefined;
+  #tenant: TenantUse | undefined;
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
   #completedElsewhere = false;
@@ -36,6 +40,7 @@ export class HandlerContext implements TaskContext {
     storage: Storage,
     workerId: WorkerId,
     maxResultBytes: number,
+    tenants: TenantSource,
   ) {
     this.task = claimed.task;
     this.subscription = subscription;
@@ -43,6 +48,7 @@ export class HandlerContext implements TaskContext {
     this.#storage = storage;
     this.#workerId = workerId;
     this.#maxResultBytes = maxResultBytes;
+    this.#tenants = tenants;
   }
 
   get db(): SqlHandle {
@@ -52,6 +58,14 @@ export class HandlerContext implements TaskContext {
 
   client(): Promise<PoolClient> {
     return this.#ownTransaction().client() as Promise<PoolClient>;
+  }
+
+  tenantDb(): Promise<TenantDb> {
+    if (!this.#tenant) {
+      this.#tenant = new TenantUse(this.#tenants, this.task);
+      if (this.#ended) this.#tenant.quit();
+    }
+    return this.#tenant.open();
   }
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
@@ -82,6 +96,11 @@ export class HandlerContext implements TaskContext {
     return this.#completedElsewhere;
   }
 
+  /** @internal What the handler used of its tenant's database; undefined when nothing. */
+  get tenant(): TenantUse | undefined {
+    return this.#tenant;
+  }
+
   /** @internal Makes its transaction a part of a group's. */
   join(part: GroupedTransaction): void {
     this.#part = part;
@@ -108,12 +127,14 @@ export class HandlerContext implements TaskContext {
   /** @internal Refuses statements from now on. */
   end(): void {
     this.#ended = true;
+    this.#tenant?.quit();
     void this.#transaction?.rollback();
   }
 
   /** @internal Refuses statements from now on and undoes those before. Never rejects. */
   async rollback(): Promise<void> {
     this.#ended = true;
+    this.#tenant?.quit();
     await this.#transaction?.rollback();
   }
 
@@ -121,6 +142,7 @@ export class HandlerContext implements TaskContext {
   destroy(reason: Error): void {
     this.abort(reason);
     this.#ended = true;
+    this.#tenant?.abandon(reason);
     this.#ownTransaction().destroy(reason);
   }
 

@@ -17,8 +17,8 @@ export class Lanes {
   readonly signal = new Signal();
   readonly #claiming = new Map<Lane, number>();
 
-  constructor(concurrency: number) {
-    this.two = concurrency >= twoLanesFrom;
+  constructor(concurrency: number, lanes: 'as-needed' | 'one' = 'as-needed') {
+    this.two = lanes === 'as-needed' && concurrency >= twoLanesFrom;
     this.share = this.two ? Math.ceil(concurrency / 2) : concurrency;
   }
 

@@ -122,7 +122,9 @@ export class QueueWorker {
       looked: (isOlder) => recovery.postpone(isOlder),
     });
     for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
-    recovery.start();
+    // Locks of tasks went with it: others may take them for crashed.
+    if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
+    recovery.start(id);
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();

@@ -96,6 +96,15 @@ export class Settler {
     return waiting || this.#deferredIds.has(id) || this.#leftIds.has(id);
   }
 
+  /** Attempts whose outcome waits here, or was left to recovery. */
+  *ids(): Iterable<string> {
+    for (const list of [this.#completions, this.#failures, this.#separated]) {
+      for (const { claimed } of list) yield claimed.id;
+    }
+    yield* this.#deferredIds;
+    yield* this.#leftIds;
+  }
+
   complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
     const { id, reservation } = claimed;
     this.#completions.push({ completion: { id, reservation, message, result }, claimed });

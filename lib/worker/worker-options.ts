@@ -14,6 +14,8 @@ export interface WorkerOptions {
   /** Which task is next: the best of all, or of each route in turn. */
   readonly order: 'age' | 'fair';
   readonly unknownTasks: 'fail' | 'leave';
+  /** `nsj` when workers of nsj-queue-lib serve the same table. */
+  readonly interop: 'nsj' | undefined;
   readonly shutdownTimeoutMs: number;
   /** Undefined when lost workers are only recovered by the retry routine at its minutes. */
   readonly recovery: RecoveryOptions | undefined;

@@ -21,16 +21,19 @@ interface Call {
   readonly text: (statements: QueueStatements) => string;
 }
 
-const claims = (['single', 'counted', 'shared'] as const).flatMap((shape) => [
-  claim({ shape, bounded: false, capped: false }),
-  claim({ shape, bounded: true, capped: false }),
-  claim({ shape, bounded: true, capped: true }),
-]);
+const claims = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
+  [false, true].flatMap((interop) => [
+    claim({ shape, bounded: false, capped: false, interop }),
+    claim({ shape, bounded: true, capped: false, interop }),
+    claim({ shape, bounded: true, capped: true, interop }),
+  ]),
+);
 
 function claim(form: ClaimForm): readonly [string, Call] {
-  const types = `${settledTypes}, text[], int[], int${form.bounded ? ', int[], int[], timestamptz[]' : ''}`;
-  const values = `${settled}, ${routes}${form.bounded ? `, ${bounds}` : ''}`;
-  const name = `claim_${form.shape}${form.bounded ? '_bounded' : ''}${form.capped ? '_capped' : ''}`;
+  const { shape, bounded, capped, interop } = form;
+  const types = `${settledTypes}, text[], int[], int${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}`;
+  const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}`;
+  const name = `claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}${interop ? '_interop' : ''}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 
@@ -57,6 +60,7 @@ const calls = new Map<string, Call>([
   plain('readHeld', 'bigint, int, boolean', '7, 100, true'),
   plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
+  plain('takeOver', 'bigint, int', '7, 100'),
   plain('retireWorker', 'bigint, boolean', '7, false'),
   plain('nextDue', 'bigint', '7'),
   plain('loadPayload', 'bigint', '1'),

@@ -195,7 +195,14 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
     const claimed = [{ route: 't:a', priority: 50, due } as ClaimedTask];
     cursor.learn(
       request,
-      { settledOnly: undefined, claimed, lockedRoutes: [], contended: false, exhaustedAt: undefined },
+      {
+        settledOnly: undefined,
+        claimed,
+        lockedRoutes: [],
+        contended: false,
+        exhaustedAt: undefined,
+        refused: false,
+      },
       tookMs,
     );
   };

@@ -13,9 +13,9 @@ export function settleValues(workerId: WorkerId, completions: readonly Completio
 }
 
 /** The statement that a request needs. */
-export function claimForm(request: ClaimRequest): ClaimForm {
+export function claimForm(request: ClaimRequest, interop: boolean): ClaimForm {
   const bounded = request.stretches.some(({ bounds }) => bounds !== undefined);
-  return { shape: request.shape, bounded, capped: bounded && sharesLimits(request) };
+  return { shape: request.shape, bounded, capped: bounded && sharesLimits(request), interop };
 }
 
 /** Values of `settle_and_claim` after those of {@link settleValues}. */

@@ -28,6 +28,7 @@ export class ControlConnection {
   readonly #watcher: ControlWatcher;
   readonly #reach: Reach;
   #client: Client | undefined;
+  #generation = 0;
   #connecting: Promise<Client> | undefined;
   /** Backend of the last connection: it may still be at work when the connection was lost. */
   #lastBackend: number | undefined;
@@ -44,9 +45,23 @@ export class ControlConnection {
     this.#reach = reach;
   }
 
-  /** Runs a prepared statement after those before it, for worker, recovery and routines share the connection. */
-  query(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
-    const answer = this.#last.then(() => this.#run(statement, values));
+  /** Counts connections: another number is another session. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /**
+   * Runs a prepared statement after those before it, for worker, recovery and routines share the connection.
+   *
+   * @param values or a function that reads them when the statement is sent
+   */
+  query(
+    statement: Statement,
+    values: readonly unknown[] | (() => readonly unknown[]),
+  ): Promise<readonly TextRow[]> {
+    const answer = this.#last.then(() =>
+      this.#run(statement, typeof values === 'function' ? values() : values),
+    );
     this.#last = answer.catch(() => undefined);
     return answer;
   }
@@ -92,6 +107,7 @@ export class ControlConnection {
     }
     client.on('end', () => this.#drop(client, new Error('Connection terminated')));
     this.#client = client;
+    this.#generation += 1;
     if (this.#lost) this.#watcher.restored();
     this.#lost = false;
     return client;

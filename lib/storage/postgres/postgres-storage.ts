@@ -13,7 +13,10 @@ import type {
   HeldTask,
   Lane,
   NextDue,
+  PartitionPurge,
   PromoteResult,
+  PurgeableWindow,
+  PurgeLook,
   Route,
   SettleAndClaimResult,
   Storage,
@@ -27,12 +30,17 @@ import { wrapConnectionError } from './connection-config.js';
 import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
+import { dropPartitions } from './partitions/drop-partitions.js';
+import { makePartitions } from './partitions/make-partitions.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
 import { claimForm, claimValues, settleValues } from './claim-values.js';
-import { readHeldRow, readSettled, type QueueIdentity } from './read-rows.js';
+import { findPurgeable, purgeWhole } from './purging.js';
+import { readHeldRow, readIds, readSettled, type QueueIdentity } from './read-rows.js';
 import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
+import { TaskLocks } from './task-locks.js';
 
 /** What a {@link PostgresStorage} works with. It closes both when it is closed. */
 export interface PostgresStorageParts {
@@ -41,6 +49,8 @@ export interface PostgresStorageParts {
   readonly control: ControlConnections | undefined;
   /** What stands between the pool and the database. */
   readonly reach: Reach;
+  /** True when workers of nsj-queue-lib serve the same table. */
+  readonly interop: boolean;
   readonly schema: SchemaRequest;
   /** Told what `prepare` made, and what deserves a word. */
   readonly onPrepared?: (prepared: PreparedSchema) => void;
@@ -49,11 +59,16 @@ export interface PostgresStorageParts {
 /** {@link Storage} on PostgreSQL 13 or newer. */
 export class PostgresStorage implements Storage {
   readonly #parts: PostgresStorageParts;
+  readonly #locks: TaskLocks | undefined;
   #statements: QueueStatements | undefined;
   #queue: QueueIdentity | undefined;
+  #prepared: PreparedSchema | undefined;
+  /** Given last when partitions were made. */
+  #lastId: bigint | undefined;
 
   constructor(parts: PostgresStorageParts) {
     this.#parts = parts;
+    if (parts.interop && parts.control) this.#locks = new TaskLocks(parts.control.first);
   }
 
   async prepare(): Promise<void> {
@@ -61,8 +76,13 @@ export class PostgresStorage implements Storage {
       rethrow,
     );
     this.#statements = queueStatements(prepared.tables);
+    this.#prepared = prepared;
     this.#queue = { identity: prepared.identity, qualifiedName: prepared.tables.qualifiedName };
-    this.#parts.onPrepared?.(prepared);
+    const warnings = [...prepared.warnings];
+    if (this.#parts.control) {
+      await this.makePartitions().catch((error: unknown) => warnings.push(String((error as Error).message)));
+    }
+    this.#parts.onPrepared?.({ ...prepared, warnings });
   }
 
   async registerWorker(worker: WorkerDescription): Promise<WorkerId> {
@@ -84,9 +104,25 @@ export class PostgresStorage implements Storage {
   ): Promise<SettleAndClaimResult> {
     const settling = settleValues(workerId, completions);
     if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling, lane), []);
-    const statement = this.#sql.settleAndClaim(claimForm(request));
-    const rows = await this.#onControl(statement, [...settling, ...claimValues(request)], lane);
-    return this.#readSettled(rows, request.stretches);
+    const locks = this.#locks;
+    const statement = this.#sql.settleAndClaim(claimForm(request, locks !== undefined));
+    const values = [...settling, ...claimValues(request), ...(locks ? [locks.leftOut] : [])];
+    const rows = await this.#onControl(statement, values, lane).catch((error: unknown) => {
+      locks?.doubt();
+      throw error;
+    });
+    const result = this.#readSettled(rows, request.stretches);
+    locks?.learn(workerId, result.claimed, readIds(rows[0]?.['refused']) ?? []);
+    return result;
+  }
+
+  async keepTaskLocks(workerId: WorkerId, held: readonly string[]): Promise<boolean> {
+    return this.#locks?.keep(workerId, held).catch(rethrow) ?? true;
+  }
+
+  async takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
+    const rows = await this.#onControl(this.#sql.takeOver, [workerId, limit]);
+    return rows.map((row) => readHeldRow(row, workerId, this.#identity));
   }
 
   #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
@@ -226,14 +262,27 @@ export class PostgresStorage implements Storage {
     return rows[0]?.['overdue'] === true;
   }
 
-  async findPurgeable(olderThanDays: number, limit: number): Promise<readonly string[]> {
-    const { rows } = await this.#onPool(this.#sql.findPurgeable, [olderThanDays, limit]);
-    return rows.map((row) => String(row['id']));
+  async makePartitions(): Promise<void> {
+    if (!this.#tables.isPartitioned) return;
+    const { tables } = this.#tables;
+    this.#lastId = await makePartitions((work) => this.inTransaction(work), tables, this.#lastId).catch(
+      rethrow,
+    );
+  }
+
+  async dropPartitions(olderThanDays: number): Promise<PartitionPurge> {
+    if (!this.#tables.isPartitioned) return { rows: 0, before: undefined, problem: undefined };
+    const run: RunTransaction = (work) => this.inTransaction(work);
+    const parts = { run, tables: this.#tables.tables, statements: this.#sql };
+    return dropPartitions(parts, olderThanDays).catch(rethrow);
+  }
+
+  async findPurgeable(look: PurgeLook): Promise<PurgeableWindow> {
+    return this.inTransaction((tx) => findPurgeable(tx, this.#sql, look)).catch(rethrow);
   }
 
   async purge(ids: readonly string[]): Promise<number> {
-    const { rowCount } = await this.#onPool(this.#sql.purge, [[...ids]]);
-    return rowCount ?? 0;
+    return this.inTransaction((tx) => purgeWhole(tx, this.#sql, ids)).catch(rethrow);
   }
 
   async forgetWorkers(olderThanDays: number): Promise<void> {
@@ -265,6 +314,11 @@ export class PostgresStorage implements Storage {
   get #sql(): QueueStatements {
     if (!this.#statements) throw new Error('the storage is not prepared');
     return this.#statements;
+  }
+
+  get #tables(): PreparedSchema {
+    if (!this.#prepared) throw new Error('the storage is not prepared');
+    return this.#prepared;
   }
 
   get #identity(): QueueIdentity {

@@ -27,11 +27,12 @@ export function readSettled(
     lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
     contended: readBoolean(first?.['contended']),
     exhaustedAt: first?.['exhausted_at'] ?? undefined,
+    refused: first?.['refused'] != null,
   };
 }
 
 /** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
-function readIds(text: string | null | undefined): readonly string[] | undefined {
+export function readIds(text: string | null | undefined): readonly string[] | undefined {
   if (text == null) return undefined;
   return text === '{}' ? [] : text.slice(1, -1).split(',');
 }

@@ -20,7 +20,8 @@ import {
   stillHeld,
   unregisteredHolders,
 } from './statements/look.js';
-import { findPurgeable, purge } from './statements/purge.js';
+import { takeOver } from './statements/interop.js';
+import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { confirmLost, forgetWorkers, registerWorker, retireWorker } from './statements/workers.js';
 
@@ -42,8 +43,10 @@ const templates = {
   readHeld,
   stillHeld,
   unregisteredHolders,
+  takeOver,
   confirmLost,
   findPurgeable,
+  lockPurgeable,
   purge,
   registerWorker,
   retireWorker,
@@ -63,7 +66,7 @@ export function queueStatements(tables: QueueTables): QueueStatements {
   return {
     ...plain,
     settleAndClaim: (form) => {
-      const key = `${form.shape} ${form.bounded} ${form.capped}`;
+      const key = `${form.shape} ${form.bounded} ${form.capped} ${form.interop}`;
       let made = forms.get(key);
       if (!made) forms.set(key, (made = settleAndClaim(tables, form)));
       return made;

@@ -8,6 +8,8 @@ import type { QueueBasis } from '../../queue.assembly.js';
 import type { QueueEvents } from '../../queue.events.js';
 import type { ResolvedOptions } from '../../resolve-options.js';
 import { parseTableName, queueTables } from '../../storage/postgres/identifiers.js';
+import { doneStatements } from '../../tenants/done-table.js';
+import { TenantDatabases } from '../../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from '../../worker-assembly.js';
 import { MemoryStorage } from './memory-storage.js';
 import { MemoryStore } from './memory-store.js';
@@ -30,6 +32,10 @@ export class MemoryCore implements QueueBasis {
   readonly storage: MemoryStorage;
   readonly client: QueueClient;
   readonly store: MemoryStore;
+  readonly tenants = new TenantDatabases({
+    pools: () => needsDatabase('the database of a tenant'),
+    statements: doneStatements(),
+  });
 
   constructor(options: ResolvedOptions, events: QueueEvents, { now, db }: MemoryParts) {
     const { table: name, maxPayloadBytes, transaction } = options;
@@ -48,7 +54,7 @@ export class MemoryCore implements QueueBasis {
 }
 
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
-export function assembleInMemory({ storage, events, options }: MemoryCore): QueueWorkerAssembly {
+export function assembleInMemory({ storage, events, options, tenants }: MemoryCore): QueueWorkerAssembly {
   const { schema = 'public', table } = parseTableName(options.table);
   const tables = queueTables(schema, table, undefined);
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
@@ -56,6 +62,7 @@ export function assembleInMemory({ storage, events, options }: MemoryCore): Queu
     storage,
     events,
     options,
+    tenants,
     coordinator: alone,
     admin: (purge) =>
       new QueueAdmin({

@@ -70,6 +70,7 @@ export class MemoryStorage implements Storage {
       lockedRoutes: [],
       contended: false,
       exhaustedAt: undefined,
+      refused: false,
     };
   }
 
@@ -148,6 +149,14 @@ export class MemoryStorage implements Storage {
       .map((row) => readHeldRow({ ...row, route: this.#table.routeOf(row) }, workerId, this.#queue));
   }
 
+  async keepTaskLocks(): Promise<boolean> {
+    return true;
+  }
+
+  async takeOver(): Promise<readonly HeldTask[]> {
+    return [];
+  }
+
   async stillHeld(_workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
     return ids.flatMap((id) => {
       const row = this.#table.row(id);
@@ -165,6 +174,12 @@ export class MemoryStorage implements Storage {
 
   async hasOverdue(olderThanMs: number): Promise<boolean> {
     return this.#table.due().some((row) => dueMs(row) < this.#table.nowMs - olderThanMs);
+  }
+
+  async makePartitions(): Promise<void> {}
+
+  async dropPartitions(): Promise<never> {
+    throw needsDatabase('the purge');
   }
 
   async findPurgeable(): Promise<never> {

@@ -18,6 +18,8 @@ export interface FailpointScenario {
   readonly scheduled?: true;
   /** The task is held by a worker that nobody knows any more. */
   readonly orphaned?: true;
+  /** Workers of nsj-queue-lib serve the table too; one of them was killed with the task, when that is `abandoned`. */
+  readonly interop?: 'beside' | 'abandoned';
   /** The worker is told to purge once there is something old. */
   readonly purges?: true;
   /** Another fault that leads there. */
@@ -108,6 +110,23 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
     },
     { name: 'recover', method: 'fail', kind: 'plain', orphaned: true, ...claimed, to: 'falha' },
     {
+      name: 'take over what another library left',
+      method: 'takeOver',
+      kind: 'plain',
+      interop: 'abandoned',
+      ...claimed,
+      to: 'processando',
+    },
+    {
+      name: 'give back the locks of tasks',
+      method: 'keepTaskLocks',
+      hit: 2,
+      kind: 'plain',
+      interop: 'beside',
+      from: 'sucesso',
+      to: 'sucesso',
+    },
+    {
       name: 'retire the lost',
       method: 'retireWorker',
       kind: 'plain',
@@ -138,6 +157,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   transaction: 'makes an object',
   group: 'makes an object: test/worker/grouped breaks it at each of its points',
   inTransaction: 'runs what others send: prepare has a scenario',
+  makePartitions: 'does nothing to a plain table: test/storage/partitions breaks it',
+  dropPartitions: 'does nothing to a plain table: test/storage/partitions breaks it',
   hasOverdue: 'only reads, for the notify routine',
   nextDue: 'only reads, at a poll',
   pausedRoutes: 'only reads, before a claim',

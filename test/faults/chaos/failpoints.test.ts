@@ -108,7 +108,8 @@ async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment)
   const victim = startWorker(
     bench,
     [...(first ? [first] : []), { point, hit, action: 'kill' }],
-    scenario.orphaned ? recovery : false,
+    scenario.orphaned || scenario.interop === 'abandoned' ? recovery : false,
+    scenario.interop && 'nsj',
   );
   if (scenario.purges) {
     await until(async () => (await statusOf(bench, key)) === 'sucesso', `${key} is over`);
@@ -127,7 +128,7 @@ async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment)
 }
 
 async function heal(bench: Bench): Promise<void> {
-  const healer = startWorker(bench, [], recovery);
+  const healer = startWorker(bench, [], recovery, 'nsj');
   await healer.message('ready');
   await until(
     async () => {
@@ -147,11 +148,12 @@ function startWorker(
   { database, folder }: Bench,
   points: readonly ArmedPoint[],
   recover: typeof recovery | false,
+  interop?: 'nsj',
 ): Child {
   return forkChild('chaos-worker', {
     env: {
       DATABASE_URL: database.url,
-      QUEUE_OPTIONS: JSON.stringify({ ...options, recovery: recover }),
+      QUEUE_OPTIONS: JSON.stringify({ ...options, recovery: recover, interop }),
       CHAOS_HISTORY: folder,
       CHAOS_POINTS: JSON.stringify(points),
     },
@@ -194,6 +196,9 @@ async function prepareTask(
   // Now it is due, and the file still says later.
   if (scenario.scheduled) await pause(60);
   history.write({ event: 'acked', key, wall: now().wall });
+  if (scenario.interop === 'abandoned') {
+    await pool.query(`update tasks set status = 'processando' where id = $1`, [rows[0]?.id]);
+  }
   if (scenario.orphaned) {
     // One lost worker has them all, so that they are recovered together and not one of an earlier step first.
     await pool.query(

@@ -54,7 +54,8 @@ test.each(['transaction', 'completeIn'])(
     const events = new QueueEvents();
     const settler = new Settler(storage, events, new Signal());
     const options = { maxPayloadBytes: 1_000 } as WorkerOptions;
-    const executor = new Executor({ storage, settler, registry, options, events });
+    const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
+    const executor = new Executor({ storage, settler, registry, tenants, options, events });
 
     const ended = executor.run({ claimed, context: undefined });
     await asked.promise;

@@ -52,13 +52,15 @@ export interface ClaimForm {
   readonly bounded: boolean;
   /** True when several stretches of one route share its limit. */
   readonly capped: boolean;
+  /** True when workers of nsj-queue-lib serve the same table: what they have locked is left to them. */
+  readonly interop: boolean;
 }
 
 /**
  * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
  *
- * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all; and, when bounded,
- * the highest and the lowest priority of each stretch and the time it starts at.
+ * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all; when bounded, the
+ * highest and the lowest priority of each stretch and the time it starts at; with interop, ids to leave out.
  *
  * Claiming refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
  * deadlocked 17 times in 6 runs). How many rows are locked per stretch is what the shapes differ in:
@@ -71,19 +73,22 @@ export interface ClaimForm {
  *   best rows of all may be locked by somebody for long.
  * - `shared` takes the stretches in their order, each up to its own limit.
  *
+ * With interop a task's lock is taken before its claim can be seen, and lasts as long as the session: workers of
+ * nsj-queue-lib take a running attempt without a lock for a crashed one. `refused` are those that they have.
+ *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
  */
 export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { shape, bounded, capped } = form;
-  const name = `settle_and_claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}`;
+  const { shape, bounded, capped, interop } = form;
+  const name = `settle_and_claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}${interop ? '_interop' : ''}`;
   const text = `-- name: ${name}
 with ${settling(queue)},
-${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)},
+${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)},${interop ? taskLocks : ''}
 claimed as (
   update ${queue} f
   set status = 'processando', executor = $5::bigint, reserva = f.reserva + 1, iniciada_em = clock_timestamp()
-  where f.id = any(array(select id from best))
+  where f.id = any(array(select id from ${interop ? 'locked where got' : 'best'}))
   returning ${taskFields},
     case when f.payload is null and f.id_inicial is not null
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
@@ -91,7 +96,9 @@ claimed as (
 select settled.some as settled_only,
   ${shape === 'counted' ? lockedRoutes : 'null'} as locked_routes,
   ${shape === 'single' ? '(select min(route) <> max(route) from got)' : 'null'} as contended,
-  case when (select count(*) from best) < $8::int then now() - interval '100 milliseconds' end as exhausted_at,
+  ${interop ? '(select array_agg(id) from locked where not got)' : 'null'} as refused,
+  case when (select count(*) from best) < $8::int${interop ? ` and cardinality(${leftOut(form)}) = 0 and not exists (select from locked where not got)` : ''}
+    then now() - interval '100 milliseconds' end as exhausted_at,
   ${taskFields},
   case when octet_length(f.payload) > ${inlinePayloadBytes} then octet_length(f.payload) end as payload_bytes,
   case when octet_length(f.payload) <= ${inlinePayloadBytes} then f.payload end as payload_inline,
@@ -100,6 +107,14 @@ from settled
 left join claimed f on true`;
   return { name: `tarefa_${name}`, text };
 }
+
+const taskLocks = `
+locked as materialized (
+  select best.id, pg_try_advisory_lock(best.id) as got from best
+),`;
+
+/** Ids that workers of nsj-queue-lib had locked a moment ago. */
+const leftOut = ({ bounded }: ClaimForm): string => (bounded ? '$12::bigint[]' : '$9::bigint[]');
 
 const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
 
@@ -110,12 +125,14 @@ const stretches = (bounded: boolean): string =>
     : `unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)`;
 
 /** The best pending rows of one stretch. */
-const bestOf = (queue: string, bounded: boolean, limit: string, locking: string): string => `
+const bestOf = (queue: string, form: ClaimForm, limit: string, locking: string): string => `
     select f.id, f.prioridade, f.data_hora
     from ${queue} f
     where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()${
-      bounded ? ' and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since' : ''
-    }
+      form.bounded
+        ? ' and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since'
+        : ''
+    }${form.interop ? ` and f.id <> all(${leftOut(form)})` : ''}
     order by ${pickUpOrder('f')}
     limit ${limit}${locking}`;
 
@@ -123,12 +140,13 @@ const locked = `
     for no key update skip locked`;
 
 /** Rows of all stretches; when capped, of every route no more than its limit. */
-function candidates(queue: string, { bounded, capped }: ClaimForm, locking: string): string {
+function candidates(queue: string, form: ClaimForm, locking: string): string {
+  const { bounded, capped } = form;
   const nth = `row_number() over (partition by r.route order by ${pickUpOrder('l')})`;
   const rows = `
   select l.id, l.prioridade, l.data_hora, r.route, r.ord${capped ? `, r.most, ${nth} as nth` : ''}
   from settled, ${stretches(bounded)}
-  cross join lateral (${bestOf(queue, bounded, 'r.most + 0 * settled.n', locking)}
+  cross join lateral (${bestOf(queue, form, 'r.most + 0 * settled.n', locking)}
   ) l`;
   return capped ? `\n  select * from (${rows}\n  ) numbered where nth <= most` : rows;
 }
@@ -155,7 +173,7 @@ function lockCounted(queue: string, form: ClaimForm): string {
 best as materialized (
   select l.id, r.ord
   from peek, ${stretches(form.bounded)}
-  cross join lateral (${bestOf(queue, form.bounded, 'peek.n', locked)}
+  cross join lateral (${bestOf(queue, form, 'peek.n', locked)}
   ) l
   where r.ord = peek.ord
 )`;

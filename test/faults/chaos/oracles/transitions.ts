@@ -12,6 +12,8 @@ export const legalTransitions: readonly string[] = [
   'processando sucesso same held', // complete; the holder stays as a record
   'processando falha same held', // fail
   'processando pendente same free', // release
+  'pendente processando same free', // claim by a worker of nsj-queue-lib
+  'processando processando next taken over', // what that one left is taken over, to be recovered
   'sucesso -', // purge
   'falha -', // purge
 ];
@@ -29,6 +31,7 @@ export const legalOnly: Oracle = (evidence) =>
          else old_status || ' ' || new_status
            || case new_reserva - old_reserva when 0 then ' same' when 1 then ' next' else ' other' end
            || case when new_executor is null then ' free'
+                when old_status = 'processando' and old_executor is null then ' taken over'
                 when old_status = 'processando' and new_executor is distinct from old_executor then ' taken' else ' held' end
        end as transition
        from audit
