@@ -48,6 +48,8 @@ export interface Adapter {
   subscribe?(count: number): Promise<void>;
   /** Publishes once and waits until every subscription has its delivery. */
   publish?(): Promise<void>;
+  /** Deletes all history that is old enough; answers how many rows. */
+  purge?(): Promise<number>;
 }
 
 /** The one export of an adapter's module. */

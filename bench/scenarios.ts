@@ -6,6 +6,7 @@ import { enqueues } from './scenarios/enqueue.js';
 import { fanOuts } from './scenarios/fan-out.js';
 import { heldSnapshot } from './scenarios/held-snapshot.js';
 import { idle } from './scenarios/idle.js';
+import { purge } from './scenarios/purge.js';
 import { retryStorm } from './scenarios/retry-storm.js';
 import { routes } from './scenarios/routes.js';
 import { transactions } from './scenarios/transaction.js';
@@ -25,5 +26,6 @@ export const scenarios: readonly Scenario[] = [
   ...fanOuts,
   webhooks,
   retryStorm,
+  purge,
   idle,
 ];

@@ -5,6 +5,10 @@ export type { RecoveryOptions } from './worker/worker-options.js';
 export { defaultQueueName, getQueueToken, InjectQueue } from './queue.tokens.js';
 export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './queue.errors.js';
 export type { TarefaErrorCode } from './queue.errors.js';
+export { QueueLogs } from './observability/queue-logs.js';
+export type { LogStats } from './observability/queue-logs.js';
+export type { LokiBasicAuth, LokiOptions } from './observability/loki/loki-options.js';
+export type { LokiStats } from './observability/loki/loki-sink.js';
 export { QueueEvents } from './queue.events.js';
 export type { QueueEventMap, QueueEventName, TaskReference } from './queue.events.js';
 
@@ -40,6 +44,10 @@ export type { CircuitOptions, WebhookOptions } from './webhooks/webhook-options.
 export { SubscriberWebhook } from './webhooks/subscriber-webhook.decorator.js';
 export { WebhookGuard, type WebhookGuardOptions } from './webhooks/receiver/webhook.guard.js';
 export { verifySignature, WebhookSignatureError } from './webhooks/signature.js';
+export { TenantDatabases } from './tenants/tenant-databases.js';
+export type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenants/tenant-db.js';
+export type { TenantDatabaseOptions, TenantResolver, TenantServiceOptions } from './tenants/tenant-options.js';
+export type { TenantPoolStats } from './tenants/tenant-pools.js';
 export { QueueWorker } from './worker/queue-worker.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';
 export { NotifyRoutine } from './maintenance/notify.routine.js';

@@ -69,6 +69,15 @@ export function readEnvironment(env: Environment): EnvironmentOptions {
   return { options, mistakes };
 }
 
+/** What is set and means nothing here: said at the start, because a worker that ignores it does not do what is expected. */
+export function environmentWarnings(env: Environment): readonly string[] {
+  if (env['CLIENT_SERVER_MODE']?.trim().toUpperCase() !== 'TRUE') return [];
+  return [
+    'CLIENT_SERVER_MODE is TRUE, but there is no client-server mode here: this process works on the queue by itself, and ' +
+      'wakes workers through PostgreSQL. Unset the variable',
+  ];
+}
+
 /** For an option inside of another one. Given in seconds, as users of nsj-queue-lib know it. */
 export function readWebhookTimeoutMs(
   env: Environment,
@@ -110,6 +119,11 @@ function readConnection(
   if (values.size === 0) return undefined;
   if (missing.length > 0) {
     mistaken(`the connection is not complete: ${missing.join(', ')} must be set as well`);
+    return undefined;
+  }
+  // Not shown: what was meant for another variable may hold a password.
+  if (/:\/\/|@/.test(values.get('host') ?? '')) {
+    mistaken('DB_HOST (or DATABASE_HOST) must be the name or address of a computer, not a URL');
     return undefined;
   }
   const port = Number(values.get('port'));

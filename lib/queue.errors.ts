@@ -14,12 +14,16 @@ export const errorTable = {
     todo: 'Remove one of the methods named in the message, or give it another id.',
   },
   SCHEMA_MISSING: {
-    when: "`schema: 'check'` found that tables, columns, indexes or triggers are missing.",
-    todo: "Start once with `schema: 'create'`, or run the statements of `docs/reference/schema.md`.",
+    when: "`schema: 'check'` found that tables, columns, indexes or triggers are missing, or `once()` that its table is in a tenant's database.",
+    todo: "Run `npx tarefa migrate`, start once with `schema: 'create'`, or run the statements of `docs/reference/schema.md`.",
   },
   SCHEMA_CONFLICT: {
     when: 'A table of that name exists but is not a queue table, or was made by a newer version.',
-    todo: 'Choose another table name, or upgrade the library.',
+    todo: 'Choose another table name, or upgrade the library; a table of nsj-queue-lib is taken over by `npx tarefa adopt`.',
+  },
+  SCHEMA_BUSY: {
+    when: 'A change of the tables waited for a lock again and again, in vain; the message names who holds it.',
+    todo: 'End that transaction, or run the command again when the table is less busy: it goes on where it stopped.',
   },
   INPUT_INVALID: {
     when: 'A task to insert has a field of the wrong type, too long, or unknown.',
@@ -62,7 +66,7 @@ export const errorTable = {
     todo: 'Run that test on a real PostgreSQL: `startEmbeddedPostgres()` brings one.',
   },
   TRANSACTION_BROKEN: {
-    when: 'A handler ended its own transaction, or went on after one of its statements had failed.',
+    when: "A handler ended its own transaction, went on after one of its statements had failed, or left a transaction open in its tenant's database.",
     todo: 'Let the library commit; let database errors leave the handler.',
   },
   TASK_NOT_FOUND: {
@@ -108,6 +112,10 @@ export const errorTable = {
   EMBEDDED_START_FAILED: {
     when: 'The embedded PostgreSQL could not be initialised or started.',
     todo: 'Read the last lines of its log in the message.',
+  },
+  TENANT_UNAVAILABLE: {
+    when: "A tenant's database, or what leads to it, cannot be used, or a task has no tenant; the message says why.",
+    todo: 'Read the message. Tasks of other tenants are not affected, and this one is tried again.',
   },
   WEBHOOK_FAILED: {
     when: 'A webhook brought no answer; `kind` says why: its URL or address was refused, or no answer came.',

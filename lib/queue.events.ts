@@ -35,6 +35,10 @@ export interface QueueEventMap {
   'webhook.closed': { readonly subscriptionId: string };
   /** A subscription gets no deliveries any more, until somebody makes it active again. */
   'webhook.deactivated': { readonly subscriptionId: string; readonly reason: string };
+  /** A tenant's database cannot be used; said once until it can. */
+  'tenant.failed': { readonly tenant: string; readonly message: string };
+  /** A tenant's database that failed can be used again. */
+  'tenant.restored': { readonly tenant: string };
   'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
   'worker.stopped': { readonly workerId: string; readonly unfinished: number };
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */
@@ -42,7 +46,7 @@ export interface QueueEventMap {
   'worker.recovered': { readonly workerId: string };
   'connection.lost': { readonly connection: string; readonly error: unknown };
   'connection.restored': { readonly connection: string };
-  'routine.finished': { readonly routine: string; readonly affected: number };
+  'routine.finished': { readonly routine: string; readonly affected: number; readonly durationMs: number };
   'routine.failed': { readonly routine: string; readonly error: unknown };
   warning: { readonly message: string };
   /** Something worth a line in the log, but no cause for worry. */

@@ -1,6 +1,5 @@
 import {
   Global,
-  Logger,
   Module,
   type DynamicModule,
   type FactoryProvider,
@@ -24,8 +23,9 @@ import { SharedSessions } from './coordination/shared-sessions.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
-import { logEvents } from './observability/queue-logger.js';
+import { QueueLogs } from './observability/queue-logs.js';
 import { assembleCore, assembleWorker, type QueueBasis, type QueueCore } from './queue.assembly.js';
+import { environmentWarnings } from './queue.environment.js';
 import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
 import { QueueGroup } from './queue.group.js';
@@ -35,6 +35,7 @@ import { QueueRuntime } from './queue.runtime.js';
 import { defaultQueueName, getPartToken, getQueueToken } from './queue.tokens.js';
 import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
+import { TenantDatabases } from './tenants/tenant-databases.js';
 import { assembleWebhooks, type WebhookAssembly } from './webhook-assembly.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
@@ -78,12 +79,19 @@ class QueueSharedModule {}
 @Module({})
 class QueueCoreModule {}
 
-/** Closes a queue's connections when everything that may still insert is gone. */
+/** Closes a queue's connections when everything that may still insert is gone; its log is the last to go. */
 class QueueCoreCloser implements OnApplicationShutdown {
-  constructor(readonly core: QueueBasis) {}
+  constructor(
+    readonly core: QueueBasis,
+    readonly logs: QueueLogs,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
-    await this.core.close();
+    try {
+      await this.core.close();
+    } finally {
+      await this.logs.close();
+    }
   }
 }
 
@@ -143,11 +151,13 @@ function build(
     providers: [
       ...optionProviders,
       { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
+      { provide: getQueueToken(name, QueueLogs), useFactory: () => new QueueLogs() },
       {
         provide: coreToken,
         inject: [
           getPartToken(name, 'options'),
           getQueueToken(name, QueueEvents),
+          getQueueToken(name, QueueLogs),
           SharedSessions,
           QueueGroup,
           ModulesContainer,
@@ -157,8 +167,8 @@ function build(
       { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueBasis) => one.client },
       {
         provide: getPartToken(name, 'closer'),
-        inject: [coreToken],
-        useFactory: (one: QueueBasis) => new QueueCoreCloser(one),
+        inject: [coreToken, getQueueToken(name, QueueLogs)],
+        useFactory: (one: QueueBasis, logs: QueueLogs) => new QueueCoreCloser(one, logs),
       },
       { provide: assemblyToken, inject: [coreToken], useFactory: assembleWorker },
       { provide: webhooksToken, inject: [coreToken, assemblyToken], useFactory: assembleWebhooks },
@@ -166,6 +176,11 @@ function build(
         provide: getQueueToken(name, QueueWebhooks),
         inject: [webhooksToken],
         useFactory: (webhooks: WebhookAssembly | undefined) => webhooks?.service ?? unavailableWebhooks(),
+      },
+      {
+        provide: getQueueToken(name, TenantDatabases),
+        inject: [coreToken],
+        useFactory: (one: QueueBasis) => one.tenants,
       },
       ...parts,
     ],
@@ -175,6 +190,8 @@ function build(
       webhooksToken,
       getQueueToken(name),
       getQueueToken(name, QueueEvents),
+      getQueueToken(name, QueueLogs),
+      getQueueToken(name, TenantDatabases),
       ...[QueueWorker, RetryRoutine, NotifyRoutine, PurgeRoutine, QueueAdmin, QueueWebhooks].map((type) =>
         getQueueToken<unknown>(name, type),
       ),
@@ -210,6 +227,7 @@ const openCore =
   async (
     given: QueueOptions,
     events: QueueEvents,
+    logs: QueueLogs,
     sessions: SharedSessions,
     group: QueueGroup,
     modules: ModulesContainer,
@@ -217,7 +235,10 @@ const openCore =
     group.add(name);
     try {
       refuseSameName(name, modules);
-      const core = await openResolved(resolveOptions(given), events, sessions);
+      const options = resolveOptions(given);
+      logs.start(events, options);
+      await group.closeOnFailure(() => logs.close());
+      const core = await openResolved(options, events, sessions);
       await group.closeOnFailure(() => core.close());
       return core;
     } catch (error) {
@@ -231,7 +252,7 @@ async function openResolved(
   events: QueueEvents,
   sessions: SharedSessions,
 ): Promise<QueueCore> {
-  logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
+  for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
   const core = await assembleCore(options, events, sessions);
   for (const message of core.schema.warnings) events.emit('warning', { message });
   if (core.schema.made.length > 0) {

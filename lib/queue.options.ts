@@ -1,8 +1,10 @@
 import type { SqlHandle } from './client/sql-handle.js';
+import type { LokiOptions } from './observability/loki/loki-options.js';
 import type { StandardSchema } from './standard-schema.js';
 import type { PostgresConnection } from './storage/postgres/connection-config.js';
 import type { EnhancerKind } from './subscribers/enhancer-kinds.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
+import type { TenantDatabaseOptions } from './tenants/tenant-options.js';
 import type { WebhookOptions } from './webhooks/webhook-options.js';
 import type { RecoveryOptions } from './worker/worker-options.js';
 
@@ -33,6 +35,12 @@ export interface QueueOptions {
   readonly subscriptionTable?: string | false | undefined;
   /** `create` makes what is missing at start, `check` names it and refuses to start. Default `create`. */
   readonly schema?: 'create' | 'check' | undefined;
+  /**
+   * How `schema: 'create'` lays out a queue table that is not there: as one plain table, or divided into partitions by
+   * ranges of ids (a million each, or as many as given), which purge drops whole. What is there is recognised and stays as
+   * it is. Default: `plain`.
+   */
+  readonly layout?: 'plain' | 'partitioned' | { readonly partitionIds: number } | undefined;
   /** Folder of the embedded PostgreSQL. Default `.tarefa` in the working directory. */
   readonly embeddedDataDir?: string | undefined;
   /** False for a process that only inserts: no listener, no timers, no routines. Default true. */
@@ -90,6 +98,11 @@ export interface QueueOptions {
   /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
   readonly unknownTasks?: 'fail' | 'leave' | undefined;
   /**
+   * `nsj` while workers of nsj-queue-lib serve the same table: tasks are locked as they lock them, so that neither kind
+   * takes what the other one runs, and what they leave behind is recovered. Default: they do not.
+   */
+  readonly interop?: 'nsj' | false | undefined;
+  /**
    * The transaction that inserts without `tx` join: the ambient one of a library such as `@nestjs-cls/transactional`,
    * or undefined where there is none. Called at every such insert. Default: they commit alone.
    */
@@ -114,10 +127,20 @@ export interface QueueOptions {
    * Default: they are not.
    */
   readonly webhooks?: boolean | WebhookOptions | undefined;
+  /**
+   * Where the databases of tenants are, for `ctx.tenantDb()`: a resolver or a service, or true for the service that the
+   * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there are none.
+   */
+  readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /** How long running handlers may go on at shutdown, in ms. Default 20000. */
   readonly shutdownTimeoutMs?: number | undefined;
+  /**
+   * Pushes the lines of the log to Loki as well, when it has a URL or `GRAFANA_URL` is set; false: never. See
+   * {@link LokiOptions}. Default: they go to Nest's logger alone.
+   */
+  readonly loki?: LokiOptions | false | undefined;
   /** Logs every task. Variable `LOG_DEBUG` (`TRUE`). Default false. */
   readonly logDebug?: boolean | undefined;
 }

@@ -1,4 +1,4 @@
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from './maintenance/routines.scheduler.js';
@@ -38,7 +38,6 @@ export interface QueueRuntimeParts {
 export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #parts: QueueRuntimeParts;
   readonly #routines: RoutinesScheduler;
-  readonly #logger = new Logger('Tarefa');
 
   constructor(parts: QueueRuntimeParts) {
     this.#parts = parts;
@@ -78,13 +77,14 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   #register(): void {
-    const { assembly, explorer, name } = this.#parts;
+    const { core, assembly, explorer, name } = this.#parts;
     const found = explorer.explore();
     this.#refuseUnknownQueues(found);
     explorer.register(found, name, assembly.registry);
     for (const { metadata, name: method, queue } of found) {
-      if (queue === name)
-        this.#logger.log(`${method} handles ${metadata.target.kind} '${metadata.target.id ?? '*'}'`);
+      if (queue !== name) continue;
+      const { kind, id } = metadata.target;
+      core.events.emit('notice', { message: `${method} handles ${kind} '${id ?? '*'}'` });
     }
     this.#declareWebhooks();
     this.#refuseDeadOnly();
@@ -115,7 +115,12 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
       this.#routines.start([
         { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.run() },
         { name: 'notify', minutes: notifyMinutes, run: () => assembly.notify.run() },
-        { name: 'purge', minutes: purgeMinutes, run: () => assembly.purge.run() },
+        {
+          name: 'purge',
+          minutes: purgeMinutes,
+          run: () => assembly.purge.run(),
+          cutShort: () => assembly.purge.cutShort(),
+        },
       ]);
     });
     core.events.on('worker.stopped', (event) => {

@@ -6,7 +6,7 @@ export const defaultQueueName = 'default';
 
 /**
  * Token of a part of a named queue: of its client, or of another class that `QueueModule` provides
- * (`QueueAdmin`, `QueueWorker`, `QueueEvents`, `RetryRoutine`, `NotifyRoutine`, `PurgeRoutine`). For the default queue the
+ * (`QueueAdmin`, `QueueWorker`, `QueueEvents`, `QueueLogs`, `RetryRoutine`, `NotifyRoutine`, `PurgeRoutine`). For the default queue the
  * class itself is the token.
  *
  * @example const purge = app.get(getQueueToken('billing', PurgeRoutine));

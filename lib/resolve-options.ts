@@ -8,6 +8,7 @@ import {
 import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './client/queue-client.js';
 import { TarefaError } from './queue.errors.js';
+import { resolveLoki, type ResolvedLokiOptions } from './observability/loki/loki-options.js';
 import { connectionKey, type PostgresConnection } from './storage/postgres/connection-config.js';
 import {
   channelNameProblem,
@@ -18,7 +19,9 @@ import { isStandardSchema, type StandardSchema } from './standard-schema.js';
 import type { SqlHandle } from './client/sql-handle.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
 import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
+import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenants/tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhooks/webhook-options.js';
+import { resolveLayout } from './table-layout.js';
 import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
 import type { QueueOptions } from './queue.options.js';
 
@@ -31,6 +34,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly table: string;
   readonly subscriptionTable: string | undefined;
   readonly schema: 'create' | 'check';
+  /** Ids of a partition, when a new queue gets some. */
+  readonly partitionIds: number | undefined;
   readonly embeddedDataDir: string | undefined;
   readonly worker: boolean;
   readonly autoStart: boolean;
@@ -49,8 +54,12 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly globalEnhancers: readonly EnhancerKind[];
   /** Undefined where webhooks are not delivered. */
   readonly webhooks: ResolvedWebhookOptions | undefined;
+  /** Undefined where tenants have no databases. */
+  readonly tenantDatabases: ResolvedTenantOptions | undefined;
   /** How sure a recovery must be, also when only the retry routine recovers. */
   readonly recoveryTiming: RecoveryOptions;
+  /** Undefined where lines go to Nest's logger alone. */
+  readonly loki: ResolvedLokiOptions | undefined;
   readonly logDebug: boolean;
 }
 
@@ -65,6 +74,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   table: true,
   subscriptionTable: true,
   schema: true,
+  layout: true,
   embeddedDataDir: true,
   worker: true,
   autoStart: true,
@@ -85,13 +95,16 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   recovery: true,
   order: true,
   unknownTasks: true,
+  interop: true,
   transaction: true,
   schemas: true,
   wrapHandler: true,
   globalEnhancers: true,
   webhooks: true,
+  tenantDatabases: true,
   maxPayloadBytes: true,
   shutdownTimeoutMs: true,
+  loki: true,
   logDebug: true,
 };
 
@@ -157,6 +170,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     subscriptionTable:
       options.subscriptionTable === false ? undefined : (options.subscriptionTable ?? `${table}_subscriber`),
     schema: check.oneOf('schema', options.schema ?? 'create', ['create', 'check']),
+    partitionIds: resolveLayout(options.layout, check),
     embeddedDataDir: options.embeddedDataDir,
     worker: check.boolean('worker', options.worker ?? true),
     autoStart: check.boolean('autoStart', options.autoStart ?? true),
@@ -183,6 +197,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     recoveryTiming,
     order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
     unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
+    interop: options.interop ? check.oneOf<'nsj'>('interop', options.interop, ['nsj']) : undefined,
     transaction: checkFunction('transaction', options.transaction, check),
     schemas: checkSchemas(options.schemas, check),
     wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
@@ -192,6 +207,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
       readWebhookTimeoutMs(env, (text) => check.mistake(text)),
       check,
     ),
+    tenantDatabases: resolveTenantDatabases(options.tenantDatabases, env, check),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,
@@ -204,6 +220,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
       0,
       longestTimer,
     ),
+    loki: resolveLoki(options.loki, { queue: queue ?? '', env }, check),
     logDebug: check.boolean('logDebug', options.logDebug ?? false),
   };
   if (wake === 'poll' && resolved.pollIntervalMs === 0) {

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { SqlHandle } from './client/sql-handle.js';
+import type { TenantDb } from './tenants/tenant-db.js';
 
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
 export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
@@ -92,6 +93,17 @@ export interface TaskContext {
    * not use it after the handler has returned. Its `release()` does nothing.
    */
   client(): Promise<PoolClient>;
+  /**
+   * A connection to the database of the task's tenant, where the option `tenantDatabases` is set. It is the same one for
+   * all of the handler and goes back by itself. It is outside of the task's transaction: what is done there happens at
+   * least once, and with `once()` of the handle once.
+   *
+   * @example
+   * const db = await ctx.tenantDb();
+   * await db.once((tx) => tx.query('insert into invoice (order_id) values ($1)', [order.id]));
+   * @throws {TarefaError} `TENANT_UNAVAILABLE`, `OPTIONS_INVALID` without that option, `TASK_ENDED`
+   */
+  tenantDb(): Promise<TenantDb>;
   /**
    * Finishes the task inside a transaction of the caller's own, instead of in `ctx.db`: call it last, then
    * commit. The outcome is read back afterwards: if that transaction rolled back, the attempt fails.

@@ -22,7 +22,7 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, storage, schema, connections } = core;
+  const { options, events, storage, schema, connections, tenants } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { tables } = schema;
@@ -41,6 +41,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   const { worker } = assembleParts({
     storage,
     events,
+    tenants,
     coordinator: makeCoordinator(core),
     options: {
       ...main.options,

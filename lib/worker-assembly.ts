@@ -9,6 +9,7 @@ import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import type { Storage } from './storage/storage.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
+import type { TenantSource } from './tenants/tenant-use.js';
 import { version } from './version.js';
 import { DemandBook } from './worker/demand.js';
 import { Dispatcher, type DispatcherParts } from './worker/dispatcher.js';
@@ -46,6 +47,7 @@ export interface WorkerBasis {
   readonly coordinator: Coordinator;
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
+  readonly tenants: TenantSource;
   readonly admin: (purge: PurgeRoutine) => QueueAdmin;
   readonly registry?: HandlerRegistry;
   readonly holds?: DispatcherParts['holds'];
@@ -53,11 +55,11 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { storage, coordinator, events, options } = basis;
+  const { storage, coordinator, events, options, tenants } = basis;
   const { registry = new HandlerRegistry(), holds } = basis;
   const signal = new Signal();
   const settler = new Settler(storage, events, signal);
-  const executor = new Executor({ storage, settler, registry, options, events });
+  const executor = new Executor({ storage, settler, registry, tenants, options, events });
   const fanOut = new FanOut({ storage, coordinator, settler, options, events });
   const dispatcher = new Dispatcher({
     storage,

@@ -8,6 +8,10 @@ import { PartnerModule } from './partner/partner.module.js';
 import { settings } from './settings.js';
 import { SubscribersModule } from './subscribers/subscribers.module.js';
 
+const { role, publicUrl } = settings;
+// The partner of this example is on this computer, or where the shop is; other URLs lead to the public internet.
+const allowedAddresses = ['127.0.0.1', '::1', 'localhost', ...(publicUrl ? [publicUrl.hostname] : [])];
+
 @Module({
   imports: [
     DatabaseModule,
@@ -19,8 +23,12 @@ import { SubscribersModule } from './subscribers/subscribers.module.js';
       connection: settings.databaseUrl ?? 'embedded',
       embeddedDataDir: settings.embeddedDataDir,
       queue: 'shop_queue',
-      // The partner of this example is on this computer; other URLs lead to the public internet.
-      webhooks: { allowedAddresses: ['127.0.0.1', '::1', 'localhost'] },
+      // Of several processes none makes tables: `tarefa migrate` has made them before.
+      schema: role === 'all' ? 'create' : 'check',
+      worker: role !== 'producer',
+      webhooks: role === 'worker' ? false : { allowedAddresses },
+      // One that delivers no webhooks leaves them to another process.
+      unknownTasks: role === 'worker' ? 'leave' : 'fail',
     }),
   ],
   controllers: [HealthController],

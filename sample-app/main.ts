@@ -6,9 +6,11 @@ import { welcome } from './welcome.js';
 const shop = await createShop();
 try {
   await shop.listen(settings.port, settings.host);
-  await shop.get(Partner).subscribe(await shop.getUrl());
+  if (settings.role !== 'worker') {
+    await shop.get(Partner).subscribe(settings.publicUrl?.origin ?? (await shop.getUrl()));
+  }
 } catch (error) {
   await shop.close();
   throw error;
 }
-process.stdout.write(welcome(await shop.getUrl()));
+process.stdout.write(welcome(await shop.getUrl(), settings.role));

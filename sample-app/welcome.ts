@@ -1,5 +1,8 @@
 /** What to try, ready to be copied. */
-export const welcome = (address: string): string => `
+export const welcome = (address: string, role: 'all' | 'producer' | 'worker'): string =>
+  role === 'worker' ? `A worker of the shop runs; how it is: ${address}/health\n` : welcomeToShop(address);
+
+const welcomeToShop = (address: string): string => `
 The shop is open: ${address}
 
   Place an order, and see what becomes of it:

@@ -39,6 +39,8 @@ export interface ChildCalls {
   subscribe(count: number): Promise<void>;
   /** Publishes once; answers how many ms passed until every subscription had its delivery. */
   publish(): Promise<number>;
+  /** Deletes all history that is old enough; answers how many rows. */
+  purge(): Promise<number>;
   /** Waits until nothing is left to do; answers when that was, or undefined after `limitMs`. */
   waitUntilDone(limitMs: number): Promise<number | undefined>;
   /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms. */

@@ -31,6 +31,7 @@ const calls: ChildCalls = {
     await adapter.publish?.();
     return monotonicMs() - begun;
   },
+  purge: async () => (await adapter.purge?.()) ?? 0,
   waitUntilDone: async (limitMs) => {
     const until = monotonicMs() + limitMs;
     while (!(await adapter.isDone())) {

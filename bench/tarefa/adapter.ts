@@ -64,6 +64,12 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
       await publisher.subscribe(count);
     },
     publish: async () => publisher?.publish(),
+    purge: async () => {
+      const queue = await openQueue(url, [], { worker: false, purgeRoundLimit: 10_000 });
+      const deleted = await queue.admin.purge();
+      await queue.close();
+      return deleted;
+    },
   };
 };
 

@@ -1,7 +1,13 @@
 import 'reflect-metadata';
 import { Logger, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { QueueClient, QueueModule, QueueWorker, type QueueModuleOptions } from '../../lib/index.js';
+import {
+  QueueAdmin,
+  QueueClient,
+  QueueModule,
+  QueueWorker,
+  type QueueModuleOptions,
+} from '../../lib/index.js';
 
 @Module({})
 class HandlersModule {}
@@ -16,6 +22,7 @@ export const table = 'bench.task';
 export interface BenchQueue {
   readonly client: QueueClient;
   readonly worker: QueueWorker;
+  readonly admin: QueueAdmin;
   close(): Promise<void>;
 }
 
@@ -38,6 +45,7 @@ export async function openQueue(
   return {
     client: app.get(QueueClient),
     worker: app.get(QueueWorker, { strict: false }),
+    admin: app.get(QueueAdmin, { strict: false }),
     close: () => app.close(),
   };
 }

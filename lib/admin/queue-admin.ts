@@ -1,10 +1,11 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import { pausedText } from '../coordination/ringer.js';
-import { readDate, readStatus, readText, readTaskRecord } from '../storage/columns.js';
+import { columnLength, readDate, readStatus, readText, readTaskRecord } from '../storage/columns.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import {
+  buryTask,
   cancelTask,
   countTasks,
   deadChains,
@@ -44,6 +45,13 @@ export interface TaskPage {
   readonly tasks: readonly TaskRecord[];
   /** Hand it over as `after` for the next page; undefined on the last one. */
   readonly next: string | undefined;
+}
+
+/** Which page, and whether with payloads. */
+interface PageOptions {
+  readonly limit?: number;
+  readonly after?: string;
+  readonly payload?: boolean;
 }
 
 /** A task with everything that happened to it. */
@@ -134,11 +142,12 @@ export class QueueAdmin {
    *
    * @param options.limit rows of a page, at most 1,000. Default 50
    * @param options.after `next` of the page before
+   * @param options.payload false leaves payloads in the database: each is null then. Default true
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async list(
     filter: TaskFilter = {},
-    { limit = defaultPage, after }: { readonly limit?: number; readonly after?: string } = {},
+    { limit = defaultPage, after, payload = true }: PageOptions = {},
   ): Promise<TaskPage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > largestPage) {
       throw new TarefaError(
@@ -148,7 +157,8 @@ export class QueueAdmin {
     }
     const { conditions, values } = filterSql(filter, 3);
     const before = after === undefined ? beyondAllIds : readId(after);
-    const rows = await this.#ask(listTasks(this.#parts.tables, conditions), [before, limit + 1, ...values]);
+    const text = listTasks(this.#parts.tables, conditions, payload);
+    const rows = await this.#ask(text, [before, limit + 1, ...values]);
     const tasks = rows.slice(0, limit).map(readTaskRecord);
     return { tasks, next: rows.length > limit ? tasks.at(-1)?.id : undefined };
   }
@@ -157,10 +167,11 @@ export class QueueAdmin {
    * Everything that happened to a task.
    *
    * @param id of any of its attempts
+   * @param options.payload as for {@link list}
    * @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async find(id: string): Promise<TaskHistory> {
-    const { current, attempts } = await this.#attempts(id);
+  async find(id: string, { payload = true }: { readonly payload?: boolean } = {}): Promise<TaskHistory> {
+    const { current, attempts } = await this.#attempts(id, payload);
     const dead = await this.#ask(deadChains(this.#parts.tables), [current.firstAttemptId]);
     return { current, attempts, deadIds: dead.map((row) => String(row['id'])) };
   }
@@ -187,9 +198,23 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async cancel(id: string, reason = 'cancelled'): Promise<void> {
-    const message = Array.from(reason.replaceAll('\0', '')).slice(0, 500).join('');
-    const rows = await this.#ask(cancelTask(this.#parts.tables), [readId(id), message]);
+    const rows = await this.#ask(cancelTask(this.#parts.tables), [readId(id), messageOf(reason)]);
     if (rows.length === 0) throw await this.#refusal(id, 'cancelled', 'only a task that waits can be');
+  }
+
+  /**
+   * Ends a task that waits for its first or its next attempt, as if it had run out of attempts: its dead task starts at
+   * once.
+   *
+   * @param id of any of its attempts
+   * @param reason recorded as its message
+   * @returns id of the dead task
+   * @throws {TarefaError} `TASK_STATE` when it runs, has ended or is a dead task itself, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   */
+  async bury(id: string, reason = 'buried'): Promise<string> {
+    const [row] = await this.#ask(buryTask(this.#parts.tables), [readId(id), messageOf(reason)]);
+    if (row) return String(row['id']);
+    throw await this.#refusal(id, 'buried', 'only a task that waits can be, and no dead task');
   }
 
   /**
@@ -218,7 +243,7 @@ export class QueueAdmin {
   ): Promise<TaskRecord> {
     const { firstAttemptId } = (await this.#attempts(id)).current;
     return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
-      const { current } = await this.#attempts(firstAttemptId);
+      const { current } = await this.#attempts(firstAttemptId, true);
       const ended = current.status === 'succeeded' || (current.status === 'failed' && !current.retried);
       return ended ? current : undefined;
     });
@@ -243,12 +268,7 @@ export class QueueAdmin {
 
   async paused(): Promise<readonly Pause[]> {
     const rows = await this.#ask(listPaused(this.#parts.tables), []);
-    return rows.map((row) => {
-      const route = String(row['route']);
-      const since = readDate(row['paused_at']) ?? new Date(Number.NaN);
-      const id = route.slice(2);
-      return route.startsWith('s:') ? { subscriptionId: id, since } : { topic: id === '' ? null : id, since };
-    });
+    return rows.map(readPause);
   }
 
   /** Deletes old history now, by the queue's own rules; answers how many attempts. */
@@ -256,8 +276,8 @@ export class QueueAdmin {
     return this.#parts.purge();
   }
 
-  async #attempts(id: string): Promise<Omit<TaskHistory, 'deadIds'>> {
-    const rows = await this.#ask(taskAttempts(this.#parts.tables), [readId(id)]);
+  async #attempts(id: string, withPayload = false): Promise<Omit<TaskHistory, 'deadIds'>> {
+    const rows = await this.#ask(taskAttempts(this.#parts.tables, withPayload), [readId(id)]);
     const attempts = rows.map(readTaskRecord);
     const current = attempts.at(-1);
     if (!current) throw notFound(id);
@@ -268,13 +288,21 @@ export class QueueAdmin {
     const { current } = await this.#attempts(id);
     return new TarefaError(
       'TASK_STATE',
-      `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.status}`,
+      `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
     );
   }
 
   async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
     return (await this.#parts.handle.query(text, values)).rows;
   }
+}
+
+/** Reads a row of `list_paused`. */
+export function readPause(row: Readonly<Record<string, unknown>>): Pause {
+  const route = String(row['route']);
+  const since = readDate(row['paused_at']) ?? new Date(Number.NaN);
+  const id = route.slice(2);
+  return route.startsWith('s:') ? { subscriptionId: id, since } : { topic: id === '' ? null : id, since };
 }
 
 function routeOf(what: Pausable): string {
@@ -287,6 +315,11 @@ function routeOf(what: Pausable): string {
   if ('topic' in what && (what.topic === null || typeof what.topic === 'string'))
     return topicRoute(what.topic);
   throw new TarefaError('INPUT_INVALID', 'name what to pause or resume: { topic } or { subscriptionId }');
+}
+
+/** As the column takes it. */
+function messageOf(reason: string): string {
+  return Array.from(reason.replaceAll('\0', '')).slice(0, columnLength.message).join('');
 }
 
 function notFound(id: string): TarefaError {

@@ -15,6 +15,8 @@ export interface TaskFilter {
   readonly publicationId?: string;
   /** Due at that time or later. */
   readonly since?: Date;
+  /** Due before that time. */
+  readonly until?: Date;
   /** True for attempts of dead chains only, false for the others only. */
   readonly dead?: boolean;
   /** Text that the message holds, in any case. */
@@ -49,6 +51,7 @@ export function filterSql(filter: TaskFilter, first: number): FilterSql {
     group,
     publicationId,
     since,
+    until,
     dead,
     message,
     latest,
@@ -69,7 +72,9 @@ export function filterSql(filter: TaskFilter, first: number): FilterSql {
     add((parameter) => `f.publication_id = ${parameter}::text::bigint`, readId(publicationId));
   }
   if (since !== undefined)
-    add((parameter) => `f.data_hora >= ${parameter}::text::timestamptz`, readSince(since));
+    add((parameter) => `f.data_hora >= ${parameter}::text::timestamptz`, readTime('since', since));
+  if (until !== undefined)
+    add((parameter) => `f.data_hora < ${parameter}::text::timestamptz`, readTime('until', until));
   if (dead !== undefined) conditions.push(dead ? 'f.dead' : 'not f.dead');
   if (message !== undefined) {
     const pattern = `%${message.replace(/[\\%_]/g, '\\$&')}%`;
@@ -97,14 +102,15 @@ const known: Readonly<Record<keyof TaskFilter, true>> = {
   group: true,
   publicationId: true,
   since: true,
+  until: true,
   dead: true,
   message: true,
   latest: true,
 };
 
-function readSince(since: Date): string {
-  if (since instanceof Date && !Number.isNaN(since.getTime())) return since.toISOString();
-  throw new TarefaError('INPUT_INVALID', `since must be a Date, not ${String(since)}`);
+function readTime(name: string, time: Date): string {
+  if (time instanceof Date && !Number.isNaN(time.getTime())) return time.toISOString();
+  throw new TarefaError('INPUT_INVALID', `${name} must be a Date, not ${String(time)}`);
 }
 
 /** A condition that is mistyped must not list everything. */

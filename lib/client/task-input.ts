@@ -70,7 +70,8 @@ export interface EncodedTask {
   readonly metadados: JsonObject | null;
 }
 
-const knownFields = new Set<string>([
+/** Names of what a {@link TaskInput} may say. */
+export const taskFields: ReadonlySet<string> = new Set([
   'topic',
   'payload',
   'externalKey',
@@ -101,10 +102,10 @@ const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 export function encodeTask(input: TaskInput, publication: boolean, maxPayloadBytes: number): EncodedTask {
   if (typeof input !== 'object' || input === null) throw invalid('a task', input, 'must be an object');
   for (const field of Object.keys(input)) {
-    if (!knownFields.has(field)) {
+    if (!taskFields.has(field)) {
       throw new TarefaError(
         'INPUT_INVALID',
-        `a task has no field '${field}'; its fields are ${[...knownFields].join(', ')}`,
+        `a task has no field '${field}'; its fields are ${[...taskFields].join(', ')}`,
       );
     }
   }

@@ -3,7 +3,10 @@ import type { PromoteResult, Storage } from '../storage/storage.js';
 
 const page = 1_000;
 
-/** Promotes due scheduled tasks and rings for forgotten ones at its minutes: the safety net below the timer. */
+/**
+ * Promotes due scheduled tasks and rings for forgotten ones at its minutes: the safety net below the timer. Where the
+ * queue has partitions, it makes those that are needed next.
+ */
 export class NotifyRoutine {
   readonly #storage: Storage;
   readonly #coordinator: Coordinator;
@@ -23,6 +26,7 @@ export class NotifyRoutine {
       const mustRing = promoted > 0 || (await this.#storage.hasOverdue(this.#overdueMs));
       // Only workers that are told to look, not just to claim, see what is to be run alone.
       if (mustRing) this.#coordinator.ring({ later: isolated, dueMs: 0 });
+      await this.#storage.makePartitions();
       return promoted;
     });
   }

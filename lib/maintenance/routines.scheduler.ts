@@ -8,6 +8,8 @@ export interface ScheduledRoutine {
   readonly minutes: readonly number[];
   /** Answers how many rows it changed, undefined when another worker runs it now. */
   readonly run: () => Promise<number | undefined>;
+  /** Lets a round under way end early. */
+  readonly cutShort?: () => void;
 }
 
 /**
@@ -20,6 +22,7 @@ export class RoutinesScheduler {
   readonly #queue: string;
   readonly #jobs = new Map<string, CronJob>();
   readonly #ticks = new Set<Promise<void>>();
+  #routines: readonly ScheduledRoutine[] = [];
 
   constructor(registry: SchedulerRegistry, events: QueueEvents, queue: string) {
     this.#registry = registry;
@@ -28,6 +31,7 @@ export class RoutinesScheduler {
   }
 
   start(routines: readonly ScheduledRoutine[]): void {
+    this.#routines = routines;
     for (const routine of routines) if (routine.minutes.length > 0) this.#schedule(routine);
   }
 
@@ -38,6 +42,7 @@ export class RoutinesScheduler {
       if (this.#registry.doesExist('cron', name)) this.#registry.deleteCronJob(name);
     }
     this.#jobs.clear();
+    for (const { cutShort } of this.#routines) cutShort?.();
     await Promise.all(this.#ticks);
   }
 
@@ -56,10 +61,12 @@ export class RoutinesScheduler {
 
   /** A routine that fails is reported and runs again at its next turn. */
   async #tick(routine: ScheduledRoutine): Promise<void> {
+    const start = performance.now();
     const tick = routine.run().then(
       (affected) => {
-        if (affected !== undefined)
-          this.#events.emit('routine.finished', { routine: routine.name, affected });
+        if (affected === undefined) return;
+        const durationMs = Math.round(performance.now() - start);
+        this.#events.emit('routine.finished', { routine: routine.name, affected, durationMs });
       },
       (error: unknown) => this.#events.emit('routine.failed', { routine: routine.name, error }),
     );

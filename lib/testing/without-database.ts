@@ -1,6 +1,6 @@
-import { Logger, type InjectionToken } from '@nestjs/common';
+import type { InjectionToken } from '@nestjs/common';
 import type { SqlHandle } from '../client/sql-handle.js';
-import { logEvents } from '../observability/queue-logger.js';
+import { QueueLogs } from '../observability/queue-logs.js';
 import { QueueEvents } from '../queue.events.js';
 import { QueueGroup } from '../queue.group.js';
 import type { QueueOptions } from '../queue.options.js';
@@ -45,12 +45,24 @@ export function withoutDatabase<Builder extends OverridableModule>(
 ): Builder {
   const core = getPartToken(queue, 'core');
   builder.overrideProvider(core).useFactory({
-    inject: [getPartToken(queue, 'options'), getQueueToken(queue, QueueEvents), QueueGroup],
-    factory: (given: QueueOptions, events: QueueEvents, group: QueueGroup) => {
+    inject: [
+      getPartToken(queue, 'options'),
+      getQueueToken(queue, QueueEvents),
+      getQueueToken(queue, QueueLogs),
+      QueueGroup,
+    ],
+    factory: (given: QueueOptions, events: QueueEvents, logs: QueueLogs, group: QueueGroup) => {
       group.add(queue);
-      const overridden = { connection: 'embedded', worker: true, autoStart: false, webhooks: false } as const;
+      const overridden = {
+        connection: 'embedded',
+        worker: true,
+        autoStart: false,
+        webhooks: false,
+        loki: false,
+        tenantDatabases: false,
+      } as const;
       const options = resolveOptions({ ...given, ...overridden, sessionConnection: undefined });
-      logEvents(events, new Logger(`Tarefa:${options.queue}`), options.logDebug);
+      logs.start(events, options);
       return new MemoryCore(options, events, { now, db });
     },
   });

@@ -6,7 +6,8 @@ import { Database } from '../database/database.js';
 export interface Health {
   readonly status: 'ok' | 'failing';
   readonly database: 'reachable' | 'unreachable';
-  readonly worker: 'running' | 'stopped';
+  /** `none` in a process that only takes orders. */
+  readonly worker: 'running' | 'stopped' | 'none';
   readonly uptimeSeconds: number;
   /** In bytes. */
   readonly memory: { readonly rss: number; readonly heapUsed: number };
@@ -26,16 +27,20 @@ export class HealthController {
       () => true,
       () => false,
     );
-    const workerIsRunning = this.worker.state === 'running';
+    const worker = this.workerState();
     const { rss, heapUsed } = process.memoryUsage();
     const health: Health = {
-      status: databaseIsReachable && workerIsRunning ? 'ok' : 'failing',
+      status: databaseIsReachable && worker !== 'stopped' ? 'ok' : 'failing',
       database: databaseIsReachable ? 'reachable' : 'unreachable',
-      worker: workerIsRunning ? 'running' : 'stopped',
+      worker,
       uptimeSeconds: Math.round(process.uptime()),
       memory: { rss, heapUsed },
     };
     if (health.status !== 'ok') throw new ServiceUnavailableException(health);
     return health;
+  }
+  private workerState(): Health['worker'] {
+    if (!this.worker.enabled) return 'none';
+    return this.worker.state === 'running' ? 'running' : 'stopped';
   }
 }

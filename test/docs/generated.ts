@@ -1,6 +1,10 @@
+import type { Command } from '../../lib/cli/command.js';
+import { commands } from '../../lib/cli/commands.js';
+import { commonOptions } from '../../lib/cli/common-options.js';
+import { commandParagraphs, optionTitle, usageLine } from '../../lib/cli/help.js';
 import { errorTable } from '../../lib/index.js';
-import { quoteLiteral, queueTables } from '../../lib/storage/postgres/identifiers.js';
-import { schemaStatements, schemaVersion } from '../../lib/storage/postgres/schema.js';
+import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import { schemaScript } from '../../lib/storage/postgres/schema-statements.js';
 import { readInterface, type Field } from './interfaces.js';
 
 /** What is made from the sources and put between `<!-- name:start -->` and `<!-- name:end -->`. */
@@ -9,13 +13,19 @@ export const sections: Readonly<Record<string, () => string>> = {
   'recovery-options': () => fieldTable(readInterface('lib/worker/worker-options.ts', 'RecoveryOptions')),
   'webhook-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'WebhookOptions')),
   'circuit-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'CircuitOptions')),
+  'loki-options': () => fieldTable(readInterface('lib/observability/loki/loki-options.ts', 'LokiOptions')),
+  'tenant-options': () => fieldTable(readInterface('lib/tenants/tenant-options.ts', 'TenantDatabaseOptions')),
+  'tenant-service-options': () =>
+    fieldTable(readInterface('lib/tenants/tenant-options.ts', 'TenantServiceOptions')),
   'handler-options': () => fieldTable(readInterface('lib/subscribers/decorators.ts', 'HandlerOptions')),
   errors: () =>
     table(
       ['code', 'when', 'what to do'],
       Object.entries(errorTable).map(([code, { when, todo }]) => [`\`${code}\``, when, todo]),
     ),
-  schema: () => `\`\`\`sql\n${schemaScript()}\n\`\`\``,
+  commands: () => commands.map(commandSection).join('\n\n'),
+  'common-options': () => optionTable(commonOptions),
+  schema: () => `\`\`\`sql\n${shopScript()}\n\`\`\``,
 };
 
 /** A document with its generated sections as they are now. */
@@ -26,6 +36,42 @@ export function withSections(text: string): string {
     if (from === -1 || to === -1) return document;
     return `${document.slice(0, from)}${start}\n\n${render()}\n\n${document.slice(to)}`;
   }, text);
+}
+
+/** What `--help` of a command says. */
+function commandSection(command: Command): string {
+  const { name, options = {}, examples = [] } = command;
+  return [
+    `### ${name}`,
+    ...commandParagraphs(command).map(asMarkdown),
+    textBlock([usageLine(command).replace(/^Usage: /, '')]),
+    ...(Object.keys(options).length > 0 ? [optionTable(options)] : []),
+    ...(examples.length > 0 ? ['For example:', textBlock(examples)] : []),
+  ].join('\n\n');
+}
+
+function optionTable(options: NonNullable<Command['options']>): string {
+  return table(
+    ['option', 'meaning'],
+    Object.entries(options).map(([name, option]) => [
+      `\`${optionTitle(name, option)}\``,
+      asMarkdown(
+        option.multiple === true ? `${option.description} (may be given several times)` : option.description,
+      ),
+    ]),
+  );
+}
+
+function textBlock(lines: readonly string[]): string {
+  return ['```text', ...lines, '```'].join('\n');
+}
+
+/** What a terminal shows as it is, outside of backticks. */
+function asMarkdown(text: string): string {
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/[<*]/g, '\\$&')))
+    .join('`');
 }
 
 function fieldTable(fields: readonly Field[]): string {
@@ -63,6 +109,13 @@ const plainTypes: Readonly<Record<string, string>> = {
   'Readonly<Record<string, StandardSchema>>': 'schemas by topic',
   'boolean | readonly EnhancerKind[]': 'true, false or a list',
   'boolean | WebhookOptions': 'true, false or an object',
+  'boolean | TenantDatabaseOptions': 'true, false or an object',
+  TenantResolver: 'function',
+  TenantServiceOptions: 'object',
+  'boolean | ConnectionOptions': 'true, false or options of `node:tls`',
+  'LokiOptions | false': 'object, or `false`',
+  LokiBasicAuth: '`{ username, password }`',
+  'Readonly<Record<string, string>>': 'texts by name',
   'readonly string[]': 'list of texts',
   'string | readonly string[]': 'text, or a list',
   'number | false': 'number, or `false`',
@@ -88,16 +141,7 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 /** The whole script for `public.shop_queue`; every statement may be run again. */
-function schemaScript(): string {
+function shopScript(): string {
   const tables = queueTables('public', 'shop_queue', { schema: 'public', table: 'shop_queue_subscriber' });
-  const statements = schemaStatements(tables, 'shop_queue', { rings: true, webhooks: true }).flatMap(
-    (statement) =>
-      statement.startsWith('create trigger "shop_queue_ring"')
-        ? [`drop trigger if exists "shop_queue_ring" on ${tables.queue}`, statement]
-        : [statement],
-  );
-  const migration =
-    `insert into ${tables.migrations} (table_name, version) values (${quoteLiteral('shop_queue')}, ${schemaVersion})\n` +
-    'on conflict (table_name) do nothing';
-  return [...statements, migration].map((statement) => `${statement};`).join('\n\n');
+  return schemaScript(tables, 'shop_queue', { webhooks: true }).trimEnd();
 }

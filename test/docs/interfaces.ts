@@ -39,7 +39,7 @@ function readField(member: ts.PropertySignature, source: ts.SourceFile): Field {
     type: (member.type?.getText(source) ?? '').replaceAll(/\s+/g, ' ').replace(/ \| undefined$/, ''),
     text: comment.replace(fallback?.[0] ?? '', '').replace(variables?.[0] ?? '', ''),
     fallback: fallback?.[1],
-    variables: [...(variables?.[1]?.matchAll(/`([A-Z_]{4,})`/g) ?? [])]
+    variables: [...(variables?.[1]?.matchAll(/`([A-Z_]{3,})`/g) ?? [])]
       .map(([, variable = '']) => variable)
       .filter((variable) => variable !== 'TRUE'),
   };

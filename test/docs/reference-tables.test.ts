@@ -30,8 +30,11 @@ const words: Readonly<Record<string, unknown>> = {
   'they commit alone': undefined,
   'no topic has one': {},
   'nothing does': undefined,
+  "they go to Nest's logger alone": undefined,
+  'they do not': undefined,
   'none of them': [],
   'they are not': undefined,
+  'there are none': undefined,
   // Left to what comes later: nothing is set.
   '`connection`': undefined,
   '`.tarefa` in the working directory': undefined,
@@ -59,12 +62,40 @@ test('every option names its variable, and every variable is named', () => {
 test.each(['docs/reference/options.md', 'docs/guides/from-nsj-queue-lib.md'])(
   '%s names every variable that is read',
   (path) => {
-    const source = readFileSync(pathOf('lib/queue.environment.ts'), 'utf8');
+    const files = ['lib/queue.environment.ts', 'lib/tenants/tenant-environment.ts'];
+    const source = files.map((file) => readFileSync(pathOf(file), 'utf8')).join('\n');
     const variables = [...source.matchAll(/'([A-Z]+_[A-Z_]+)'/g)].map(([, variable = '']) => variable);
     expect(variables.length).toBeGreaterThan(20);
     expect(variables.filter((variable) => !documentAt(path).text.includes(`\`${variable}\``))).toEqual([]);
   },
 );
+
+test('every variable of nsj-queue-lib is in its guide, also those that mean nothing here', () => {
+  const all = [
+    ...['DB_HOST', 'DB_PORT', 'DB_BASE', 'DB_USER', 'DB_PASS', 'DB_DRIVER'],
+    ...['HOST', 'PORT', 'NAME', 'USER', 'PASS', 'DRIVER'].map((name) => `DATABASE_${name}`),
+    ...[
+      'QUEUE_NAME',
+      'QUEUE_TABLE',
+      'QUEUE_SUBSCRIBER_TABLE',
+      'QUEUE_MAX_RETRY',
+      'QUEUE_BASE_INTERVAL_RETRY',
+    ],
+    ...['RETRY', 'PURGE', 'NOTIFY'].map((name) => `QUEUE_MINUTE_${name}_THREAD`),
+    ...['QUEUE_PURGE_MAX_AGE', 'QUEUE_PURGE_LIMIT', 'QUEUE_PURGE_ROUND_LIMIT', 'QUEUE_WAIT_NOTIFY_INTERVAL'],
+    ...['LOG_DEBUG', 'DEFAULT_WEBHOOK_TIMEOUT', 'ENV', 'GRAFANA_URL', 'OAUTH_TOKEN_URL'],
+    ...['', '_USER', '_PASSWORD', '_CLIENT_ID', '_API_CREDETIALS_URL'].map((name) => `MULTI_DATABASE${name}`),
+    ...['CLIENT_SERVER_MODE', 'SERVER_HOST', 'MAX_CLIENT_THREADS', 'CHECK_TASKS_INTERVAL'],
+    ...[
+      'LOCK_SERVICE_WAIT_CONN_INTERVAL',
+      'NOTIFY_SERVICE_PORT',
+      'LOCK_SERVICE_PORT',
+      'TIMEOUT_SOCKET_MESSAGE',
+    ],
+  ];
+  const { text } = documentAt('docs/guides/from-nsj-queue-lib.md');
+  expect(all.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});
 
 test('the tables of columns are those of the schema', () => {
   const described = ({ name, type, rest = '' }: { name: string; type: string; rest?: string }): string[] => [

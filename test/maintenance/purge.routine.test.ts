@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { QueueAdmin } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -70,6 +71,28 @@ async function insertRows(rows: readonly RowInput[]): Promise<void> {
   }
 }
 
+/** Whoever deletes that row waits until the returned function is called. */
+async function gateOf(note: string): Promise<() => Promise<void>> {
+  const gate = new Client({ connectionString: database.url });
+  await gate.connect();
+  await database.pool.query(
+    `create or replace function wait_for_gate() returns trigger language plpgsql as $$
+     begin perform pg_advisory_xact_lock_shared(1); return old; end $$;
+     drop trigger if exists gate on tasks;
+     create trigger gate before delete on tasks for each row when (old.payload = '${note}')
+       execute function wait_for_gate()`,
+  );
+  await gate.query('select pg_advisory_lock(1)');
+  return () => gate.end();
+}
+
+async function isAtGate(): Promise<boolean> {
+  const { rows } = await database.pool.query(
+    `select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`,
+  );
+  return rows.length === 1;
+}
+
 async function left(): Promise<readonly string[]> {
   const { rows } = await database.pool.query<{ payload: string }>('select payload from tasks order by id');
   return rows.map(({ payload }) => payload);
@@ -133,8 +156,12 @@ test.each(['pendente', 'agendada', 'processando'])(
     expect(await purge.run()).toBe(0);
     expect(await left()).toHaveLength(3);
     await database.pool.query(`update tasks set status = 'sucesso' where payload = 'third'`);
-    expect(await purge.run()).toBe(2);
-    expect(await left()).toEqual(['third']);
+    // Nor before that one is as old: a chain goes whole.
+    expect(await purge.run()).toBe(0);
+    await database.pool.query(
+      `update tasks set data_hora = now() - interval '61 days' where payload = 'third'`,
+    );
+    expect(await purge.run()).toBe(3);
   },
 );
 
@@ -165,23 +192,11 @@ test('scenario 60: a chain that died stays until its dead chain has ended: the k
 test('a row that is retried by hand while a round is under way stays', async () => {
   const { purge } = await start({ purgeLimit: 1 });
   await insertRows([{ note: 'first', days: 102 }, { note: 'retried', days: 101 }, { note: 'last' }]);
-  // The round waits in its first block until the gate is opened.
-  const gate = new Client({ connectionString: database.url });
-  await gate.connect();
-  await database.pool.query(
-    `create function wait_for_gate() returns trigger language plpgsql as $$
-     begin perform pg_advisory_xact_lock_shared(1); return old; end $$;
-     create trigger gate before delete on tasks for each row when (old.payload = 'first')
-       execute function wait_for_gate()`,
-  );
-  await gate.query('select pg_advisory_lock(1)');
+  const open = await gateOf('first');
   const round = purge.run();
-  await until(async () => {
-    const { rows } = await database.pool.query(`select from pg_stat_activity where wait_event = 'advisory'`);
-    return rows.length === 1;
-  }, 'the round has begun');
+  await until(isAtGate, 'the round has begun');
   await database.pool.query(`update tasks set status = 'pendente' where payload = 'retried'`);
-  await gate.end();
+  await open();
   expect(await round).toBe(2);
   expect(await left()).toEqual(['retried']);
 });
@@ -196,6 +211,58 @@ test('a row that somebody has locked is left for the next round, and not waited 
   await other.query('rollback');
   other.release();
   expect(await purge.run()).toBe(1);
+});
+
+test('a chain of which somebody has locked an attempt stays whole', async () => {
+  const { purge } = await start();
+  await insertRows([
+    { note: 'live', status: 'falha' },
+    { note: 'live again', status: 'falha', root: 'live' },
+    { note: 'dead', live: 'live' },
+  ]);
+  const other = await database.pool.connect();
+  await other.query(`begin; select from tasks where payload = 'live again' for no key update`);
+  expect(await purge.run()).toBe(0);
+  await other.query('rollback; begin');
+  await other.query(`select from tasks where payload = 'dead' for no key update`);
+  expect(await purge.run()).toBe(0);
+  await other.query('rollback');
+  other.release();
+  expect(await purge.run()).toBe(3);
+});
+
+test('a chain that is started anew while a round is under way keeps the payload of its new attempt', async () => {
+  const { purge, app } = await start({ purgeLimit: 1 });
+  await insertRows([
+    { note: 'first', days: 102 },
+    { note: 'retried', status: 'falha', days: 101 },
+  ]);
+  const open = await gateOf('first');
+  const round = purge.run();
+  await until(isAtGate, 'the round has begun');
+  const { rows } = await database.pool.query<{ id: string }>(
+    `select id from tasks where payload = 'retried'`,
+  );
+  // Its row is as ended and old as before; what is new is another row.
+  await app.get(QueueAdmin).retry(String(rows[0]?.id));
+  await open();
+  expect(await round).toBe(1);
+  const chain = await database.pool.query('select status, payload from tasks order by id');
+  expect(chain.rows).toEqual([
+    { status: 'falha', payload: 'retried' },
+    { status: 'pendente', payload: null },
+  ]);
+});
+
+test('more rows than are looked at at once may have to stay: what lies behind them goes all the same', async () => {
+  const { purge } = await start();
+  await database.pool.query(
+    `insert into tasks (payload, status, data_hora)
+     select 'stays', 'processando', now() - interval '100 days' from generate_series(1, 10050)`,
+  );
+  await insertRows([{ note: 'goes' }]);
+  expect(await purge.run()).toBe(1);
+  expect(await purge.run()).toBe(0);
 });
 
 test('workers that stopped as long ago are forgotten, those that did not are kept', async () => {

@@ -91,7 +91,9 @@ export class RealQueue {
 
   /** Places of the rows that a purge would find, however young. */
   async purgeable(): Promise<readonly Place[]> {
-    const found = new Set(await this.worker(0).storage.findPurgeable(-1, 1_000));
+    const look = { olderThanDays: -1, after: undefined, rows: 1_000, blockRows: 1_000 };
+    const { blocks } = await this.worker(0).storage.findPurgeable(look);
+    const found = new Set(blocks.flat());
     return this.#ids.flatMap((ids, task) => ids.flatMap((id, row) => (found.has(id) ? [{ task, row }] : [])));
   }
 

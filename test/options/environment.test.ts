@@ -29,6 +29,7 @@ const broken = {
   QUEUE_PURGE_LIMIT: 'x',
   QUEUE_PURGE_ROUND_LIMIT: 'x',
   QUEUE_WAIT_NOTIFY_INTERVAL: 'x',
+  GRAFANA_URL: 'x',
 };
 
 type Env = Record<string, string>;
@@ -225,7 +226,7 @@ test('scenario 7: a broken variable does not matter where an option stands in it
     purgeRoundLimit: 6,
     waitNotifyIntervalSeconds: 7,
   };
-  expect(resolveOptions(explicit, broken)).toMatchObject(explicit);
+  expect(resolveOptions({ ...explicit, loki: false }, broken)).toMatchObject(explicit);
   // Without the options each is said, all at once; those of the connection in one line.
   const lines = message(() => resolveOptions({}, broken))
     .split('\n- ')

@@ -40,6 +40,7 @@ test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right
   ['autoStart', flags, [true, false]],
   ['scheduledTimer', flags, [true, false]],
   ['logDebug', flags, [true, false]],
+  ['loki', [true, 'http://loki', 5, []], [false, {}, { url: 'http://loki/push' }]],
   ['concurrency', [0, -1, 1.5, 10_001, ...numbers], [1, 10_000]],
   ['poolSize', [0, -1, 1.5, 1_001, ...numbers], [1, 1_000]],
   ['maxAttempts', [0, -1, 1.5, 1_000_001, ...numbers], [1, 1_000_000]],

@@ -124,7 +124,7 @@ test('scenario 8: without the schedule module the routines have a registry of th
   const job = registry.getCronJob('tarefa:default:notify');
   expect(job.isActive).toBe(true);
   await job.fireOnTick();
-  expect(await finished).toEqual({ routine: 'notify', affected: 0 });
+  expect(await finished).toMatchObject({ routine: 'notify', affected: 0 });
   await app.close();
   expect(job.isActive).toBe(false);
   expect(registry.getCronJobs().size).toBe(0);

@@ -18,7 +18,7 @@ export async function npm(args: readonly string[], cwd: string): Promise<string>
 }
 
 /** `npm test` sets variables for the package that it runs; the folder is another one. */
-function outsideNpm(): NodeJS.ProcessEnv {
+export function outsideNpm(): NodeJS.ProcessEnv {
   const isOfRun = /^npm_(package|lifecycle|config_local_prefix)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOfRun.test(name)));
 }

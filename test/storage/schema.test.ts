@@ -90,7 +90,7 @@ test('scenario 1: each index is there with its predicate, and no other', async (
     tasks_dead: 'UNIQUE btree (live_id, rodada) WHERE (dead AND (id_anterior IS NULL))',
     tasks_deliveries:
       'UNIQUE btree (publication_id, subscriber_id, rodada, dead, tentativa) WHERE (publication_id IS NOT NULL)',
-    tasks_successor: 'UNIQUE btree (id_anterior) WHERE (id_anterior IS NOT NULL)',
+    tasks_successor: 'UNIQUE btree (id_anterior, rodada) WHERE (id_anterior IS NOT NULL)',
     tasks_age: `brin (data_hora) WITH (autosummarize='on')`,
   });
   const subscriptionIndexes = Object.values(await readIndexes(pool, 'tasks_subscriber'));
@@ -159,7 +159,7 @@ test('a worker writes down who and where it is, and when it stopped', async () =
 test('scenario 1: starting again makes nothing, and keeps the identity of the queue', async () => {
   const identity = () => pool.query('select table_name, version, identity from tarefa_migration');
   const before = { schema: await readSchema(pool, 'public'), identity: (await identity()).rows };
-  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 1 }]);
+  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 2 }]);
   await (await startApp(database)).close();
   expect({ schema: await readSchema(pool, 'public'), identity: (await identity()).rows }).toEqual(before);
 });

@@ -44,6 +44,14 @@ export interface QueueAppOptions extends QueueModuleOptions {
   readonly logger?: LoggerService;
 }
 
+/**
+ * How queues are laid out that tests make: `TAREFA_TEST_LAYOUT=partitioned` runs the same tests on partitions, of so few
+ * ids that a test's rows are in several of them.
+ */
+export function layoutOfRun(): Pick<QueueModuleOptions, 'layout'> {
+  return process.env['TAREFA_TEST_LAYOUT'] === 'partitioned' ? { layout: { partitionIds: 20 } } : {};
+}
+
 /** Starts an application whose queue is `tasks` in the given database. Close it at the end of the test. */
 export async function startApp(
   database: Pick<TestDatabase, 'url'>,
@@ -55,7 +63,7 @@ export async function startApp(
     imports: [
       { module: HandlersModule, providers: [...handlers], exports: [...handlers] },
       ...imports,
-      QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...options }),
+      QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...layoutOfRun(), ...options }),
     ],
   };
   const app = await NestFactory.createApplicationContext(module, {

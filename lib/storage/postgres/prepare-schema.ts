@@ -1,30 +1,34 @@
 import { TarefaError } from '../../queue.errors.js';
 import type { SqlHandle } from '../../client/sql-handle.js';
-import { quoteTableName, queueTables, type QueueTables, type TableName } from './identifiers.js';
+import type { QueueTables } from './identifiers.js';
 import {
-  contractColumns,
-  laterWorkerColumns,
-  ownColumns,
-  queueIndexes,
-  schemaStatements,
-  schemaVersion,
-  subscriptionColumns,
-  type ColumnDefinition,
-} from './schema.js';
+  inspectSchema,
+  isPartitioned,
+  listMissing,
+  missingIndexes,
+  refuseConflicts,
+  resolveTables,
+  type Inspection,
+  type QueueNames,
+} from './inspect-schema.js';
+import { migrationLockKey, schemaLockKey } from './migration/schema-locks.js';
+import { outdatedIndexes, qualifiedIndex } from './migration/schema-shape.js';
+import { partitionedLayout } from './partitions/partitioned-layout.js';
+import { ownName } from './schema-objects.js';
+import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
+import { ownColumns, schemaVersion } from './schema.js';
 
 /** What `prepareSchema` is asked for. */
-export interface SchemaRequest {
-  readonly table: TableName;
-  readonly subscriptionTable: TableName | undefined;
-  readonly channel: string;
+export interface SchemaRequest extends QueueNames {
   readonly mode: 'create' | 'check';
-  /** True when webhooks are delivered: they need a table of their own. */
-  readonly webhooks: boolean;
+  /** Of a queue that is made now; one that is there keeps its own. Default: plain. */
+  readonly layout?: TableLayout;
 }
 
 /** What it found or made. */
 export interface PreparedSchema {
   readonly tables: QueueTables;
+  readonly isPartitioned: boolean;
   /** Random identity of this queue, written when its table was made; part of every task's key. */
   readonly identity: string;
   /** Things that work but deserve a word: for the log. */
@@ -33,11 +37,14 @@ export interface PreparedSchema {
   readonly made: readonly string[];
 }
 
+/** A start builds no index on a table with more rows than this: nobody could insert meanwhile. */
+const mostRowsUnderLock = 100_000;
+
 /**
  * Creates what is missing of a queue, or names it.
  *
  * @param run runs its argument inside one transaction
- * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`), `SCHEMA_CONFLICT`
+ * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`
  */
 export async function prepareSchema(
   run: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
@@ -45,7 +52,7 @@ export async function prepareSchema(
 ): Promise<PreparedSchema> {
   return run(async (tx) => {
     const tables = await resolveTables(tx, request);
-    const found = await inspect(tx, tables);
+    const found = await inspectSchema(tx, tables);
     const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
 
@@ -53,180 +60,18 @@ export async function prepareSchema(
       throw new TarefaError(
         'SCHEMA_MISSING',
         `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
-          `Start once with schema: 'create', or run the statements of docs/reference/schema.md.`,
+          `Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
       );
     }
     const made = missing.length > 0 ? await create(tx, tables, request) : missing;
     return {
       tables,
+      isPartitioned: await isPartitioned(tx, tables),
       identity: await readIdentity(tx, tables),
       warnings: listWarnings(found, tables, request.channel),
       made,
     };
   });
-}
-
-async function resolveTables(tx: SqlHandle, request: SchemaRequest): Promise<QueueTables> {
-  const schema = await resolveSchema(tx, request.table);
-  const subscriptions = request.subscriptionTable && {
-    schema: request.subscriptionTable.schema ?? schema,
-    table: request.subscriptionTable.table,
-  };
-  return queueTables(schema, request.table.table, subscriptions);
-}
-
-/** A table without schema is looked up in the search path; a new one goes where the path would create it. */
-async function resolveSchema(tx: SqlHandle, table: TableName): Promise<string> {
-  if (table.schema !== undefined) return table.schema;
-  const { rows } = await tx.query(
-    `select coalesce(
-       (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1::text)),
-       current_schema())::text as schema`,
-    [quoteTableName(table)],
-  );
-  const schema = rows[0]?.['schema'];
-  if (typeof schema !== 'string') {
-    throw new TarefaError(
-      'SCHEMA_CONFLICT',
-      `no schema for the table ${table.table}: the connection's search_path names none that exists; write 'schema.${table.table}'`,
-    );
-  }
-  return schema;
-}
-
-interface Inspection {
-  readonly version: number | undefined;
-  readonly queueColumns: ReadonlyMap<string, string>;
-  readonly subscriptionColumns: ReadonlyMap<string, string>;
-  readonly workerColumns: ReadonlyMap<string, string>;
-  readonly indexes: ReadonlySet<string>;
-  /** Trigger name to its channel (for the ring) or an empty text. */
-  readonly triggers: ReadonlyMap<string, string>;
-  readonly relations: ReadonlySet<string>;
-}
-
-async function inspect(tx: SqlHandle, tables: QueueTables): Promise<Inspection> {
-  const [queueColumns, subscriptionTypes, indexes, triggers, relations] = [
-    await readColumns(tx, tables.queue),
-    tables.subscriptions ? await readColumns(tx, tables.subscriptions) : new Map<string, string>(),
-    await tx.query(
-      `select c.relname::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
-       where i.indrelid = to_regclass($1::text) and i.indisvalid`,
-      [tables.queue],
-    ),
-    await tx.query(
-      `select t.tgname::text as name, encode(t.tgargs, 'escape') as args from pg_trigger t
-       where t.tgrelid = to_regclass($1::text) and not t.tgisinternal and t.tgenabled <> 'D'`,
-      [tables.queue],
-    ),
-    await tx.query(`select name from unnest($1::text[]) name where to_regclass(name) is not null`, [
-      [tables.workers, tables.paused, tables.webhooks, tables.migrations, tables.view],
-    ]),
-  ];
-  const relationNames = new Set(relations.rows.map((row) => String(row['name'])));
-  const triggerChannels = new Map(
-    // Arguments are stored with a closing NUL each, which encode() shows as \000.
-    triggers.rows.map((row) => [String(row['name']), String(row['args']).replace(/\\000$/, '')]),
-  );
-  return {
-    version: relationNames.has(tables.migrations) ? await readVersion(tx, tables) : undefined,
-    queueColumns,
-    subscriptionColumns: subscriptionTypes,
-    workerColumns: await readColumns(tx, tables.workers),
-    indexes: new Set(indexes.rows.map((row) => String(row['name']))),
-    triggers: triggerChannels,
-    relations: relationNames,
-  };
-}
-
-async function readColumns(tx: SqlHandle, table: string): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await tx.query(
-    `select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type from pg_attribute a
-     where a.attrelid = to_regclass($1::text) and a.attnum > 0 and not a.attisdropped`,
-    [table],
-  );
-  return new Map(rows.map((row) => [String(row['name']), String(row['type'])]));
-}
-
-async function readVersion(tx: SqlHandle, tables: QueueTables): Promise<number | undefined> {
-  const { rows } = await tx.query(`select version from ${tables.migrations} where table_name = $1::text`, [
-    tables.table,
-  ]);
-  return rows[0] ? Number(rows[0]['version']) : undefined;
-}
-
-function listMissing(found: Inspection, tables: QueueTables, { webhooks }: SchemaRequest): string[] {
-  const missing: string[] = [];
-  if (found.queueColumns.size === 0) missing.push(`table ${tables.queue}`);
-  else missing.push(...missingColumns(found.queueColumns, [...contractColumns, ...ownColumns], tables.queue));
-  if (tables.subscriptions) {
-    if (found.subscriptionColumns.size === 0) missing.push(`table ${tables.subscriptions}`);
-    else {
-      missing.push(...missingColumns(found.subscriptionColumns, subscriptionColumns, tables.subscriptions));
-    }
-  }
-  if (found.relations.has(tables.workers)) {
-    missing.push(...missingColumns(found.workerColumns, laterWorkerColumns, tables.workers));
-  }
-  for (const { suffix } of queueIndexes) {
-    if (!found.indexes.has(`${tables.table}_${suffix}`)) missing.push(`index ${tables.table}_${suffix}`);
-  }
-  for (const suffix of ['schedule', 'ring']) {
-    if (!found.triggers.has(`${tables.table}_${suffix}`)) missing.push(`trigger ${tables.table}_${suffix}`);
-  }
-  const companions = [tables.workers, tables.paused, ...(webhooks ? [tables.webhooks] : [])];
-  for (const relation of [...companions, tables.migrations, tables.view]) {
-    if (!found.relations.has(relation))
-      missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);
-  }
-  if (found.version === undefined) missing.push(`the entry of ${tables.table} in ${tables.migrations}`);
-  return missing;
-}
-
-function missingColumns(
-  found: ReadonlyMap<string, string>,
-  wanted: readonly ColumnDefinition[],
-  table: string,
-): string[] {
-  return wanted.filter(({ name }) => !found.has(name)).map(({ name }) => `column ${table}.${name}`);
-}
-
-/** Refuses to touch a table that is something else, or newer than this library. */
-function refuseConflicts(found: Inspection, tables: QueueTables): void {
-  if (found.version !== undefined && found.version > schemaVersion) {
-    throw new TarefaError(
-      'SCHEMA_CONFLICT',
-      `${tables.queue} was made by a newer version (schema ${found.version}, this library knows ${schemaVersion}): upgrade nestjs-tarefa`,
-    );
-  }
-  const problems = [
-    ...wrongColumns(found.queueColumns, contractColumns, ownColumns, tables.queue),
-    ...(tables.subscriptions
-      ? wrongColumns(found.subscriptionColumns, subscriptionColumns, [], tables.subscriptions)
-      : []),
-  ];
-  if (problems.length > 0) {
-    throw new TarefaError(
-      'SCHEMA_CONFLICT',
-      `a table of that name exists and cannot be used as it is: ${problems.join('; ')}. Choose another table name, or change these columns.`,
-    );
-  }
-}
-
-function wrongColumns(
-  found: ReadonlyMap<string, string>,
-  contract: readonly ColumnDefinition[],
-  own: readonly ColumnDefinition[],
-  table: string,
-): string[] {
-  if (found.size === 0) return [];
-  const absent = contract
-    .filter(({ name }) => !found.has(name))
-    .map(({ name, type }) => `${table}.${name} (${type}) is missing`);
-  const differing = [...contract, ...own]
-    .filter(({ name, type }) => found.has(name) && found.get(name) !== type)
-    .map(({ name, type }) => `${table}.${name} is ${found.get(name)}, not ${type}`);
-  return [...absent, ...differing];
 }
 
 /** Answers what was missing. */
@@ -236,29 +81,63 @@ async function create(
   request: SchemaRequest,
 ): Promise<readonly string[]> {
   // Workers that start together take turns, also those of different queues: they share schema and migrations.
-  await tx.query(`select pg_advisory_xact_lock(hashtextextended('tarefa:schema', 0))`);
+  await tx.query(`select pg_advisory_xact_lock(${schemaLockKey})`);
   // Nobody waits long behind a table in use.
   await tx.query(`set local lock_timeout = '10s'`);
-  const { rows } = await tx.query(`select to_regnamespace($1::text) is null as absent`, [
-    tables.quotedSchema,
-  ]);
-  if (rows[0]?.['absent'] === true) await tx.query(`create schema if not exists ${tables.quotedSchema}`);
+  const { rows } = await tx.query(
+    `select to_regnamespace($1::text) is null as absent, pg_try_advisory_xact_lock_shared(${migrationLockKey(tables)}) as free`,
+    [tables.quotedSchema],
+  );
+  if (rows[0]?.['free'] !== true) throw migrating(tables);
+  if (rows[0]['absent'] === true) await tx.query(`create schema if not exists ${tables.quotedSchema}`);
   // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
   // replacing it would silence the workers that listen there.
-  const found = await inspect(tx, tables);
+  const found = await inspectSchema(tx, tables);
   const missing = listMissing(found, tables, request);
   if (missing.length === 0) return missing;
+  const outdated = found.queueColumns.size > 0 ? await outdatedIndexes(tx, tables) : [];
+  refuseLongLock(found, tables, outdated);
   const { channel, webhooks } = request;
-  const rings = !found.triggers.has(`${tables.table}_ring`);
-  for (const text of schemaStatements(tables, channel, { rings, webhooks })) {
-    await tx.query(text);
+  const layout = found.queueColumns.size > 0 ? layoutOf(found) : request.layout;
+  const rings = !found.triggers.has(ownName(tables, 'ring'));
+  for (const name of outdated) await tx.query(`drop index ${qualifiedIndex(tables, name)}`);
+  for (const text of schemaStatements(tables, channel, { rings, webhooks, ...(layout && { layout }) })) {
+    await tx.query(text).catch((error: unknown) => {
+      throw explainDuplicates(error, tables);
+    });
   }
+  await tx.query(recordQueueSql(tables));
   await tx.query(
-    `insert into ${tables.migrations} (table_name, version) values ($1::text, $2::int) on conflict (table_name) do nothing`,
+    `update ${tables.migrations} set version = $2::int, applied_at = clock_timestamp()
+     where table_name = $1::text and version < $2::int`,
     [tables.table, schemaVersion],
   );
-  refuseTakenNames(listMissing(await inspect(tx, tables), tables, request), tables);
+  refuseTakenNames(listMissing(await inspectSchema(tx, tables), tables, request), tables);
   return missing;
+}
+
+function layoutOf(found: Inspection): TableLayout {
+  return found.isPartitioned ? partitionedLayout() : plainLayout;
+}
+
+function migrating({ qualifiedName }: QueueTables): TarefaError {
+  return new TarefaError(
+    'SCHEMA_MISSING',
+    `the tables of the queue ${qualifiedName} are being changed by \`tarefa migrate\` or \`tarefa adopt\`: start again when it has ended`,
+  );
+}
+
+/** Building an index inside of a transaction keeps every producer waiting until it is built. */
+function refuseLongLock(found: Inspection, tables: QueueTables, outdated: readonly string[]): void {
+  const indexes = [...missingIndexes(found, tables), ...outdated];
+  if (found.rows < mostRowsUnderLock || indexes.length === 0) return;
+  const isOurs = ownColumns.some(({ name }) => found.queueColumns.has(name));
+  const command = isOurs ? 'npx tarefa migrate' : `npx tarefa adopt ${tables.qualifiedName}`;
+  throw new TarefaError(
+    'SCHEMA_MISSING',
+    `${tables.qualifiedName} has about ${found.rows.toLocaleString('en')} rows and lacks ${indexes.join(', ')}: building indexes at a start would keep ` +
+      `every producer waiting. Run \`${command}\`, which builds them while the queue is used.`,
+  );
 }
 
 /** `if not exists` is silent about something else of that name: an index of another table, an invalid one. */
@@ -267,7 +146,18 @@ function refuseTakenNames(missing: readonly string[], tables: QueueTables): void
   throw new TarefaError(
     'SCHEMA_CONFLICT',
     `the queue ${tables.qualifiedName} cannot be completed: something else, or something invalid, has the name of ` +
-      `${missing.join(', ')}. Rename or drop that, or choose another table name.`,
+      `${missing.join(', ')}. Rename or drop that, or choose another table name; \`npx tarefa migrate\` builds invalid indexes again.`,
+  );
+}
+
+/** Rows that an unfenced past has left twice. */
+function explainDuplicates(error: unknown, { qualifiedName }: QueueTables): unknown {
+  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
+  if (code !== '23505') return error;
+  return new TarefaError(
+    'SCHEMA_CONFLICT',
+    `${qualifiedName} holds attempts twice that may exist once (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
+    { cause: error },
   );
 }
 
@@ -281,11 +171,11 @@ async function readIdentity(tx: SqlHandle, tables: QueueTables): Promise<string>
 
 function listWarnings(found: Inspection, tables: QueueTables, channel: string): string[] {
   const warnings: string[] = [];
-  const rung = found.triggers.get(`${tables.table}_ring`);
+  const rung = found.triggers.get(ownName(tables, 'ring'));
   if (rung !== undefined && rung !== channel) {
     warnings.push(
       `inserts into ${tables.qualifiedName} ring the channel '${rung}', but this queue listens on '${channel}': ` +
-        `its tasks wait for the next poll. Set queue: '${rung}', or drop the trigger ${tables.table}_ring and start again.`,
+        `its tasks wait for the next poll. Set queue: '${rung}', or drop the trigger ${ownName(tables, 'ring')} and start again.`,
     );
   }
   return warnings;

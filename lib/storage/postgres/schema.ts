@@ -1,8 +1,7 @@
-import { quoteIdentifier, quoteLiteral, type QueueTables } from './identifiers.js';
 import { routeExpression } from './statement.js';
 
-/** Version of what `schemaStatements` makes; recorded per table. */
-export const schemaVersion = 1;
+/** Version of what `schemaStatements` makes; recorded per table. What each brought: `migration/schema-versions.ts`. */
+export const schemaVersion = 2;
 
 /** A column: its name, its type as PostgreSQL prints it, and the rest of its definition. */
 export interface ColumnDefinition {
@@ -75,19 +74,6 @@ export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'missed_at', type: 'timestamp with time zone' },
 ];
 
-/** What is known of a subscription's endpoint; its rows appear when there is something to know. */
-const webhookTable = (name: string): string => `create table if not exists ${name} (
-  subscriber_id character varying(100) primary key,
-  secrets jsonb not null default '[]',
-  failures integer not null default 0,
-  failing_since timestamptz,
-  last_success_at timestamptz,
-  open_until timestamptz,
-  probing_until timestamptz,
-  deactivated_at timestamptz,
-  deactivated_for text
-)`;
-
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
 export interface IndexDefinition {
   readonly suffix: string;
@@ -113,7 +99,8 @@ export const queueIndexes: readonly IndexDefinition[] = [
     where: `chave_externa is not null and status in ('pendente', 'agendada', 'sucesso')`,
   },
   { suffix: 'attempts', on: '(id_inicial)', where: 'id_inicial is not null' },
-  // `deliveries` also answers what became of a publication. The unique ones make a second dead chain, delivery or next attempt impossible.
+  // `deliveries` also answers what became of a publication. The unique ones make a second dead chain, delivery or
+  // next attempt impossible: within one round (`rodada`), because adopted tables may hold some already.
   { suffix: 'dead', unique: true, on: '(live_id, rodada)', where: 'dead and id_anterior is null' },
   {
     suffix: 'deliveries',
@@ -121,150 +108,7 @@ export const queueIndexes: readonly IndexDefinition[] = [
     on: '(publication_id, subscriber_id, rodada, dead, tentativa)',
     where: 'publication_id is not null',
   },
-  { suffix: 'successor', unique: true, on: '(id_anterior)', where: 'id_anterior is not null' },
+  { suffix: 'successor', unique: true, on: '(id_anterior, rodada)', where: 'id_anterior is not null' },
   // What purge walks; costs next to nothing on the way in.
   { suffix: 'age', on: 'using brin (data_hora) with (autosummarize = on)' },
 ];
-
-/** Statements that make what is missing of a queue; each may be run again. */
-export function schemaStatements(
-  tables: QueueTables,
-  channel: string,
-  { rings, webhooks }: { readonly rings: boolean; readonly webhooks: boolean },
-): readonly string[] {
-  const { queue, workers, paused, migrations, view, quotedSchema, table, subscriptions } = tables;
-  const id = { name: 'id', type: 'bigserial', rest: 'primary key' };
-  const columns = [id, ...contractColumns.slice(1), ...ownColumns].map(columnSql).join(',\n  ');
-  const inSchema = (suffix: string): string => `${quotedSchema}.${quoteIdentifier(`${table}_${suffix}`)}`;
-  const named = (suffix: string): string => quoteIdentifier(`${table}_${suffix}`);
-
-  return [
-    `create table if not exists ${queue} (\n  ${columns}\n) with (fillfactor = 85)`,
-    `alter table ${queue}\n  ${ownColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(',\n  ')}`,
-    ...queueIndexes.map(
-      ({ suffix, unique, on, where }) =>
-        `create ${unique ? 'unique ' : ''}index if not exists ${named(suffix)} on ${queue} ${on}${where ? ` where ${where}` : ''}`,
-    ),
-    scheduleFunction(inSchema('schedule')),
-    `drop trigger if exists ${named('schedule')} on ${queue}`,
-    `create trigger ${named('schedule')} before insert on ${queue} for each row when (${needsFiling})
-  execute function ${inSchema('schedule')}()`,
-    ringFunction(inSchema('ring')),
-    ...(rings
-      ? [
-          // One that was disabled is there without being found.
-          `drop trigger if exists ${named('ring')} on ${queue}`,
-          `create trigger ${named('ring')} after insert on ${queue} referencing new table as inserted for each statement
-  when (coalesce(current_setting('tarefa.quiet', true), '') <> 'on')
-  execute function ${inSchema('ring')}(${quoteLiteral(channel)})`,
-        ]
-      : []),
-    ...(subscriptions
-      ? [
-          `create table if not exists ${subscriptions} (\n  ${subscriptionColumns.map(columnSql).join(',\n  ')}\n)`,
-          `create index if not exists ${named('sub_tenant')} on ${subscriptions} (tenant, grupo_empresarial, processo)`,
-          `create index if not exists ${named('sub_topic')} on ${subscriptions} (processo) where ativo`,
-        ]
-      : []),
-    `create table if not exists ${workers} (
-  id bigint generated always as identity primary key,
-  host text not null,
-  pid integer not null,
-  version text not null,
-  concurrency integer not null,
-  routes text[] not null,
-  started_at timestamptz not null default clock_timestamp(),
-  stopped_at timestamptz
-)`,
-    `alter table ${workers} ${laterWorkerColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(', ')}`,
-    `create table if not exists ${paused} (
-  route text primary key,
-  paused_at timestamptz not null default clock_timestamp()
-)`,
-    ...(webhooks ? [webhookTable(tables.webhooks)] : []),
-    `create table if not exists ${migrations} (
-  table_name text primary key,
-  version integer not null,
-  identity uuid not null default gen_random_uuid(),
-  applied_at timestamptz not null default clock_timestamp()
-)`,
-    viewSql(view, queue),
-  ];
-}
-
-// A producer may leave out or null any column with a default, or insert a task for later: filed as it should be.
-const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestamp())
-    or new.status is null or new.data_hora is null or new.data_hora_inicial is null
-    or new.tentativa is null or new.prioridade is null`;
-
-const scheduleFunction = (
-  name: string,
-): string => `create or replace function ${name}() returns trigger language plpgsql as $$
-begin
-  new.status := coalesce(new.status, 'pendente');
-  new.data_hora := coalesce(new.data_hora, clock_timestamp());
-  new.data_hora_inicial := coalesce(new.data_hora_inicial, new.data_hora);
-  new.tentativa := coalesce(new.tentativa, 1);
-  new.prioridade := coalesce(new.prioridade, 50);
-  if new.status = 'pendente' and new.data_hora > clock_timestamp() then
-    new.status := 'agendada';
-  end if;
-  return new;
-end $$`;
-
-// What the bell says: the second in which the first of these tasks is due, their highest priority, and
-// whether some are for later. Whole seconds, so that equal rings of one transaction become one.
-const ringFunction = (
-  name: string,
-): string => `create or replace function ${name}() returns trigger language plpgsql as $$
-declare
-  due timestamptz;
-  priority integer;
-  later boolean;
-begin
-  select min(data_hora), max(prioridade), bool_or(status = 'agendada')
-  into due, priority, later
-  from inserted
-  where status in ('pendente', 'agendada');
-  if due is not null then
-    perform pg_catalog.pg_notify(tg_argv[0],
-      floor(extract(epoch from due))::bigint || ' ' || priority || case when later then ' later' else '' end);
-  end if;
-  return null;
-end $$`;
-
-const viewSql = (view: string, queue: string): string => `create or replace view ${view} as
-select
-  coalesce(f.id_inicial, f.id) as task_id,
-  f.id as attempt_id,
-  case f.status when 'agendada' then 'scheduled' when 'pendente' then 'pending' when 'processando' then 'processing'
-    when 'sucesso' then 'succeeded' when 'falha' then 'failed' when 'falha_processando' then 'failed'
-    else f.status end as status,
-  f.tentativa as attempts,
-  f.processo as topic,
-  f.origem as origin,
-  f.destino as destination,
-  f.chave_externa as external_key,
-  f.tenant,
-  f.grupo_empresarial as tenant_group,
-  f.prioridade as priority,
-  f.data_hora_inicial as first_due_at,
-  f.data_hora as due_at,
-  f.iniciada_em as started_at,
-  f.finalizada_em as finished_at,
-  f.mensagem as message,
-  f.resultado as result,
-  f.pub_sub as is_publication,
-  f.publication_id,
-  f.subscriber_id as subscription_id,
-  f.dead as is_dead,
-  f.live_id as live_task_id,
-  f.executor as worker_id,
-  f.rodada as replay,
-  f.metadados as metadata
-from ${queue} f
-where f.reenfileirado is not true`;
-
-function columnSql({ name, type, rest }: ColumnDefinition): string {
-  return rest ? `${name} ${type} ${rest}` : `${name} ${type}`;
-}

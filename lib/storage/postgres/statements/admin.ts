@@ -1,6 +1,6 @@
 import { recordFields } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
-import { mostLosses } from './fail.js';
+import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
 
@@ -8,6 +8,9 @@ type Queue = Pick<QueueTables, 'queue'>;
 type Paused = Pick<QueueTables, 'paused'>;
 
 const hasFailed = `f.status in ('falha', 'falha_processando')`;
+
+/** Without a next attempt: as a task stands that may be retried. */
+const hasFailedForGood = `f.reenfileirado is not true and ${hasFailed}`;
 
 /** `asked`: the task that an attempt belongs to. Parameter 1 is the attempt's id. */
 const asked = (queue: string): string => `asked as materialized (
@@ -23,8 +26,11 @@ chosen as materialized (
   for no key update of f
 )`;
 
-const payloadOf = (queue: string): string =>
-  `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
+/** The payload, which all attempts of a chain share; or nothing, for whoever does not look at it. */
+const payloadOf = (queue: string, isWanted: boolean): string =>
+  isWanted
+    ? `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`
+    : 'null::text';
 
 /** Unfinished tasks are few and found by their indexes; what has ended is counted from a time on. Parameters: since. */
 export const countTasks = ({ queue }: Queue): string => `-- name: count_tasks
@@ -50,17 +56,21 @@ limit 1`;
  *
  * @param conditions SQL over `f`, with parameters from `$3` on
  */
-export const listTasks = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: list_tasks
-select ${recordFields('f', payloadOf(queue))}
+export const listTasks = (
+  { queue }: Queue,
+  conditions: readonly string[],
+  withPayload: boolean,
+): string => `-- name: list_tasks
+select ${recordFields('f', payloadOf(queue, withPayload))}
 from ${queue} f
 where ${['f.id < $1::text::bigint', ...conditions].join('\n  and ')}
 order by f.id desc
 limit $2::int`;
 
 /** All attempts of the task that an attempt belongs to, oldest first. Parameters: id. */
-export const taskAttempts = ({ queue }: Queue): string => `-- name: task_attempts
+export const taskAttempts = ({ queue }: Queue, withPayload = true): string => `-- name: task_attempts
 with ${asked(queue)}
-select ${recordFields('f', payloadOf(queue))}
+select ${recordFields('f', payloadOf(queue, withPayload))}
 from asked, ${queue} f
 where f.id = asked.first_id or f.id_inicial = asked.first_id
 order by f.id`;
@@ -71,31 +81,34 @@ select f.id::text as id from ${queue} f
 where f.dead and f.id_anterior is null and f.live_id = $1::text::bigint
 order by f.id`;
 
-/** `retried`, from `chosen`, and the new attempts made of it. */
+/** `retried`, from `chosen`, and `anew`: the new attempts made of it. */
 const startAnew = (queue: string): string => `retried as (
   update ${queue} f
   set reenfileirado = true, proxima_tentativa = clock_timestamp()
   where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
   returning f.*
-)
-insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
-  status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
-  chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados)
-select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
-  f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
-  -- What killed its workers runs alone again, and has one chance.
-  least(f.perdas, ${mostLosses - 1}), f.rodada + 1, f.origem, f.destino, f.processo,
-  f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, f.metadados
-from retried f
-returning id::text as id`;
+),
+anew as (
+  insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
+    status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
+    chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados)
+  select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
+    f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
+    -- What killed its workers runs alone again, and has one chance.
+    least(f.perdas, ${mostLosses - 1}), f.rodada + 1, f.origem, f.destino, f.processo,
+    f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, f.metadados
+  from retried f
+  returning id::text as id
+)`;
 
 /**
  * Starts a failed task anew: one more attempt of the same chain, with the number 1 and the next round, so that key and
  * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
  */
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
-with ${lockedAttempts(queue, `f.reenfileirado is not true and ${hasFailed}`)},
-${startAnew(queue)}`;
+with ${lockedAttempts(queue, hasFailedForGood)},
+${startAnew(queue)}
+select id from anew`;
 
 /**
  * The same with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
@@ -106,12 +119,46 @@ with chosen as materialized (
   select f.id
   from ${queue} f
   where f.subscriber_id = $1::text and f.data_hora >= $2::text::timestamptz and not f.dead
-    and f.reenfileirado is not true and ${hasFailed}
+    and ${hasFailedForGood}
   order by f.id
   limit $3::int
   for no key update of f skip locked
 ),
-${startAnew(queue)}`;
+${startAnew(queue)}
+select id from anew`;
+
+/**
+ * How many failed tasks meet some conditions, by topic and subscription, and the greatest id among them: what fails later
+ * is beyond it.
+ *
+ * @param conditions SQL over `f`, with parameters from `$1` on
+ */
+export const countFailed = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: count_failed
+select f.processo, f.subscriber_id, count(*)::text as n, min(f.data_hora) as oldest, max(f.id)::text as last
+from ${queue} f
+where ${[hasFailedForGood, ...conditions].join('\n  and ')}
+group by 1, 2
+order by 1 nulls first, 2 nulls first`;
+
+/**
+ * Starts the next of those tasks anew, by id; those that somebody has locked are left out. Answers how many, and the id
+ * where the next block begins; no row is left behind it. Parameters: id that the last block ended at, greatest id, rows
+ * of a block, and those of the conditions.
+ *
+ * @param conditions SQL over `f`, with parameters from `$4` on
+ */
+export const retryFailed = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: retry_failed
+with chosen as materialized (
+  select f.id
+  from ${queue} f
+  where ${['f.id > $1::text::bigint and f.id <= $2::text::bigint', hasFailedForGood, ...conditions].join('\n    and ')}
+  order by f.id
+  limit $3::int
+  for no key update of f skip locked
+),
+${startAnew(queue)}
+select (select count(*)::int from anew) as retried, (select count(*)::int from chosen) as chosen,
+  (select max(id)::text from chosen) as last`;
 
 /** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
 export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task
@@ -120,6 +167,24 @@ update ${queue} f
 set status = 'falha', mensagem = $2::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
 where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'agendada')
 returning f.id::text as id`;
+
+/**
+ * Ends a task that has not started and starts its dead chain, as when it had run out of attempts. The insert rings.
+ * Parameters: id of any attempt, message.
+ */
+export const buryTask = ({ queue }: Queue): string => `-- name: bury_task
+with ${lockedAttempts(queue, `f.status in ('pendente', 'agendada') and not f.dead`)},
+ended as (
+  update ${queue} f
+  set status = 'falha', mensagem = $2::text, finalizada_em = clock_timestamp(), proxima_tentativa = null,
+    estouro_tentativas = true
+  where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'agendada')
+  returning f.*
+)
+insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
+select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
+from ended f, lateral (select ${payloadOf(queue, true)} as payload) own
+returning id::text as id`;
 
 /** Deletes a task that is over, with its dead chains. Parameters: id of any attempt. */
 export const deleteTask = ({ queue }: Queue): string => `-- name: delete_task

@@ -4,8 +4,8 @@ import { quietSetting, statement } from '../statement.js';
 export const mostLosses = 5;
 
 /** What the next attempt and the dead chain copy from the attempt that failed. */
-const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
-const copiedFrom = (row: string): string =>
+export const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
+export const copiedFrom = (row: string): string =>
   copied
     .split(', ')
     .map((name) => `${row}.${name}`)

@@ -1,0 +1,157 @@
+import type { SqlHandle } from '../client/sql-handle.js';
+import { livenessPrefix } from '../coordination/lost-workers.js';
+import { readDate } from '../storage/columns.js';
+import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { listPaused } from '../storage/postgres/statements/admin.js';
+import * as sql from '../storage/postgres/statements/status.js';
+import type { PurgeLook, PurgeableWindow } from '../storage/storage.js';
+import {
+  mergeCounts,
+  readEnded,
+  readIndexes,
+  readNext,
+  readPaused,
+  readPending,
+  readRunning,
+  readScheduled,
+  readSize,
+  readSnapshot,
+  readWorkers,
+  type Rows,
+} from './read-status.js';
+import type { StatusReport, UnknownSection } from './status-report.js';
+
+/** What a {@link QueueStatus} works with. */
+export interface QueueStatusParts {
+  readonly tables: QueueTables;
+  /** Runs its argument inside one transaction. */
+  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
+  readonly findPurgeable: (look: PurgeLook) => Promise<PurgeableWindow>;
+  readonly purgeMaxAgeDays: number;
+}
+
+/** How to look. */
+export interface StatusRequest {
+  /** What has ended is counted when it was due since then. Default: an hour ago, by this process's clock. */
+  readonly since?: Date;
+  /** How long each part of the report may take, in ms. Default 5000. */
+  readonly timeoutMs?: number;
+  /** Whether old history is counted. Default true. */
+  readonly purgeable?: boolean;
+}
+
+const defaultTimeoutMs = 5_000;
+const defaultSinceMs = 3_600_000;
+/** Rows of a window, and windows: so many rows are looked at for what can be purged. */
+const windowRows = 10_000;
+const mostWindows = 5;
+
+/**
+ * How a queue stands: what operators look at first. It only reads, and costs about the same whatever the size of the table:
+ * counts stop at a limit and say so. What takes too long, or is not allowed, is left out and named.
+ */
+export class QueueStatus {
+  readonly #parts: QueueStatusParts;
+
+  constructor(parts: QueueStatusParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads it anew. Parts are read one after the other, so numbers of different parts may differ by what happened since. */
+  async read(request: StatusRequest = {}): Promise<StatusReport> {
+    const { timeoutMs = defaultTimeoutMs, since = new Date(Date.now() - defaultSinceMs) } = request;
+    const { tables, purgeMaxAgeDays, transaction } = this.#parts;
+    const unknown: UnknownSection[] = [];
+    const report = await transaction(async (tx) => {
+      await tx.query(sql.statusSettings(timeoutMs));
+      const [basics] = (await tx.query(sql.statusBasics)).rows;
+      const ask = sectionReader(tx, unknown);
+      const prefix = livenessPrefix(tables.qualifiedName);
+
+      await tx.query(sql.walkSettings);
+      const pending = await ask('pending', sql.pendingCounts(tables), [], readPending);
+      const scheduled = await ask('scheduled', sql.scheduledCounts(tables), [], readScheduled);
+      const next = await ask('nextScheduled', sql.nextScheduled(tables), [], readNext);
+      await tx.query(sql.otherSettings);
+      const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
+      const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
+      const paused = await ask('paused', listPaused(tables), [], readPaused);
+      const ended = await ask('ended', sql.endedCounts(tables), [since.toISOString()], readEnded);
+      const size = await ask('size', sql.tableSize, [tables.queue], readSize);
+      const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
+      const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
+      const counts = mergeCounts([pending?.counts, scheduled, running?.counts, ended]);
+      return {
+        table: tables.qualifiedName,
+        at: readDate(basics?.['at']) ?? new Date(),
+        serverVersion: String(basics?.['server_version']),
+        endedSince: since,
+        counts,
+        oldestPending: pending?.oldest ?? null,
+        lagMs: Math.max(0, pending?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
+        nextScheduled: next ?? null,
+        running: running?.tasks ?? [],
+        runningTotal: running?.total ?? { count: 0, isCapped: false },
+        workers: workers ?? [],
+        paused: paused ?? [],
+        size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
+        oldestSnapshot: snapshot ?? null,
+        seesAllSessions: basics?.['sees_all_sessions'] === true,
+      };
+    });
+    const purgeable =
+      request.purgeable === false
+        ? null
+        : await this.#countPurgeable(timeoutMs).catch(noteIn(unknown, 'purgeable'));
+    return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
+  }
+
+  /** Of the oldest rows, so many; the time is checked between two windows, each of which is quick. */
+  async #countPurgeable(timeoutMs: number): Promise<StatusReport['purgeable']> {
+    const deadline = performance.now() + timeoutMs;
+    let count = 0;
+    let after: string | undefined;
+    for (let window = 0; window < mostWindows && performance.now() < deadline; window += 1) {
+      const { blocks, last, goesOn } = await this.#parts.findPurgeable({
+        olderThanDays: this.#parts.purgeMaxAgeDays,
+        after,
+        rows: windowRows,
+        blockRows: windowRows,
+      });
+      count += blocks.reduce((sum, block) => sum + block.length, 0);
+      if (!goesOn) return { count, isCapped: false };
+      after = last;
+    }
+    return { count, isCapped: true };
+  }
+}
+
+/** Reads one part; undefined, with a note why, when that failed. The others are read all the same. */
+function sectionReader(
+  tx: SqlHandle,
+  unknown: UnknownSection[],
+): <T>(section: string, text: string, values: unknown[], read: (rows: Rows) => T) => Promise<T | undefined> {
+  return async (section, text, values, read) => {
+    await tx.query('savepoint section');
+    try {
+      const { rows } = await tx.query(text, values);
+      await tx.query('release savepoint section');
+      return read(rows);
+    } catch (error) {
+      // Also fails when the connection is gone, and then so does the whole report.
+      await tx.query('rollback to savepoint section');
+      noteIn(unknown, section)(error);
+      return undefined;
+    }
+  };
+}
+
+function noteIn(unknown: UnknownSection[], section: string): (error: unknown) => undefined {
+  return (error) => {
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    const reason =
+      code === '57014' ? 'it took too long' : code === '55P03' ? 'the table is locked' : String(message);
+    unknown.push({ section, reason });
+    return undefined;
+  };
+}

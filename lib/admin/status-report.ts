@@ -1,0 +1,128 @@
+import type { TaskStatus } from '../task.js';
+import type { Pause } from './queue-admin.js';
+
+/** A number that may have stopped at a limit: then it is at least so many. */
+export interface CappedCount {
+  readonly count: number;
+  readonly isCapped: boolean;
+}
+
+/** How many attempts of a topic or subscription stand there. */
+export interface StatusCount extends CappedCount {
+  readonly topic: string | null;
+  /** Null for tasks that are no delivery. */
+  readonly subscriptionId: string | null;
+  readonly dead: boolean;
+  readonly status: TaskStatus;
+  /** When the first of them is or was due; null where that was not read. */
+  readonly oldestDueAt: Date | null;
+}
+
+/** An attempt by name. */
+export interface StatusTask {
+  readonly id: string;
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+  readonly dead: boolean;
+}
+
+export interface PendingTask extends StatusTask {
+  readonly dueAt: Date;
+  readonly waitingMs: number;
+}
+
+export interface NextTask extends StatusTask {
+  readonly dueAt: Date;
+  /** Below 0 when it is late. */
+  readonly inMs: number;
+}
+
+export interface RunningTask extends StatusTask {
+  readonly firstAttemptId: string;
+  readonly attempt: number;
+  readonly startedAt: Date;
+  readonly runningMs: number;
+  /** Null where another program than this library runs it. */
+  readonly workerId: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+}
+
+/** A worker that has not said that it stopped. */
+export interface WorkerStatus {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly concurrency: number;
+  readonly routes: readonly string[];
+  readonly startedAt: Date;
+  /** What says that it lives: its session's lock, a lease, or nothing: then recovery will call it lost. */
+  readonly alive: 'lock' | 'lease' | false;
+  readonly missedAt: Date | null;
+}
+
+export interface TableSize {
+  readonly tableBytes: number;
+  readonly indexBytes: number;
+  /** By the statistics of PostgreSQL. */
+  readonly liveRows: number;
+  readonly deadRows: number;
+  /** 0 when the table is in one piece. */
+  readonly partitions: number;
+  readonly vacuumedAt: Date | null;
+  readonly analyzedAt: Date | null;
+  readonly indexes: readonly { readonly name: string; readonly bytes: number; readonly valid: boolean }[];
+}
+
+/** Who keeps dead rows from being removed. */
+export interface SnapshotHolder {
+  readonly kind: 'session' | 'replication slot' | 'prepared transaction';
+  readonly pid: number | null;
+  /** Of a slot or a prepared transaction. */
+  readonly name: string | null;
+  readonly applicationName: string | null;
+  readonly user: string | null;
+  /** As PostgreSQL says it: `idle in transaction`, `active`. */
+  readonly state: string | null;
+  /** Since when its transaction is open; null of a slot. */
+  readonly since: Date | null;
+  readonly sinceMs: number | null;
+  /** How many transactions have begun since. */
+  readonly transactions: number;
+}
+
+/** A part of the report that could not be read. */
+export interface UnknownSection {
+  readonly section: string;
+  readonly reason: string;
+}
+
+/** How a queue stands. */
+export interface StatusReport {
+  readonly table: string;
+  /** By the database's clock. */
+  readonly at: Date;
+  readonly serverVersion: string;
+  /** What has ended is counted when it was due since then. */
+  readonly endedSince: Date;
+  readonly counts: readonly StatusCount[];
+  readonly oldestPending: PendingTask | null;
+  /** How long the task that is due for longest has waited, in ms: 0 when none waits. */
+  readonly lagMs: number;
+  readonly nextScheduled: NextTask | null;
+  /** Those that have run for longest. */
+  readonly running: readonly RunningTask[];
+  readonly runningTotal: CappedCount;
+  readonly workers: readonly WorkerStatus[];
+  readonly paused: readonly Pause[];
+  /** Rows of the history that the queue's own rules would delete now; null when that was not read. */
+  readonly purgeable: CappedCount | null;
+  readonly purgeMaxAgeDays: number;
+  readonly size: TableSize | null;
+  /** Null when nobody holds one. */
+  readonly oldestSnapshot: SnapshotHolder | null;
+  /** False: sessions of other roles show no snapshot, unless the role is a member of `pg_read_all_stats`. */
+  readonly seesAllSessions: boolean;
+  readonly unknown: readonly UnknownSection[];
+}

@@ -1,0 +1,37 @@
+import type { Command } from './command.js';
+import { adoptCommand } from './commands/adopt.js';
+import { dbGenCommand } from './commands/db-gen.js';
+import { migrateCommand } from './commands/migrate.js';
+import { buryCommand, cancelCommand } from './commands/cancel.js';
+import { haltCommand } from './commands/halt.js';
+import { pauseCommand, resumeCommand } from './commands/pause.js';
+import { purgeCommand } from './commands/purge.js';
+import { retryCommand } from './commands/retry.js';
+import { statusCommand } from './commands/status.js';
+import { subscriptionsCommand } from './commands/subscriptions.js';
+import { taskCommand } from './commands/task.js';
+import { tasksCommand } from './commands/tasks.js';
+import { insertCommand } from './commands/insert.js';
+import { publishCommand } from './commands/publish.js';
+import { workerCommand } from './commands/worker.js';
+
+/** Every command, in the order of the help. */
+export const commands: readonly Command[] = [
+  dbGenCommand,
+  migrateCommand,
+  adoptCommand,
+  statusCommand,
+  tasksCommand,
+  taskCommand,
+  retryCommand,
+  cancelCommand,
+  buryCommand,
+  pauseCommand,
+  resumeCommand,
+  purgeCommand,
+  subscriptionsCommand,
+  haltCommand,
+  insertCommand,
+  publishCommand,
+  workerCommand,
+];

@@ -1,0 +1,178 @@
+import {
+  adopt,
+  planAdoption,
+  type AdoptionPlan,
+  type AdoptionRequest,
+} from '../../storage/postgres/adoption/adopt.js';
+import { describeBytes } from '../../storage/postgres/adoption/durations.js';
+import type { Finding } from '../../storage/postgres/adoption/finding.js';
+import type { SchemaSession } from '../../storage/postgres/migration/schema-session.js';
+import { TarefaError } from '../../queue.errors.js';
+import { AddressPolicy } from '../../webhooks/address-policy.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption, textOption } from '../option-values.js';
+import type { Output } from '../output.js';
+import {
+  printSteps,
+  queueNames,
+  refuseWithoutRights,
+  stepLines,
+  stepReports,
+  withSchemaSession,
+  type StepReport,
+} from '../schema-work.js';
+import { readSubscriptions } from '../subscription-findings.js';
+
+/** `tarefa adopt`. */
+export const adoptCommand: Command = {
+  name: 'adopt',
+  summary: 'takes over a table of nsj-queue-lib, with its rows and producers',
+  usage: '<table> [--yes]',
+  description:
+    'Says first what there is and what becomes of it: attempts that are there twice, payloads above the limit, attempts of ' +
+    'killed workers, subscriptions that webhooks refuse, how long which locks are held. Only with --yes it does it: columns ' +
+    'are added, indexes built concurrently, and the trigger replaced by one on the same channel. No row is deleted, producers ' +
+    'keep inserting, and what you have added stays. What was interrupted goes on when the command is run again.\n\n' +
+    'Times without zone, as old versions stored them, become timestamptz: --time-zone says which zone they mean. With UTC no ' +
+    'row is rewritten; with another zone all are, under an exclusive lock.',
+  options: {
+    yes: { type: 'boolean', description: 'does it' },
+    'time-zone': {
+      type: 'string',
+      value: '<zone>',
+      description: 'what times without zone mean: UTC, America/Sao_Paulo …',
+    },
+    'give-back': {
+      type: 'boolean',
+      description:
+        'attempts that are processando and locked by nobody become pendente again, and run once more',
+    },
+    'drop-old-indexes': {
+      type: 'boolean',
+      description: 'drops the four indexes of nsj-queue-lib, also of a table that was adopted before',
+    },
+    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+  },
+  examples: [
+    'tarefa adopt public.fila',
+    'tarefa adopt public.fila --time-zone America/Sao_Paulo --yes',
+    'tarefa adopt public.fila --drop-old-indexes --yes',
+  ],
+  implied: ([table]) => (table === undefined ? {} : { table }),
+  run,
+};
+
+async function run(call: CommandCall): Promise<ExitCode> {
+  const { positionals, options, output, env } = call;
+  if (positionals[0] === undefined) throw new UsageError('which table?');
+  const database = await call.database();
+  const request: AdoptionRequest = {
+    names: queueNames(database.options, flagOption(options, 'webhooks')),
+    channelIsGiven: (textOption(options, 'queue') ?? env['QUEUE_NAME']?.trim() ?? '') !== '',
+    maxPayloadBytes: database.options.maxPayloadBytes,
+    timeZone: textOption(options, 'time-zone'),
+    dropOldIndexes: flagOption(options, 'drop-old-indexes'),
+    giveBack: flagOption(options, 'give-back'),
+  };
+  return withSchemaSession(call, database, async (session) => {
+    if (!flagOption(options, 'yes')) {
+      const plan = await planAdoption(session, request);
+      const findings = await allFindings(session, plan, database.options.webhooks?.allowedAddresses);
+      sayWhatThereIs(output, plan, findings);
+      printSteps(output, plan.steps);
+      output.json(reportOf(plan, findings, stepReports(plan.steps), false));
+      output.line(closingLine(plan, findings));
+      return 0;
+    }
+    let reports: StepReport[] = [];
+    let findings: readonly Finding[] = [];
+    const plan = await adopt(session, request, {
+      onPlan: async (planned) => {
+        findings = await allFindings(session, planned, database.options.webhooks?.allowedAddresses);
+        sayWhatThereIs(output, planned, findings);
+        refuseObstacles(planned, findings);
+        if (planned.steps.length > 0) await refuseWithoutRights(session, planned.table.survey.tables);
+        reports = stepReports(planned.steps);
+      },
+      onEnd: (...step) => stepLines(output, reports).onEnd?.(...step),
+    });
+    const { qualifiedName } = plan.table.survey.tables;
+    output.line(
+      plan.isAdopted
+        ? `${qualifiedName} was adopted before`
+        : `${qualifiedName} is a queue of this library now`,
+    );
+    output.json(reportOf(plan, findings, reports, true));
+    return 0;
+  });
+}
+
+async function allFindings(
+  session: SchemaSession,
+  plan: AdoptionPlan,
+  allowedAddresses: readonly string[] = [],
+): Promise<readonly Finding[]> {
+  const subscriptions = plan.isAdopted
+    ? []
+    : await readSubscriptions(session, plan.table.survey, new AddressPolicy(allowedAddresses));
+  return [...plan.findings, ...subscriptions];
+}
+
+function sayWhatThereIs(output: Output, plan: AdoptionPlan, findings: readonly Finding[]): void {
+  const { table, channel, statuses, isAdopted } = plan;
+  const { tables, found } = table.survey;
+  output.line(
+    `${tables.qualifiedName}: ${isAdopted ? 'adopted already' : 'made by nsj-queue-lib'}, about ${found.rows.toLocaleString('en-US')} rows, ` +
+      `${describeBytes(table.totalBytes)} with its indexes, channel ${channel}`,
+  );
+  if (statuses.length > 0) output.line();
+  output.table(
+    ['status', 'rows'],
+    statuses.map(({ status, count }) => [status ?? '(none)', count]),
+  );
+  for (const { weight, what, then, examples = [] } of findings) {
+    output.line();
+    output.line(`${marks[weight]}${what}.`);
+    output.line(`  ${then}.`);
+    if (examples.length > 0) output.line(`  Such as: ${examples.join('; ')}`);
+  }
+  output.line();
+}
+
+const marks = { obstacle: 'Obstacle: ', warning: 'Look at this: ', note: '' } as const;
+
+function closingLine({ steps }: AdoptionPlan, findings: readonly Finding[]): string {
+  if (findings.some(({ weight }) => weight === 'obstacle')) {
+    return 'Nothing was done, and --yes will do nothing before the obstacles are out of the way.';
+  }
+  return steps.length === 0 ? 'There is nothing to do.' : 'Nothing was done. With --yes it is.';
+}
+
+/** What was found has been said before. */
+function refuseObstacles(plan: AdoptionPlan, findings: readonly Finding[]): void {
+  const obstacles = findings.filter(({ weight }) => weight === 'obstacle');
+  if (obstacles.length === 0) return;
+  throw new TarefaError(
+    'SCHEMA_CONFLICT',
+    `${plan.table.survey.tables.qualifiedName} was not adopted: ${obstacles.map(({ what, then }) => `${what}; ${then}`).join('. ')}. Nothing was done`,
+  );
+}
+
+function reportOf(
+  { table, channel, isAdopted, statuses }: AdoptionPlan,
+  findings: readonly Finding[],
+  steps: readonly StepReport[],
+  isDone: boolean,
+): unknown {
+  const { tables, found } = table.survey;
+  return {
+    table: tables.qualifiedName,
+    channel,
+    adopted: isDone || isAdopted,
+    rows: found.rows,
+    bytes: table.totalBytes,
+    statuses,
+    findings,
+    steps,
+  };
+}

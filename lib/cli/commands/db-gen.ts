@@ -1,0 +1,58 @@
+import {
+  channelNameProblem,
+  parseTableName,
+  queueTables,
+  subscriptionTableNameProblem,
+  tableNameProblem,
+} from '../../storage/postgres/identifiers.js';
+import { schemaScript } from '../../storage/postgres/schema-statements.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption, textOption } from '../option-values.js';
+
+/** `tarefa db-gen`. */
+export const dbGenCommand: Command = {
+  name: 'db-gen',
+  summary: 'prints the SQL that makes a queue, and contacts no database',
+  usage: '<schema> <queue> [channel]',
+  description:
+    'The script holds everything: the schema, the queue table with its indexes, functions and triggers, the subscriptions ' +
+    'table, the companions, the view of tasks and the entry of the version. Run it with psql, or in a migration of your ' +
+    "own; running it again changes nothing. Applications then start with schema: 'check'.\n\n" +
+    "The channel is the queue's name unless it is given. More arguments are ignored. A queue that is in use is brought up " +
+    'to date by `tarefa migrate`, which keeps nobody waiting.',
+  options: {
+    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    'no-subscriptions': { type: 'boolean', description: 'without a subscriptions table' },
+  },
+  examples: [
+    'tarefa db-gen public shop_queue | psql shop',
+    'tarefa db-gen jobs orders --webhooks > orders.sql',
+  ],
+  run: async (call) => print(call),
+};
+
+function print({ positionals, options, output }: CommandCall): ExitCode {
+  const [schema, queue, channel = textOption(options, 'queue') ?? queue] = positionals;
+  if (schema === undefined || queue === undefined || channel === undefined) {
+    throw new UsageError(`${schema === undefined ? 'a schema and a queue are' : 'a queue is'} needed`);
+  }
+  const subscriptions = flagOption(options, 'no-subscriptions')
+    ? undefined
+    : (textOption(options, 'subscriptions') ?? `${queue}_subscriber`);
+  refuse('schema', schema, schema.includes('.') ? 'has a dot' : subscriptionTableNameProblem(schema));
+  refuse('queue', queue, queue.includes('.') ? 'has a dot' : tableNameProblem(queue));
+  refuse('channel', channel, channelNameProblem(channel));
+  if (subscriptions !== undefined) {
+    refuse('subscriptions table', subscriptions, subscriptionTableNameProblem(subscriptions));
+  }
+  const named = subscriptions === undefined ? undefined : parseTableName(subscriptions, () => undefined);
+  const tables = queueTables(schema, queue, named && { schema: named.schema ?? schema, table: named.table });
+  const script = schemaScript(tables, channel, { webhooks: flagOption(options, 'webhooks') });
+  output.text(script);
+  output.json({ schema, queue, channel, subscriptions: subscriptions ?? null, script });
+  return 0;
+}
+
+function refuse(what: string, name: string, problem: string | undefined): void {
+  if (problem !== undefined) throw new UsageError(`the ${what} ${JSON.stringify(name)} ${problem}`);
+}

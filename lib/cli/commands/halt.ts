@@ -1,0 +1,97 @@
+import { readWorkers } from '../../admin/read-status.js';
+import type { WorkerStatus } from '../../admin/status-report.js';
+import { haltText } from '../../coordination/ringer.js';
+import { livenessPrefix } from '../../coordination/lost-workers.js';
+import { livingWorkers } from '../../storage/postgres/statements/status.js';
+import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption, numberOption } from '../option-values.js';
+import { waitOrStop } from '../wait-or-stop.js';
+
+const lookEveryMs = 500;
+
+/** `tarefa halt`. */
+export const haltCommand: Command = {
+  name: 'halt',
+  summary: 'tells the workers to stop after their current work',
+  usage: '',
+  description: `Sends the notification that workers of this library and of nsj-queue-lib know. A worker that hears it claims no more,
+    lets what runs finish, and stops; its process goes on, or is started again, as whoever runs it decides. A worker behind a
+    transaction pooler, or one that polls instead of listening, cannot hear it.
+
+    With --wait: until every worker that was alive has stopped. Exit code 3 when one still works after --timeout, or Ctrl-C
+    came first.`,
+  options: {
+    wait: { type: 'boolean', description: 'waits until they have stopped' },
+    timeout: {
+      type: 'string',
+      value: '<seconds>',
+      description: 'how long to wait. Default: as long as it takes',
+    },
+  },
+  examples: ['tarefa halt --wait --timeout 60'],
+  run: async (call): Promise<ExitCode> => {
+    const { output, options } = call;
+    if (call.positionals.length > 0)
+      throw new UsageError('halt takes no arguments: it is for the whole queue');
+    const timeout = numberOption(options, 'timeout', { least: 0, most: 86_400, whole: false });
+    const queue = await call.queue();
+    const before = await alive(queue);
+    await queue.pool.query('select pg_notify($1::text, $2::text)', [queue.options.queue, haltText]);
+    const listening = before.filter(({ alive: by }) => by === 'lock');
+    output.line(describe(listening.length, before.length - listening.length));
+    const left = flagOption(options, 'wait') ? await waitForEnd(call, queue, before, timeout) : undefined;
+    output.json({
+      listening: listening.length,
+      unreachable: before.length - listening.length,
+      workers: before,
+      ...(left === undefined ? {} : { stillRunning: left }),
+    });
+    if (left !== undefined && left.length > 0) {
+      const names = left.map(({ id, host, pid }) => `${id} (${host}, pid ${pid})`).join(', ');
+      output.error(`still at work: ${left.length === 1 ? 'worker' : 'workers'} ${names}`);
+      return 3;
+    }
+    if (left !== undefined) output.line('no worker runs any more');
+    return 0;
+  },
+};
+
+async function alive({ pool, tables }: CliQueue): Promise<readonly WorkerStatus[]> {
+  const { rows } = await pool.query<Record<string, unknown>>(livingWorkers(tables), [
+    livenessPrefix(tables.qualifiedName),
+  ]);
+  return readWorkers(rows).filter((worker) => worker.alive !== false);
+}
+
+/** Those of the workers that were told which still live in the end. One that is started meanwhile was not told. */
+async function waitForEnd(
+  { output, signal }: CommandCall,
+  queue: CliQueue,
+  told: readonly WorkerStatus[],
+  timeoutSeconds: number | undefined,
+): Promise<readonly WorkerStatus[]> {
+  const deadline = timeoutSeconds === undefined ? Infinity : performance.now() + timeoutSeconds * 1_000;
+  const progress = output.progress('stopped', told.length);
+  let left = told;
+  try {
+    for (;;) {
+      const living = new Set((await alive(queue)).map(({ id }) => id));
+      const still = left.filter(({ id }) => living.has(id));
+      progress.advance(left.length - still.length);
+      left = still;
+      if (left.length === 0 || performance.now() >= deadline) return left;
+      if (!(await waitOrStop(Math.min(lookEveryMs, deadline - performance.now()), signal))) return left;
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function describe(listening: number, unreachable: number): string {
+  const told =
+    listening === 0
+      ? 'no worker listens'
+      : `${listening} ${listening === 1 ? 'worker is' : 'workers are'} told to stop`;
+  if (unreachable === 0) return told;
+  return `${told}; ${unreachable} behind a pooler cannot hear it: stop ${unreachable === 1 ? 'its process' : 'their processes'}`;
+}

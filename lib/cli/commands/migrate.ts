@@ -1,0 +1,80 @@
+import { migrate, planMigration, type MigrationPlan } from '../../storage/postgres/migration/migrate.js';
+import { schemaVersion } from '../../storage/postgres/schema.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption } from '../option-values.js';
+import type { Output } from '../output.js';
+import {
+  printSteps,
+  queueNames,
+  refuseWithoutRights,
+  stepLines,
+  stepReports,
+  withSchemaSession,
+  type StepReport,
+} from '../schema-work.js';
+
+/** `tarefa migrate`. */
+export const migrateCommand: Command = {
+  name: 'migrate',
+  summary: "makes a queue's tables, or brings them up to date while they are used",
+  usage: '[--plan | --check]',
+  description:
+    'What locks the queue table does so for an instant: it waits two seconds at most for its lock and is tried again. ' +
+    'Indexes are built concurrently. What was interrupted goes on when the command is run again, and two that are run at ' +
+    'once take turns. A database that a newer version has made is refused.\n\n' +
+    'Exit code 3 with --check: there is something to do. Tables of nsj-queue-lib are for `tarefa adopt`.',
+  options: {
+    plan: { type: 'boolean', description: 'only says what would be done, and with which locks' },
+    check: { type: 'boolean', description: 'the same, with exit code 3 when there is something to do' },
+    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+  },
+  examples: ['tarefa migrate', 'tarefa migrate --plan', 'tarefa migrate --check --table jobs.orders'],
+  run,
+};
+
+async function run(call: CommandCall): Promise<ExitCode> {
+  const { options, output } = call;
+  const isCheck = flagOption(options, 'check');
+  const isPlan = flagOption(options, 'plan');
+  if (isCheck && isPlan) throw new UsageError('give --plan or --check, not both');
+  const database = await call.database();
+  const names = queueNames(database.options, flagOption(options, 'webhooks'));
+  return withSchemaSession(call, database, async (session) => {
+    if (isCheck || isPlan) {
+      const plan = await planMigration(session, names);
+      sayWhereItStands(output, plan);
+      printSteps(output, plan.steps);
+      output.json(reportOf(plan, stepReports(plan.steps), false));
+      return isCheck && plan.steps.length > 0 ? 3 : 0;
+    }
+    let reports: StepReport[] = [];
+    const plan = await migrate(session, names, {
+      onPlan: async (planned) => {
+        sayWhereItStands(output, planned);
+        if (planned.steps.length > 0) await refuseWithoutRights(session, planned.tables);
+        reports = stepReports(planned.steps);
+      },
+      onEnd: (...step) => stepLines(output, reports).onEnd?.(...step),
+    });
+    if (plan.steps.length > 0) output.line(`${plan.tables.qualifiedName} is up to date`);
+    output.json(reportOf(plan, reports, true));
+    return 0;
+  });
+}
+
+function sayWhereItStands(output: Output, { tables, version, rows, steps }: MigrationPlan): void {
+  const where = version === undefined ? 'not there' : `version ${version} of ${schemaVersion}`;
+  const size = rows > 0 ? `, about ${rows.toLocaleString('en-US')} rows` : '';
+  output.line(`${tables.qualifiedName}: ${where}${size}${steps.length === 0 ? ', nothing to do' : ''}`);
+}
+
+function reportOf(plan: MigrationPlan, steps: readonly StepReport[], isDone: boolean): unknown {
+  return {
+    table: plan.tables.qualifiedName,
+    version: plan.version ?? null,
+    wantedVersion: schemaVersion,
+    rows: plan.rows,
+    upToDate: isDone || steps.length === 0,
+    steps,
+  };
+}

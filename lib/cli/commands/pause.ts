@@ -1,0 +1,74 @@
+import type { Pausable, Pause } from '../../admin/queue-admin.js';
+import { UsageError, type Command, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
+import { textOption } from '../option-values.js';
+
+const options: Readonly<Record<string, CommandOption>> = {
+  topic: { type: 'string', value: '<topic>', description: 'tasks of that topic' },
+  subscription: { type: 'string', value: '<id>', description: 'deliveries of that subscription' },
+};
+
+/** `tarefa pause`. */
+export const pauseCommand: Command = {
+  name: 'pause',
+  summary: 'keeps workers from starting tasks of a topic or subscription; lists what is paused',
+  usage: '[--topic <topic> | --subscription <id>]',
+  description:
+    'What runs goes on, and inserts are accepted. Workers hear of it a moment later; those that cannot listen, at their ' +
+    'next poll. A pause outlives restarts. Without an option: what is paused, and since when.',
+  options,
+  examples: ['tarefa pause --topic send-receipt', 'tarefa pause --subscription search-index', 'tarefa pause'],
+  run: (call) => steer(call, 'pause'),
+};
+
+/** `tarefa resume`. */
+export const resumeCommand: Command = {
+  name: 'resume',
+  summary: 'ends a pause; lists what is paused',
+  usage: '[--topic <topic> | --subscription <id>]',
+  description: 'Workers go on at once. Without an option: what is paused, and since when.',
+  options,
+  examples: ['tarefa resume --topic send-receipt'],
+  run: (call) => steer(call, 'resume'),
+};
+
+async function steer(call: CommandCall, verb: 'pause' | 'resume'): Promise<ExitCode> {
+  const { output, positionals } = call;
+  const what = readPausable(call);
+  if (positionals[0] !== undefined) {
+    throw new UsageError(
+      `what is ${JSON.stringify(positionals[0])}? Write --topic or --subscription before it`,
+    );
+  }
+  const { admin } = await call.queue();
+  if (what) {
+    await admin[verb](what);
+    output.line(`${describe(what)} ${verb === 'pause' ? 'is paused' : 'goes on'}`);
+  }
+  list(call, await admin.paused(), what === undefined);
+  return 0;
+}
+
+function list({ output }: CommandCall, paused: readonly Pause[], isAsked: boolean): void {
+  output.json({ paused });
+  if (!isAsked) return;
+  if (paused.length === 0) output.line('nothing is paused');
+  output.table(
+    ['paused', 'since'],
+    paused.map((pause) => [describe(pause), pause.since]),
+  );
+}
+
+function readPausable({ options: given }: CommandCall): Pausable | undefined {
+  const topic = textOption(given, 'topic');
+  const subscriptionId = textOption(given, 'subscription');
+  if (topic !== undefined && subscriptionId !== undefined) {
+    throw new UsageError('give --topic or --subscription, not both');
+  }
+  if (subscriptionId !== undefined) return { subscriptionId };
+  return topic === undefined ? undefined : { topic: topic === '' ? null : topic };
+}
+
+function describe(what: Pausable): string {
+  if ('subscriptionId' in what) return `subscription ${what.subscriptionId}`;
+  return what.topic === null ? 'tasks without a topic' : `topic ${what.topic}`;
+}

@@ -1,0 +1,108 @@
+import { PurgeRun, type PurgeableCount } from '../../admin/purge-run.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption, numberOption } from '../option-values.js';
+import { readableCount, readableDuration } from '../readable.js';
+import { waitOrStop } from '../wait-or-stop.js';
+
+/** `tarefa purge`. */
+export const purgeCommand: Command = {
+  name: 'purge',
+  summary: 'deletes old history: whole tasks that are over, in blocks',
+  usage: '',
+  description: `A task goes with all its attempts and dead tasks, when each of them ended and was due longer ago than that; nothing
+    that still runs or waits, and no payload that is still needed. It goes on in blocks until nothing is left to delete, or
+    Ctrl-C: what was deleted until then stays deleted. Half of the time is left to the queue, unless you say --full-speed.
+
+    Exit code 3 when Ctrl-C came first.`,
+  options: {
+    'older-than': {
+      type: 'string',
+      value: '<days>',
+      description: 'days that history is kept. Default: QUEUE_PURGE_MAX_AGE, else 60',
+    },
+    'dry-run': { type: 'boolean', description: 'counts what it would delete, by topic, and changes nothing' },
+    'full-speed': { type: 'boolean', description: 'does not leave half of the time to the queue' },
+  },
+  examples: ['tarefa purge --older-than 30 --dry-run', 'tarefa purge --older-than 30'],
+  run: async (call): Promise<ExitCode> => {
+    if (call.positionals.length > 0) throw new UsageError('purge takes no arguments');
+    const days = numberOption(call.options, 'older-than', { least: 0, most: 36_500, whole: false });
+    const { storage, pool, tables, options } = await call.queue();
+    const olderThanDays = days ?? options.purgeMaxAgeDays;
+    const purge = new PurgeRun({ storage, handle: pool, tables, olderThanDays, limit: options.purgeLimit });
+    return flagOption(call.options, 'dry-run')
+      ? count(call, purge, olderThanDays)
+      : run(call, purge, olderThanDays);
+  },
+};
+
+async function count(
+  { output, signal }: CommandCall,
+  purge: PurgeRun,
+  olderThanDays: number,
+): Promise<ExitCode> {
+  const progress = output.progress('to purge');
+  const topics = new Map<string, PurgeableCount>();
+  let rows = 0;
+  for await (const found of purge.count()) {
+    for (const one of found) add(topics, one);
+    const more = found.reduce((sum, one) => sum + one.rows, 0);
+    rows += more;
+    progress.advance(more);
+    if (signal.aborted) break;
+  }
+  progress.end();
+  const counts = [...topics.values()].toSorted((a, b) => b.rows - a.rows);
+  const oldest = counts.map((one) => one.oldest).reduce(earlier, null);
+  const finished = !signal.aborted;
+  output.json({ olderThanDays, dryRun: true, rows, oldest, counts, finished });
+  output.table(
+    ['topic', 'subscription', 'rows', 'oldest'],
+    counts.map((one) => [one.topic, one.subscriptionId, readableCount(one.rows), one.oldest]),
+  );
+  const since = oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`;
+  output.line(
+    `${readableCount(rows, !finished)} rows of tasks that ended more than ${olderThanDays} days ago${since}`,
+  );
+  return finished ? 0 : 3;
+}
+
+async function run(call: CommandCall, purge: PurgeRun, olderThanDays: number): Promise<ExitCode> {
+  const { output, signal, options } = call;
+  const isPaced = !flagOption(options, 'full-speed');
+  const progress = output.progress('deleted');
+  const began = performance.now();
+  let rows = 0;
+  let blockBegan = began;
+  for await (const gone of purge.run()) {
+    rows += gone;
+    progress.advance(gone);
+    if (isPaced) await waitOrStop(performance.now() - blockBegan, signal);
+    if (signal.aborted) break;
+    blockBegan = performance.now();
+  }
+  progress.end();
+  const ms = performance.now() - began;
+  const rowsPerSecond = Math.round((rows * 1_000) / ms);
+  const finished = !signal.aborted;
+  output.json({ olderThanDays, dryRun: false, rows, rowsPerSecond, finished });
+  output.line(
+    `${readableCount(rows)} rows deleted in ${readableDuration(ms)}${rows > 0 ? `, ${readableCount(rowsPerSecond)} a second` : ''}` +
+      (finished ? '' : '; ended before all were'),
+  );
+  return finished ? 0 : 3;
+}
+
+function add(topics: Map<string, PurgeableCount>, one: PurgeableCount): void {
+  const key = JSON.stringify([one.topic, one.subscriptionId]);
+  const present = topics.get(key);
+  if (!present) topics.set(key, one);
+  else {
+    topics.set(key, { ...one, rows: one.rows + present.rows, oldest: earlier(one.oldest, present.oldest) });
+  }
+}
+
+function earlier(one: Date | null, other: Date | null): Date | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
+}

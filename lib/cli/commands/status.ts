@@ -1,0 +1,101 @@
+import { QueueStatus } from '../../admin/queue-status.js';
+import type { StatusReport } from '../../admin/status-report.js';
+import { hasCode } from '../../queue.errors.js';
+import { isConnectionError } from '../../storage/postgres/connection-config.js';
+import { countLimit, endedLimit } from '../../storage/postgres/statements/status.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { flagOption, numberOption, timeOption } from '../option-values.js';
+import { showStatus } from '../show-status.js';
+import { waitOrStop } from '../wait-or-stop.js';
+
+const defaultIntervalSeconds = 2;
+/** Counting what can be purged reads far more than the rest, and changes slowly. */
+const purgeableEveryMs = 60_000;
+
+/** `tarefa status`. */
+export const statusCommand: Command = {
+  name: 'status',
+  summary: 'shows how the queue stands: counts, lag, what runs, workers, sizes, what holds back cleaning',
+  usage: '',
+  description: `Costs about the same whatever the table's size. What is counted stops at a limit and is shown with a +: pending at
+    ${count(countLimit)} of each topic, subscription and priority (fewer where there are more than 30 of these), scheduled and running at ${count(countLimit)}, ended at
+    ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
+    ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
+
+    Sessions of other roles show what they hold back only to members of pg_read_all_stats.
+
+    With --watch: again and again, on a terminal in place, until Ctrl-C, which is exit code 0. With --json one document a line.`,
+  options: {
+    since: {
+      type: 'string',
+      value: '<time>',
+      description: 'counts what has ended and was due since then: 2026-01-31, 30m, 24h, 7d. Default 1h',
+    },
+    watch: { type: 'boolean', description: 'shows it again and again' },
+    interval: {
+      type: 'string',
+      value: '<seconds>',
+      description: `how often. Default ${defaultIntervalSeconds}`,
+    },
+  },
+  examples: ['tarefa status', 'tarefa status --watch --interval 5', 'tarefa status --json'],
+  run: async (call): Promise<ExitCode> => {
+    const { options, output, positionals } = call;
+    if (positionals.length > 0) throw new UsageError('status takes no arguments');
+    const interval = numberOption(options, 'interval', { least: 0.1, most: 86_400, whole: false });
+    const read = await reader(call);
+    if (flagOption(options, 'watch')) return watch(call, read, (interval ?? defaultIntervalSeconds) * 1_000);
+    if (interval !== undefined) throw new UsageError('--interval goes with --watch');
+    const report = await read();
+    output.json(report);
+    showStatus(output, report);
+    return 0;
+  },
+};
+
+type Read = () => Promise<StatusReport>;
+
+async function reader(call: CommandCall): Promise<Read> {
+  timeOption(call.options, 'since');
+  const { tables, storage, options } = await call.queue();
+  const status = new QueueStatus({
+    tables,
+    transaction: (work) => storage.inTransaction(work),
+    findPurgeable: (look) => storage.findPurgeable(look),
+    purgeMaxAgeDays: options.purgeMaxAgeDays,
+  });
+  let countedAt = -Infinity;
+  let purgeable: StatusReport['purgeable'] = null;
+  return async () => {
+    const isDue = performance.now() - countedAt >= purgeableEveryMs;
+    const since = timeOption(call.options, 'since');
+    const report = await status.read({ purgeable: isDue, ...(since === undefined ? {} : { since }) });
+    if (isDue) [countedAt, purgeable] = [performance.now(), report.purgeable];
+    return { ...report, purgeable };
+  };
+}
+
+async function watch({ output, signal }: CommandCall, read: Read, intervalMs: number): Promise<ExitCode> {
+  const stopped = new Promise<undefined>((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  for (;;) {
+    try {
+      const report = await Promise.race([read(), stopped]);
+      if (!report || signal.aborted) return 0;
+      output.clear();
+      output.jsonLine(report);
+      showStatus(output, report);
+    } catch (error) {
+      // A server that restarts is no reason to stop watching.
+      if (!isConnectionError(error) && !hasCode(error, 'CONNECTION_LOST')) throw error;
+      output.error(`no answer: ${(error as Error).message}`);
+    }
+    if (!(await waitOrStop(intervalMs, signal))) return 0;
+    if (!output.isTerminal) output.line();
+  }
+}
+
+function count(n: number): string {
+  return n.toLocaleString('en-US');
+}

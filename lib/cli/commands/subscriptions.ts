@@ -1,0 +1,165 @@
+import type {
+  SubscriptionAdmin,
+  SubscriptionInput,
+  SubscriptionRecord,
+} from '../../admin/subscription-admin.js';
+import { forgetEndpoint } from '../../storage/postgres/statements/webhooks.js';
+import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
+import { maskHeaders, maskUrl } from '../mask-webhook.js';
+import { nearest } from '../nearest.js';
+import { flagOption, listOption, textOption } from '../option-values.js';
+
+type Action = (call: CommandCall, admin: SubscriptionAdmin) => Promise<readonly SubscriptionRecord[]>;
+
+/** `tarefa subscriptions`. */
+export const subscriptionsCommand: Command = {
+  name: 'subscriptions',
+  summary: 'lists, adds, removes, enables and disables subscriptions',
+  usage: 'list | add <id> <topic> | remove <id> | enable <id> | disable <id>',
+  description: `Deliveries that were made stay what they are. A subscription that is disabled gets no new ones.
+
+    With --webhook it is delivered as a signed HTTP request by workers that deliver webhooks; they check its address before
+    each request. Headers may hold secrets: their values are shown as \`***\`, as are passwords and parameters of addresses. Who
+    removes a subscription removes its signing secrets as well.`,
+  options: {
+    topic: { type: 'string', value: '<topic>', description: 'list: those of that topic' },
+    webhook: {
+      type: 'string',
+      value: '<url>',
+      description: 'add: where deliveries are sent; without it code handles them',
+    },
+    method: { type: 'string', value: '<method>', description: 'add: of the request. Default POST' },
+    header: { type: 'string', multiple: true, value: '<name: value>', description: 'add: of the request' },
+    tenant: { type: 'string', value: '<id>', description: 'add: publications of that tenant only' },
+    group: { type: 'string', value: '<group>', description: 'add: publications of that group only' },
+    inactive: { type: 'boolean', description: 'add: gets no deliveries yet' },
+  },
+  examples: [
+    'tarefa subscriptions list',
+    'tarefa subscriptions add partner order-placed --webhook https://partner.example/hook --header "authorization: Bearer …"',
+    'tarefa subscriptions disable partner',
+  ],
+  run: async (call): Promise<ExitCode> => {
+    const [name = 'list'] = call.positionals;
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+    if (!action) {
+      const near = nearest(name, Object.keys(actions));
+      const hint = near === undefined ? `one of ${Object.keys(actions).join(', ')}` : `did you mean ${near}?`;
+      throw new UsageError(`subscriptions cannot ${JSON.stringify(name)}: ${hint}`);
+    }
+    // Checked before the database is asked for anything.
+    const act = action(call);
+    const queue = await call.queue();
+    queue.admin.subscriptions.attach({ check: () => undefined, forget: (id) => forget(queue, id) });
+    show(call, await act(queue.admin.subscriptions));
+    return 0;
+  },
+};
+
+type Prepared = (admin: SubscriptionAdmin) => ReturnType<Action>;
+
+const actions: Readonly<Record<string, (call: CommandCall) => Prepared>> = {
+  list: (call) => {
+    readArguments(call, 0);
+    const topic = textOption(call.options, 'topic');
+    return (admin) => admin.list(topic === undefined ? {} : { topic });
+  },
+  add: (call) => {
+    const [id = '', topic = ''] = readArguments(call, 2, 'an id and a topic');
+    const input = readInput(call, id, topic);
+    return async (admin) => {
+      const added = await admin.add(input);
+      call.output.line(`subscription ${id} is added`);
+      return [added];
+    };
+  },
+  remove: (call) => {
+    const [id = ''] = readArguments(call, 1, 'an id');
+    return async (admin) => {
+      await admin.remove(id);
+      call.output.line(`subscription ${id} is removed`);
+      return [];
+    };
+  },
+  enable: (call) => activate(call, true),
+  disable: (call) => activate(call, false),
+};
+
+function activate(call: CommandCall, active: boolean): Prepared {
+  const [id = ''] = readArguments(call, 1, 'an id');
+  return async (admin) => {
+    const changed = await admin.update(id, { active });
+    call.output.line(`subscription ${id} is ${active ? 'enabled' : 'disabled'}`);
+    return [changed];
+  };
+}
+
+function readArguments({ positionals }: CommandCall, count: number, what = 'nothing'): readonly string[] {
+  const [name, ...values] = positionals;
+  if (values.length !== count) throw new UsageError(`subscriptions ${name ?? 'list'} takes ${what} besides`);
+  return values;
+}
+
+function readInput({ options }: CommandCall, id: string, topic: string): SubscriptionInput {
+  const headers = listOption(options, 'header').map(readHeader);
+  return {
+    id,
+    topic,
+    url: textOption(options, 'webhook') ?? null,
+    httpMethod: textOption(options, 'method') ?? null,
+    headers: headers.length === 0 ? null : Object.fromEntries(headers),
+    tenant: textOption(options, 'tenant') ?? null,
+    group: textOption(options, 'group') ?? null,
+    active: !flagOption(options, 'inactive'),
+  };
+}
+
+/** Does not repeat what it was given: a mistake may be the whole secret. */
+function readHeader(text: string): readonly [string, string] {
+  const colon = text.indexOf(':');
+  if (colon < 1) throw new UsageError('--header must be a name, a colon and a value');
+  const [name, value] = [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
+  try {
+    void new Headers([[name, value]]);
+  } catch {
+    throw new UsageError(
+      `--header ${JSON.stringify(name)} cannot be sent: its name or value holds what no header may`,
+    );
+  }
+  return [name, value];
+}
+
+/** Also where this process delivers no webhooks: another subscription may get that id. */
+async function forget({ pool, tables }: CliQueue, id: string): Promise<void> {
+  const { rows } = await pool.query<{ found: boolean }>('select to_regclass($1::text) is not null as found', [
+    tables.webhooks,
+  ]);
+  if (rows[0]?.found === true) await pool.query(forgetEndpoint(tables), [id]);
+}
+
+function show({ output, positionals }: CommandCall, records: readonly SubscriptionRecord[]): void {
+  const shown = records.map((record) => ({
+    ...record,
+    url: record.url === null ? null : maskUrl(record.url),
+    headers: record.headers === null ? null : maskHeaders(record.headers),
+  }));
+  output.json({ subscriptions: shown });
+  if ((positionals[0] ?? 'list') !== 'list') return;
+  if (shown.length === 0) output.line('there is no subscription');
+  output.table(
+    ['id', 'topic', 'active', 'tenant', 'group', 'webhook', 'headers'],
+    shown.map(({ id, topic, active, tenant, group, url, httpMethod, headers }) => [
+      id,
+      topic,
+      active ? 'yes' : 'no',
+      tenant,
+      group,
+      url === null ? null : `${httpMethod ?? 'POST'} ${url}`,
+      headers === null
+        ? null
+        : Object.entries(headers)
+            .map((header) => header.join(': '))
+            .join(', '),
+    ]),
+  );
+}

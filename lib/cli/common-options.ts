@@ -1,0 +1,64 @@
+import { connectionVariableNames, type Environment } from '../queue.environment.js';
+import type { QueueOptions } from '../queue.options.js';
+import { UsageError, type CommandOption, type OptionValues } from './command.js';
+
+/** What every command takes. */
+export const commonOptions: Readonly<Record<string, CommandOption>> = {
+  url: {
+    type: 'string',
+    value: '<url>',
+    description: `the database: postgres://user:password@host:port/database, or \`embedded\`. Default: DATABASE_URL, else ${connectionVariableNames.join(', ')}`,
+  },
+  table: {
+    type: 'string',
+    value: '<name>',
+    description: 'the queue table, optionally with its schema. Default: QUEUE_TABLE',
+  },
+  queue: {
+    type: 'string',
+    value: '<channel>',
+    description: "the queue's notification channel, where it is not the table's name. Default: QUEUE_NAME",
+  },
+  subscriptions: {
+    type: 'string',
+    value: '<table>',
+    description: 'the subscriptions table. Default: QUEUE_SUBSCRIBER_TABLE, else `<table>_subscriber`',
+  },
+  json: { type: 'boolean', description: 'says the result as JSON' },
+  help: { type: 'boolean', short: 'h', description: 'shows this help' },
+};
+
+/**
+ * Which queue is meant: options, then variables.
+ *
+ * @throws {UsageError} when the database or the queue is not said
+ */
+export function readQueueOptions(values: OptionValues, env: Environment): QueueOptions {
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  const variable = (name: string): string | undefined => env[name]?.trim() || undefined;
+  const connection = text(values['url']) ?? variable('DATABASE_URL');
+  const table = text(values['table']);
+  const queue = text(values['queue']);
+  const subscriptionTable = text(values['subscriptions']);
+  if (connection === undefined && !connectionNames().some((name) => variable(name) !== undefined)) {
+    throw new UsageError(
+      `which database? Give --url, or set DATABASE_URL, or ${connectionVariableNames.join(', ')}`,
+    );
+  }
+  if ((table ?? queue ?? variable('QUEUE_TABLE') ?? variable('QUEUE_NAME')) === undefined) {
+    throw new UsageError('which queue? Give --table or --queue, or set QUEUE_TABLE or QUEUE_NAME');
+  }
+  return {
+    // The command line looks; it makes tables only by the commands that say so.
+    schema: 'check',
+    worker: false,
+    ...(connection === undefined ? {} : { connection }),
+    ...(table === undefined ? {} : { table }),
+    ...(queue === undefined ? {} : { queue }),
+    ...(subscriptionTable === undefined ? {} : { subscriptionTable }),
+  };
+}
+
+function connectionNames(): readonly string[] {
+  return connectionVariableNames.flatMap((names) => names.match(/[A-Z_]+/g) ?? []);
+}

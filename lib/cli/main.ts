@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+import { interrupted, run } from './run.js';
+
+/** A terminal and npm both pass on one press of Ctrl-C: what comes so close together is one. */
+const samePressMs = 1_000;
+
+// The first Ctrl-C asks the command to end; the second one ends it.
+const controller = new AbortController();
+let askedAt = Infinity;
+const interrupt = (): void => {
+  if (performance.now() - askedAt > samePressMs) process.exit(interrupted);
+  askedAt = Math.min(askedAt, performance.now());
+  controller.abort();
+};
+process.on('SIGINT', interrupt);
+process.on('SIGTERM', interrupt);
+// Whoever reads may have seen enough, as `head` does.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2));
+}
+
+const code = await run(process.argv.slice(2), {
+  env: process.env,
+  input: () => process.stdin,
+  out: process.stdout,
+  err: process.stderr,
+  signal: controller.signal,
+});
+// What was still under way would keep the process alive.
+if (controller.signal.aborted) process.exit(code);
+process.exitCode = code;

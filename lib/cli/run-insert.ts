@@ -1,0 +1,34 @@
+import { UsageError, type CliQueue, type CommandCall, type ExitCode } from './command.js';
+import { fileOptions, insertFile } from './insert-tasks.js';
+import { textOption } from './option-values.js';
+import { readPayload, readTaskOptions } from './task-arguments.js';
+
+/** What `tarefa insert` and `tarefa publish` do: one task from the options, or those of a file. */
+export async function runInsert(call: CommandCall, publication: boolean): Promise<ExitCode> {
+  const { options, positionals, output } = call;
+  if (positionals[0] !== undefined) {
+    throw new UsageError(`what is ${JSON.stringify(positionals[0])}? Write --topic or --file before it`);
+  }
+  if (textOption(options, 'file') !== undefined) return insertFile(call, publication);
+  const [alone] = Object.keys(fileOptions).filter((name) => options[name] !== undefined);
+  if (alone !== undefined) throw new UsageError(`--${alone} goes with --file`);
+  const topic = textOption(options, 'topic');
+  if (topic === undefined) throw new UsageError('give --topic for one, or --file for many');
+
+  const task = { ...readTaskOptions(options), topic };
+  const queue = await call.queue();
+  const payload = await readPayload(call, queue.options.maxPayloadBytes);
+  const input = payload === undefined ? task : { ...task, payload };
+  const { client } = queue;
+  const id = publication ? await client.insertTaskPubSub(input) : await client.insertTask(input);
+  output.json({ id });
+  output.line(id);
+  if (publication) await tellWhenUnheard(queue, topic, call);
+  return 0;
+}
+
+async function tellWhenUnheard({ admin }: CliQueue, topic: string, { output }: CommandCall): Promise<void> {
+  const subscriptions = await admin.subscriptions.list({ topic });
+  if (subscriptions.some(({ active }) => active)) return;
+  output.note(`no active subscription has the topic ${JSON.stringify(topic)}: nobody gets it`);
+}

@@ -1,0 +1,161 @@
+import type { StatusCount, StatusReport, StatusTask } from '../admin/status-report.js';
+import { describeRoute } from '../storage/route.js';
+import type { TaskStatus } from '../task.js';
+import type { Output } from './output.js';
+import { readableBytes, readableCount, readableDuration, readableTopic } from './readable.js';
+import type { Cell } from './text-table.js';
+
+/** Running attempts that are shown; `--json` shows more. */
+const mostRunning = 20;
+/** A snapshot that is younger holds nothing back that counts. */
+const youngSnapshotMs = 5_000;
+
+/** A report for people. */
+export function showStatus(output: Output, report: StatusReport): void {
+  output.line(`${report.table} at ${report.at.toISOString()}, PostgreSQL ${report.serverVersion}`);
+  output.line(`lag             ${lagText(report)}`);
+  const { nextScheduled: next } = report;
+  if (next) {
+    const when =
+      next.inMs >= 0 ? `in ${readableDuration(next.inMs)}` : `late by ${readableDuration(-next.inMs)}`;
+    output.line(`next scheduled  ${when}: ${nameOf(next)}`);
+  }
+  const { purgeable } = report;
+  if (purgeable) {
+    const rows = readableCount(purgeable.count, purgeable.isCapped);
+    output.line(
+      `to purge        ${rows} rows of tasks that ended more than ${report.purgeMaxAgeDays} days ago`,
+    );
+  }
+  showCounts(output, report);
+  showRunning(output, report);
+  showWorkers(output, report);
+  if (report.paused.length > 0) output.line();
+  output.table(
+    ['paused', 'since'],
+    report.paused.map((pause) => [
+      'subscriptionId' in pause
+        ? `subscription ${pause.subscriptionId}`
+        : `topic ${readableTopic(pause.topic)}`,
+      pause.since,
+    ]),
+  );
+  showSize(output, report);
+  showSnapshot(output, report);
+  for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
+}
+
+function lagText({ lagMs, oldestPending: oldest }: StatusReport): string {
+  if (lagMs === 0) return 'none: nothing waits that is due';
+  return `${readableDuration(lagMs)}${oldest ? `: ${nameOf(oldest)}` : ''}`;
+}
+
+function nameOf({ id, topic, subscriptionId, dead }: StatusTask): string {
+  const receiver = subscriptionId === null ? '' : ` for ${subscriptionId}`;
+  return `task ${id}, ${readableTopic(topic, dead)}${receiver}`;
+}
+
+const statuses: readonly (readonly [TaskStatus, string])[] = [
+  ['scheduled', 'scheduled'],
+  ['pending', 'pending'],
+  ['processing', 'running'],
+  ['succeeded', 'succeeded'],
+  ['failed', 'failed'],
+];
+
+/** One line for a topic and subscription, a column for each status. */
+function showCounts(output: Output, { counts, endedSince }: StatusReport): void {
+  const lines = new Map<string, StatusCount[]>();
+  for (const one of counts) {
+    const key = JSON.stringify([one.topic, one.subscriptionId, one.dead]);
+    lines.set(key, [...(lines.get(key) ?? []), one]);
+  }
+  output.line();
+  output.table(
+    ['topic', 'subscription', ...statuses.map(([, title]) => title)],
+    [...lines.values()].map((line): Cell[] => [
+      readableTopic(line[0]?.topic ?? null, line[0]?.dead),
+      line[0]?.subscriptionId,
+      ...statuses.map(([status]) => {
+        const found = line.find((one) => one.status === status);
+        return found && readableCount(found.count, found.isCapped);
+      }),
+    ]),
+  );
+  output.line(`(succeeded and failed: due since ${endedSince.toISOString()})`);
+}
+
+function showRunning(output: Output, { running, runningTotal }: StatusReport): void {
+  if (running.length === 0) return;
+  output.line();
+  output.table(
+    ['running', 'topic', 'subscription', 'attempt', 'for', 'worker'],
+    running
+      .slice(0, mostRunning)
+      .map(({ id, topic, dead, subscriptionId, attempt, runningMs, workerId, host, pid }) => [
+        id,
+        readableTopic(topic, dead),
+        subscriptionId,
+        attempt,
+        readableDuration(runningMs),
+        workerId === null
+          ? 'of another program'
+          : `${workerId}${host === null ? '' : ` (${host}, pid ${pid})`}`,
+      ]),
+  );
+  const more = runningTotal.count - mostRunning;
+  if (more > 0) output.line(`(and ${readableCount(more, runningTotal.isCapped)} more)`);
+}
+
+function showWorkers(output: Output, { workers }: StatusReport): void {
+  output.line();
+  if (workers.length === 0) output.line('no worker is alive');
+  output.table(
+    ['worker', 'host', 'pid', 'version', 'slots', 'alive', 'started', 'serves'],
+    workers.map(({ id, host, pid, version, concurrency, alive, startedAt, routes, missedAt }) => [
+      id,
+      host,
+      pid,
+      version,
+      concurrency,
+      alive === false ? `no${missedAt ? `, missed since ${missedAt.toISOString()}` : ''}` : `by its ${alive}`,
+      startedAt,
+      routes.map(describeRoute).join(', '),
+    ]),
+  );
+}
+
+function showSize(output: Output, { size }: StatusReport): void {
+  if (!size) return;
+  const { tableBytes, indexBytes, liveRows, deadRows, partitions, vacuumedAt, indexes } = size;
+  output.line();
+  output.line(
+    `table ${readableBytes(tableBytes)}${partitions > 0 ? ` in ${partitions} partitions` : ''}, indexes ${readableBytes(indexBytes)}; ` +
+      `about ${readableCount(liveRows)} rows, ${readableCount(deadRows)} dead ones; ` +
+      (vacuumedAt ? `cleaned ${vacuumedAt.toISOString()}` : 'not cleaned yet'),
+  );
+  output.table(
+    ['index', 'size', ''],
+    indexes.map(({ name, bytes, valid }) => [name, readableBytes(bytes), valid ? null : 'invalid']),
+  );
+}
+
+function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions }: StatusReport): void {
+  if (holder && (holder.sinceMs === null || holder.sinceMs >= youngSnapshotMs)) {
+    const { kind, pid, name, applicationName, user, state, sinceMs, transactions } = holder;
+    const facts = [
+      pid === null ? undefined : `pid ${pid}`,
+      applicationName ? `application ${applicationName}` : undefined,
+      user === null ? undefined : `user ${user}`,
+      state ?? undefined,
+      sinceMs === null ? undefined : `open for ${readableDuration(sinceMs)}`,
+    ].filter((fact) => fact !== undefined);
+    output.line(
+      `dead rows of the last ${readableCount(transactions)} transactions cannot be removed: ${kind}${name === null ? '' : ` ${name}`} ` +
+        `keeps its snapshot (${facts.join(', ')})`,
+    );
+  }
+  if (!seesAllSessions) {
+    output.line('(sessions of other roles show no snapshot: this role is no member of pg_read_all_stats)');
+  }
+}

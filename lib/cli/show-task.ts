@@ -1,0 +1,105 @@
+import type { TaskRecord } from '../task.js';
+import type { WholeTask } from './commands/task.js';
+import type { Output } from './output.js';
+import { readableDuration, readableTopic } from './readable.js';
+
+/** Longest error text that is shown; `--json` shows all of it. */
+const mostError = 8_192;
+
+/** A task for people: what it is, its attempts, its dead tasks, publication and deliveries. */
+export function showTask(output: Output, whole: WholeTask): void {
+  const { current, attempts, deadTasks, deadIds, publication, deliveries, hasMoreDeliveries, payload } =
+    whole;
+  output.line(
+    `task ${current.firstAttemptId}: ${readableTopic(current.topic, current.dead)}, ${describe(current)}`,
+  );
+  showFields(output, current);
+  if (publication) {
+    output.line(`  publication      ${publication.firstAttemptId}, ${describe(publication)}`);
+  }
+  output.line();
+  showAttempts(output, attempts);
+  for (const dead of deadTasks) {
+    output.line();
+    output.line(`dead task ${dead.current.firstAttemptId}: ${describe(dead.current)}`);
+    showAttempts(output, dead.attempts);
+  }
+  if (deadIds.length > deadTasks.length) {
+    output.line(`(${deadIds.length - deadTasks.length} more dead tasks are older, or gone)`);
+  }
+  if (current.publication) showDeliveries(output, deliveries, hasMoreDeliveries);
+  const failed = attempts.findLast(({ error }) => error !== null);
+  if (failed?.error != null) {
+    output.line();
+    output.line(`error of attempt ${failed.id}`);
+    output.text(shortened(failed.error));
+  }
+  if (payload === undefined) output.note('\nThe payload is hidden: --payload shows it.');
+  else {
+    output.line();
+    output.line('payload');
+    output.text(payload ?? '(none)');
+  }
+}
+
+function describe({ status, retried, nextAttemptAt }: TaskRecord): string {
+  if (status === 'failed' && retried && nextAttemptAt)
+    return `failed, tried again at ${nextAttemptAt.toISOString()}`;
+  return status;
+}
+
+function showFields(output: Output, task: TaskRecord): void {
+  const fields: readonly (readonly [string, string | number | null])[] = [
+    ['subscription', task.subscriptionId],
+    ['external key', task.externalKey],
+    ['tenant', task.tenant],
+    ['group', task.group],
+    ['origin', task.origin],
+    ['destination', task.destination],
+    ['priority', task.priority === 50 ? null : task.priority],
+    ['dead task of', task.liveId],
+    ['metadata', task.metadata && JSON.stringify(task.metadata)],
+    ['result', task.result],
+  ];
+  for (const [name, value] of fields) {
+    if (value !== null && value !== undefined)
+      output.line(`  ${name.padEnd(15)}  ${shortened(String(value))}`);
+  }
+}
+
+function showAttempts(output: Output, attempts: readonly TaskRecord[]): void {
+  let replay = 0;
+  let before = 0;
+  output.table(
+    ['id', 'replay', 'attempt', 'status', 'due', 'started', 'took', 'message'],
+    attempts.map(({ id, attempt, status, dueAt, startedAt, finishedAt, message }) => {
+      if (attempt <= before) replay += 1;
+      before = attempt;
+      const took =
+        startedAt && finishedAt ? readableDuration(finishedAt.getTime() - startedAt.getTime()) : null;
+      return [id, replay === 0 ? null : replay, attempt, status, dueAt, startedAt, took, message];
+    }),
+  );
+}
+
+function showDeliveries(output: Output, deliveries: readonly TaskRecord[], hasMore: boolean): void {
+  output.line();
+  output.line(deliveries.length === 0 ? 'no deliveries' : 'deliveries');
+  output.table(
+    ['task', 'subscription', 'attempts', 'status', 'due', 'message'],
+    deliveries.map(({ firstAttemptId, subscriptionId, dead, attempt, status, dueAt, message }) => [
+      firstAttemptId,
+      readableTopic(subscriptionId, dead),
+      attempt,
+      status,
+      dueAt,
+      message,
+    ]),
+  );
+  if (hasMore) output.note(`more deliveries: \`tarefa tasks --publication <id> --latest\` lists them`);
+}
+
+function shortened(text: string): string {
+  if (text.length <= mostError) return text;
+  return `${text.slice(0, mostError)}… (${text.length - mostError} more characters: --json shows them)`;
+}

@@ -1,0 +1,128 @@
+import { open } from 'node:fs/promises';
+import type { TaskInput } from '../client/task-input.js';
+import type { JsonObject } from '../task.js';
+import { UsageError, type CommandCall, type CommandOption, type OptionValues } from './command.js';
+import { decodeUtf8 } from './ndjson-lines.js';
+import { numberOption, textOption } from './option-values.js';
+
+/** What a task may say on the command line. */
+export const taskOptions: Readonly<Record<string, CommandOption>> = {
+  topic: { type: 'string', value: '<topic>', description: 'which handler, or which subscriptions' },
+  payload: {
+    type: 'string',
+    value: '<text|@file|->',
+    description:
+      'what the handler gets: this text, what a file holds, or standard input; a line break at the end of those is left out',
+  },
+  'external-key': { type: 'string', value: '<text>', description: 'its id in your own world' },
+  priority: { type: 'string', value: '<n>', description: 'larger runs first. Default 50' },
+  delay: {
+    type: 'string',
+    value: '<time>',
+    description: 'not before that time has passed: 500ms, 90s, 5m, 2h, 1d',
+  },
+  'run-at': { type: 'string', value: '<time>', description: 'not before: 2026-07-01T10:00:00Z' },
+  tenant: { type: 'string', value: '<n>', description: 'a whole number' },
+  group: { type: 'string', value: '<text>', description: 'the group of companies' },
+  origin: { type: 'string', value: '<text>', description: 'who asks' },
+  destination: { type: 'string', value: '<text>', description: 'whom it is for' },
+  metadata: { type: 'string', value: '<json>', description: 'an object kept beside the payload' },
+};
+
+/**
+ * The task of a command line, but for its payload.
+ *
+ * @throws {UsageError}
+ */
+export function readTaskOptions(options: OptionValues): TaskInput {
+  const text = (name: string): string | undefined => textOption(options, name);
+  const given: TaskInput = {
+    topic: text('topic') ?? null,
+    externalKey: text('external-key') ?? null,
+    origin: text('origin') ?? null,
+    destination: text('destination') ?? null,
+    tenant: text('tenant') ?? null,
+    group: text('group') ?? null,
+    priority: numberOption(options, 'priority', { least: -2_147_483_648, most: 2_147_483_647 }) ?? null,
+    runAt: text('run-at') ?? null,
+    delayMs: readDelay(text('delay')) ?? null,
+    metadata: readMetadata(text('metadata')) ?? null,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+}
+
+/**
+ * The payload of a command line: text, a file or standard input.
+ *
+ * @throws {UsageError}
+ */
+export async function readPayload(call: CommandCall, maxBytes: number): Promise<string | undefined> {
+  const given = textOption(call.options, 'payload');
+  if (given === undefined || !/^(-$|@)/.test(given)) return given;
+  if (given === '-') return textOf(await readAll(call.input, maxBytes), 'standard input');
+  const path = given.slice(1);
+  const file = await openFile(path);
+  try {
+    return textOf(await readAll(file.createReadStream({ autoClose: false }), maxBytes), path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** @throws {UsageError} when there is no such file, or none that may be read */
+export async function openFile(path: string): Promise<Awaited<ReturnType<typeof open>>> {
+  try {
+    const file = await open(path);
+    if (!(await file.stat()).isDirectory()) return file;
+    await file.close();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      `${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : (code ?? 'no')}`,
+    );
+  }
+  throw new UsageError(`${path} cannot be read: it is a folder`);
+}
+
+async function readAll(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    const part = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    parts.push(part);
+    length += part.length;
+    // And what may be left out at both ends.
+    if (length > maxBytes + 5)
+      throw new UsageError(`the payload has more than maxPayloadBytes (${maxBytes})`);
+  }
+  return Buffer.concat(parts);
+}
+
+function textOf(bytes: Buffer, name: string): string {
+  const text = decodeUtf8(bytes);
+  if (text === undefined)
+    throw new UsageError(`the payload in ${name} is not UTF-8: save it in that encoding`);
+  return text.replace(/\r?\n$/, '');
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function readDelay(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, amount, unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  if (amount !== undefined) return Number(amount) * (unitMs[unit] ?? 1);
+  throw new UsageError(
+    `--delay must be a time such as 500ms, 90s, 5m, 2h or 1d, not ${JSON.stringify(text)}`,
+  );
+}
+
+function readMetadata(text: string | undefined): JsonObject | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw new UsageError('--metadata must be a JSON object, such as {"requestId":"b7f"}');
+}

@@ -1,0 +1,88 @@
+import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../client/task-input.js';
+import { TarefaError } from '../queue.errors.js';
+import { membersWithLargeNumbers } from './json-numbers.js';
+import { nearest } from './nearest.js';
+
+/** How lines are read. */
+export interface TaskLineRules {
+  readonly publication: boolean;
+  readonly maxPayloadBytes: number;
+  /** For what a line leaves out. */
+  readonly defaults: TaskInput;
+}
+
+/** Says what is wrong with a line; never what its payload is. */
+export class LineProblem extends Error {
+  override readonly name = 'LineProblem';
+}
+
+/**
+ * Reads a task from a line of JSON, in the shape of `TaskInput`. A payload whose numbers JavaScript cannot hold is taken as
+ * it is written.
+ *
+ * @throws {LineProblem}
+ */
+export function readTaskLine(
+  text: string,
+  { publication, maxPayloadBytes, defaults }: TaskLineRules,
+): EncodedTask {
+  const given = parseObject(text);
+  refuseUnknown(Object.keys(given));
+  const task: TaskInput = { ...(saysWhen(given) ? withoutTime(defaults) : defaults), ...given };
+  const large = membersWithLargeNumbers(text);
+  if (large?.has('metadata')) {
+    throw new LineProblem(
+      'metadata holds a number that is too long for JSON in JavaScript: write it as text',
+    );
+  }
+  const payload = large?.get('payload') ?? task.payload;
+  try {
+    return encodeTask({ ...task, payload }, publication, maxPayloadBytes);
+  } catch (error) {
+    if (!(error instanceof TarefaError)) throw error;
+    throw new LineProblem(error.message.replace(/; nothing was inserted$/, ''));
+  }
+}
+
+/** A task has one of the two. */
+function saysWhen({ runAt, delayMs }: TaskInput): boolean {
+  return (runAt ?? delayMs ?? undefined) !== undefined;
+}
+
+function withoutTime({ runAt: _runAt, delayMs: _delayMs, ...others }: TaskInput): TaskInput {
+  return others;
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new LineProblem(describeParseError(String(error)));
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new LineProblem(`must be an object such as {"topic":"send-receipt"}, not ${kindOf(value)}`);
+}
+
+/** The message of the parser quotes the line. */
+function describeParseError(message: string): string {
+  const [, position] = /at position (\d+)/.exec(message) ?? [];
+  if (position !== undefined) return `is not JSON, from character ${Number(position) + 1} on`;
+  return message.includes('end of JSON') ? 'is not JSON: it ends in the middle' : 'is not JSON';
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function refuseUnknown(fields: readonly string[]): void {
+  for (const field of fields) {
+    if (taskFields.has(field)) continue;
+    const near = nearest(field, [...taskFields]);
+    const hint =
+      near === undefined ? `its fields are ${[...taskFields].join(', ')}` : `did you mean '${near}'?`;
+    throw new LineProblem(`a task has no field ${JSON.stringify(field.slice(0, 100))}: ${hint}`);
+  }
+}

@@ -1,0 +1,150 @@
+import type { Pool, PoolClient } from 'pg';
+import { SqlInserts } from '../client/sql-inserts.js';
+import type { EncodedTask } from '../client/task-input.js';
+import { TarefaError } from '../queue.errors.js';
+
+/** A task and the line it was read from. */
+export interface NumberedTask {
+  readonly line: number;
+  readonly task: EncodedTask;
+}
+
+/** Lines that the database refused; one, unless it could not be found among them. */
+export interface Refusal {
+  readonly first: number;
+  readonly last: number;
+  readonly message: string;
+}
+
+/**
+ * Inserts tasks in transactions of its own, on one connection: one transaction until it is told to commit. Not to be used by
+ * two at once.
+ */
+export class TaskTransactions {
+  readonly #pool: Pool;
+  readonly #client: PoolClient;
+  readonly #inserts: SqlInserts;
+  #open = false;
+
+  /** @param table quoted */
+  static async open(pool: Pool, table: string): Promise<TaskTransactions> {
+    return new TaskTransactions(pool, await pool.connect(), table);
+  }
+
+  private constructor(pool: Pool, client: PoolClient, table: string) {
+    this.#pool = pool;
+    this.#client = client;
+    this.#inserts = new SqlInserts(client, table);
+  }
+
+  /** Inserts tasks and answers their ids. After a refusal the transaction is rolled back. */
+  async insert(tasks: readonly NumberedTask[]): Promise<readonly string[] | Refusal> {
+    if (!this.#open) await this.#client.query('begin');
+    this.#open = true;
+    try {
+      return await this.#inserts.many(
+        tasks.map(({ task }) => task),
+        undefined,
+      );
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      await this.rollback();
+      return await this.#findRefused(tasks, error.message);
+    }
+  }
+
+  /** @throws {TarefaError} `CONNECTION_LOST` when nobody knows how it ended */
+  async commit(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    const { rows } = await this.#client.query<{ id: string }>('select pg_current_xact_id()::text as id');
+    try {
+      await this.#client.query('commit');
+    } catch (error) {
+      if (isServerError(error)) throw error;
+      await this.#makeSureOf(rows[0]?.id, error);
+    }
+  }
+
+  async rollback(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.#client.query('rollback').catch(() => undefined);
+  }
+
+  /** Gives the connection back. What is not committed is undone. */
+  async close(): Promise<void> {
+    await this.rollback();
+    this.#client.release(true);
+  }
+
+  /** Tries halves of them, in a transaction that is undone, until one is left that is refused by itself. */
+  async #findRefused(tasks: readonly NumberedTask[], message: string): Promise<Refusal> {
+    let found = tasks;
+    let said = message;
+    await this.#client.query('begin');
+    try {
+      while (found.length > 1) {
+        const half = Math.ceil(found.length / 2);
+        const parts = [found.slice(0, half), found.slice(half)];
+        const refused = await this.#firstRefused(parts);
+        // Together they are refused, one by one they are not: the rule is about more than one row.
+        if (!refused) break;
+        [found, said] = [refused.part, refused.message];
+      }
+    } finally {
+      await this.#client.query('rollback').catch(() => undefined);
+    }
+    return { first: found[0]?.line ?? 0, last: found.at(-1)?.line ?? 0, message: said };
+  }
+
+  async #firstRefused(
+    parts: readonly (readonly NumberedTask[])[],
+  ): Promise<{ readonly part: readonly NumberedTask[]; readonly message: string } | undefined> {
+    for (const part of parts) {
+      await this.#client.query('savepoint part');
+      try {
+        await this.#inserts.many(
+          part.map(({ task }) => task),
+          undefined,
+        );
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        return { part, message: error.message };
+      } finally {
+        await this.#client.query('rollback to savepoint part').catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+
+  /** The answer to a COMMIT was lost: another connection knows what became of it. */
+  async #makeSureOf(transaction: string | undefined, cause: unknown): Promise<void> {
+    const status = await this.#pool
+      .query<{ status: string | null }>('select pg_xact_status($1::text::xid8) as status', [transaction])
+      .then(({ rows }) => rows[0]?.status)
+      .catch(() => undefined);
+    if (status === 'committed') return;
+    const what =
+      status === 'aborted'
+        ? 'it was not committed'
+        : 'whether it was committed is not known: look for its tasks before they are inserted once more';
+    throw new TarefaError(
+      'CONNECTION_LOST',
+      `the connection was lost at the end of the transaction; ${what}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** The database answered: the connection is well, the statement was not. */
+function isServerError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'severity' in error && 'code' in error && typeof error.code === 'string';
+}
+
+/** What somebody's rows cause: data that does not fit, a constraint, an exception of a trigger. */
+function isRefusal(error: unknown): error is Error {
+  return isServerError(error) && /^(22|23|P0|44)/.test(error.code);
+}

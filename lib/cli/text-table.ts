@@ -1,0 +1,66 @@
+import { visibleLine } from './visible-text.js';
+
+/** What a table shows in a cell; null as nothing. */
+export type Cell = string | number | boolean | Date | null | undefined;
+
+const gap = '  ';
+/** No column is cut below this. */
+const leastWidth = 12;
+
+/**
+ * The lines of a table: columns of numbers to the right, the rest to the left.
+ *
+ * @param width of the terminal: the last column is cut to it; Infinity cuts nothing
+ */
+export function textTable(
+  columns: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  width = Infinity,
+): readonly string[] {
+  const texts = rows.map((row) => columns.map((_, index) => cellText(row[index])));
+  const widths = columns.map((name, index) =>
+    texts.reduce((widest, row) => Math.max(widest, lengthOf(row[index] ?? '')), lengthOf(name)),
+  );
+  const isRight = columns.map(
+    (_, index) =>
+      rows.some((row) => row[index] !== null && row[index] !== undefined) &&
+      rows.every((row) => isNumeric(row[index])),
+  );
+  const last = columns.length - 1;
+  const before = widths.slice(0, last).reduce((sum, one) => sum + one + gap.length, 0);
+  const room = Math.max(leastWidth, width - before);
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, index) => {
+        const text = index === last ? cut(cell, room) : cell;
+        const fill = ' '.repeat(Math.max(0, (widths[index] ?? 0) - lengthOf(text)));
+        return isRight[index] === true ? fill + text : index === last ? text : text + fill;
+      })
+      .join(gap)
+      .trimEnd();
+  return [line(columns), ...texts.map(line)];
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null || cell === undefined) return '';
+  if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? '' : cell.toISOString();
+  return visibleLine(String(cell));
+}
+
+/** Also as people write it: `1,200`, `10,000+`, `12.4 MB`. */
+function isNumeric(cell: Cell): boolean {
+  if (typeof cell === 'string') return /^[\d,.]+(\+| [kMGT]?B)?$/.test(cell);
+  return typeof cell === 'number' || cell === null || cell === undefined;
+}
+
+/** In characters as a reader counts them, roughly: one that is written twice as wide shifts its line. */
+function lengthOf(text: string): number {
+  return /^[\u0020-\u007e]*$/.test(text) ? text.length : Array.from(text).length;
+}
+
+function cut(text: string, width: number): string {
+  if (lengthOf(text) <= width) return text;
+  return `${Array.from(text)
+    .slice(0, width - 1)
+    .join('')}…`;
+}

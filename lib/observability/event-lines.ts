@@ -1,0 +1,151 @@
+import type { QueueEventMap, QueueEventName, TaskReference } from '../queue.events.js';
+import { describeRoute } from '../storage/route.js';
+import { errorStack, errorText, isOpaque } from './error-text.js';
+import type { LogFields, LogLine } from './log-line.js';
+
+type Lines = { readonly [Name in QueueEventName]?: (event: QueueEventMap[Name]) => LogLine };
+
+const line = (
+  level: LogLine['level'],
+  component: LogLine['component'],
+  text: string,
+  fields: LogFields = {},
+  stack?: string,
+): LogLine => ({ level, component, text, fields, stack });
+
+/** What an operator must know, event by event. Ids and messages only, never payloads. */
+export const eventLines: Lines = {
+  'worker.started': ({ workerId, routes }) =>
+    line('log', 'worker', `worker ${workerId} started; it serves ${routes.map(describeRoute).join(', ')}`, {
+      workerId,
+    }),
+  'worker.stopped': ({ workerId, unfinished }) =>
+    unfinished === 0
+      ? line('log', 'worker', `worker ${workerId} stopped`, { workerId, unfinished })
+      : line(
+          'warn',
+          'worker',
+          `worker ${workerId} stopped with ${unfinished} tasks unfinished: another worker recovers them`,
+          { workerId, unfinished },
+        ),
+  'worker.troubled': ({ workerId, error }) => {
+    const message = errorText(error);
+    return line(
+      'error',
+      'worker',
+      `worker ${workerId} cannot go on, and tries again: ${message}`,
+      { workerId, error: message },
+      errorStack(error),
+    );
+  },
+  'worker.recovered': ({ workerId }) => line('log', 'worker', `worker ${workerId} goes on`, { workerId }),
+  'task.failed': ({ task, message, error, nextAttemptInMs }) => {
+    const said = isOpaque(error) ? errorText(error) : message;
+    const next =
+      nextAttemptInMs === undefined
+        ? ''
+        : `, next attempt in ${Math.max(0, nextAttemptInMs / 1000).toFixed(1)} s`;
+    return line('warn', 'tasks', `${describe(task)} failed: ${said}${next}`, {
+      ...fieldsOf(task),
+      error: said,
+      nextAttemptInMs: nextAttemptInMs === undefined ? undefined : Math.max(0, Math.round(nextAttemptInMs)),
+    });
+  },
+  'task.buried': ({ task, deadId }) =>
+    line('error', 'tasks', `${describe(task)} ran out of attempts: its dead task is ${deadId}`, {
+      ...fieldsOf(task),
+      deadTaskId: deadId,
+    }),
+  'task.recovered': ({ task, workerId }) =>
+    line('warn', 'tasks', `${describe(task)} is tried again: worker ${workerId} was lost`, {
+      ...fieldsOf(task),
+      lostWorkerId: workerId,
+    }),
+  'task.released': ({ task, reason }) =>
+    line('warn', 'tasks', `${describe(task)} was given back: ${reason}`, { ...fieldsOf(task), reason }),
+  'task.lost': ({ task }) =>
+    line(
+      'warn',
+      'tasks',
+      `the outcome of ${describe(task)} was refused: it belongs to another worker by now`,
+      fieldsOf(task),
+    ),
+  'webhook.opened': ({ subscriptionId, failures, forMs }) =>
+    line(
+      'warn',
+      'webhooks',
+      `the endpoint of subscription '${subscriptionId}' failed ${failures} times in a row: its deliveries rest for ${Math.ceil(forMs / 1_000)} s`,
+      { subscriptionId, failures, restMs: Math.round(forMs) },
+    ),
+  'webhook.closed': ({ subscriptionId }) =>
+    line('log', 'webhooks', `the endpoint of subscription '${subscriptionId}' answers again`, {
+      subscriptionId,
+    }),
+  'webhook.deactivated': ({ subscriptionId, reason }) =>
+    line('error', 'webhooks', `subscription '${subscriptionId}' was deactivated: ${reason}`, {
+      subscriptionId,
+      reason,
+    }),
+  'tenant.failed': ({ tenant, message }) => line('warn', 'tenants', message, { tenant }),
+  'tenant.restored': ({ tenant }) =>
+    line('log', 'tenants', `the database of tenant ${tenant} can be used again`, { tenant }),
+  'connection.lost': ({ connection, error }) => {
+    const message = errorText(error);
+    return line(
+      'error',
+      'connection',
+      `the ${connection} connection was lost (${message}); connecting again`,
+      { connection, error: message },
+    );
+  },
+  'connection.restored': ({ connection }) =>
+    line('log', 'connection', `the ${connection} connection is back`, { connection }),
+  'routine.failed': ({ routine, error }) => {
+    const message = errorText(error);
+    return line(
+      'error',
+      'routines',
+      `the ${routine} routine failed, it runs again at its next turn: ${message}`,
+      { routine, error: message },
+      errorStack(error),
+    );
+  },
+  warning: ({ message }) => line('warn', 'queue', message),
+  notice: ({ message }) => line('log', 'queue', message),
+};
+
+/** The same for who looks for a mistake: what becomes of every task. */
+export const detailLines: Lines = {
+  'task.claimed': ({ task }) => line('debug', 'tasks', `${describe(task)} claimed`, fieldsOf(task)),
+  'task.completed': ({ task, message }) =>
+    line('debug', 'tasks', `${describe(task)} completed: ${message}`, { ...fieldsOf(task), result: message }),
+  'task.failed': ({ task, error }) =>
+    line(
+      'debug',
+      'tasks',
+      `${describe(task)} threw ${errorText(error)}`,
+      { ...fieldsOf(task), error: errorText(error) },
+      errorStack(error),
+    ),
+  'tasks.promoted': ({ count }) => line('debug', 'tasks', `${count} scheduled tasks promoted`, { count }),
+  'publication.delivered': ({ task, deliveries }) =>
+    line('debug', 'tasks', `${describe(task)} delivered to ${deliveries} subscriptions`, {
+      ...fieldsOf(task),
+      deliveries,
+    }),
+  'routine.finished': ({ routine, affected, durationMs }) =>
+    line('debug', 'routines', `the ${routine} routine changed ${affected} rows in ${durationMs} ms`, {
+      routine,
+      affected,
+      durationMs,
+    }),
+};
+
+function describe({ firstAttemptId, attempt, topic, subscriptionId, dead }: TaskReference): string {
+  const route = subscriptionId === null ? topic : `${topic} -> ${subscriptionId}`;
+  return `${dead ? 'dead ' : ''}task ${firstAttemptId} (${route ?? 'no topic'}) attempt ${attempt}`;
+}
+
+function fieldsOf({ id, firstAttemptId, attempt, topic, subscriptionId, dead }: TaskReference): LogFields {
+  return { taskId: firstAttemptId, attemptId: id, attempt, topic, subscriptionId, dead: dead || undefined };
+}

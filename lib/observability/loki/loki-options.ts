@@ -1,0 +1,175 @@
+import type { OptionCheck } from '../../option-check.js';
+import { readLokiAddress, type LokiAddress } from './loki-address.js';
+
+/** Where a queue's log is pushed to besides Nest's logger, and how. */
+export interface LokiOptions {
+  /**
+   * Where lines are posted, used as it is given: `http://loki:3100/loki/api/v1/push`. A user and a password in it are sent
+   * as basic authentication. Without one nothing is pushed. Variable `GRAFANA_URL`.
+   */
+  readonly url?: string | undefined;
+  /**
+   * Makes the label that users of nsj-queue-lib know: `DEV_flask_api_skeleton="dev_log"`. Variable `ENV`. Default `DEV`.
+   */
+  readonly env?: string | undefined;
+  /**
+   * Further labels, at most ten; `app` replaces the one that is `nestjs-tarefa`. Few values each: every combination is a
+   * stream of its own. Default: none.
+   */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Sent as `X-Scope-OrgID`. Default: none. */
+  readonly tenant?: string | undefined;
+  /** Further headers, such as `Authorization`. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Instead of a user and a password in `url`. Default: none. */
+  readonly basicAuth?: LokiBasicAuth | undefined;
+  /** Bodies are compressed. Default false. */
+  readonly gzip?: boolean | undefined;
+  /** The longest that a line waits for others to go with it. Default 1000. */
+  readonly intervalMs?: number | undefined;
+  /** Lines of one request. Default 1000. */
+  readonly batchLines?: number | undefined;
+  /** Bytes of one request's lines. Default 262144. */
+  readonly batchBytes?: number | undefined;
+  /** Lines that wait while Loki does not take them; then the oldest are dropped. Default 10000. */
+  readonly bufferLines?: number | undefined;
+  /** Bytes of the lines that wait. Default 4194304. */
+  readonly bufferBytes?: number | undefined;
+  /** For one request with its answer. Default 10000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long lines that are left may take at shutdown. Default 3000. */
+  readonly flushMs?: number | undefined;
+}
+
+/** Credentials of Loki. */
+export interface LokiBasicAuth {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Default, least and most of each. */
+const amountBounds = {
+  intervalMs: [1_000, 1, 3_600_000],
+  batchLines: [1_000, 1, 100_000],
+  batchBytes: [262_144, 1_024, 2 ** 26],
+  bufferLines: [10_000, 1, 10_000_000],
+  bufferBytes: [4_194_304, 1_024, 2 ** 30],
+  timeoutMs: [10_000, 1, 600_000],
+  flushMs: [3_000, 0, 60_000],
+} as const satisfies { readonly [Name in keyof LokiOptions]: readonly [number, number, number] };
+type AmountName = keyof typeof amountBounds;
+const amountNames = Object.keys(amountBounds) as readonly AmountName[];
+
+/** The same, checked and complete. */
+export interface ResolvedLokiOptions extends Readonly<Record<AmountName, number>> {
+  readonly address: LokiAddress;
+  /** Of every line; level and component come to it. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly gzip: boolean;
+}
+
+/** What of it comes from elsewhere. */
+export interface LokiSurroundings {
+  readonly queue: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const known: Readonly<Record<keyof LokiOptions, true>> = {
+  url: true,
+  env: true,
+  labels: true,
+  tenant: true,
+  headers: true,
+  basicAuth: true,
+  gzip: true,
+  intervalMs: true,
+  batchLines: true,
+  batchBytes: true,
+  bufferLines: true,
+  bufferBytes: true,
+  timeoutMs: true,
+  flushMs: true,
+};
+
+/** These tell lines of a queue apart. */
+const ownLabels: readonly string[] = ['queue', 'level', 'component'];
+/** Loki takes fifteen; five are made here. */
+const mostLabels = 10;
+const longestLabel = 1_024;
+
+/** Checks the option `loki`; undefined where nothing is pushed. */
+export function resolveLoki(
+  given: LokiOptions | false | undefined,
+  { queue, env }: LokiSurroundings,
+  check: OptionCheck,
+): ResolvedLokiOptions | undefined {
+  if (given === false) return undefined;
+  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
+    check.mistake('loki must be an object, or false');
+    return undefined;
+  }
+  // What is null was not given, as everywhere.
+  const options: LokiOptions = Object.fromEntries(
+    Object.entries(given ?? {}).filter(([, value]) => value !== undefined && value !== null),
+  );
+  check.known(Object.keys(options), Object.keys(known), 'loki.');
+  const address = readLokiAddress(options, env['GRAFANA_URL'], check);
+  const labels = readLabels(options, { queue, env }, check);
+  const gzip = check.boolean('loki.gzip', options.gzip ?? false);
+  const amounts = Object.fromEntries(
+    amountNames.map((name) => {
+      const [usual, least, most] = amountBounds[name];
+      return [name, check.whole(`loki.${name}`, options[name] ?? usual, least, most)];
+    }),
+  ) as Record<AmountName, number>;
+  return address && Object.freeze({ address, labels, gzip, ...amounts });
+}
+
+function readLabels(
+  { labels = {}, env: given }: LokiOptions,
+  { queue, env }: LokiSurroundings,
+  check: OptionCheck,
+): Readonly<Record<string, string>> {
+  if (given !== undefined && (typeof given !== 'string' || given.trim() === '')) {
+    check.mistake('loki.env must be text');
+  }
+  const named = typeof given === 'string' ? given : env['ENV'];
+  return Object.freeze({
+    ...environmentLabel(named?.trim() || 'DEV'),
+    app: 'nestjs-tarefa',
+    ...checkLabels(labels, check),
+    queue,
+  });
+}
+
+/** As python-logging-loki made it: blanks, dots and hyphens become underscores, what else labels cannot have goes. */
+function environmentLabel(env: string): Readonly<Record<string, string>> {
+  const name = env
+    .slice(0, 100)
+    .toUpperCase()
+    .replaceAll(/[ .-]/g, '_')
+    .replaceAll(/[^A-Z0-9_]/g, '')
+    .replace(/^(?=\d)/, '_');
+  return { [`${name}_flask_api_skeleton`]: `${env.slice(0, 100).toLowerCase()}_log` };
+}
+
+function checkLabels(labels: unknown, check: OptionCheck): Readonly<Record<string, string>> {
+  if (typeof labels !== 'object' || labels === null || Array.isArray(labels)) {
+    check.mistake('loki.labels must be an object: texts by name');
+    return {};
+  }
+  const entries = Object.entries(labels as Readonly<Record<string, unknown>>);
+  if (entries.length > mostLabels) {
+    check.mistake(`loki.labels must be at most ${mostLabels}, not ${entries.length}`);
+  }
+  for (const [name, value] of entries) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(name) || name.startsWith('__')) {
+      check.mistake(`loki.labels: ${JSON.stringify(name)} is no name of a label`);
+    } else if (ownLabels.includes(name)) {
+      check.mistake(`loki.labels: ${name} is set by the library`);
+    } else if (typeof value !== 'string' || value === '' || value.length > longestLabel) {
+      check.mistake(`loki.labels.${name} must be text of at most ${longestLabel} characters`);
+    }
+  }
+  return Object.fromEntries(entries) as Readonly<Record<string, string>>;
+}

@@ -1,0 +1,104 @@
+import type { QueueEventMap, QueueEventName, QueueEvents } from '../queue.events.js';
+import type { ResolvedOptions } from '../resolve-options.js';
+import { cleanText } from './clean-text.js';
+import { detailLines, eventLines } from './event-lines.js';
+import type { LogFields, LogLine } from './log-line.js';
+import type { LogSink } from './log-sink.js';
+import { LokiSink, type LokiStats } from './loki/loki-sink.js';
+import { NestLogSink } from './nest-log-sink.js';
+import { TaskClock } from './task-clock.js';
+
+const longestText = 2_000;
+const longestField = 500;
+
+type AnyEvent = QueueEventMap[QueueEventName];
+type MakeLine = (event: AnyEvent) => LogLine;
+
+/** What became of the lines of a queue's log. */
+export interface LogStats {
+  /** Undefined where no lines go to Loki. */
+  readonly loki: LokiStats | undefined;
+}
+
+/**
+ * The log of a queue: it turns events into lines and hands them to Nest's logger, and to Loki where that is set.
+ *
+ * @example const { loki } = app.get(QueueLogs).stats();
+ */
+export class QueueLogs {
+  readonly #workers = new Set<string>();
+  #queue = '';
+  #clock: TaskClock | undefined;
+  #sinks: readonly LogSink[] = [];
+  #loki: LokiSink | undefined;
+
+  /** Lines that were sent to Loki, that wait, and that were dropped. */
+  stats(): LogStats {
+    return { loki: this.#loki?.stats() };
+  }
+
+  /** @internal */
+  start(
+    events: QueueEvents,
+    { queue, logDebug, loki }: Pick<ResolvedOptions, 'queue' | 'logDebug' | 'loki'>,
+  ): void {
+    this.#queue = queue;
+    const nest = new NestLogSink(queue);
+    this.#loki = loki && new LokiSink(loki, (line) => this.#write([nest], undefined, line));
+    this.#sinks = this.#loki ? [nest, this.#loki] : [nest];
+    // Without it nobody listens to what happens to every task, and the worker makes no event of it.
+    if (logDebug) this.#clock = new TaskClock();
+    const names = [...Object.keys(eventLines), ...(logDebug ? Object.keys(detailLines) : [])];
+    for (const name of new Set(names as QueueEventName[])) this.#listen(events, name);
+  }
+
+  /** @internal Writes out what is left, within a few seconds. Idempotent. */
+  async close(): Promise<void> {
+    for (const sink of this.#sinks) await sink.close();
+  }
+
+  #listen(events: QueueEvents, name: QueueEventName): void {
+    const told = eventLines[name] as MakeLine | undefined;
+    const detailed = this.#clock && (detailLines[name] as MakeLine | undefined);
+    events.on(name, (event) => {
+      if (name === 'worker.started') this.#workers.add((event as { workerId: string }).workerId);
+      const durationMs = this.#clock && timed(this.#clock, name, event);
+      const more = durationMs === undefined ? undefined : { durationMs };
+      for (const make of [told, detailed]) if (make) this.#write(this.#sinks, name, make(event), more);
+      if (name === 'worker.stopped') this.#workers.delete((event as { workerId: string }).workerId);
+    });
+  }
+
+  /** A sink that fails keeps no other from its line. */
+  #write(sinks: readonly LogSink[], event: string | undefined, line: LogLine, more?: LogFields): void {
+    const { level, component, text, stack } = line;
+    const workerId = this.#workers.size > 0 ? [...this.#workers].join(',') : undefined;
+    const fields = clean({ event, queue: this.#queue, component, workerId, ...line.fields, ...more });
+    const whole: LogLine = { level, component, text: cleanText(text, longestText), fields, stack };
+    for (const sink of sinks) {
+      try {
+        sink.write(whole);
+      } catch {
+        // There is nobody left to tell.
+      }
+    }
+  }
+}
+
+/** Starts or stops the clock of the attempt that an event is about; answers how long it took. */
+function timed(clock: TaskClock, name: QueueEventName, event: AnyEvent): number | undefined {
+  if (!('task' in event)) return undefined;
+  const { id } = event.task;
+  if (name !== 'task.claimed') return clock.stop(id);
+  clock.start(id);
+  return undefined;
+}
+
+function clean(fields: LogFields): LogFields {
+  const cleaned: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) continue;
+    cleaned[name] = typeof value === 'string' ? cleanText(value, longestField) : value;
+  }
+  return cleaned;
+}

@@ -1,0 +1,241 @@
+import { TarefaError } from '../../../queue.errors.js';
+import { quoteIdentifier, quoteLiteral } from '../identifiers.js';
+import { buildStep, dropStep } from '../migration/index-steps.js';
+import {
+  columnSteps,
+  companionSteps,
+  triggerSteps,
+  versionSteps,
+  viewSteps,
+  type Survey,
+} from '../migration/migration-steps.js';
+import type { SchemaSession } from '../migration/schema-session.js';
+import { schemaVersions } from '../migration/schema-versions.js';
+import { locks, shortStep, type Step } from '../migration/step.js';
+import { addColumnsSql, columnSql, fillFactor, ownName } from '../schema-objects.js';
+import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema.js';
+import { tellApart } from './duplicates.js';
+import type { Bell, NsjTable } from './nsj-table.js';
+import { describeBytes, rewriteSeconds } from './durations.js';
+import { isStoredAlike } from './time-findings.js';
+
+/** What is wanted of an adoption. */
+export interface AdoptionWishes {
+  /** Which zone times without one mean; required where there are such. */
+  readonly timeZone: string | undefined;
+  readonly dropOldIndexes: boolean;
+  /** Attempts that nobody runs any more become pending again. */
+  readonly giveBack: boolean;
+}
+
+/** A unique index may meet copies that were made since they were told apart. */
+const uniqueTries = 5;
+const rowsAtOnce = 1_000;
+
+/** What makes a queue of a table of nsj-queue-lib; what is done already is left out. */
+export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly Step[] {
+  const { survey } = table;
+  const drops = wishes.dropOldIndexes ? table.oldIndexes.map((name) => dropStep(survey.tables, name)) : [];
+  // It was adopted before: by this command, or by a start.
+  if (survey.found.version !== undefined) return [...bellSteps(table), ...drops];
+  const isConverted = table.zoneless.length > 0;
+  return [
+    ...companionSteps(survey),
+    ...subscriptionTimeSteps(table, wishes),
+    // Indexes with converted times in them would be built anew under the lock.
+    ...(isConverted ? drops : []),
+    ...(isConverted ? conversionSteps(table, wishes) : plainColumnSteps(table)),
+    ...priorityStep(table),
+    ...indexSteps(survey),
+    ...(isConverted ? [] : bellSteps(table)),
+    ...(wishes.giveBack ? [giveBackStep(survey)] : []),
+    ...viewSteps(survey),
+    ...(isConverted ? [] : drops),
+    ...versionSteps(survey.tables, survey.found, schemaVersions),
+  ];
+}
+
+const priority = contractColumns.filter(({ name }) => name === 'prioridade');
+
+function plainColumnSteps({ survey, hasPriority, hasFillFactor }: NsjTable): readonly Step[] {
+  const { tables, found } = survey;
+  if (hasPriority && hasFillFactor) return columnSteps(survey);
+  const missing = [...priority, ...ownColumns].filter(({ name }) => !found.queueColumns.has(name));
+  const sql = [
+    ...(missing.length > 0 ? [addColumnsSql(tables.queue, missing)] : []),
+    ...(hasFillFactor ? [] : [`alter table ${tables.queue} set (fillfactor = ${fillFactor})`]),
+  ];
+  const what =
+    missing.length > 0 ? `add ${missing.map(({ name }) => name).join(', ')}` : 'leave room in pages';
+  return [shortStep(what, { lock: locks.instant(tables.queue), table: tables.queue, sql })];
+}
+
+/** One statement, so that the table is locked, and rewritten, once. Triggers that look at the times have to go before. */
+function conversionSteps(table: NsjTable, { timeZone }: AdoptionWishes): readonly Step[] {
+  const { survey, zoneless, hasFillFactor, totalBytes } = table;
+  const { tables, found } = survey;
+  const zone = timeZone ?? 'UTC';
+  const alike = isStoredAlike(zone);
+  const missing = [...priority, ...ownColumns].filter(({ name }) => !found.queueColumns.has(name));
+  const changes = [
+    ...missing.map((column) => `add column if not exists ${columnSql(column)}`),
+    ...zoneless.flatMap((name) => convertSql(name, zone)),
+    ...(hasFillFactor ? [] : [`set (fillfactor = ${fillFactor})`]),
+  ];
+  const sql = [
+    `set local timezone = 'UTC'`,
+    ...table.bells.filter((bell) => isTheirs(bell, survey)).map((bell) => dropBellSql(table, bell)),
+    `alter table ${tables.queue}\n  ${changes.join(',\n  ')}`,
+    ...triggerSteps(survey).flatMap((step) => step.sql),
+  ];
+  const lock = alike
+    ? `ACCESS EXCLUSIVE on ${tables.queue} while indexes with times in them are built anew`
+    : `ACCESS EXCLUSIVE on ${tables.queue} while ${describeBytes(totalBytes)} are rewritten, about ${rewriteSeconds(totalBytes)} s`;
+  return [
+    shortStep(
+      `convert ${zoneless.join(', ')} to timestamptz, read as ${zone}, and add columns and triggers`,
+      {
+        lock,
+        table: tables.queue,
+        sql,
+      },
+    ),
+  ];
+}
+
+function convertSql(column: string, zone: string): readonly string[] {
+  const using = isStoredAlike(zone) ? '' : ` using ${column} at time zone ${quoteLiteral(zone)}`;
+  const rest = contractColumns.find(({ name }) => name === column)?.rest;
+  return [
+    `alter column ${column} drop default`,
+    `alter column ${column} type timestamp with time zone${using}`,
+    ...(rest ? [`alter column ${column} set ${rest}`] : []),
+  ];
+}
+
+function subscriptionTimeSteps(
+  { survey, zonelessSubscriptions }: NsjTable,
+  { timeZone = 'UTC' }: AdoptionWishes,
+): readonly Step[] {
+  const { subscriptions } = survey.tables;
+  if (subscriptions === undefined || zonelessSubscriptions.length === 0) return [];
+  const using = isStoredAlike(timeZone) ? '' : ` using created_at at time zone ${quoteLiteral(timeZone)}`;
+  return [
+    shortStep(`convert created_at of ${subscriptions} to timestamptz`, {
+      lock: locks.instant(subscriptions),
+      table: subscriptions,
+      sql: [
+        `set local timezone = 'UTC'`,
+        `alter table ${subscriptions} alter column created_at drop default, alter column created_at type timestamp with time zone${using}, alter column created_at set default now()`,
+      ],
+    }),
+  ];
+}
+
+/** Claims go by priority, so every attempt that waits needs one. */
+function priorityStep({ survey, hasPriority }: NsjTable): readonly Step[] {
+  if (!hasPriority) return [];
+  const { queue } = survey.tables;
+  const sql = `update ${queue} set prioridade = 50 where id = any(array(
+    select id from ${queue} where prioridade is null and status in ('pendente', 'agendada', 'processando') limit ${rowsAtOnce}))
+    returning 1`;
+  return [rowsStep('give attempts without a priority the default', survey, sql)];
+}
+
+/** Where copies are told apart, between the indexes that help with it and those that allow none. */
+function indexSteps(survey: Survey): readonly Step[] {
+  const { tables, shape, wanted } = survey;
+  const missing = queueIndexes.filter(({ suffix }) => {
+    const state = shape.indexes.get(suffix);
+    return state?.isValid !== true || state.definition !== wanted.indexes.get(suffix)?.definition;
+  });
+  const definition = ({ suffix }: IndexDefinition): string => wanted.indexes.get(suffix)?.definition ?? '';
+  const plain = missing.filter(({ unique }) => !unique);
+  const unique = missing.filter((index) => index.unique);
+  return [
+    ...plain.map((index) => buildStep(tables, index, definition(index))),
+    ...(unique.length > 0 ? [tellApartStep(survey)] : []),
+    ...unique.map((index) => uniqueStep(survey, index, definition(index))),
+  ];
+}
+
+function tellApartStep({ tables }: Survey): Step {
+  return {
+    what: 'tell attempts apart that are there several times',
+    lock: locks.rows,
+    sql: [],
+    run: async (session) => void (await tellApart(session, tables.queue)),
+  };
+}
+
+/** Workers of nsj-queue-lib that are still at work may have made more copies. */
+function uniqueStep({ tables }: Survey, index: IndexDefinition, definition: string): Step {
+  const step = buildStep(tables, index, definition);
+  const run = async (session: SchemaSession): Promise<void> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await step.run(session);
+      } catch (error) {
+        const isCopy = error instanceof TarefaError && (error.cause as { code?: unknown })?.code === '23505';
+        if (!isCopy || attempt === uniqueTries) throw error;
+        await tellApart(session, tables.queue);
+      }
+    }
+  };
+  return { ...step, run };
+}
+
+/** Ours in place of theirs, in one transaction: no insert goes unheard, or rings twice for long. */
+function bellSteps(table: NsjTable): readonly Step[] {
+  const { survey } = table;
+  const { tables } = survey;
+  const theirs = table.bells.filter((bell) => isTheirs(bell, survey));
+  const ours = triggerSteps(survey);
+  if (theirs.length === 0) return ours;
+  const sql = [...ours.flatMap((step) => step.sql), ...theirs.map((bell) => dropBellSql(table, bell))];
+  return [
+    shortStep(
+      `put the triggers ${ownName(tables, 'schedule')} and ${ownName(tables, 'ring')} in the place of ${theirs.map(({ name }) => name).join(', ')}`,
+      { lock: locks.instant(tables.queue), table: tables.queue, sql },
+    ),
+  ];
+}
+
+/** True for a trigger that rings the queue's channel, as nsj-queue-lib's does. */
+export function isTheirs({ channel }: Bell, { names }: Survey): boolean {
+  return channel === names.channel;
+}
+
+function dropBellSql({ survey }: NsjTable, { name }: Bell): string {
+  return `drop trigger if exists ${quoteIdentifier(name)} on ${survey.tables.queue}`;
+}
+
+/** Only what no worker of nsj-queue-lib has locked. */
+function giveBackStep(survey: Survey): Step {
+  const { queue } = survey.tables;
+  const sql = `with running as materialized (
+      select id from ${queue} where status = 'processando' and executor is null limit ${rowsAtOnce} for no key update skip locked
+    ), abandoned as materialized (
+      select id from running where pg_try_advisory_xact_lock(id)
+    )
+    update ${queue} set status = 'pendente' where id = any(array(select id from abandoned)) returning 1`;
+  return rowsStep('give back attempts that nobody runs', survey, sql);
+}
+
+/** Changes rows in blocks until none is left. */
+function rowsStep(what: string, { tables }: Survey, sql: string): Step {
+  return {
+    what,
+    lock: locks.rows,
+    sql: [sql],
+    run: async (session) => {
+      for (let isDone = false; !isDone;) {
+        isDone = await session.short(
+          what,
+          tables.queue,
+          async (tx) => (await tx.query(sql)).rows.length === 0,
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SchemaSession } from '../migration/schema-session.js';
+import { assignRounds, type RoundRow } from './assign-rounds.js';
+
+/** Attempts that exist several times and may exist once. */
+export interface Duplicates {
+  readonly kind: 'successors' | 'dead-chains' | 'deliveries';
+  /** How many there are beyond the first of each. */
+  readonly count: number;
+  /** A few of what they are copies of, for people. */
+  readonly examples: readonly string[];
+}
+
+/** Tasks that are told apart at a time. */
+const groupsAtOnce = 2_000;
+const rowsAtOnce = 1_000;
+
+/** The three unique indexes: which rows are in them, and what of a row may be there once. */
+const kinds = [
+  {
+    kind: 'successors',
+    keys: ['id_anterior'],
+    where: 'id_anterior is not null',
+    example: `'attempt ' || id_anterior`,
+  },
+  {
+    kind: 'dead-chains',
+    keys: ['live_id'],
+    where: 'dead and id_anterior is null and live_id is not null',
+    example: `'task ' || live_id`,
+  },
+  {
+    kind: 'deliveries',
+    keys: ['publication_id', 'subscriber_id', 'dead', 'tentativa'],
+    where: 'publication_id is not null and subscriber_id is not null and tentativa is not null',
+    example: `'publication ' || publication_id || ' to ' || subscriber_id`,
+  },
+] as const;
+
+/** @param hasRounds false as long as the table has no column for them */
+export async function findDuplicates(
+  sql: SqlHandle,
+  queue: string,
+  hasRounds: boolean,
+): Promise<readonly Duplicates[]> {
+  const found: Duplicates[] = [];
+  for (const { kind, keys, where, example } of kinds) {
+    const { rows } = await sql.query(
+      `select coalesce(sum(copies - 1), 0)::float8 as count, (array_agg(example order by example))[1:5] as examples
+       from (
+         select count(*) as copies, min(${example}) as example from ${queue}
+         where ${where} group by ${[...keys, ...(hasRounds ? ['rodada'] : [])].join(', ')} having count(*) > 1
+       ) d`,
+    );
+    const count = Number(rows[0]?.['count'] ?? 0);
+    if (count > 0) found.push({ kind, count, examples: (rows[0]?.['examples'] ?? []) as string[] });
+  }
+  return found;
+}
+
+/** Gives copies rounds of their own until there are none. Answers how many attempts got one. */
+export async function tellApart(session: SchemaSession, queue: string): Promise<number> {
+  for (let marked = 0; ;) {
+    const groups = await readGroups(session, queue);
+    if (groups.length === 0) return marked;
+    const byTask = groups.flatMap((rows) => [...assignRounds(rows)]);
+    // Attempts that say they follow from an attempt of another task are compared with that task's.
+    const rounds = byTask.length > 0 ? byTask : [...assignRounds(groups.flat())];
+    if (rounds.length === 0) throw new Error(`copies in ${queue} cannot be told apart`);
+    for (let from = 0; from < rounds.length; from += rowsAtOnce) {
+      const some = rounds.slice(from, from + rowsAtOnce);
+      await session.short('telling copies apart', queue, (tx) =>
+        tx.query(
+          `update ${queue} f set rodada = r.round
+           from unnest($1::bigint[], $2::int[]) r (id, round) where f.id = r.id`,
+          [some.map(([id]) => id), some.map(([, round]) => round)],
+        ),
+      );
+    }
+    marked += rounds.length;
+  }
+}
+
+/** All attempts of tasks with copies in them, by task; those of deliveries by publication and subscription. */
+async function readGroups(session: SchemaSession, queue: string): Promise<readonly RoundRow[][]> {
+  const task = (row: string): string => `coalesce(${row}.live_id, ${row}.id_inicial, ${row}.id)`;
+  const copies = kinds.map(
+    ({ keys, where }) => `
+      select ${keys.join(', ')} from ${queue} where ${where} group by ${[...keys, 'rodada'].join(', ')} having count(*) > 1`,
+  );
+  const { rows } = await session.query(
+    `with groups as materialized (
+       select distinct case when f.publication_id is null then ${task('f')} end as task,
+         f.publication_id, case when f.publication_id is not null then f.subscriber_id end as subscriber_id
+       from ${queue} f
+       where (f.id_anterior is not null and f.id_anterior in (select id_anterior from (${copies[0]}) s))
+         or (f.dead and f.id_anterior is null and f.live_id in (select live_id from (${copies[1]}) d))
+         or (f.publication_id is not null
+           and (f.publication_id, f.subscriber_id) in (select publication_id, subscriber_id from (${copies[2]}) p))
+       limit ${groupsAtOnce}
+     )
+     select ${fields}, 't' || g.task as "group"
+     from groups g join ${queue} f on ${task('f')} = g.task and f.publication_id is null
+     union all
+     select ${fields}, 'd' || g.publication_id || ' ' || coalesce(g.subscriber_id, '')
+     from groups g join ${queue} f on f.publication_id = g.publication_id and f.subscriber_id is not distinct from g.subscriber_id`,
+  );
+  const groups = new Map<string, RoundRow[]>();
+  for (const row of rows) {
+    const key = String(row['group']);
+    const group = groups.get(key) ?? [];
+    group.push(readRow(row));
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+const fields = `f.id::text as id, f.id_anterior::text as previous, f.id_inicial::text as first, f.dead, f.live_id::text as live,
+  f.publication_id::text as publication, f.subscriber_id::text as subscription, f.tentativa as attempt,
+  coalesce(f.estouro_tentativas, false) as exhausted, f.rodada as round`;
+
+function readRow(row: Record<string, unknown>): RoundRow {
+  const text = (name: string): string | null => (row[name] as string | null | undefined) ?? null;
+  return {
+    id: String(row['id']),
+    previousId: text('previous'),
+    firstId: text('first'),
+    dead: row['dead'] === true,
+    liveId: text('live'),
+    publicationId: text('publication'),
+    subscriptionId: text('subscription'),
+    attempt: row['attempt'] === null ? null : Number(row['attempt']),
+    exhausted: row['exhausted'] === true,
+    round: Number(row['round']),
+  };
+}

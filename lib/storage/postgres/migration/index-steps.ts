@@ -1,0 +1,105 @@
+import { TarefaError } from '../../../queue.errors.js';
+import type { QueueTables } from '../identifiers.js';
+import { quoteIdentifier } from '../identifiers.js';
+import { indexSql, ownName } from '../schema-objects.js';
+import { queueIndexes, type IndexDefinition } from '../schema.js';
+import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
+import type { SchemaSession } from './schema-session.js';
+import { locks, type Step } from './step.js';
+
+/** Ending of the name of an index that is built to take another one's place: short, because names are. */
+const successorEnding = '_n';
+
+/** Builds the indexes that are missing, invalid or those of an older version, while the table is used. */
+export function indexSteps(tables: QueueTables, found: SchemaShape, wanted: SchemaShape): readonly Step[] {
+  return queueIndexes.flatMap((index) => {
+    const definition = wanted.indexes.get(index.suffix)?.definition ?? '';
+    const leftOver = found.indexes.has(index.suffix + successorEnding);
+    const state = found.indexes.get(index.suffix);
+    if (state?.isValid === true && state.definition === definition) {
+      return leftOver ? [dropStep(tables, ownName(tables, index.suffix) + successorEnding)] : [];
+    }
+    return [
+      state?.isValid === true ? replaceStep(tables, index, definition) : buildStep(tables, index, definition),
+    ];
+  });
+}
+
+/** Builds an index while the table is used; one that is there as it should be stays. */
+export function buildStep(tables: QueueTables, index: IndexDefinition, definition: string): Step {
+  const name = ownName(tables, index.suffix);
+  return {
+    what: `build the index ${name}`,
+    lock: locks.online(tables.queue),
+    sql: [indexSql(tables, index, { concurrently: true })],
+    run: (session) => build(session, tables, index, { suffix: index.suffix, definition }),
+  };
+}
+
+/** Builds the new one beside the old one, which stays in use until then. */
+function replaceStep(tables: QueueTables, index: IndexDefinition, definition: string): Step {
+  const name = ownName(tables, index.suffix);
+  const successor = name + successorEnding;
+  const swap = [
+    `drop index ${qualifiedIndex(tables, name)}`,
+    `alter index ${qualifiedIndex(tables, successor)} rename to ${quoteIdentifier(name)}`,
+  ];
+  return {
+    what: `build the index ${name} anew, in place of an older version's`,
+    lock: `${locks.online(tables.queue)}; then ${locks.instant(tables.queue)}`,
+    sql: [indexSql(tables, index, { concurrently: true, name: successor }), ...swap],
+    run: async (session) => {
+      await build(session, tables, index, { suffix: index.suffix + successorEnding, definition });
+      await session.short(`renaming ${successor}`, tables.queue, async (tx) => {
+        for (const text of swap) await tx.query(text);
+      });
+    },
+  };
+}
+
+/** Drops an index while the table is used. */
+export function dropStep(tables: QueueTables, name: string): Step {
+  const sql = `drop index concurrently if exists ${qualifiedIndex(tables, name)}`;
+  return {
+    what: `drop the index ${name}`,
+    lock: locks.online(tables.queue),
+    sql: [sql],
+    run: (session) => session.alone(sql),
+  };
+}
+
+/** An index that somebody was interrupted in building is there, costs and serves nobody: it is built again. */
+async function build(
+  session: SchemaSession,
+  tables: QueueTables,
+  index: IndexDefinition,
+  { suffix, definition }: { readonly suffix: string; readonly definition: string },
+): Promise<void> {
+  const name = ownName(tables, suffix);
+  const drop = `drop index concurrently if exists ${qualifiedIndex(tables, name)}`;
+  const state = (await readShape(session, tables)).indexes.get(suffix);
+  if (state?.isValid === true && state.definition === definition) return;
+  if (state) await session.alone(drop);
+  try {
+    await session.alone(indexSql(tables, index, { concurrently: true, name }));
+  } catch (error) {
+    const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
+    if (code === '42P07') throw taken(tables, name, error);
+    if (code !== '23505') throw error;
+    await session.alone(drop);
+    throw new TarefaError(
+      'SCHEMA_CONFLICT',
+      `${tables.qualifiedName} holds attempts twice that may exist once, so that ${name} cannot be built (${String(detail)}): ` +
+        `\`npx tarefa adopt ${tables.qualifiedName}\` says which, and tells them apart`,
+      { cause: error },
+    );
+  }
+}
+
+function taken({ qualifiedName }: QueueTables, name: string, cause: unknown): TarefaError {
+  return new TarefaError(
+    'SCHEMA_CONFLICT',
+    `something else than an index of ${qualifiedName} has the name ${name}: rename or drop that`,
+    { cause },
+  );
+}

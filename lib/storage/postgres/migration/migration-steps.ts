@@ -1,0 +1,214 @@
+import type { SqlHandle } from '../../../client/sql-handle.js';
+import { TarefaError } from '../../../queue.errors.js';
+import { quoteLiteral, type QueueTables } from '../identifiers.js';
+import type { Inspection, QueueNames } from '../inspect-schema.js';
+import {
+  addColumnsSql,
+  migrationsTableSql,
+  ownName,
+  pausedTableSql,
+  ringFunctionSql,
+  ringTriggerSql,
+  scheduleFunctionSql,
+  scheduleTriggerSql,
+  subscriptionsSql,
+  viewSql,
+  webhooksTableSql,
+  workersTableSql,
+} from '../schema-objects.js';
+import { recordQueueSql, schemaStatements } from '../schema-statements.js';
+import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema.js';
+import { indexSteps } from './index-steps.js';
+import { schemaVersions, type SchemaVersion } from './schema-versions.js';
+import type { SchemaShape } from './schema-shape.js';
+import { locks, shortStep, type Step } from './step.js';
+
+/** What is known of a queue before its steps are chosen. */
+export interface Survey {
+  readonly tables: QueueTables;
+  readonly names: QueueNames;
+  readonly found: Inspection;
+  readonly shape: SchemaShape;
+  readonly wanted: SchemaShape;
+  readonly schemaExists: boolean;
+  /** Names of the indexes of the subscriptions table. */
+  readonly subscriptionIndexes: ReadonlySet<string>;
+}
+
+/** Makes a whole queue where nothing is. */
+export function creationSteps({ tables, names, schemaExists }: Survey): readonly Step[] {
+  const sql = [
+    ...(schemaExists ? [] : [`create schema if not exists ${tables.quotedSchema}`]),
+    ...schemaStatements(tables, names.channel, { rings: true, webhooks: names.webhooks }),
+    recordQueueSql(tables),
+  ];
+  return [
+    shortStep(`make the queue ${tables.qualifiedName}`, { lock: locks.none, table: tables.queue, sql }),
+  ];
+}
+
+/** What brings an existing queue up to date; empty when it is. */
+export function upgradeSteps(
+  survey: Survey,
+  versions: readonly SchemaVersion[] = schemaVersions,
+): readonly Step[] {
+  const { tables, found, shape, wanted } = survey;
+  return [
+    ...companionSteps(survey),
+    ...columnSteps(survey),
+    ...indexSteps(tables, shape, wanted),
+    ...triggerSteps(survey),
+    ...viewSteps(survey),
+    ...versionSteps(tables, found, versions),
+  ];
+}
+
+/** Tables beside the queue table. */
+export function companionSteps({ tables, names, found, subscriptionIndexes }: Survey): readonly Step[] {
+  const { relations } = found;
+  const make = (what: string, table: string, sql: readonly string[]): Step =>
+    shortStep(what, { lock: locks.none, table, sql });
+  const lateColumns = laterWorkerColumns.filter(({ name }) => !found.workerColumns.has(name));
+  const steps: Step[] = [];
+  if (!relations.has(tables.migrations)) {
+    steps.push(make('make the table of versions', tables.migrations, [migrationsTableSql(tables)]));
+  }
+  if (!relations.has(tables.workers)) {
+    steps.push(make('make the table of workers', tables.workers, workersTableSql(tables)));
+  } else if (lateColumns.length > 0) {
+    const what = `add ${lateColumns.map(({ name }) => name).join(', ')} to the table of workers`;
+    steps.push(make(what, tables.workers, [addColumnsSql(tables.workers, lateColumns)]));
+  }
+  if (!relations.has(tables.paused)) {
+    steps.push(make('make the table of pauses', tables.paused, [pausedTableSql(tables)]));
+  }
+  if (names.webhooks && !relations.has(tables.webhooks)) {
+    steps.push(make('make the table of endpoints', tables.webhooks, [webhooksTableSql(tables)]));
+  }
+  const { subscriptions } = tables;
+  if (subscriptions !== undefined) {
+    const hasIndexes = ['sub_tenant', 'sub_topic'].every((suffix) =>
+      subscriptionIndexes.has(ownName(tables, suffix)),
+    );
+    if (found.subscriptionColumns.size === 0) {
+      steps.push(
+        make('make the subscriptions table', subscriptions, subscriptionsSql(tables, subscriptions)),
+      );
+    } else if (!hasIndexes) {
+      const [, ...indexes] = subscriptionsSql(tables, subscriptions);
+      steps.push(
+        shortStep('build the indexes of the subscriptions table', {
+          lock: `SHARE on ${subscriptions}: subscriptions can be read, not changed, for a moment`,
+          table: subscriptions,
+          sql: indexes,
+        }),
+      );
+    }
+  }
+  return steps;
+}
+
+/** Columns of ours: nullable or with constant defaults, so that no row is written. */
+export function columnSteps({ tables, found }: Survey): readonly Step[] {
+  const missing = ownColumns.filter(({ name }) => !found.queueColumns.has(name));
+  if (missing.length === 0) return [];
+  return [
+    shortStep(`add ${missing.map(({ name }) => name).join(', ')}`, {
+      lock: locks.instant(tables.queue),
+      table: tables.queue,
+      sql: [addColumnsSql(tables.queue, missing)],
+    }),
+  ];
+}
+
+/** Functions are replaced without a lock on the table; triggers only when they are missing or others. */
+export function triggerSteps({ tables, names, found, shape, wanted }: Survey): readonly Step[] {
+  // One that rings keeps its channel: workers listen there.
+  const channel = found.triggers.get(ownName(tables, 'ring')) ?? names.channel;
+  const own = [
+    { suffix: 'schedule', body: scheduleFunctionSql(tables), trigger: scheduleTriggerSql(tables) },
+    { suffix: 'ring', body: ringFunctionSql(tables), trigger: ringTriggerSql(tables, channel) },
+  ];
+  return own.flatMap(({ suffix, body, trigger }) => {
+    const bodyDiffers = shape.functions.get(suffix) !== wanted.functions.get(suffix);
+    const triggerDiffers = shape.triggers.get(suffix) !== wanted.triggers.get(suffix);
+    const name = ownName(tables, suffix);
+    if (triggerDiffers) {
+      const sql = [...(bodyDiffers ? [body] : []), ...trigger];
+      return [
+        shortStep(`make the trigger ${name}`, {
+          lock: locks.instant(tables.queue),
+          table: tables.queue,
+          sql,
+        }),
+      ];
+    }
+    if (!bodyDiffers) return [];
+    return [
+      shortStep(`replace the function ${name}`, { lock: locks.none, table: tables.queue, sql: [body] }),
+    ];
+  });
+}
+
+/** The view of tasks. */
+export function viewSteps({ tables, shape, wanted }: Survey): readonly Step[] {
+  if (shape.view === wanted.view) return [];
+  const sql = [viewSql(tables)];
+  return [
+    shortStep(`make the view ${tables.view}`, {
+      lock: `ACCESS EXCLUSIVE on the view, for an instant`,
+      table: tables.view,
+      sql,
+      work: (tx) => replaceView(tx, tables),
+    }),
+  ];
+}
+
+/** A view keeps its columns when it is replaced; where they are others, it is made anew. */
+async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
+  await tx.query('savepoint before_view');
+  try {
+    await tx.query(viewSql(tables));
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42P16') throw error;
+    await tx.query('rollback to savepoint before_view');
+    await tx.query(`drop view ${tables.view}`).catch((cause: unknown) => {
+      throw new TarefaError(
+        'SCHEMA_CONFLICT',
+        `the view ${tables.view} gets other columns, and something of yours is made of it (${String((cause as { detail?: unknown }).detail)}): ` +
+          'drop that, run the command again, and make it again',
+        { cause },
+      );
+    });
+    await tx.query(viewSql(tables));
+  }
+}
+
+/** Each version in its turn: what it does to rows, and its number. */
+export function versionSteps(
+  tables: QueueTables,
+  { version: before }: Pick<Inspection, 'version'>,
+  versions: readonly SchemaVersion[],
+): readonly Step[] {
+  if (before === undefined) {
+    return [
+      shortStep(`write down version ${schemaVersion}`, {
+        lock: locks.none,
+        table: tables.migrations,
+        sql: [recordQueueSql(tables)],
+      }),
+    ];
+  }
+  return versions
+    .filter(({ version }) => version > before)
+    .map(({ version, what, statements }) =>
+      shortStep(`version ${version}: ${what}`, {
+        lock: statements ? 'rows' : locks.none,
+        table: tables.migrations,
+        sql: [
+          ...(statements?.(tables) ?? []),
+          `update ${tables.migrations} set version = ${version}, applied_at = clock_timestamp() where table_name = ${quoteLiteral(tables.table)} and version < ${version}`,
+        ],
+      }),
+    );
+}

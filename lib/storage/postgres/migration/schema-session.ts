@@ -1,0 +1,196 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { SqlHandle } from '../../../client/sql-handle.js';
+import { TarefaError } from '../../../queue.errors.js';
+import type { QueueTables } from '../identifiers.js';
+import { processIdOf } from '../pooler.js';
+import { describeHolders, describeSession } from './lock-holders.js';
+import { migrationLockKey, schemaLockKey } from './schema-locks.js';
+
+/** How a {@link SchemaSession} works; everything has a default. */
+export interface SchemaSessionOptions {
+  /** Longest wait for a lock that keeps others waiting. Default 2,000 ms. */
+  readonly lockTimeoutMs?: number;
+  /** How often such a step is tried. Default 60. */
+  readonly attempts?: number;
+  /** Longest pause between two tries; each is between half of it and all of it. Default 3,000 ms. */
+  readonly pauseMs?: number;
+  /** Ends what is under way. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told what is waited for. */
+  readonly onWait?: (text: string) => void;
+  /** Told how far a long statement is. */
+  readonly onProgress?: (progress: StatementProgress) => void;
+}
+
+/** How far a long statement is. */
+export interface StatementProgress {
+  readonly phase: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Waiting for a lock, and two that wait for each other. */
+const worthTrying = new Set(['55P03', '40P01']);
+const turnMs = 500;
+const progressMs = 1_000;
+
+/**
+ * One connection that changes tables while others use them: what locks is short, waits little and is tried again;
+ * what takes long locks nobody out.
+ */
+export class SchemaSession implements SqlHandle {
+  readonly #pool: Pool;
+  readonly #client: PoolClient;
+  readonly #options: SchemaSessionOptions;
+  readonly #cancel: () => void;
+
+  private constructor(pool: Pool, client: PoolClient, options: SchemaSessionOptions) {
+    this.#pool = pool;
+    this.#client = client;
+    this.#options = options;
+    this.#cancel = () =>
+      void pool.query('select pg_cancel_backend($1::int)', [processIdOf(client)]).catch(() => undefined);
+    options.signal?.addEventListener('abort', this.#cancel);
+    // A connection that ends is noticed by the statement that is under way, or the next one.
+    client.on('error', () => undefined);
+  }
+
+  /** @throws {TarefaError} `SCHEMA_CONFLICT` behind a pooler, which hands out connections that are nobody's own */
+  static async open(pool: Pool, options: SchemaSessionOptions = {}): Promise<SchemaSession> {
+    const client = await pool.connect();
+    const session = new SchemaSession(pool, client, options);
+    try {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+      if (rows[0]?.pid !== processIdOf(client)) {
+        throw new TarefaError(
+          'SCHEMA_CONFLICT',
+          'tables are changed under locks that last for a session, and this connection goes through a pooler: give the address of PostgreSQL itself',
+        );
+      }
+      // A limit of the role's would end the building of an index. Functions that others left in a search path are nobody's.
+      await client.query(`
+        set statement_timeout = 0;
+        set idle_in_transaction_session_timeout = 0;
+        set lock_timeout = 0;
+        set default_transaction_isolation = 'read committed';
+        set application_name = 'tarefa migration'`);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  async query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
+    this.#options.signal?.throwIfAborted();
+    return this.#client.query<Record<string, unknown>>(text, values);
+  }
+
+  /** Waits until nobody else changes these tables, and keeps others from doing so until the session is closed. */
+  async takeTurn(tables: QueueTables): Promise<void> {
+    for (let isSaid = false; ; isSaid = true) {
+      const { rows } = await this.query(`select pg_try_advisory_lock(${migrationLockKey(tables)}) as mine`);
+      if (rows[0]?.['mine'] === true) return;
+      if (!isSaid) {
+        this.#options.onWait?.(
+          `${tables.qualifiedName} is being changed by somebody else: waiting for the end of it`,
+        );
+      }
+      await pause(turnMs, undefined, { signal: this.#options.signal });
+    }
+  }
+
+  /**
+   * Runs work in a transaction that waits little for locks, and again when it waited in vain. Those who make tables
+   * at a start take turns with it.
+   *
+   * @param what for messages
+   * @param table whose locks are waited for
+   */
+  async short<T>(what: string, table: string, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    const { attempts = 60, pauseMs = 3_000, lockTimeoutMs = 2_000 } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#inTransaction(lockTimeoutMs, work);
+      } catch (error) {
+        if (!worthTrying.has(String((error as { code?: unknown }).code))) throw error;
+        const holders = await describeHolders(this, table);
+        const seen = `${what} waits for a lock on ${table}${holders === '' ? '' : `, which is used by ${holders}`}`;
+        if (attempt >= attempts) {
+          throw new TarefaError(
+            'SCHEMA_BUSY',
+            `${seen}: given up after ${attempts} tries. What was done before stays; run the command again when the table is less busy`,
+            { cause: error },
+          );
+        }
+        this.#options.onWait?.(seen);
+        await pause(pauseMs * (0.5 + Math.random() / 2), undefined, { signal: this.#options.signal });
+      }
+    }
+  }
+
+  /** Runs one statement outside of a transaction, however long it takes, and tells how far it is. */
+  async alone(text: string): Promise<void> {
+    const watching = new AbortController();
+    const watched = this.#watch(watching.signal);
+    try {
+      await this.query(text);
+    } finally {
+      watching.abort();
+      await watched;
+    }
+  }
+
+  /** Gives up the turn and the connection. */
+  async close(): Promise<void> {
+    this.#options.signal?.removeEventListener('abort', this.#cancel);
+    await this.#client.query('select pg_advisory_unlock_all()').catch(() => undefined);
+    // Its settings are no one else's.
+    this.#client.release(true);
+  }
+
+  async #inTransaction<T>(lockTimeoutMs: number, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    await this.query('begin');
+    try {
+      await this.query(`set local lock_timeout = ${lockTimeoutMs}`);
+      await this.query(`select pg_advisory_xact_lock(${schemaLockKey})`);
+      const result = await work(this);
+      await this.query('commit');
+      return result;
+    } catch (error) {
+      await this.#client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Looks from another connection. */
+  async #watch(ended: AbortSignal): Promise<void> {
+    let awaited: number | undefined;
+    for (;;) {
+      await pause(progressMs, undefined, { signal: ended }).catch(() => undefined);
+      if (ended.aborted) return;
+      const { rows } = await this.#pool
+        .query<Record<string, unknown>>(
+          `select phase, blocks_done::float8 as done, blocks_total::float8 as total, current_locker_pid as locker
+           from pg_stat_progress_create_index where pid = $1::int`,
+          [processIdOf(this.#client)],
+        )
+        .catch(() => ({ rows: [] }));
+      const [row] = rows;
+      if (!row) continue;
+      const progress = {
+        phase: String(row['phase']),
+        done: Number(row['done']),
+        total: Number(row['total']),
+      };
+      this.#options.onProgress?.(progress);
+      const locker = Number(row['locker'] ?? 0);
+      if (locker !== 0 && locker !== awaited) {
+        awaited = locker;
+        const session = await describeSession(this.#pool, locker).catch(() => `session ${locker}`);
+        this.#options.onWait?.(`the index waits for the end of the transaction of ${session}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import type { SqlHandle } from '../../../client/sql-handle.js';
+import { quoteIdentifier, queueTables, type QueueTables } from '../identifiers.js';
+import { isPartitioned } from '../inspect-schema.js';
+import { partitionedLayout } from '../partitions/partitioned-layout.js';
+import { ownName } from '../schema-objects.js';
+import { plainLayout, schemaStatements } from '../schema-statements.js';
+import { queueIndexes } from '../schema.js';
+
+/** Definitions of what belongs to a queue table, as PostgreSQL prints them, without the names of the queue. */
+export interface SchemaShape {
+  /** By suffix, also invalid ones. */
+  readonly indexes: ReadonlyMap<string, IndexState>;
+  /** By suffix; without the channel. */
+  readonly triggers: ReadonlyMap<string, string>;
+  /** Bodies, by suffix. */
+  readonly functions: ReadonlyMap<string, string>;
+  /** Undefined when there is none. */
+  readonly view: string | undefined;
+}
+
+/** An index as it is. */
+export interface IndexState {
+  readonly definition: string;
+  readonly isValid: boolean;
+}
+
+/** Name of a queue that exists for a moment, inside of a transaction that is undone. */
+const momentary = 'tarefa_shape';
+
+/**
+ * What this library makes, as this server prints it: made under another name and undone, because servers print
+ * expressions each in their own way. To be called inside of a transaction, under the lock of schemas.
+ *
+ * Who may make nothing is answered that what is there is as it should be.
+ */
+export async function readWantedShape(
+  tx: SqlHandle,
+  queue: QueueTables,
+  found: SchemaShape,
+): Promise<SchemaShape> {
+  const tables = queueTables(queue.schema, momentary, undefined);
+  const layout = (await isPartitioned(tx, queue)) ? partitionedLayout() : plainLayout;
+  await tx.query('savepoint tarefa_shape');
+  try {
+    for (const statement of schemaStatements(tables, '', { rings: true, webhooks: false, layout })) {
+      await tx.query(statement);
+    }
+    return await readShape(tx, tables);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42501') throw error;
+    return presumedShape(found);
+  } finally {
+    await tx.query('rollback to savepoint tarefa_shape');
+  }
+}
+
+/** Everything by name: what is there is right, what is not differs. */
+function presumedShape(found: SchemaShape): SchemaShape {
+  const absent = 'absent';
+  const wanted = (names: readonly string[], there: ReadonlyMap<string, string>): Map<string, string> =>
+    new Map(names.map((name) => [name, there.get(name) ?? absent]));
+  return {
+    indexes: new Map(
+      queueIndexes.map(({ suffix }) => [
+        suffix,
+        { definition: found.indexes.get(suffix)?.definition ?? absent, isValid: true },
+      ]),
+    ),
+    triggers: wanted(['schedule', 'ring'], found.triggers),
+    functions: wanted(['schedule', 'ring'], found.functions),
+    view: found.view ?? absent,
+  };
+}
+
+/** What there is. */
+export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<SchemaShape> {
+  const { rows: indexes } = await tx.query(
+    `select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition, i.indisvalid as valid
+     from pg_index i join pg_class c on c.oid = i.indexrelid
+     where i.indrelid = to_regclass($1::text)`,
+    [tables.queue],
+  );
+  const { rows: triggers } = await tx.query(
+    `select t.tgname::text as name, pg_get_triggerdef(t.oid) as definition
+     from pg_trigger t
+     where t.tgrelid = to_regclass($1::text) and not t.tgisinternal and t.tgenabled <> 'D'`,
+    [tables.queue],
+  );
+  const { rows: functions } = await tx.query(
+    `select p.proname::text as name, p.prosrc as body
+     from pg_proc p
+     where p.pronamespace = to_regnamespace($1::text) and p.proname = any($2::text[]) and p.pronargs = 0`,
+    [tables.quotedSchema, ['schedule', 'ring'].map((suffix) => ownName(tables, suffix))],
+  );
+  const { rows: views } = await tx.query(
+    `select pg_get_viewdef(c.oid) as definition from pg_class c where c.oid = to_regclass($1::text) and c.relkind = 'v'`,
+    [tables.view],
+  );
+  const bySuffix = <T>(
+    rows: readonly Record<string, unknown>[],
+    read: (row: Record<string, unknown>) => T,
+  ): Map<string, T> => {
+    const start = `${tables.table}_`;
+    return new Map(
+      rows
+        .filter((row) => String(row['name']).startsWith(start))
+        .map((row) => [String(row['name']).slice(start.length), read(row)]),
+    );
+  };
+  const view = views[0]?.['definition'];
+  return {
+    indexes: bySuffix(indexes, (row) => ({
+      definition: withoutNames(String(row['definition']), /^CREATE (UNIQUE )?INDEX \S+ ON (ONLY )?\S+/),
+      isValid: row['valid'] === true,
+    })),
+    triggers: bySuffix(triggers, (row) =>
+      withoutNames(String(row['definition']), /^CREATE TRIGGER \S+ /, / ON \S+ /, /EXECUTE FUNCTION .*$/s),
+    ),
+    functions: bySuffix(functions, (row) => String(row['body'])),
+    view: view === undefined ? undefined : withoutNames(String(view), /FROM \S+ f\b/),
+  };
+}
+
+/** Names of indexes that are there and are not what this library makes, such as those of an older version. */
+export async function outdatedIndexes(tx: SqlHandle, tables: QueueTables): Promise<readonly string[]> {
+  const found = await readShape(tx, tables);
+  const wanted = await readWantedShape(tx, tables, found);
+  return queueIndexes
+    .filter(({ suffix }) => {
+      const index = found.indexes.get(suffix);
+      return index?.isValid === true && index.definition !== wanted.indexes.get(suffix)?.definition;
+    })
+    .map(({ suffix }) => ownName(tables, suffix));
+}
+
+/** An index's name in SQL, with its schema. */
+export function qualifiedIndex({ quotedSchema }: QueueTables, name: string): string {
+  return `${quotedSchema}.${quoteIdentifier(name)}`;
+}
+
+/** Keeps `UNIQUE`, which stands among the names. */
+function withoutNames(definition: string, ...names: readonly RegExp[]): string {
+  return names.reduce(
+    (text, name) => text.replace(name, (_, unique: unknown) => (unique === 'UNIQUE ' ? 'UNIQUE ' : '')),
+    definition,
+  );
+}

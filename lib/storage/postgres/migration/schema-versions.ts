@@ -1,0 +1,19 @@
+import type { QueueTables } from '../identifiers.js';
+
+/** A version of a queue's tables. */
+export interface SchemaVersion {
+  readonly version: number;
+  /** What it brought, for people. */
+  readonly what: string;
+  /**
+   * Statements that change rows, run in one transaction with the note of the version. Tables, columns, indexes and
+   * triggers need none: they are compared with what there should be.
+   */
+  readonly statements?: (tables: QueueTables) => readonly string[];
+}
+
+/** All versions, oldest first; the last one is `schemaVersion`. Tables of an older one pass through each. */
+export const schemaVersions: readonly SchemaVersion[] = [
+  { version: 1, what: 'columns, indexes, triggers, companions and view of the first release' },
+  { version: 2, what: 'the index successor tells rounds apart, as those of deliveries and dead chains do' },
+];

@@ -1,0 +1,134 @@
+import { TarefaError } from '../../../queue.errors.js';
+import type { PartitionPurge } from '../../storage.js';
+import type { QueueTables } from '../identifiers.js';
+import { purgeWhole, readIds } from '../purging.js';
+import type { QueueStatements } from '../statements.js';
+import {
+  countPartition,
+  findStraddling,
+  hasStraddling,
+  holdsNeeded,
+  partitionAges,
+  summarizePartition,
+} from '../statements/partition-purge.js';
+import { readPartitions, type Partition } from './read-partitions.js';
+import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
+
+/** What {@link dropPartitions} works with. */
+export interface DropParts {
+  readonly run: RunTransaction;
+  readonly tables: QueueTables;
+  readonly statements: QueueStatements;
+}
+
+/** A partition that is full waits until it can be dropped whole, unless that takes longer than this part of the age. */
+const longestWait = 0.25;
+/** The least id that there is. */
+const leastId = -(2n ** 63n);
+/** Rows of tasks at its edges that are deleted by one statement. */
+const blockRows = 1_000;
+
+/**
+ * Drops the partitions of which every task is over and old, with the few rows of these that are in others; says up to
+ * which id rows are left to be purged one by one.
+ */
+export async function dropPartitions(parts: DropParts, olderThanDays: number): Promise<PartitionPurge> {
+  const partitions = await parts.run((tx) => readPartitions(tx, parts.tables));
+  let rows = 0;
+  for (const partition of partitions?.ranges ?? []) {
+    // Ids of it may still be given.
+    if (partition.to > (partitions?.lastId ?? 0n)) break;
+    const before = String(partition.from ?? leastId);
+    const standing = await look(parts, partition, olderThanDays);
+    if (standing === 'fills') return { rows, before, problem: undefined };
+    if (standing === 'mixed') continue;
+    try {
+      rows += await drop(parts, partition, olderThanDays);
+    } catch (problem) {
+      // Who may not drop it deletes its rows.
+      if (codeOf(problem) !== '42501') return { rows, before, problem: problem as Error };
+    }
+  }
+  return { rows, before: undefined, problem: undefined };
+}
+
+/** `old`: may be dropped; `fills`: soon; `mixed`: its rows are purged one by one. */
+type Standing = 'old' | 'fills' | 'mixed';
+
+async function look({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<Standing> {
+  return run(async (tx) => {
+    const [ages] = (await tx.query(partitionAges(partition))).rows;
+    const first = Number(ages?.['first_days'] ?? Infinity);
+    const last = Number(ages?.['last_days'] ?? Infinity);
+    if (last > olderThanDays) return 'old';
+    return first - last <= olderThanDays * longestWait ? 'fills' : 'mixed';
+  });
+}
+
+/** Answers how many rows went: none when it holds something that has to stay. */
+async function drop(parts: DropParts, partition: Partition, olderThanDays: number): Promise<number> {
+  const { run, tables } = parts;
+  if (await isNeeded(parts, partition, olderThanDays)) return 0;
+  const edges = await purgeEdges(parts, partition, olderThanDays);
+  const rows = edges.whole ? await countOver(parts, partition, olderThanDays) : undefined;
+  if (rows === undefined) return edges.rows;
+  const dropped = await shortTransaction(run, async (tx) => {
+    await tx.query(`lock table only ${tables.queue} in access exclusive mode`);
+    await tx.query('set local enable_seqscan = off');
+    // Nobody can change anything any more; somebody may have since it was looked at.
+    const [state] = (await tx.query(holdsNeeded(partition), [olderThanDays])).rows;
+    const [others] = (await tx.query(hasStraddling(tables, partition))).rows;
+    if (state?.['needed'] !== false || others?.['straddles'] !== false) return false;
+    await tx.query(`drop table ${partition.table}`);
+    return true;
+  });
+  if (dropped === undefined) throw busy(tables, partition);
+  return dropped ? rows + edges.rows : edges.rows;
+}
+
+async function isNeeded({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<boolean> {
+  return run(async (tx) => {
+    await tx.query(summarizePartition(partition));
+    await tx.query('set local enable_seqscan = off');
+    const [state] = (await tx.query(holdsNeeded(partition), [olderThanDays])).rows;
+    return state?.['needed'] !== false;
+  });
+}
+
+/** Reads it whole, and keeps nobody waiting; undefined when something is not over, whatever its status. */
+async function countOver(
+  { run }: DropParts,
+  partition: Partition,
+  olderThanDays: number,
+): Promise<number | undefined> {
+  const { rows } = await run((tx) => tx.query(countPartition(partition), [olderThanDays]));
+  return rows[0]?.['kept'] === 0 ? Number(rows[0]['rows']) : undefined;
+}
+
+/** Deletes the tasks that have attempts on both sides; `whole` when none of these is left. */
+async function purgeEdges(
+  { run, tables, statements }: DropParts,
+  partition: Partition,
+  olderThanDays: number,
+): Promise<{ readonly rows: number; readonly whole: boolean }> {
+  const found = await run(async (tx) => {
+    await tx.query('set local enable_seqscan = off; set local jit = off');
+    return (await tx.query(findStraddling(tables, partition), [olderThanDays, blockRows])).rows;
+  });
+  if (found[0]?.['kept'] !== 0) return { rows: 0, whole: false };
+  let rows = 0;
+  let asked = 0;
+  for (const block of found.map((row) => readIds(row['ids']))) {
+    asked += block.length;
+    rows += await run((tx) => purgeWhole(tx, statements, block));
+  }
+  // Else somebody has locked some: left for the next round.
+  return { rows, whole: rows === asked };
+}
+
+function busy({ qualifiedName }: QueueTables, { name }: Partition): TarefaError {
+  return new TarefaError(
+    'SCHEMA_BUSY',
+    `${name} holds nothing that is needed, and could not be dropped, because ${qualifiedName} was in use by long transactions all the time: the next purge tries again`,
+  );
+}

@@ -1,0 +1,213 @@
+import { quoteIdentifier, quoteLiteral, type QueueTables } from './identifiers.js';
+import {
+  contractColumns,
+  laterWorkerColumns,
+  ownColumns,
+  subscriptionColumns,
+  type ColumnDefinition,
+  type IndexDefinition,
+} from './schema.js';
+
+/** The name of something that belongs to a queue, without its schema: an index, a trigger. */
+export function ownName({ table }: QueueTables, suffix: string): string {
+  return `${table}_${suffix}`;
+}
+
+/** The same for SQL. */
+function named(tables: QueueTables, suffix: string): string {
+  return quoteIdentifier(ownName(tables, suffix));
+}
+
+function inSchema(tables: QueueTables, suffix: string): string {
+  return `${tables.quotedSchema}.${named(tables, suffix)}`;
+}
+
+/** A column as it stands in `create table` and after `add column`. */
+export function columnSql({ name, type, rest }: ColumnDefinition): string {
+  return rest ? `${name} ${type} ${rest}` : `${name} ${type}`;
+}
+
+/** `alter table … add column if not exists …`. */
+export function addColumnsSql(table: string, columns: readonly ColumnDefinition[]): string {
+  return `alter table ${table}\n  ${columns.map((c) => `add column if not exists ${columnSql(c)}`).join(',\n  ')}`;
+}
+
+/** Pages are left some room, so that an attempt's changes of state stay on its page. */
+export const fillFactor = 85;
+
+/** The queue table. */
+export function queueTableSql({ queue }: QueueTables): string {
+  const id = { name: 'id', type: 'bigserial', rest: 'primary key' };
+  const columns = [id, ...contractColumns.slice(1), ...ownColumns].map(columnSql).join(',\n  ');
+  return `create table if not exists ${queue} (\n  ${columns}\n) with (fillfactor = ${fillFactor})`;
+}
+
+/** One index of the queue table, made at once or `concurrently`, under its own name or another. */
+export function indexSql(
+  tables: QueueTables,
+  { suffix, unique, on, where }: IndexDefinition,
+  { concurrently = false, name = ownName(tables, suffix) } = {},
+): string {
+  const how = concurrently ? 'concurrently ' : '';
+  const existing = concurrently ? '' : 'if not exists ';
+  return `create ${unique ? 'unique ' : ''}index ${how}${existing}${quoteIdentifier(name)} on ${tables.queue} ${on}${where ? ` where ${where}` : ''}`;
+}
+
+// A producer may leave out or null any column with a default, or insert a task for later: filed as it should be.
+const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestamp())
+    or new.status is null or new.data_hora is null or new.data_hora_inicial is null
+    or new.tentativa is null or new.prioridade is null`;
+
+/** The function that files rows as they are inserted. */
+export function scheduleFunctionSql(tables: QueueTables): string {
+  return `create or replace function ${inSchema(tables, 'schedule')}() returns trigger language plpgsql as $$
+begin
+  new.status := coalesce(new.status, 'pendente');
+  new.data_hora := coalesce(new.data_hora, clock_timestamp());
+  new.data_hora_inicial := coalesce(new.data_hora_inicial, new.data_hora);
+  new.tentativa := coalesce(new.tentativa, 1);
+  new.prioridade := coalesce(new.prioridade, 50);
+  if new.status = 'pendente' and new.data_hora > clock_timestamp() then
+    new.status := 'agendada';
+  end if;
+  return new;
+end $$`;
+}
+
+/** Its trigger, in place of what there is. */
+export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
+  const { queue } = tables;
+  return [
+    `drop trigger if exists ${named(tables, 'schedule')} on ${queue}`,
+    `create trigger ${named(tables, 'schedule')} before insert on ${queue} for each row when (${needsFiling})
+  execute function ${inSchema(tables, 'schedule')}()`,
+  ];
+}
+
+/**
+ * The function that rings. What the bell says: the second in which the first of these tasks is due, their highest
+ * priority, and whether some are for later. Whole seconds, so that equal rings of one transaction become one.
+ */
+export function ringFunctionSql(tables: QueueTables): string {
+  return `create or replace function ${inSchema(tables, 'ring')}() returns trigger language plpgsql as $$
+declare
+  due timestamptz;
+  priority integer;
+  later boolean;
+begin
+  select min(data_hora), max(prioridade), bool_or(status = 'agendada')
+  into due, priority, later
+  from inserted
+  where status in ('pendente', 'agendada');
+  if due is not null then
+    perform pg_catalog.pg_notify(tg_argv[0],
+      floor(extract(epoch from due))::bigint || ' ' || priority || case when later then ' later' else '' end);
+  end if;
+  return null;
+end $$`;
+}
+
+/** Its trigger, in place of what there is: one that was disabled is there without being found. */
+export function ringTriggerSql(tables: QueueTables, channel: string): readonly string[] {
+  const { queue } = tables;
+  return [
+    `drop trigger if exists ${named(tables, 'ring')} on ${queue}`,
+    `create trigger ${named(tables, 'ring')} after insert on ${queue} referencing new table as inserted for each statement
+  when (coalesce(current_setting('tarefa.quiet', true), '') <> 'on')
+  execute function ${inSchema(tables, 'ring')}(${quoteLiteral(channel)})`,
+  ];
+}
+
+/** The subscriptions table and its two indexes. */
+export function subscriptionsSql(tables: QueueTables, subscriptions: string): readonly string[] {
+  return [
+    `create table if not exists ${subscriptions} (\n  ${subscriptionColumns.map(columnSql).join(',\n  ')}\n)`,
+    `create index if not exists ${named(tables, 'sub_tenant')} on ${subscriptions} (tenant, grupo_empresarial, processo)`,
+    `create index if not exists ${named(tables, 'sub_topic')} on ${subscriptions} (processo) where ativo`,
+  ];
+}
+
+/** Who works on the queue. */
+export function workersTableSql({ workers }: QueueTables): readonly string[] {
+  return [
+    `create table if not exists ${workers} (
+  id bigint generated always as identity primary key,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  concurrency integer not null,
+  routes text[] not null,
+  started_at timestamptz not null default clock_timestamp(),
+  stopped_at timestamptz
+)`,
+    `alter table ${workers} ${laterWorkerColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(', ')}`,
+  ];
+}
+
+/** Routes that somebody has paused. */
+export function pausedTableSql({ paused }: QueueTables): string {
+  return `create table if not exists ${paused} (
+  route text primary key,
+  paused_at timestamptz not null default clock_timestamp()
+)`;
+}
+
+/** What is known of a subscription's endpoint; its rows appear when there is something to know. */
+export function webhooksTableSql({ webhooks }: QueueTables): string {
+  return `create table if not exists ${webhooks} (
+  subscriber_id character varying(100) primary key,
+  secrets jsonb not null default '[]',
+  failures integer not null default 0,
+  failing_since timestamptz,
+  last_success_at timestamptz,
+  open_until timestamptz,
+  probing_until timestamptz,
+  deactivated_at timestamptz,
+  deactivated_for text
+)`;
+}
+
+/** Which version each queue's tables have, shared by the queues of a schema. */
+export function migrationsTableSql({ migrations }: QueueTables): string {
+  return `create table if not exists ${migrations} (
+  table_name text primary key,
+  version integer not null,
+  identity uuid not null default gen_random_uuid(),
+  applied_at timestamptz not null default clock_timestamp()
+)`;
+}
+
+/** One row per logical task, with English names. */
+export function viewSql({ view, queue }: QueueTables): string {
+  return `create or replace view ${view} as
+select
+  coalesce(f.id_inicial, f.id) as task_id,
+  f.id as attempt_id,
+  case f.status when 'agendada' then 'scheduled' when 'pendente' then 'pending' when 'processando' then 'processing'
+    when 'sucesso' then 'succeeded' when 'falha' then 'failed' when 'falha_processando' then 'failed'
+    else f.status end as status,
+  f.tentativa as attempts,
+  f.processo as topic,
+  f.origem as origin,
+  f.destino as destination,
+  f.chave_externa as external_key,
+  f.tenant,
+  f.grupo_empresarial as tenant_group,
+  f.prioridade as priority,
+  f.data_hora_inicial as first_due_at,
+  f.data_hora as due_at,
+  f.iniciada_em as started_at,
+  f.finalizada_em as finished_at,
+  f.mensagem as message,
+  f.resultado as result,
+  f.pub_sub as is_publication,
+  f.publication_id,
+  f.subscriber_id as subscription_id,
+  f.dead as is_dead,
+  f.live_id as live_task_id,
+  f.executor as worker_id,
+  f.rodada as replay,
+  f.metadados as metadata
+from ${queue} f
+where f.reenfileirado is not true`;
+}

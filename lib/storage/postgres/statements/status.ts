@@ -1,0 +1,217 @@
+import { routeExpression } from '../statement.js';
+import type { QueueTables } from '../identifiers.js';
+
+// How a queue stands. Each statement costs about the same whatever the table's size: it walks an index and stops at a
+// limit. Their transaction sets a limit of time besides, and forbids plans made for a table that has grown since.
+
+/** Most rows that are counted of the scheduled, the running, and the pending ones of one route and priority. */
+export const countLimit = 10_000;
+/** Most pairs of a route and a priority; where there are many, fewer rows of each are counted. */
+export const placeLimit = 500;
+const leastCounted = 1_000;
+const countedOfAll = 300_000;
+/** Most ended rows that are counted. */
+export const endedLimit = 200_000;
+/** Most running attempts and workers that are listed. */
+export const listLimit = 200;
+
+type Queue = Pick<QueueTables, 'queue'>;
+
+/** Settings of that transaction: a number can be no parameter here. */
+export const statusSettings = (timeoutMs: number): string => `set transaction read only;
+set local statement_timeout = ${Math.round(timeoutMs)};
+set local lock_timeout = ${Math.round(timeoutMs)};
+set local jit = off`;
+
+/** For statements that walk one index: as for those of claims, plans made on an empty table would stay. */
+export const walkSettings = `set local enable_seqscan = off;
+set local enable_bitmapscan = off;
+set local enable_sort = off`;
+
+/** For the others again. */
+export const otherSettings = `set local enable_seqscan = on;
+set local enable_bitmapscan = on;
+set local enable_sort = on`;
+
+/** The database's clock, and whether other roles' sessions can be seen. */
+export const statusBasics = `-- name: status_basics
+select clock_timestamp() as at, current_setting('server_version') as server_version,
+  pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all_sessions`;
+
+/**
+ * Pending attempts by topic and subscription: how many, and the one due for longest. It skips through the index from one
+ * route and priority to the next, where the first entry is the oldest, and counts so many rows of each. An attempt whose
+ * priority is null is not met; the triggers leave none.
+ */
+export const pendingCounts = ({ queue }: Queue): string => `-- name: status_pending
+with recursive places (n, route, priority) as (
+  (select 1, ${routeExpression('f.')}, f.prioridade from ${queue} f
+   where f.status = 'pendente' order by ${routeExpression('f.')}, f.prioridade desc limit 1)
+  union all
+  select places.n + 1, next.route, next.priority
+  from places
+  cross join lateral (
+    select * from (
+      (select ${routeExpression('f.')}, f.prioridade from ${queue} f
+       where f.status = 'pendente' and ${routeExpression('f.')} = places.route
+         and f.prioridade < coalesce(places.priority::bigint, 2147483648)
+       order by ${routeExpression('f.')}, f.prioridade desc limit 1)
+      union all
+      (select ${routeExpression('f.')}, f.prioridade from ${queue} f
+       where f.status = 'pendente' and ${routeExpression('f.')} > places.route
+       order by ${routeExpression('f.')}, f.prioridade desc limit 1)
+    ) following (route, priority)
+    limit 1
+  ) next
+  where places.n < ${placeLimit}
+)
+select counted.*, counted.whole >= most.rows as is_capped, oldest.id::text as id, oldest.due, max(places.n) over () >= ${placeLimit} as is_cut,
+  extract(epoch from clock_timestamp() - oldest.due) * 1000 as waiting_ms
+from places
+cross join (
+  select least(${countLimit}, greatest(${leastCounted}, ${countedOfAll} / greatest(1, count(*))))::int as rows from places
+) most
+cross join lateral (
+  select f.id, f.data_hora as due from ${queue} f
+  where f.status = 'pendente' and ${routeExpression('f.')} = places.route and f.prioridade = places.priority
+  order by ${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id
+  limit 1
+) oldest
+cross join lateral (
+  select one.processo, one.subscriber_id, one.dead, count(*)::int as n, sum(count(*)) over () as whole
+  from (
+    select f.processo, f.subscriber_id, f.dead from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} = places.route and f.prioridade = places.priority
+    limit most.rows
+  ) one
+  group by 1, 2, 3
+) counted`;
+
+/** Scheduled attempts: so many, the first due ones, by topic and subscription. */
+export const scheduledCounts = ({ queue }: Queue): string => `-- name: status_scheduled
+select one.processo, one.subscriber_id, one.dead, count(*)::int as n, min(one.data_hora) as due
+from (
+  select f.processo, f.subscriber_id, f.dead, f.data_hora from ${queue} f
+  where f.status = 'agendada'
+  order by f.data_hora, f.id
+  limit ${countLimit}
+) one
+group by 1, 2, 3`;
+
+/** The scheduled attempt that is due next; in the past when nobody makes it pending. */
+export const nextScheduled = ({ queue }: Queue): string => `-- name: status_next_scheduled
+select f.id::text as id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
+  extract(epoch from f.data_hora - clock_timestamp()) * 1000 as in_ms
+from ${queue} f
+where f.status = 'agendada'
+order by f.data_hora, f.id
+limit 1`;
+
+/** Running attempts, and which worker holds them. Those of other programs have no executor. */
+export const runningAttempts = ({
+  queue,
+  workers,
+}: Pick<QueueTables, 'queue' | 'workers'>): string => `-- name: status_running
+select running.*, w.host, w.pid, extract(epoch from clock_timestamp() - running.started) * 1000 as running_ms
+from (
+  select f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.processo, f.subscriber_id, f.dead, f.tentativa,
+    f.executor, coalesce(f.iniciada_em, f.data_hora) as started
+  from ${queue} f
+  where f.status = 'processando'
+  limit ${countLimit}
+) running
+left join ${workers} w on w.id = running.executor
+order by running.started, running.id::bigint`;
+
+/**
+ * What has ended and was due since a time, as it stands now. Parameters: since.
+ *
+ * Walks the table's blocks of that time, and stops after so many rows.
+ */
+export const endedCounts = ({ queue }: Queue): string => `-- name: status_ended
+select one.processo, one.subscriber_id, one.dead, one.status, count(*)::int as n
+from (
+  select f.processo, f.subscriber_id, f.dead, replace(f.status, 'falha_processando', 'falha') as status
+  from ${queue} f
+  where f.data_hora >= $1::text::timestamptz and f.status in ('sucesso', 'falha', 'falha_processando')
+    and f.reenfileirado is not true
+  limit ${endedLimit}
+) one
+group by 1, 2, 3, 4`;
+
+/**
+ * Workers that have not stopped, and what says that each lives: a lock of its session, a lease, or nothing. Parameters:
+ * what the names of the locks begin with.
+ */
+export const livingWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: status_workers
+select w.id::text as id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at,
+  exists (
+    select from pg_locks l
+    where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+      and l.database = (select oid from pg_database where datname = current_database())
+      and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended($1::text || w.id, 0)
+  ) as has_lock,
+  coalesce(w.lease_until > clock_timestamp(), false) as has_lease
+from ${workers} w
+where w.stopped_at is null
+order by w.id
+limit ${listLimit}`;
+
+/** Topics and subscriptions of rows, and when the oldest was due. Parameters: ids. */
+export const describeRows = ({ queue }: Queue): string => `-- name: describe_rows
+select f.processo, f.subscriber_id, count(*)::int as n, min(f.data_hora) as oldest
+from ${queue} f
+where f.id = any($1::text[]::bigint[])
+group by 1, 2`;
+
+/** Bytes, and rows as the statistics have them; of all partitions where there are some. Parameters: quoted table. */
+export const tableSize = `-- name: status_table
+with parts as (
+  select relid::oid as oid from pg_partition_tree($1::text::regclass) union select $1::text::regclass::oid
+)
+select sum(pg_table_size(parts.oid))::text as table_bytes, sum(pg_indexes_size(parts.oid))::text as index_bytes,
+  sum(s.n_live_tup)::text as live_rows, sum(s.n_dead_tup)::text as dead_rows, count(*)::int - 1 as partitions,
+  max(greatest(s.last_vacuum, s.last_autovacuum)) as vacuumed_at,
+  max(greatest(s.last_analyze, s.last_autoanalyze)) as analyzed_at
+from parts
+left join pg_stat_all_tables s on s.relid = parts.oid`;
+
+/** Bytes of each index; of a partitioned one, with its parts. Parameters: quoted table. */
+export const indexSizes = `-- name: status_indexes
+select c.relname::text as name, i.indisvalid as valid, (
+    pg_table_size(c.oid)
+    + coalesce((select sum(pg_table_size(t.relid)) from pg_partition_tree(c.oid) t where t.relid <> c.oid), 0)
+  )::text as bytes
+from pg_index i
+join pg_class c on c.oid = i.indexrelid
+where i.indrelid = $1::text::regclass
+order by pg_table_size(c.oid) desc, 1`;
+
+/**
+ * Who holds the oldest snapshot that keeps dead rows of this database from being removed: a session, a replication slot or
+ * a prepared transaction. Vacuum's own snapshots keep nothing back. No query text: it may hold values of the user's.
+ */
+export const oldestSnapshot = `-- name: status_oldest_snapshot
+select kind, pid, name, application_name, user_name, state, since, transactions,
+  extract(epoch from clock_timestamp() - since) * 1000 as since_ms
+from (
+  select 'session' as kind, a.pid, null::text as name, a.application_name, a.usename::text as user_name,
+    coalesce(a.state, a.backend_type) as state, coalesce(a.xact_start, a.backend_start) as since,
+    greatest(age(a.backend_xmin), age(a.backend_xid)) as transactions
+  from pg_stat_activity a
+  where a.pid <> pg_backend_pid()
+    and (a.datname = current_database() or a.backend_type = 'walsender')
+    and a.backend_type <> 'autovacuum worker'
+    and not exists (select from pg_stat_progress_vacuum v where v.pid = a.pid)
+  union all
+  select 'replication slot', s.active_pid, s.slot_name::text, null, null, case when s.active then 'active' else 'inactive' end,
+    null, age(s.xmin)
+  from pg_replication_slots s
+  union all
+  select 'prepared transaction', null, p.gid, null, p.owner::text, 'prepared', p.prepared, age(p.transaction)
+  from pg_prepared_xacts p
+  where p.database = current_database()
+) holders
+where transactions is not null
+order by transactions desc, since
+limit 1`;

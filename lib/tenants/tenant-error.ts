@@ -1,0 +1,44 @@
+import { TarefaError } from '../queue.errors.js';
+
+/** A tenant's database, or what leads to it, cannot be used. */
+export function unavailable(what: string, cause?: unknown): TarefaError {
+  return new TarefaError('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });
+}
+
+/** The same, because somebody said no: asking again at once would bring the same answer, or a locked account. */
+export class TenantRefusal extends TarefaError {
+  constructor(what: string, cause?: unknown) {
+    super('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });
+  }
+}
+
+/** Wrong password, unknown role, no entry in pg_hba, or no such database: credentials may have changed. */
+const refusedLogins = new Set(['28P01', '28000', '3D000']);
+
+/** True when PostgreSQL did not let us in with these credentials. */
+export function isRefusedLogin(error: unknown): boolean {
+  return refusedLogins.has((error as { code?: string } | null | undefined)?.code ?? '');
+}
+
+/** The errors of a resolver that steer the queue: they have to arrive as they are. */
+const steering = new Set(['UnrecoverableError', 'RetryIn', 'RetryAt']);
+
+/** True for what tells the queue when, or whether, to try again. */
+export function isSteering(error: unknown): boolean {
+  return error instanceof Error && steering.has(error.name);
+}
+
+/** A host with several addresses fails with an error for each, and no message of its own. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
+/** A statement that comes when its handler is over. */
+export function usedAfterEnd(): TarefaError {
+  return new TarefaError(
+    'TASK_ENDED',
+    'the database of the tenant was used after the handler had ended: await every call inside the handler',
+  );
+}

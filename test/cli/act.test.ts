@@ -1,0 +1,231 @@
+import { Injectable } from '@nestjs/common';
+import { Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { QueueAdmin, TaskHandler } from '../../lib/index.js';
+import { haltText } from '../../lib/coordination/ringer.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+import { useCli } from './queue-cli.js';
+
+const bench = useQueue();
+const cli = useCli(bench);
+
+let hold = deferred();
+
+@Injectable()
+class Handlers {
+  @TaskHandler('hold')
+  async hold(): Promise<void> {
+    await hold.promise;
+  }
+}
+
+const statuses = async (): Promise<unknown[]> => {
+  const { rows } = await bench.pool.query<{ one: string }>(
+    `select concat_ws(' ', id - (select min(id) from tasks), status, case when dead then 'dead' end, rodada) as one from tasks order by id`,
+  );
+  return rows.map(({ one }) => one);
+};
+
+interface Results {
+  readonly tasks: readonly {
+    readonly id: string;
+    readonly done: boolean;
+    readonly [field: string]: unknown;
+  }[];
+}
+
+test('tasks are retried, cancelled and buried by their ids; what is refused does not keep the others', async () => {
+  await bench.start({ worker: false });
+  const [failed = '', waiting = '', later = '', done = ''] = await cli.rows(
+    'processo, status, data_hora',
+    `'a', 'falha', now()`,
+    `'a', 'pendente', now()`,
+    `'a', 'agendada', now() + interval '1 hour'`,
+    `'a', 'sucesso', now()`,
+  );
+  const retried = await cli.run(['retry', failed, done, '999999', failed]);
+  expect(retried.code).toBe(3);
+  expect(retried.stdout).toMatch(new RegExp(`^task ${failed} starts anew: its next attempt is \\d+\n$`));
+  expect(retried.stderr).toContain(`task ${done} cannot be retried: only a task that has failed can be`);
+  expect(retried.stderr).toContain('there is no attempt 999999');
+  const refused = await cli.run(['cancel', done, '--json']);
+  expect(refused.code).toBe(2);
+  expect(JSON.parse(refused.stdout)).toMatchObject({
+    tasks: [{ id: done, done: false, code: 'TASK_STATE' }],
+  });
+  const buried = await cli.json<Results>(['bury', waiting, '--reason', 'no more']);
+  expect(buried.tasks).toMatchObject([
+    { id: waiting, done: true, deadId: expect.stringMatching(/^\d+$/) as unknown },
+  ]);
+  expect((await bench.row(waiting)).mensagem).toBe('no more');
+  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${later} is cancelled\n` });
+  expect((await bench.row(later)).mensagem).toBe('cancelled');
+  expect(await statuses()).toEqual([
+    '0 falha 0',
+    '1 falha 0',
+    '2 falha 0',
+    '3 sucesso 0',
+    '4 pendente 1',
+    '5 pendente dead 0',
+  ]);
+});
+
+test.each<[readonly string[], RegExp]>([
+  [['retry'], /which task\?/],
+  [['cancel', 'a'], /"a" is no id/],
+  [['bury', '1', 'b'], /"b" is no id/],
+  [['retry', '--all', '1'], /ids or --all, not both/],
+  [['retry', '1', '--topic', 'a'], /--topic goes with --all/],
+  [['retry', '1', '--dry-run'], /--dry-run goes with --all/],
+  [['retry', '--all', '--status', 'failed'], /there is no option --status/],
+  [['retry', '--all', '--publication', 'x'], /"x" is no id/],
+  [['halt', 'now'], /halt takes no arguments/],
+  [['halt', '--timeout', 'x'], /--timeout must be a number/],
+])('%j is refused, and nothing is done', async (args, problem) => {
+  await bench.start({ worker: false });
+  await cli.rows('processo, status', `'a', 'falha'`);
+  const { code, stdout, stderr } = await cli.run(args);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(problem);
+  expect(await statuses()).toEqual(['0 falha 0']);
+});
+
+test('all failed tasks that filters choose are retried: counted, asked about, and no others', async () => {
+  await bench.start({ worker: false });
+  await cli.rows(
+    'processo, status, dead, data_hora',
+    `'a', 'falha', false, now()`,
+    `'a', 'falha', true, now()`,
+    `'a', 'falha', false, now() - interval '3 days'`,
+    `'b', 'falha', false, now()`,
+    `'a', 'sucesso', false, now()`,
+  );
+  const before = await statuses();
+  const filter = ['retry', '--all', '--topic', 'a', '--since', '1d'];
+  const dry = await cli.run([...filter, '--dry-run']);
+  expect(dry.code).toBe(0);
+  expect(dry.stdout).toMatch(/^topic +subscription +failed +oldest\na +1 +2.*\n1 failed tasks\n$/);
+  const unasked = await cli.run(filter);
+  expect(unasked.code).toBe(1);
+  expect(unasked.stderr).toMatch(
+    /Retry 1 tasks\? Nobody can be asked here: give --yes, or look first with --dry-run/,
+  );
+  for (const input of ['n\n', '', 'what\n', Readable.from([])]) {
+    const no = await cli.run(filter, { terminal: 80, input });
+    expect(no).toMatchObject({ code: 0, stderr: 'Retry 1 tasks? [y/N] ' });
+    expect(no.stdout).toMatch(/nothing was retried\n$/);
+  }
+  expect(await statuses()).toEqual(before);
+  const yes = await cli.run(filter, { terminal: 80, input: 'yes\n' });
+  expect(yes.code).toBe(0);
+  expect(yes.stdout).toMatch(/1 of 1 tasks start anew\n$/);
+  expect(yes.stderr).toMatch(/\rretrying \[#{24}\] 1 of 1 .*\n$/);
+  expect(await statuses()).toEqual([...before, '5 pendente 1']);
+  expect(await cli.json([...filter, '--dead', '--yes'])).toMatchObject({
+    failed: 1,
+    retried: 1,
+    finished: true,
+  });
+  expect(await cli.json(['retry', '--all', '-y'])).toMatchObject({ failed: 2, retried: 2 });
+  expect((await cli.run(['retry', '--all'])).stdout).toBe('no failed task is like that\n');
+});
+
+test('what somebody else has changed meanwhile is left out of a retry of all, and said', async () => {
+  await bench.start({ worker: false });
+  const [first = ''] = await cli.rows('processo, status', `'a', 'falha'`, `'a', 'falha'`);
+  const locker = await bench.connect();
+  await locker.query(`begin; select from tasks where id = ${first} for update`);
+  const answer = await cli.run(['retry', '--all', '--yes']);
+  expect(answer).toMatchObject({ code: 3, stderr: 'the others were changed meanwhile\n' });
+  expect(answer.stdout).toMatch(/1 of 2 tasks start anew\n$/);
+});
+
+test('Ctrl-C ends a retry of all after a block', async () => {
+  await bench.start({ worker: false });
+  await bench.pool.query(
+    `insert into tasks (processo, status) select 'a', 'falha' from generate_series(1, 1200)`,
+  );
+  const controller = new AbortController();
+  const answer = await cli.run(['retry', '--all', '--yes'], {
+    signal: controller.signal,
+    terminal: 80,
+    onError: (text) => text.includes('retrying') && controller.abort(),
+  });
+  expect(answer.code).toBe(3);
+  expect(answer.stdout).toMatch(/500 of 1,200 tasks start anew\n$/);
+  expect(answer.stderr).toMatch(/it was ended before all were\n$/);
+});
+
+test('topics and subscriptions are paused, listed and resumed', async () => {
+  const { app } = await bench.start({ worker: false });
+  const admin = app.get(QueueAdmin);
+  expect(await cli.run(['pause', '--topic', 'a'])).toMatchObject({ code: 0, stdout: 'topic a is paused\n' });
+  expect(await cli.json(['pause', '--subscription', 'index'])).toMatchObject({
+    paused: [{ subscriptionId: 'index' }, { topic: 'a' }],
+  });
+  expect((await cli.run(['pause', '--topic='])).stdout).toBe('tasks without a topic is paused\n');
+  expect(await admin.paused()).toHaveLength(3);
+  const { stdout } = await cli.run(['resume']);
+  expect(stdout).toMatch(/^paused +since\nsubscription index +2.*\ntasks without a topic +2.*\ntopic a +2/);
+  for (const args of [['--topic', 'a'], ['--topic='], ['--subscription', 'index']])
+    await cli.run(['resume', ...args]);
+  expect((await cli.run(['pause'])).stdout).toBe('nothing is paused\n');
+});
+
+test('halt tells the workers of the queue to stop, and waits until they have', async () => {
+  hold = deferred();
+  expect((await bench.start({ worker: false })).worker).toBeDefined();
+  const nobody = await cli.run(['halt', '--wait']);
+  expect(nobody).toMatchObject({ code: 0, stdout: 'no worker listens\nno worker runs any more\n' });
+  const { queue, worker, events } = await bench.start({ handlers: [Handlers] });
+  const id = await queue.insertTask({ topic: 'hold' });
+  await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
+  await bench.pool.query(`insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
+    values ('leased', 1, '0', 1, '{}', now() + interval '1 minute')`);
+  const listener = await bench.connect();
+  const heard: (string | undefined)[] = [];
+  listener.on('notification', ({ payload }) => heard.push(payload));
+  await listener.query('listen tasks');
+
+  const busy = await cli.run(['halt', '--wait', '--timeout', '0']);
+  expect(busy).toMatchObject({
+    code: 3,
+    stdout: '1 worker is told to stop; 1 behind a pooler cannot hear it: stop its process\n',
+  });
+  expect(busy.stderr).toMatch(
+    new RegExp(
+      `^still at work: workers ${worker.id} \\(.*, pid ${process.pid}\\), \\d+ \\(leased, pid 1\\)\n$`,
+    ),
+  );
+  await listener.query('select 1');
+  expect(heard).toEqual([haltText]);
+  await bench.pool.query(`delete from tasks_worker where host = 'leased'`);
+  const stopped = nextEvent(events, 'worker.stopped');
+  const waiting = cli.json<{ listening: number; stillRunning: unknown[] }>([
+    'halt',
+    '--wait',
+    '--timeout',
+    '20',
+  ]);
+  hold.resolve();
+  expect(await waiting).toMatchObject({ stillRunning: [] });
+  await stopped;
+  expect((await bench.row(id)).status).toBe('sucesso');
+});
+
+test('Ctrl-C ends a command that waits for an answer of the database', async () => {
+  await bench.start({ worker: false });
+  const locker = await bench.connect();
+  await locker.query('begin; lock table tasks_paused in access exclusive mode');
+  const controller = new AbortController();
+  const answer = cli.run(['pause'], { signal: controller.signal });
+  await until(async () => {
+    const { rows } = await bench.pool.query<{ found: boolean }>(
+      `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass) as found`,
+    );
+    return rows[0]?.found;
+  }, 'it waits');
+  controller.abort();
+  expect(await answer).toEqual({ code: 130, stdout: '', stderr: '' });
+});

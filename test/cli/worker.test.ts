@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { QueueAdmin, QueueWebhooks } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { deferred, until } from '../support/waiting.js';
+import { startReceiver } from '../webhooks/kit/receivers.js';
+import { runCli, spawnCli, type CliResult } from './support.js';
+
+const secretKey = randomBytes(32).toString('base64');
+let database: TestDatabase;
+let producer: QueueApp;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const webhooks = { allowedAddresses: ['127.0.0.1'], secretKeys: secretKey };
+  producer = await startApp(database, { worker: false, webhooks });
+  env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks', WEBHOOK_SECRET_KEYS: ` ${secretKey},` };
+});
+afterEach(async () => {
+  await database.pool.query('truncate tasks, tasks_subscriber, tasks_webhook');
+});
+afterAll(async () => {
+  await producer.close();
+  await database.drop();
+});
+
+const workerArgs = ['worker', '--webhooks', '--allow', '127.0.0.1'];
+
+async function subscribe(url: string): Promise<void> {
+  const { subscriptions } = producer.app.get(QueueAdmin);
+  await subscriptions.add({ id: 'partner', topic: 'order-placed', url, httpMethod: 'POST' });
+}
+
+async function deliveries(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ status: string }>(
+    `select status from tasks_tasks where subscription_id = 'partner' order by task_id`,
+  );
+  return rows.map(({ status }) => status);
+}
+
+/** A worker of this process, once it has started. */
+async function startWorker(args: readonly string[] = workerArgs): Promise<{
+  readonly stop: () => void;
+  readonly ended: Promise<CliResult>;
+}> {
+  const controller = new AbortController();
+  const started = deferred();
+  const onOutput = (text: string): void => {
+    if (/started; it serves .*webhooks/.test(text)) started.resolve();
+  };
+  const ended = runCli(args, { env, signal: controller.signal, onOutput });
+  await Promise.race([
+    started.promise,
+    ended.then((result) => Promise.reject(new Error(`ended: ${JSON.stringify(result)}`))),
+  ]);
+  return { stop: () => controller.abort(), ended };
+}
+
+test('delivers what a URL is subscribed to, signed, and leaves tasks of code alone', async () => {
+  const receiver = await startReceiver();
+  await subscribe(receiver.url);
+  await producer.app.get(QueueWebhooks).createSecret('partner');
+  const { stop, ended } = await startWorker();
+  await producer.queue.insertTask({ topic: 'of-code' });
+  await producer.queue.insertTaskPubSub({ topic: 'order-placed', payload: { n: 1 } });
+  await until(async () => (await deliveries())[0] === 'succeeded', 'the delivery');
+  stop();
+  const { code, stdout, stderr } = await ended;
+  expect([code, stderr]).toEqual([0, '']);
+  expect(receiver.requests.map(({ body }) => body.toString())).toEqual(['{"n":1}']);
+  expect(receiver.requests[0]?.headers['webhook-signature']).toMatch(/^v1,/);
+  const { rows } = await database.pool.query(
+    "select status, tentativa from tasks where processo = 'of-code'",
+  );
+  expect(rows).toEqual([{ status: 'pendente', tentativa: 1 }]);
+  expect(stdout).toMatch(/^\d{4}-\S+Z LOG {3}Tarefa:tasks.*: worker \d+ started/m);
+  expect(stdout).toMatch(/worker \d+ stopped\n/);
+  expect(stdout).not.toMatch(/dependencies initialized|Nest application/);
+});
+
+test('told to stop, it lets a request end first', async () => {
+  const arrived = deferred();
+  const answer = deferred();
+  const receiver = await startReceiver((_request, response) => {
+    arrived.resolve();
+    void answer.promise.then(() => response.end('thank you'));
+  });
+  await subscribe(receiver.url);
+  const { stop, ended } = await startWorker();
+  await producer.queue.insertTaskPubSub({ topic: 'order-placed' });
+  await arrived.promise;
+  stop();
+  let isOver = false;
+  void ended.then(() => (isOver = true));
+  // It has stopped to take more before that request has ended.
+  await until(async () => {
+    const { rowCount } = await database.pool.query('select from tasks_worker where stopped_at is not null');
+    return rowCount;
+  }, 'the worker beside it has stopped');
+  expect(isOver).toBe(false);
+  answer.resolve();
+  expect((await ended).code).toBe(0);
+  expect(await deliveries()).toEqual(['succeeded']);
+});
+
+test('HALT ends it, whoever sends it', async () => {
+  const { ended } = await startWorker();
+  await database.pool.query("select pg_notify('tasks', 'HALT')");
+  expect((await ended).code).toBe(0);
+});
+
+test('as a process it ends with 0 at SIGTERM, and its lines are JSON with --json', async () => {
+  const receiver = await startReceiver();
+  await subscribe(receiver.url);
+  const child = spawnCli([...workerArgs, '--json', '--concurrency', '3'], env);
+  await producer.queue.insertTaskPubSub({ topic: 'order-placed' });
+  await until(async () => (await deliveries())[0] === 'succeeded', 'the delivery');
+  expect(await child.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(child.stderr).toBe('');
+  const lines = child.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      time: expect.stringMatching(/^\d{4}-/) as string,
+      level: 'log',
+      context: expect.stringMatching(/^Tarefa:tasks/) as string,
+      message: expect.stringMatching(/^worker \d+ stopped$/) as string,
+    }),
+  );
+  const { rows } = await database.pool.query(
+    'select concurrency from tasks_worker where pid = $1 and stopped_at is not null order by concurrency',
+    [child.pid],
+  );
+  expect(rows).toEqual([{ concurrency: 3 }, { concurrency: 10 }]);
+});
+
+test.each<[readonly string[], Record<string, string>, number, RegExp]>([
+  [['worker'], {}, 1, /which work\? --webhooks delivers webhooks; tasks with code run in your application/],
+  [['worker', '--webhooks', 'now'], {}, 1, /what is "now"\?/],
+  [['worker', '--webhooks', '--concurrency', '0'], {}, 1, /--concurrency must be a whole number from 1/],
+  [
+    ['worker', '--webhooks', '--redirects', 'maybe'],
+    {},
+    1,
+    /--redirects must be refuse or follow, not "maybe"/,
+  ],
+  [
+    ['worker', '--webhooks', '--allow', 'not a host'],
+    {},
+    1,
+    /"not a host" is no CIDR range, address or host name/,
+  ],
+  [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
+  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue public.nothing is not complete/],
+  [['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none'], {}, 2, /ECONNREFUSED/],
+])('%j is refused with what to do', async (args, variables, exit, problem) => {
+  const { code, stdout, stderr } = await runCli(args, { env: { ...env, ...variables } });
+  expect([code, stdout]).toEqual([exit, '']);
+  expect(stderr).toMatch(problem);
+  expect(stderr).not.toMatch(/hidden|too-short|at .*\.ts:/);
+});
