@@ -11,6 +11,8 @@ export interface NsjTask {
 }
 
 const maxAttempts = 3;
+/** What every row of a chain carries. */
+const copied = 'origem, destino, processo, chave_externa, tenant, grupo_empresarial, payload_hash';
 
 /**
  * A worker that behaves as those of nsj-queue-lib do: it selects what is due, locks a task by `pg_try_advisory_lock` of
@@ -149,11 +151,11 @@ export class NsjWorker {
       );
       await client.query(
         isLast
-          ? `insert into tasks (processo, origem, payload, dead, live_id)
-             select t.processo, t.origem, coalesce(t.payload, f.payload), true, coalesce(t.id_inicial, t.id)
+          ? `insert into tasks (${copied}, payload, dead, live_id)
+             select ${copied.replaceAll(/\w+/g, 't.$&')}, coalesce(t.payload, f.payload), true, coalesce(t.id_inicial, t.id)
              from tasks t left join tasks f on f.id = t.id_inicial where t.id = $1`
-          : `insert into tasks (processo, origem, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior)
-             select t.processo, t.origem, coalesce(t.id_inicial, t.id), t.data_hora_inicial, t.proxima_tentativa,
+          : `insert into tasks (${copied}, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior)
+             select ${copied.replaceAll(/\w+/g, 't.$&')}, coalesce(t.id_inicial, t.id), t.data_hora_inicial, t.proxima_tentativa,
                t.tentativa + 1, 'agendada', t.id
              from tasks t where t.id = $1`,
         [id],
