@@ -46,7 +46,11 @@ export { WebhookGuard, type WebhookGuardOptions } from './webhooks/receiver/webh
 export { verifySignature, WebhookSignatureError } from './webhooks/signature.js';
 export { TenantDatabases } from './tenants/tenant-databases.js';
 export type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenants/tenant-db.js';
-export type { TenantDatabaseOptions, TenantResolver, TenantServiceOptions } from './tenants/tenant-options.js';
+export type {
+  TenantDatabaseOptions,
+  TenantResolver,
+  TenantServiceOptions,
+} from './tenants/tenant-options.js';
 export type { TenantPoolStats } from './tenants/tenant-pools.js';
 export { QueueWorker } from './worker/queue-worker.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';

@@ -238,6 +238,7 @@ export class TenantPool {
   #noteFailure(error: unknown, tookMs: number): unknown {
     const { restMs, connectTimeoutMs } = this.#parts.options;
     const told = explain(error, this.tenant, connectTimeoutMs);
+    if (this.#closed) return told;
     const isRefused = isRefusedLogin(error) || error instanceof TenantRefusal;
     if (isRefused || tookMs >= slowMs) this.#rest = { error: told, until: performance.now() + restMs };
     void this.#forgetOld(this.#opening, restMs);

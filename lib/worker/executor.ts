@@ -13,7 +13,7 @@ import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.j
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
 import { HandlerContext } from './handler-context.js';
-import { nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
+import { failureMessage, nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
 import { decodePayload, sizeAbove } from './payload.js';
 import type { RunningTask } from './running-tasks.js';
 import { reference, type Settler } from './settler.js';
@@ -233,6 +233,11 @@ export class Executor {
     context: HandlerContext,
     thrown: unknown,
   ): Promise<void> {
+    // Too late to fail it for what it left open there.
+    await context.tenant?.finish().catch((error: unknown) => {
+      const message = `task ${claimed.task.firstAttemptId} has ended all the same: ${failureMessage(error)}`;
+      this.#parts.events.emit('warning', { message });
+    });
     await context.rollback();
     const outcome = await this.#readOutcome(claimed);
     if (outcome === 'completed') this.#completed(claimed, { message: 'completed', result: null });

@@ -8,7 +8,7 @@ import {
 } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { startProxy } from '../support/database-proxy.js';
-import { deferred, until } from '../support/waiting.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue, type AttemptRow } from '../worker/queue-bench.js';
 import { TenantWork } from './kit/tenant-work.js';
 import { useTenants } from './kit/tenants.js';
@@ -197,31 +197,33 @@ test('what a handler sends and does not wait for ends before its success, and it
 test('a session goes on to the next attempt as it was lent to this one', async () => {
   const app = await start({ maxConnectionsPerTenant: 1 });
   const pids: unknown[] = [];
-  await run(app, async (db) => {
+  const changed = await run(app, async (db) => {
     pids.push((await db.query('select pg_backend_pid() as pid')).rows[0]?.['pid']);
     await db.query("set search_path = 'nowhere'");
     await db.query("set app.current_user_id = '5'");
-    await db.query('create temp table note (text text)');
+    await db.query('create temp table own_note (text text)');
     await db.query('select pg_advisory_lock(1)');
     await db.query('listen bell');
   });
+  expect(changed).toMatchObject({ status: 'sucesso' });
+  let found: unknown;
   await run(app, async (db) => {
     const { rows } = await db.query(
       `select pg_backend_pid() as pid, current_schemas(false)::text as schemas,
-         current_setting('app.current_user_id', true) as user_id, to_regclass('pg_temp.note') as temporary,
+         current_setting('app.current_user_id', true) as user_id, to_regclass('pg_temp.own_note') as temporary,
          (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks,
          (select count(*)::int from pg_listening_channels()) as channels`,
     );
-    pids.push(rows[0]?.['pid']);
-    expect(rows[0]).toMatchObject({
-      schemas: '{public}',
-      user_id: '',
-      temporary: null,
-      locks: 0,
-      channels: 0,
-    });
+    found = rows[0];
   });
-  expect(pids[0]).toBe(pids[1]);
+  expect(found).toEqual({
+    pid: pids[0],
+    schemas: '{public}',
+    user_id: '',
+    temporary: null,
+    locks: 0,
+    channels: 0,
+  });
 });
 
 test('an attempt that runs out of time loses its connection, and the server stops working for it', async () => {
@@ -312,6 +314,21 @@ test('what a handler leaves open there undoes its own transaction, too', async (
   });
   expect(row).toMatchObject({ status: 'falha' });
   expect((await bench.pool.query('select text from own')).rows).toEqual([]);
+});
+
+test('a task that ended in a transaction of its own stays ended, and what was left open there is told', async () => {
+  const app = await start();
+  const warned = nextEvent(app.events, 'warning');
+  const row = await run(app, async (db, ctx) => {
+    await (await db.client()).query('begin');
+    const client = await bench.connect();
+    await client.query('begin');
+    await ctx.completeIn(client);
+    await client.query('commit');
+  });
+  expect(row).toMatchObject({ status: 'sucesso' });
+  expect(await warned).toEqual({ message: expect.stringMatching(/task \d+ has ended.* open transaction/) });
+  await idle(app);
 });
 
 test('grouped handlers and dead handlers have it as well', async () => {
