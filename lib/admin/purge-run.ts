@@ -6,7 +6,7 @@ import type { Storage } from '../storage/storage.js';
 
 /** What a {@link PurgeRun} works with. */
 export interface PurgeRunParts {
-  readonly storage: Pick<Storage, 'findPurgeable' | 'purge' | 'forgetWorkers'>;
+  readonly storage: Pick<Storage, 'findPurgeable' | 'purge' | 'dropPartitions' | 'forgetWorkers'>;
   readonly handle: SqlHandle;
   readonly tables: QueueTables;
   /** Tasks that ended so long ago. */
@@ -32,14 +32,23 @@ const windowRows = 10_000;
  */
 export class PurgeRun {
   readonly #parts: PurgeRunParts;
+  #problem: Error | undefined;
 
   constructor(parts: PurgeRunParts) {
     this.#parts = parts;
   }
 
-  /** Counts what a run would delete now, by topic; answers after each window the rows in it, and changes nothing. */
+  /** Why a partition could not be dropped that could have been. */
+  get problem(): Error | undefined {
+    return this.#problem;
+  }
+
+  /**
+   * Counts the rows that may be deleted, by topic; answers after each window those in it, and changes nothing. Of a table in
+   * partitions some stay until the rest of their partition may go.
+   */
   async *count(): AsyncGenerator<readonly PurgeableCount[]> {
-    for await (const blocks of this.#windows()) {
+    for await (const blocks of this.#windows(undefined)) {
       const { rows } = await this.#parts.handle.query(describeRows(this.#parts.tables), [blocks.flat()]);
       yield rows.map((row) => ({
         topic: readText(row['processo']),
@@ -52,18 +61,24 @@ export class PurgeRun {
 
   /** Deletes, and answers after each block how many rows; whoever stops asking stops it. */
   async *run(): AsyncGenerator<number> {
-    for await (const blocks of this.#windows()) {
-      for (const block of blocks) yield await this.#parts.storage.purge(block);
+    const { storage, olderThanDays } = this.#parts;
+    const dropped = await storage.dropPartitions(olderThanDays);
+    this.#problem = dropped.problem;
+    if (dropped.rows > 0) yield dropped.rows;
+    for await (const blocks of this.#windows(dropped.before)) {
+      for (const block of blocks) yield await storage.purge(block);
     }
-    await this.#parts.storage.forgetWorkers(this.#parts.olderThanDays);
+    await storage.forgetWorkers(olderThanDays);
   }
 
-  async *#windows(): AsyncGenerator<readonly (readonly string[])[]> {
+  /** @param before only rows with lesser ids; undefined for all */
+  async *#windows(before: string | undefined): AsyncGenerator<readonly (readonly string[])[]> {
     const { storage, olderThanDays, limit } = this.#parts;
     for (let after: string | undefined; ;) {
       const { blocks, last, goesOn } = await storage.findPurgeable({
         olderThanDays,
         after,
+        before,
         rows: Math.max(windowRows, limit),
         blockRows: limit,
       });

@@ -12,6 +12,7 @@ import {
   readNext,
   readPaused,
   readPending,
+  readPlaces,
   readRunning,
   readScheduled,
   readSize,
@@ -69,7 +70,12 @@ export class QueueStatus {
       const prefix = livenessPrefix(tables.qualifiedName);
 
       await tx.query(sql.walkSettings);
-      const pending = await ask('pending', sql.pendingCounts(tables), [], readPending);
+      const places = await ask('lag', sql.pendingPlaces(tables), [], readPlaces);
+      const { routes = [], priorities = [], isCut = false } = places ?? {};
+      const perPlace = [routes, priorities, sql.rowsOfPlace(routes.length)];
+      const pending = await ask('pending', sql.pendingCounts(tables), perPlace, (rows) =>
+        readPending(rows, isCut),
+      );
       const scheduled = await ask('scheduled', sql.scheduledCounts(tables), [], readScheduled);
       const next = await ask('nextScheduled', sql.nextScheduled(tables), [], readNext);
       await tx.query(sql.otherSettings);
@@ -80,15 +86,15 @@ export class QueueStatus {
       const size = await ask('size', sql.tableSize, [tables.queue], readSize);
       const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
       const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
-      const counts = mergeCounts([pending?.counts, scheduled, running?.counts, ended]);
+      const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
       return {
         table: tables.qualifiedName,
         at: readDate(basics?.['at']) ?? new Date(),
         serverVersion: String(basics?.['server_version']),
         endedSince: since,
         counts,
-        oldestPending: pending?.oldest ?? null,
-        lagMs: Math.max(0, pending?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
+        oldestPending: places?.oldest ?? null,
+        lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
         nextScheduled: next ?? null,
         running: running?.tasks ?? [],
         runningTotal: running?.total ?? { count: 0, isCapped: false },

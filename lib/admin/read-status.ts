@@ -1,5 +1,5 @@
 import { readBoolean, readDate, readStatus, readText, statusColumn } from '../storage/columns.js';
-import { countLimit, endedLimit, listLimit } from '../storage/postgres/statements/status.js';
+import { countLimit, endedLimit, listLimit, placeLimit } from '../storage/postgres/statements/status.js';
 import type { TaskStatus } from '../task.js';
 import { readPause, type Pause } from './queue-admin.js';
 import type {
@@ -20,21 +20,36 @@ import type {
 export type Rows = readonly Readonly<Record<string, unknown>>[];
 type Row = Rows[number];
 
-/** The oldest of all, and how many of each. */
-export function readPending(rows: Rows): { counts: StatusCount[]; oldest: PendingTask | undefined } {
-  const isCut = rows.some((row) => readBoolean(row['is_cut']));
-  const counts = rows.map((row) => readCount(row, 'pending', isCut || readBoolean(row['is_capped'])));
+/** Where pending attempts are, and the one that is due for longest. */
+export interface PendingPlaces {
+  readonly routes: readonly string[];
+  readonly priorities: readonly number[];
+  readonly oldest: PendingTask | undefined;
+  /** True when there may be more places. */
+  readonly isCut: boolean;
+}
+
+export function readPlaces(rows: Rows): PendingPlaces {
   const due = rows.filter((row) => Number(row['waiting_ms']) >= 0);
   const first = due.reduce<Row | undefined>(
     (oldest, row) => (oldest && Number(oldest['waiting_ms']) >= Number(row['waiting_ms']) ? oldest : row),
     undefined,
   );
-  const oldest = first && {
-    ...readName(first),
-    dueAt: dateOf(first['due']),
-    waitingMs: wholeOf(first['waiting_ms']),
+  return {
+    routes: rows.map((row) => String(row['route'])),
+    priorities: rows.map((row) => Number(row['priority'])),
+    oldest: first && {
+      ...readName(first),
+      dueAt: dateOf(first['due']),
+      waitingMs: wholeOf(first['waiting_ms']),
+    },
+    isCut: rows.length >= placeLimit,
   };
-  return { counts, oldest };
+}
+
+/** @param isCut true when there may be others that were not counted */
+export function readPending(rows: Rows, isCut: boolean): StatusCount[] {
+  return rows.map((row) => readCount(row, 'pending', isCut || readBoolean(row['is_capped'])));
 }
 
 export function readScheduled(rows: Rows): StatusCount[] {

@@ -1,4 +1,4 @@
-import { Client, Pool } from 'pg';
+import { Client, Pool, type PoolClient } from 'pg';
 import { SharedSessions } from '../coordination/shared-sessions.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
 import { assembleCore, assembleWorker } from '../queue.assembly.js';
@@ -59,13 +59,14 @@ export async function openDatabase(options: ResolvedOptions): Promise<Opened<Cli
         )
       : undefined;
   const connection = server?.url ?? options.connection;
-  const pool = new Pool({ ...connectionConfig(connection), application_name: 'tarefa command line', max: 4 });
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-    // A pooler may refuse one of them; what the statements need is set by them.
-    void client.query(sessionSettings).catch(() => undefined);
+  const pool = new Pool({
+    ...connectionConfig(connection),
+    application_name: 'tarefa command line',
+    max: 4,
+    verify: (client, done) => void prepareConnection(client, done),
   });
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const close = async (): Promise<void> => {
     await pool.end();
     await server?.stop();
@@ -77,6 +78,12 @@ export async function openDatabase(options: ResolvedOptions): Promise<Opened<Cli
     await close().catch(() => undefined);
     throw explainConnection(error, connection);
   }
+}
+
+/** A pooler may refuse one of the settings; what the statements need is set by them. */
+async function prepareConnection(client: PoolClient, done: () => void): Promise<void> {
+  await client.query(sessionSettings).catch(() => undefined);
+  done();
 }
 
 /** Says where nobody answered or who was refused; other errors pass. Never the password. */

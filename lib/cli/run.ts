@@ -8,7 +8,7 @@ import { commonOptions, readQueueOptions } from './common-options.js';
 import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
 import { nearest } from './nearest.js';
-import { openDatabase, openQueue, type Opened } from './open-queue.js';
+import type { Opened } from './open-queue.js';
 import { Output, type OutputStream } from './output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
 
@@ -117,8 +117,15 @@ function makeCall(
       return signal;
     },
     queueOptions,
-    queue: once(async () => openQueue(resolveOptions(queueOptions(), env), (text) => output.note(text))),
-    database: once(async () => openDatabase(resolveOptions(queueOptions(), env))),
+    // Loaded when it is needed: help and mistakes are said at once.
+    queue: once(async () => {
+      const resolved = resolveOptions(queueOptions(), env);
+      return (await import('./open-queue.js')).openQueue(resolved, (text) => output.note(text));
+    }),
+    database: once(async () => {
+      const resolved = resolveOptions(queueOptions(), env);
+      return (await import('./open-queue.js')).openDatabase(resolved);
+    }),
   };
   return { call, ended };
 }

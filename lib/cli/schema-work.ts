@@ -76,12 +76,12 @@ export function stepReports(steps: readonly Step[]): StepReport[] {
   return steps.map(({ what, lock, sql }) => ({ what, lock, sql }));
 }
 
-/** Steps as `--plan` shows them. */
+/** Steps as `--plan` shows them: two lines each, because what is locked is what matters. */
 export function printSteps(output: Output, steps: readonly Step[]): void {
-  output.table(
-    ['step', 'what', 'lock'],
-    steps.map(({ what, lock }, index) => [index + 1, what, lock]),
-  );
+  for (const [index, { what, lock }] of steps.entries()) {
+    output.line(`${index + 1}/${steps.length} ${what}`);
+    output.line(`    lock: ${lock}`);
+  }
 }
 
 /**

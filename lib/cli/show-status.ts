@@ -45,7 +45,8 @@ export function showStatus(output: Output, report: StatusReport): void {
   for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
 }
 
-function lagText({ lagMs, oldestPending: oldest }: StatusReport): string {
+function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): string {
+  if (unknown.some(({ section }) => section === 'lag')) return 'not known';
   if (lagMs === 0) return 'none: nothing waits that is due';
   return `${readableDuration(lagMs)}${oldest ? `: ${nameOf(oldest)}` : ''}`;
 }
@@ -151,8 +152,8 @@ function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions 
       sinceMs === null ? undefined : `open for ${readableDuration(sinceMs)}`,
     ].filter((fact) => fact !== undefined);
     output.line(
-      `dead rows of the last ${readableCount(transactions)} transactions cannot be removed: ${kind}${name === null ? '' : ` ${name}`} ` +
-        `keeps its snapshot (${facts.join(', ')})`,
+      `dead rows stay in the table: ${kind}${name === null ? '' : ` ${name}`} keeps a snapshot ` +
+        `${readableCount(transactions)} ${transactions === 1 ? 'transaction' : 'transactions'} old (${facts.join(', ')})`,
     );
   }
   if (!seesAllSessions) {

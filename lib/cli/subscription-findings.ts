@@ -33,7 +33,7 @@ export async function readSubscriptions(
   const plain: string[] = [];
   for (const row of rows) {
     const [id, url] = [String(row['id']), String(row['url'])];
-    const method = row['method'] === null ? null : String(row['method']);
+    const method = row['method'] as string | null;
     const problem = refusal(url, policy);
     if (problem !== undefined) refused.push(`${id}: ${problem}`);
     else if (new URL(url).protocol === 'http:') plain.push(`${id}: ${describeUrl(url)}`);
@@ -55,12 +55,18 @@ export async function readSubscriptions(
       what: `${counted(plain.length, 'subscription has a URL', 'subscriptions have URLs')} with http`,
       then: `if they count on being led to https: redirects are not followed here unless webhooks.redirects is 'follow'. Better change them to https`,
     }),
-    ...finding('webhooks', rows.length > 0 ? [''] : [], {
-      weight: 'note',
-      what: `${counted(rows.length, 'subscription has a URL', 'subscriptions have URLs')}`,
-      then: 'here only 2xx is a success, the time limit is for all of a request, and webhooks: true is needed; docs/guides/webhooks.md says more',
-    }).map(({ examples: _, ...rest }) => ({ ...rest, count: rows.length })),
+    ...(rows.length > 0 ? [webhooksFinding(rows.length)] : []),
   ];
+}
+
+function webhooksFinding(count: number): Finding {
+  return {
+    kind: 'webhooks',
+    weight: 'note',
+    count,
+    what: counted(count, 'subscription has a URL', 'subscriptions have URLs'),
+    then: 'here only 2xx is a success, the time limit is for all of a request, and webhooks: true is needed; docs/guides/webhooks.md says more',
+  };
 }
 
 function finding(

@@ -244,7 +244,10 @@ test('it tells sizes, rows as the statistics have them, and invalid indexes', as
     const report = await read();
     return report.size?.liveRows === 100 && report;
   }, 'the statistics are written');
-  expect(size).toMatchObject({ partitions: 0, vacuumedAt: expect.any(Date) as unknown });
+  expect(size).toMatchObject({
+    partitions: expect.any(Number) as unknown,
+    vacuumedAt: expect.any(Date) as unknown,
+  });
   expect(size?.indexes.map(({ name }) => name)).toContain('tasks_ready');
   expect(size?.indexes.every(({ valid, bytes }) => valid && bytes > 0)).toBe(true);
   expect(size?.indexBytes).toBe(size?.indexes.reduce((sum, { bytes }) => sum + bytes, 0));

@@ -3,6 +3,7 @@ import { commands } from '../../lib/cli/commands.js';
 import { version } from '../../lib/version.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
 
 let database: TestDatabase;
@@ -163,4 +164,35 @@ test('built and in a process of its own it answers, and ends', async () => {
   const wrong = spawnCli(['nothing'], env);
   expect((await wrong.exit).code).toBe(1);
   expect(wrong.stderr).toContain('there is no command "nothing"');
+});
+
+test('Ctrl-C ends a process: one that watches with 0, one that waits for the database with 130', async () => {
+  const watching = spawnCli(['status', '--watch', '--json', '--interval', '0.1'], env);
+  await until(async () => watching.stdout.trim().split('\n').length >= 2, 'it has looked twice');
+  expect(await watching.kill('SIGINT')).toEqual({ code: 0, signal: null });
+  expect(watching.stderr).toBe('');
+
+  const locker = await database.pool.connect();
+  try {
+    await locker.query('begin; lock table tasks_paused in access exclusive mode');
+    const waiting = spawnCli(['pause'], env);
+    await until(async () => {
+      const { rows } = await locker.query<{ found: boolean }>(
+        `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass) as found`,
+      );
+      return rows[0]?.found;
+    }, 'it waits');
+    expect(await waiting.kill('SIGTERM')).toEqual({ code: 130, signal: null });
+  } finally {
+    await locker.query('rollback');
+    locker.release();
+  }
+});
+
+test('whoever reads may have seen enough', async () => {
+  const child = spawnCli(['status', '--watch', '--json', '--interval', '0.1'], env);
+  await until(async () => child.stdout !== '', 'it says something');
+  child.process.stdout?.destroy();
+  expect(await child.exit).toEqual({ code: 0, signal: null });
+  expect(child.stderr).toBe('');
 });

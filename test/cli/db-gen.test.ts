@@ -31,12 +31,12 @@ class Handlers {
   }
 }
 
-/** A queue with `schema: 'check'`, through which a task goes that somebody else inserts. */
+/** Starts a queue with `schema: 'check'`, and answers what a task ends with that somebody else inserts. */
 async function useQueue(
   table: string,
   queue: string,
   { quoted = table, webhooks = false } = {},
-): Promise<void> {
+): Promise<string | undefined> {
   const { events, close } = await startApp(database, {
     table,
     queue,
@@ -48,7 +48,7 @@ async function useQueue(
   try {
     const completed = nextEvent(events, 'task.completed');
     await pool.query(`insert into ${quoted} (processo, payload) values ('greet', 'Ana')`);
-    expect(await completed).toMatchObject({ message: 'hello Ana' });
+    return (await completed).message;
   } finally {
     await close();
   }
@@ -60,7 +60,7 @@ test('scenario 1: the script makes a queue in a schema of its own, in one go and
   const made = await readSchema(pool, 'jobs');
   await pool.query(sql);
   expect(await readSchema(pool, 'jobs')).toEqual(made);
-  await useQueue('jobs.orders', 'orders');
+  expect(await useQueue('jobs.orders', 'orders')).toBe('hello Ana');
 });
 
 test('scenario 1: it makes what a start makes, and no more', async () => {
@@ -105,7 +105,8 @@ test('psql runs it, and stops at no statement', async () => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  await useQueue('Mixed.Order', 'Some-Channel', { quoted: '"Mixed"."Order"', webhooks: true });
+  const options = { quoted: '"Mixed"."Order"', webhooks: true };
+  expect(await useQueue('Mixed.Order', 'Some-Channel', options)).toBe('hello Ana');
 });
 
 describe('scenario 2', () => {

@@ -284,7 +284,8 @@ test('Ctrl-C in the middle leaves nothing behind', async () => {
   // Rows of an open transaction are in sight of nobody but the statistics of its connection.
   await until(async () => {
     const { rowCount } = await database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+      `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+         and query like '%insert_many%'`,
     );
     return rowCount === 1;
   }, 'the first lines are inserted');
@@ -302,7 +303,8 @@ test('a connection that is lost in the middle leaves nothing behind, and that is
   await until(async () => {
     const { rowCount } = await database.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and state = 'idle in transaction'`,
+       where datname = current_database() and state = 'idle in transaction'
+         and query like '%insert_many%'`,
     );
     return rowCount === 1;
   }, 'the first lines are inserted');

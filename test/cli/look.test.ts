@@ -172,7 +172,7 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(stdout).toMatch(/^topic +subscription +scheduled +pending +running +succeeded +failed$/m);
   expect(stdout).toMatch(/^b +1 *$/m);
   expect(stdout).toMatch(new RegExp(`^ *${worker.id} +\\S+ +${process.pid} +\\S+ +10 +by its lock +2`, 'm'));
-  expect(stdout).toMatch(/^table \d+(\.\d)? k?B, indexes .* rows, /m);
+  expect(stdout).toMatch(/^table \d+(\.\d)? k?B( in \d+ partitions)?, indexes .* rows, /m);
   expect(stdout).toMatch(/^tasks_ready +[\d.]+ kB/m);
   const report = await cli.json(['status']);
   expect(report).toMatchObject({

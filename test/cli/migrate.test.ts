@@ -56,8 +56,8 @@ describe('a queue of an earlier version', () => {
     const plan = await migrate('--plan');
     expect(plan.code).toBe(0);
     expect(plan.stdout).toMatch(/tasks: version 1 of 2, about/);
-    expect(plan.stdout).toMatch(/add perdas +ACCESS EXCLUSIVE on \S+, for an instant/);
-    expect(plan.stdout).toMatch(/build the index tasks_age +SHARE UPDATE EXCLUSIVE/);
+    expect(plan.stdout).toMatch(/add perdas\n +lock: ACCESS EXCLUSIVE on \S+, for an instant/);
+    expect(plan.stdout).toMatch(/build the index tasks_age\n +lock: SHARE UPDATE EXCLUSIVE/);
     const check = await migrate('--check');
     expect(check).toEqual({ ...plan, code: 3 });
     expect(await readSchema(pool, schema)).toEqual(before);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { startApp } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
 
@@ -68,6 +69,32 @@ test('Ctrl-C ends it between two blocks', async () => {
   expect(code).toBe(3);
   expect(stdout).toMatch(/^[\d,]+ rows deleted in .*; ended before all were\n$/);
   expect(await left()).toBeGreaterThan(102);
+});
+
+test('of a table in partitions those go that are old as a whole', async () => {
+  const app = await startApp(bench.database, {
+    queue: 'parts',
+    worker: false,
+    layout: { partitionIds: 1_000 },
+  });
+  try {
+    await bench.pool.query(`
+      insert into parts (processo, status, data_hora)
+      select 'a', 'sucesso', now() - interval '100 days' from generate_series(1, 2500) n;
+      insert into parts (processo) values ('young')`);
+    const partitions = async (): Promise<string | undefined> =>
+      /in (\d+) partitions/.exec((await cli.run(['status', '--table', 'parts'])).stdout)?.[1];
+    const before = Number(await partitions());
+    const dry = await cli.json<{ rows: number }>(['purge', '--table', 'parts', '--dry-run']);
+    expect(dry.rows).toBe(2_500);
+    const { rows } = await cli.json<{ rows: number }>(['purge', '--table', 'parts']);
+    expect(rows).toBeGreaterThan(1_500);
+    expect(Number(await partitions())).toBeLessThan(before);
+    const young = await bench.pool.query(`select from parts where processo = 'young'`);
+    expect(young.rowCount).toBe(1);
+  } finally {
+    await app.close();
+  }
 });
 
 test.each<[readonly string[], RegExp]>([

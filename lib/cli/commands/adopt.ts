@@ -74,7 +74,7 @@ async function run(call: CommandCall): Promise<ExitCode> {
     dropOldIndexes: flagOption(options, 'drop-old-indexes'),
     giveBack: flagOption(options, 'give-back'),
   };
-  return withSchemaSession(call, database, async (session) => {
+  return withSchemaSession<ExitCode>(call, database, async (session) => {
     if (!flagOption(options, 'yes')) {
       const plan = await planAdoption(session, request);
       const findings = await allFindings(session, plan, database.options.webhooks?.allowedAddresses);
@@ -121,8 +121,9 @@ async function allFindings(
 function sayWhatThereIs(output: Output, plan: AdoptionPlan, findings: readonly Finding[]): void {
   const { table, channel, statuses, isAdopted } = plan;
   const { tables, found } = table.survey;
+  const rows = isAdopted ? found.rows : statuses.reduce((sum, { count }) => sum + count, 0);
   output.line(
-    `${tables.qualifiedName}: ${isAdopted ? 'adopted already' : 'made by nsj-queue-lib'}, about ${found.rows.toLocaleString('en-US')} rows, ` +
+    `${tables.qualifiedName}: ${isAdopted ? 'adopted already, about' : 'made by nsj-queue-lib,'} ${rows.toLocaleString('en-US')} rows, ` +
       `${describeBytes(table.totalBytes)} with its indexes, channel ${channel}`,
   );
   if (statuses.length > 0) output.line();

@@ -5,9 +5,13 @@ import {
   subscriptionTableNameProblem,
   tableNameProblem,
 } from '../../storage/postgres/identifiers.js';
+import {
+  defaultPartitionIds,
+  partitionedLayout,
+} from '../../storage/postgres/partitions/partitioned-layout.js';
 import { schemaScript } from '../../storage/postgres/schema-statements.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
-import { flagOption, textOption } from '../option-values.js';
+import { flagOption, numberOption, textOption } from '../option-values.js';
 
 /** `tarefa db-gen`. */
 export const dbGenCommand: Command = {
@@ -22,6 +26,12 @@ export const dbGenCommand: Command = {
     'to date by `tarefa migrate`, which keeps nobody waiting.',
   options: {
     webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    partitioned: { type: 'boolean', description: 'divided into partitions, which purge drops whole' },
+    every: {
+      type: 'string',
+      value: '<ids>',
+      description: `ids of each partition. Default: ${defaultPartitionIds}`,
+    },
     'no-subscriptions': { type: 'boolean', description: 'without a subscriptions table' },
   },
   examples: [
@@ -47,7 +57,13 @@ function print({ positionals, options, output }: CommandCall): ExitCode {
   }
   const named = subscriptions === undefined ? undefined : parseTableName(subscriptions, () => undefined);
   const tables = queueTables(schema, queue, named && { schema: named.schema ?? schema, table: named.table });
-  const script = schemaScript(tables, channel, { webhooks: flagOption(options, 'webhooks') });
+  const every = numberOption(options, 'every', { least: 10, most: 1_000_000_000, whole: true });
+  const isPartitioned = flagOption(options, 'partitioned');
+  if (every !== undefined && !isPartitioned) throw new UsageError('--every needs --partitioned');
+  const script = schemaScript(tables, channel, {
+    webhooks: flagOption(options, 'webhooks'),
+    ...(isPartitioned && { layout: partitionedLayout(every) }),
+  });
   output.text(script);
   output.json({ schema, queue, channel, subscriptions: subscriptions ?? null, script });
   return 0;

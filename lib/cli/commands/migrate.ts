@@ -1,7 +1,9 @@
 import { migrate, planMigration, type MigrationPlan } from '../../storage/postgres/migration/migrate.js';
+import { defaultPartitionIds } from '../../storage/postgres/partitions/partitioned-layout.js';
+import { partitionTable, planPartitioning } from '../../storage/postgres/partitions/partition-table.js';
 import { schemaVersion } from '../../storage/postgres/schema.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
-import { flagOption } from '../option-values.js';
+import { flagOption, numberOption } from '../option-values.js';
 import type { Output } from '../output.js';
 import {
   printSteps,
@@ -17,7 +19,7 @@ import {
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: "makes a queue's tables, or brings them up to date while they are used",
-  usage: '[--plan | --check]',
+  usage: '[--plan | --check] [--partition]',
   description:
     'What locks the queue table does so for an instant: it waits two seconds at most for its lock and is tried again. ' +
     'Indexes are built concurrently. What was interrupted goes on when the command is run again, and two that are run at ' +
@@ -27,8 +29,22 @@ export const migrateCommand: Command = {
     plan: { type: 'boolean', description: 'only says what would be done, and with which locks' },
     check: { type: 'boolean', description: 'the same, with exit code 3 when there is something to do' },
     webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    partition: {
+      type: 'boolean',
+      description: 'divides the table into partitions, which purge drops whole; it becomes the first of them',
+    },
+    every: {
+      type: 'string',
+      value: '<ids>',
+      description: `ids of each partition. Default: ${defaultPartitionIds}`,
+    },
   },
-  examples: ['tarefa migrate', 'tarefa migrate --plan', 'tarefa migrate --check --table jobs.orders'],
+  examples: [
+    'tarefa migrate',
+    'tarefa migrate --plan',
+    'tarefa migrate --partition --every 500000',
+    'tarefa migrate --check --table jobs.orders',
+  ],
   run,
 };
 
@@ -36,19 +52,26 @@ async function run(call: CommandCall): Promise<ExitCode> {
   const { options, output } = call;
   const isCheck = flagOption(options, 'check');
   const isPlan = flagOption(options, 'plan');
+  const isPartition = flagOption(options, 'partition');
+  const every = numberOption(options, 'every', { least: 10, most: 1_000_000_000, whole: true });
+  if (every !== undefined && !isPartition) throw new UsageError('--every needs --partition');
   if (isCheck && isPlan) throw new UsageError('give --plan or --check, not both');
   const database = await call.database();
   const names = queueNames(database.options, flagOption(options, 'webhooks'));
   return withSchemaSession(call, database, async (session) => {
     if (isCheck || isPlan) {
-      const plan = await planMigration(session, names);
+      const plan = await (isPartition
+        ? planPartitioning(session, names, every)
+        : planMigration(session, names));
       sayWhereItStands(output, plan);
       printSteps(output, plan.steps);
       output.json(reportOf(plan, stepReports(plan.steps), false));
       return isCheck && plan.steps.length > 0 ? 3 : 0;
     }
     let reports: StepReport[] = [];
-    const plan = await migrate(session, names, {
+    const work = isPartition ? partitionTable : migrate;
+    const plan = await work(session, names, {
+      every,
       onPlan: async (planned) => {
         sayWhereItStands(output, planned);
         if (planned.steps.length > 0) await refuseWithoutRights(session, planned.tables);

@@ -13,7 +13,10 @@ export const purgeCommand: Command = {
     that still runs or waits, and no payload that is still needed. It goes on in blocks until nothing is left to delete, or
     Ctrl-C: what was deleted until then stays deleted. Half of the time is left to the queue, unless you say --full-speed.
 
-    Exit code 3 when Ctrl-C came first.`,
+    Of a table in partitions those are dropped whose tasks may all go; some of what --dry-run counts stays until the rest of
+    its partition may go.
+
+    Exit code 3 when Ctrl-C came first, or a partition could not be dropped.`,
   options: {
     'older-than': {
       type: 'string',
@@ -90,7 +93,8 @@ async function run(call: CommandCall, purge: PurgeRun, olderThanDays: number): P
     `${readableCount(rows)} rows deleted in ${readableDuration(ms)}${rows > 0 ? `, ${readableCount(rowsPerSecond)} a second` : ''}` +
       (finished ? '' : '; ended before all were'),
   );
-  return finished ? 0 : 3;
+  if (purge.problem) output.error(purge.problem.message);
+  return finished && !purge.problem ? 0 : 3;
 }
 
 function add(topics: Map<string, PurgeableCount>, one: PurgeableCount): void {

@@ -18,7 +18,7 @@ export const statusCommand: Command = {
   summary: 'shows how the queue stands: counts, lag, what runs, workers, sizes, what holds back cleaning',
   usage: '',
   description: `Costs about the same whatever the table's size. What is counted stops at a limit and is shown with a +: pending at
-    ${count(countLimit)} of each topic, subscription and priority (fewer where there are more than 30 of these), scheduled and running at ${count(countLimit)}, ended at
+    ${count(countLimit)} of each topic, subscription and priority (fewer where there are more than 10 of these), scheduled and running at ${count(countLimit)}, ended at
     ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
     ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
 

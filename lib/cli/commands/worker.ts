@@ -1,5 +1,4 @@
 import type { Command } from '../command.js';
-import { runWorker } from '../run-worker.js';
 
 /** `tarefa worker`. */
 export const workerCommand: Command = {
@@ -55,5 +54,6 @@ export const workerCommand: Command = {
     'tarefa worker --webhooks',
     'tarefa worker --webhooks --concurrency 20 --allow crm.internal --allow 10.20.0.0/16 --json',
   ],
-  run: runWorker,
+  // Loaded for this command only: the other ones need no Nest.
+  run: async (call) => (await import('../run-worker.js')).runWorker(call),
 };

@@ -6,16 +6,22 @@ import type { QueueTables } from '../identifiers.js';
 
 /** Most rows that are counted of the scheduled, the running, and the pending ones of one route and priority. */
 export const countLimit = 10_000;
-/** Most pairs of a route and a priority; where there are many, fewer rows of each are counted. */
+/** Most pairs of a route and a priority; where there are more than ten, fewer rows of each are counted. */
 export const placeLimit = 500;
 const leastCounted = 1_000;
-const countedOfAll = 300_000;
+const countedOfAll = 100_000;
 /** Most ended rows that are counted. */
 export const endedLimit = 200_000;
 /** Most running attempts and workers that are listed. */
 export const listLimit = 200;
 
 type Queue = Pick<QueueTables, 'queue'>;
+
+const placeOf = (row: string): string =>
+  `${routeExpression(row)}, ${row}prioridade, ${row}id, ${row}data_hora, ${row}processo, ${row}subscriber_id, ${row}dead`;
+
+/** The order of the index that claims walk. */
+const placeOrder = `${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id`;
 
 /** Settings of that transaction: a number can be no parameter here. */
 export const statusSettings = (timeoutMs: number): string => `set transaction read only;
@@ -39,53 +45,59 @@ select clock_timestamp() as at, current_setting('server_version') as server_vers
   pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all_sessions`;
 
 /**
- * Pending attempts by topic and subscription: how many, and the one due for longest. It skips through the index from one
- * route and priority to the next, where the first entry is the oldest, and counts so many rows of each. An attempt whose
- * priority is null is not met; the triggers leave none.
+ * The pending attempt that is due for longest of each route and priority. It skips through the index from one to the next,
+ * where the first entry is the oldest. An attempt whose priority is null is not met; the triggers leave none.
  */
-export const pendingCounts = ({ queue }: Queue): string => `-- name: status_pending
-with recursive places (n, route, priority) as (
-  (select 1, ${routeExpression('f.')}, f.prioridade from ${queue} f
-   where f.status = 'pendente' order by ${routeExpression('f.')}, f.prioridade desc limit 1)
+export const pendingPlaces = ({ queue }: Queue): string => `-- name: status_pending_places
+with recursive places (n, route, priority, id, due, processo, subscriber_id, dead) as (
+  (select 1, ${placeOf('f.')} from ${queue} f
+   where f.status = 'pendente' order by ${placeOrder} limit 1)
   union all
-  select places.n + 1, next.route, next.priority
+  select places.n + 1, next.*
   from places
   cross join lateral (
     select * from (
-      (select ${routeExpression('f.')}, f.prioridade from ${queue} f
+      (select ${placeOf('f.')} from ${queue} f
        where f.status = 'pendente' and ${routeExpression('f.')} = places.route
          and f.prioridade < coalesce(places.priority::bigint, 2147483648)
-       order by ${routeExpression('f.')}, f.prioridade desc limit 1)
+       order by ${placeOrder} limit 1)
       union all
-      (select ${routeExpression('f.')}, f.prioridade from ${queue} f
+      (select ${placeOf('f.')} from ${queue} f
        where f.status = 'pendente' and ${routeExpression('f.')} > places.route
-       order by ${routeExpression('f.')}, f.prioridade desc limit 1)
-    ) following (route, priority)
+       order by ${placeOrder} limit 1)
+    ) following
     limit 1
   ) next
   where places.n < ${placeLimit}
 )
-select counted.*, counted.whole >= most.rows as is_capped, oldest.id::text as id, oldest.due, max(places.n) over () >= ${placeLimit} as is_cut,
-  extract(epoch from clock_timestamp() - oldest.due) * 1000 as waiting_ms
+select route, priority, id::text as id, due, processo, subscriber_id, dead,
+  extract(epoch from clock_timestamp() - due) * 1000 as waiting_ms
 from places
-cross join (
-  select least(${countLimit}, greatest(${leastCounted}, ${countedOfAll} / greatest(1, count(*))))::int as rows from places
-) most
+where priority is not null`;
+
+/**
+ * How many are pending there, by topic and subscription: so many of each place, the oldest. Parameters: routes,
+ * priorities, rows of a place.
+ */
+export const pendingCounts = ({ queue }: Queue): string => `-- name: status_pending_counts
+select counted.*
+from unnest($1::text[], $2::int[]) place (route, priority)
 cross join lateral (
-  select f.id, f.data_hora as due from ${queue} f
-  where f.status = 'pendente' and ${routeExpression('f.')} = places.route and f.prioridade = places.priority
-  order by ${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id
-  limit 1
-) oldest
-cross join lateral (
-  select one.processo, one.subscriber_id, one.dead, count(*)::int as n, sum(count(*)) over () as whole
+  select one.processo, one.subscriber_id, one.dead, count(*)::int as n, min(one.data_hora) as due,
+    sum(count(*)) over () >= $3::int as is_capped
   from (
-    select f.processo, f.subscriber_id, f.dead from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} = places.route and f.prioridade = places.priority
-    limit most.rows
+    select f.processo, f.subscriber_id, f.dead, f.data_hora from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} = place.route and f.prioridade = place.priority
+    order by ${placeOrder}
+    limit $3::int
   ) one
   group by 1, 2, 3
 ) counted`;
+
+/** How many rows are counted of each of so many places. */
+export function rowsOfPlace(places: number): number {
+  return Math.min(countLimit, Math.max(leastCounted, Math.floor(countedOfAll / Math.max(1, places))));
+}
 
 /** Scheduled attempts: so many, the first due ones, by topic and subscription. */
 export const scheduledCounts = ({ queue }: Queue): string => `-- name: status_scheduled

@@ -1,0 +1,447 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { DeadTaskHandler, Subscriber, TaskHandler } from '../../lib/index.js';
+import { readColumns, readIndexes, readSchema } from '../storage/catalog.js';
+import { fillAsNsj, nsjRows } from '../storage/nsj-rows.js';
+import { createNsjTable, type NsjAge } from '../storage/nsj-table.js';
+import { createDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { listen } from '../support/listening.js';
+import { until } from '../support/waiting.js';
+import { withClient } from '../support/with-client.js';
+import { runCli, type CliResult } from './support.js';
+
+const database = await createDatabase();
+const { pool } = database;
+/** A table per test. */
+let table = '';
+
+beforeEach(() => {
+  table = `fila_${randomBytes(4).toString('hex')}`;
+});
+
+afterAll(() => database.drop());
+
+const adopt = (...args: string[]): Promise<CliResult> =>
+  runCli(['adopt', table, '--url', database.url, ...args]);
+
+interface Report {
+  readonly channel: string;
+  readonly adopted: boolean;
+  readonly statuses: readonly { status: string | null; count: number }[];
+  readonly findings: readonly {
+    kind: string;
+    weight: string;
+    count?: number;
+    examples?: readonly string[];
+  }[];
+  readonly steps: readonly { what: string; ms?: number }[];
+}
+
+async function report(...args: string[]): Promise<Report> {
+  const { code, stdout, stderr } = await adopt('--json', ...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as Report;
+}
+
+const kinds = ({ findings }: Report): readonly string[] => findings.map(({ kind }) => kind);
+
+let calls: string[] = [];
+
+class Handlers {
+  @TaskHandler('greet')
+  greet(payload: string): void {
+    calls.push(`greet ${payload}`);
+  }
+
+  @DeadTaskHandler('greet')
+  mourn(payload: string): void {
+    calls.push(`mourn ${payload}`);
+  }
+
+  @TaskHandler('fail', { maxAttempts: 2 })
+  fail(payload: string): never {
+    calls.push(`fail ${payload}`);
+    throw new Error('never works');
+  }
+
+  @DeadTaskHandler('fail')
+  mournFailed(payload: string): void {
+    calls.push(`mourn ${payload}`);
+  }
+
+  @Subscriber('mail')
+  mail(payload: string): void {
+    calls.push(`mail ${payload}`);
+  }
+}
+
+/** Runs everything that is due to its end, on a table that has to be complete. */
+async function runToTheEnd(queue = table): Promise<readonly string[]> {
+  calls = [];
+  const app: QueueApp = await startApp(database, {
+    table,
+    queue,
+    schema: 'check',
+    handlers: [Handlers],
+    pollIntervalMs: 100,
+    maxAttempts: 3,
+  });
+  await until(async () => {
+    const { rows } = await pool.query(
+      `select from ${table} where status in ('pendente', 'agendada') and data_hora < now() + interval '1 hour'
+       union all select from ${table} where status = 'processando' and executor is not null`,
+    );
+    return rows.length === 0;
+  }, 'the end of every task');
+  await app.close();
+  return [...calls].sort();
+}
+
+const everyCall = [
+  'fail twice',
+  'fail twice',
+  'greet calm',
+  'greet crashed',
+  'greet later',
+  'greet one',
+  'greet two',
+  'mail copy',
+  'mail copy',
+  'mail letter',
+  'mail parcel',
+  'mourn ended',
+  'mourn ended',
+  'mourn lost',
+  'mourn twice',
+  'mourn twice',
+];
+
+const ages: readonly (readonly [what: string, age: NsjAge & { readonly zone?: string }, args: string[]])[] = [
+  ['28 columns', {}, []],
+  ['27 columns', { hasPriority: false }, []],
+  [
+    '27 columns, times without zone in UTC',
+    { hasPriority: false, time: 'timestamp without time zone' },
+    ['UTC'],
+  ],
+  [
+    '28 columns, times of São Paulo, a trigger with a condition',
+    { time: 'timestamp without time zone', condition: 'trigger', zone: 'America/Sao_Paulo' },
+    ['America/Sao_Paulo'],
+  ],
+];
+
+describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone]) => {
+  const args = timeZone === undefined ? [] : ['--time-zone', timeZone];
+  const make = async (): Promise<void> => {
+    await createNsjTable(pool, table, age);
+    await fillAsNsj(pool, table, { hasPriority: age.hasPriority ?? true, zone });
+  };
+
+  test('is first described, and not touched', async () => {
+    await make();
+    const before = await readSchema(pool, 'public');
+    const { code, stdout, stderr } = await adopt(...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/Nothing was done\. With --yes it is\.\n$/);
+    expect(await readSchema(pool, 'public')).toEqual(before);
+    // What URLs may hold is said to nobody.
+    expect(stdout).not.toContain('secret');
+    expect(await report(...args)).toMatchObject({
+      channel: table,
+      adopted: false,
+      statuses: expect.arrayContaining([
+        { status: 'falha_processando', count: 1 },
+        { status: 'processando', count: 1 },
+        { status: 'sucesso', count: 4 },
+      ]),
+      findings: expect.arrayContaining([
+        expect.objectContaining({
+          kind: 'duplicate-successors',
+          count: 1,
+          examples: [`attempt ${nsjRows.twice}`],
+        }),
+        expect.objectContaining({
+          kind: 'duplicate-dead-chains',
+          count: 1,
+          examples: [`task ${nsjRows.ended}`],
+        }),
+        expect.objectContaining({
+          kind: 'duplicate-deliveries',
+          count: 1,
+          examples: [`publication ${nsjRows.publication} to mail`],
+        }),
+        expect.objectContaining({ kind: 'large-payloads', count: 1 }),
+        expect.objectContaining({ kind: 'abandoned', count: 1 }),
+        expect.objectContaining({ kind: 'crashed', count: 1 }),
+        expect.objectContaining({ kind: 'old-indexes', count: 4 }),
+        expect.objectContaining({ kind: 'trigger' }),
+        expect.objectContaining({
+          kind: 'refused-urls',
+          examples: ['inside: 10.0.0.1 is a private address, which webhooks may not reach'],
+        }),
+        expect.objectContaining({ kind: 'unknown-methods', examples: ['none: none', 'odd: PATCH'] }),
+        expect.objectContaining({ kind: 'plain-http', examples: ['plain: http://example.com/in'] }),
+      ]),
+    });
+  });
+
+  test('is adopted with --yes, keeps every row, and runs to the end', async () => {
+    await make();
+    const rows = `select id, processo, payload, payload_hash, tentativa, status, mensagem, id_inicial, id_anterior, live_id
+      from ${table} order by id`;
+    const before = (await pool.query(rows)).rows;
+    const { code, stdout } = await adopt('--yes', ...args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/is a queue of this library now\n$/);
+    expect((await pool.query(rows)).rows).toEqual(before);
+    expect(
+      (await pool.query(`select id::int, rodada from ${table} where rodada > 0 order by id`)).rows,
+    ).toEqual([
+      { id: 19, rodada: 1000 },
+      { id: 22, rodada: 1000 },
+      { id: 25, rodada: 1000 },
+    ]);
+    expect(await runToTheEnd()).toEqual(everyCall);
+    expect((await pool.query(`select status from ${table} where id = ${nsjRows.running}`)).rows).toEqual([
+      { status: 'processando' },
+    ]);
+    // Each of the two branches ran to its end by itself, and so did the two dead chains they ended in.
+    const { rows: dead } = await pool.query(
+      `select rodada from ${table} where dead and live_id = ${nsjRows.twice} order by 1`,
+    );
+    expect(dead).toEqual([{ rodada: 0 }, { rodada: 1000 }]);
+  });
+
+  test('times keep their instants, and columns become those of a new queue', async () => {
+    await make();
+    const instants = async (sql: string) => (await pool.query(sql)).rows;
+    const isZoneless = age.time === 'timestamp without time zone';
+    const at = (column: string): string => (isZoneless ? `${column} at time zone '${zone}'` : column);
+    const columns = ['data_hora_inicial', 'data_hora', 'proxima_tentativa', 'data_hora_anterior'];
+    const before = await instants(
+      `select ${columns.map((c) => `${at(c)} as ${c}`).join(', ')} from ${table} order by id`,
+    );
+    await adopt('--yes', ...args);
+    expect(await instants(`select ${columns.join(', ')} from ${table} order by id`)).toEqual(before);
+    await (await startApp(database, { queue: `new_${table}`, worker: false })).close();
+    const facts = async (name: string) =>
+      (await readColumns(pool, name))
+        .map(
+          ([column, type, rest, required]) => `${column} ${type} ${rest?.replace(name, 'queue')} ${required}`,
+        )
+        .sort((a, b) => a.localeCompare(b));
+    expect(await facts(table)).toEqual(await facts(`new_${table}`));
+    expect(await facts(`${table}_subscriber`)).toEqual(await facts(`new_${table}_subscriber`));
+    const indexes = async (name: string) =>
+      Object.entries(await readIndexes(pool, name)).map(([index, text]) => [
+        index.replace(name, 'queue'),
+        text,
+      ]);
+    expect(await indexes(table)).toEqual(expect.arrayContaining(await indexes(`new_${table}`)));
+  });
+});
+
+test('attempts that nobody runs are given back when that is asked for, and those that somebody runs are not', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`insert into ${table} (processo, payload, status) values
+    ('greet', 'held', 'processando'), ('greet', 'left', 'processando')`);
+  await withClient(database, async (worker) => {
+    // As nsj-queue-lib locks a task.
+    await worker.query('select pg_advisory_lock(1)');
+    expect((await report('--give-back')).findings).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'running', count: 1 }),
+        expect.objectContaining({ kind: 'abandoned', count: 1 }),
+      ]),
+    );
+    await adopt('--give-back', '--yes');
+  });
+  expect(await runToTheEnd()).toEqual(['greet left']);
+  expect((await pool.query(`select status from ${table} where id = 1`)).rows).toEqual([
+    { status: 'processando' },
+  ]);
+});
+
+test('producers of nsj-queue-lib go on, on the channel that the table had', async () => {
+  await createNsjTable(pool, table, { channel: 'Sino' });
+  expect(await report('--yes')).toMatchObject({ channel: 'Sino' });
+  const bell = await listen(database, 'Sino');
+  await pool.query(`insert into ${table} (origem, destino, processo, chave_externa, payload)
+    values ('a', 'b', 'greet', 'c', 'rung')`);
+  // Once: its own trigger is gone.
+  expect(await bell.heard()).toHaveLength(1);
+  await bell.close();
+  expect(await runToTheEnd('Sino')).toEqual(['greet rung']);
+});
+
+test('what users have added stays: columns, triggers, rules, indexes', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`
+    alter table ${table} add column remark text default 'mine';
+    create table ${table}_audit (id bigint);
+    create function audit_${table}() returns trigger language plpgsql as $$
+      begin insert into ${table}_audit values (new.id); return new; end $$;
+    create trigger audit after insert on ${table} for each row execute function audit_${table}();
+    create function shout_${table}() returns trigger language plpgsql as $$
+      begin perform pg_notify('elsewhere', new.id::text); return new; end $$;
+    create trigger shout after insert on ${table} for each row execute function shout_${table}();
+    create rule keep as on delete to ${table} where old.remark = 'keep' do instead nothing;
+    create index ${table}_mine on ${table} (remark)`);
+  const found = await report('--queue', table);
+  expect(found.findings).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        kind: 'added',
+        what: expect.stringMatching(/column remark, trigger audit$/),
+      }),
+      expect.objectContaining({ kind: 'other-triggers', what: expect.stringContaining('shout') }),
+    ]),
+  );
+  await adopt('--queue', table, '--yes', '--drop-old-indexes');
+  await pool.query(`insert into ${table} (processo, remark) values ('greet', 'keep'); delete from ${table}`);
+  expect((await pool.query(`select remark from ${table}`)).rows).toEqual([{ remark: 'keep' }]);
+  expect((await pool.query(`select id from ${table}_audit`)).rows).toEqual([{ id: '1' }]);
+  const { rows } = await pool.query(
+    `select tgname::text from pg_trigger where tgrelid = $1::regclass order by 1`,
+    [table],
+  );
+  expect(rows.map(({ tgname }) => tgname)).toEqual(['audit', `${table}_ring`, `${table}_schedule`, 'shout']);
+  expect(Object.keys(await readIndexes(pool, table))).toContain(`${table}_mine`);
+});
+
+test('the old indexes go when that is asked for, also later', async () => {
+  await createNsjTable(pool, table);
+  await adopt('--yes');
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(14);
+  expect(await adopt()).toMatchObject({ code: 0, stdout: expect.stringContaining('There is nothing to do') });
+  expect((await report('--drop-old-indexes')).steps).toHaveLength(4);
+  await adopt('--drop-old-indexes', '--yes');
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(10);
+  expect(await adopt('--yes')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('was adopted before'),
+  });
+});
+
+test('a table that a start has completed loses its second bell', async () => {
+  await createNsjTable(pool, table);
+  await (await startApp(database, { queue: table, worker: false })).close();
+  expect(await report()).toMatchObject({
+    adopted: true,
+    steps: [{ what: expect.stringContaining('in the place of trg_notify') }],
+  });
+  await adopt('--yes');
+  const { rows } = await pool.query(
+    'select tgname::text from pg_trigger where tgrelid = $1::regclass order by 1',
+    [table],
+  );
+  expect(rows.map(({ tgname }) => tgname)).toEqual([`${table}_ring`, `${table}_schedule`]);
+});
+
+describe('mistakes', () => {
+  /** What a command said, and whether it has changed any definition. */
+  const attempt = async (...args: string[]) => {
+    const before = await readSchema(pool, 'public');
+    const { code, stderr } = await adopt(...args);
+    const after = await readSchema(pool, 'public');
+    return { code, stderr, isUntouched: after.join() === before.join() };
+  };
+  const refusal = (text: RegExp, code = 2) => ({
+    code,
+    stderr: expect.stringMatching(text),
+    isUntouched: true,
+  });
+
+  test('no table is named', async () => {
+    expect(await runCli(['adopt', '--url', database.url, '--table', 'x'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('which table?'),
+    });
+  });
+
+  test('there is no such table', async () => {
+    expect(await attempt('--yes')).toEqual(
+      refusal(/there is no table public\.fila_\w+: write it with its schema/),
+    );
+  });
+
+  test('it is another table', async () => {
+    await pool.query(`create table ${table} (id bigint, status varchar(100), title text)`);
+    expect(await attempt('--yes')).toEqual(
+      refusal(/is no table of nsj-queue-lib: .*\.id_inicial \(bigint\) is missing/),
+    );
+  });
+
+  test('columns have other types', async () => {
+    await createNsjTable(pool, table);
+    await pool.query(`alter table ${table} alter column tenant type int`);
+    expect(await attempt('--yes')).toEqual(refusal(/tenant is integer, not bigint/));
+  });
+
+  test('times have no zone, and it is not said which one they mean', async () => {
+    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
+    expect(await attempt('--yes')).toEqual(refusal(/are stored without time zone; .*--time-zone/));
+    expect(kinds(await report())).toContain('zone-needed');
+  });
+
+  test('there is no such zone', async () => {
+    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
+    expect(await attempt('--yes', '--time-zone', 'Brazil')).toEqual(
+      refusal(/"Brazil" is no time zone of this server/, 1),
+    );
+  });
+
+  test('attempts would have ended before they were due, in that zone', async () => {
+    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
+    await pool.query(
+      `set timezone = 'UTC'; insert into ${table} (status) select 'sucesso' from generate_series(1, 30); reset timezone`,
+    );
+    expect(await attempt('--yes', '--time-zone', 'America/Sao_Paulo')).toEqual(
+      refusal(
+        /of the last 20 attempts that ended, 20 would be due only in the future, up to 3\.0 hours from now/,
+      ),
+    );
+    expect(await adopt('--yes', '--time-zone', 'UTC')).toMatchObject({ code: 0 });
+  });
+
+  test('views are made of times that have to be converted', async () => {
+    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
+    await pool.query(`create view monitor_${table} as select id, data_hora from ${table}`);
+    expect(await attempt('--yes', '--time-zone', 'UTC')).toEqual(refusal(/views are made of these times/));
+    expect((await report('--time-zone', 'UTC')).findings).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'views', examples: [`monitor_${table} (data_hora)`] }),
+      ]),
+    );
+    await pool.query(`drop view monitor_${table}`);
+    expect(await adopt('--yes', '--time-zone', 'UTC')).toMatchObject({ code: 0 });
+  });
+
+  test('the channel is another one', async () => {
+    await createNsjTable(pool, table, { channel: 'sino' });
+    expect(await attempt('--yes', '--queue', 'campainha')).toEqual(
+      refusal(/inserts ring the channel sino .*would listen on campainha/),
+    );
+  });
+
+  test('the role does not own the table', async () => {
+    await createNsjTable(pool, table);
+    const role = `clerk_${table}`;
+    await pool.query(
+      `create role ${role} login password 'secret'; grant select on all tables in schema public to ${role}`,
+    );
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = 'secret';
+    const asClerk = (...args: string[]): Promise<CliResult> =>
+      runCli(['adopt', table, '--url', url.href, ...args]);
+    expect(await asClerk()).toMatchObject({ code: 0, stderr: '' });
+    expect(await asClerk('--yes')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/does not own public\.fila_\w+: connect as/),
+    });
+    await pool.query(`drop owned by ${role}; drop role ${role}`);
+  });
+});
