@@ -1,25 +1,47 @@
 import type { Pool } from 'pg';
 
+/** How old a table is. */
+export interface NsjAge {
+  /** Before 1.0 there was none. */
+  readonly hasPriority?: boolean;
+  /** Old ones had times without zone. */
+  readonly time?: 'timestamp with time zone' | 'timestamp without time zone';
+  /** Where its trigger rings; default: the table's name. */
+  readonly channel?: string;
+  /** Whether the trigger's own condition, or its function, keeps later tasks quiet. */
+  readonly condition?: 'trigger' | 'function';
+}
+
 /** Makes a queue as nsj-queue-lib does: table, four indexes, trigger, subscriptions table. */
-export async function createNsjTable(pool: Pool, table: string): Promise<void> {
+export async function createNsjTable(
+  pool: Pool,
+  table: string,
+  {
+    hasPriority = true,
+    time = 'timestamp with time zone',
+    channel = table,
+    condition = 'function',
+  }: NsjAge = {},
+): Promise<void> {
+  const isDue = `new.data_hora <= clock_timestamp() and new.status <> 'agendada'`;
   await pool.query(`
     create table ${table} (
       id bigserial primary key,
       id_inicial int8,
-      data_hora_inicial timestamp with time zone default clock_timestamp(),
-      data_hora timestamp with time zone default clock_timestamp(),
+      data_hora_inicial ${time} default clock_timestamp(),
+      data_hora ${time} default clock_timestamp(),
       origem varchar(150),
       destino varchar(150),
       processo varchar(250),
       chave_externa varchar(100),
-      proxima_tentativa timestamp with time zone,
+      proxima_tentativa ${time},
       tentativa int default 1,
       status varchar(100) default 'pendente',
       reenfileirado bool default false,
       estouro_tentativas bool default false,
       mensagem varchar(500),
       id_anterior int8,
-      data_hora_anterior timestamp with time zone,
+      data_hora_anterior ${time},
       status_anterior varchar(100),
       mensagem_anterior varchar(500),
       payload text,
@@ -30,8 +52,7 @@ export async function createNsjTable(pool: Pool, table: string): Promise<void> {
       publication_id int8,
       subscriber_id varchar(100),
       dead bool not null default false,
-      live_id int8,
-      prioridade int default 50
+      live_id int8${hasPriority ? ',\n      prioridade int default 50' : ''}
     );
     create index on ${table} (status);
     create index on ${table} (status, tentativa, data_hora);
@@ -39,12 +60,13 @@ export async function createNsjTable(pool: Pool, table: string): Promise<void> {
     create index on ${table} (chave_externa, payload_hash, status);
     create function notify_${table}() returns trigger language plpgsql as $$
     begin
-      if new.data_hora <= clock_timestamp() and new.status <> 'agendada' then
-        perform pg_notify('${table}', '');
-      end if;
+      ${condition === 'function' ? `if ${isDue} then` : ''}
+        perform pg_notify('${channel}', '');
+      ${condition === 'function' ? 'end if;' : ''}
       return new;
     end $$;
-    create trigger trg_notify_${table} after insert on ${table} for each row execute function notify_${table}();
+    create trigger trg_notify_${table} after insert on ${table} for each row
+      ${condition === 'trigger' ? `when (${isDue})` : ''} execute function notify_${table}();
     create table ${table}_subscriber (
       id varchar(100) not null primary key,
       tenant int8,
@@ -54,7 +76,7 @@ export async function createNsjTable(pool: Pool, table: string): Promise<void> {
       http_method varchar(8),
       headers json,
       ativo bool not null default true,
-      created_at timestamp with time zone not null default now()
+      created_at ${time} not null default now()
     );
     create index on ${table}_subscriber (tenant, grupo_empresarial, processo)`);
 }

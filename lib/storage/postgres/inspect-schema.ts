@@ -118,9 +118,10 @@ export async function readColumnTypes(tx: SqlHandle, table: string): Promise<Rea
 
 /** Whether the queue table is divided into partitions. */
 export async function isPartitioned(tx: SqlHandle, { queue }: QueueTables): Promise<boolean> {
-  const { rows } = await tx.query(`select from pg_class where oid = to_regclass($1::text) and relkind = 'p'`, [
-    queue,
-  ]);
+  const { rows } = await tx.query(
+    `select from pg_class where oid = to_regclass($1::text) and relkind = 'p'`,
+    [queue],
+  );
   return rows.length > 0;
 }
 

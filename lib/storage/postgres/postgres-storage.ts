@@ -28,6 +28,7 @@ import type {
 } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
 import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
+import type { QueueTables } from './identifiers.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { dropPartitions } from './partitions/drop-partitions.js';
@@ -75,6 +76,7 @@ export class PostgresStorage implements Storage {
     const prepared = await prepareSchema((work) => this.inTransaction(work), this.#parts.schema).catch(
       rethrow,
     );
+    if (prepared.isPartitioned && this.#parts.interop) throw refuseInterop(prepared.tables);
     this.#statements = queueStatements(prepared.tables);
     this.#prepared = prepared;
     this.#queue = { identity: prepared.identity, qualifiedName: prepared.tables.qualifiedName };
@@ -263,7 +265,6 @@ export class PostgresStorage implements Storage {
   }
 
   async makePartitions(): Promise<void> {
-    if (!this.#tables.isPartitioned) return;
     const { tables } = this.#tables;
     this.#lastId = await makePartitions((work) => this.inTransaction(work), tables, this.#lastId).catch(
       rethrow,
@@ -271,7 +272,6 @@ export class PostgresStorage implements Storage {
   }
 
   async dropPartitions(olderThanDays: number): Promise<PartitionPurge> {
-    if (!this.#tables.isPartitioned) return { rows: 0, before: undefined, problem: undefined };
     const run: RunTransaction = (work) => this.inTransaction(work);
     const parts = { run, tables: this.#tables.tables, statements: this.#sql };
     return dropPartitions(parts, olderThanDays).catch(rethrow);
@@ -357,6 +357,14 @@ const outcomes = new Map<unknown, AttemptOutcome>([
   [statusColumn.failed, 'failed'],
   [statusColumn.processing, 'held'],
 ]);
+
+/** Its workers fail attempts without a fence: only unique indexes keep two next attempts from coming of that. */
+function refuseInterop({ qualifiedName }: QueueTables): TarefaError {
+  return new TarefaError(
+    'OPTIONS_INVALID',
+    `interop: workers of nsj-queue-lib need the unique indexes that a partitioned table cannot have, and ${qualifiedName} is one: end these workers, and leave interop out`,
+  );
+}
 
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {

@@ -60,9 +60,9 @@ export async function findDuplicates(
 
 /** Gives copies rounds of their own until there are none. Answers how many attempts got one. */
 export async function tellApart(session: SchemaSession, queue: string): Promise<number> {
-  for (let marked = 0; ;) {
+  let marked = 0;
+  while ((await findDuplicates(session, queue, true)).length > 0) {
     const groups = await readGroups(session, queue);
-    if (groups.length === 0) return marked;
     const byTask = groups.flatMap((rows) => [...assignRounds(rows)]);
     // Attempts that say they follow from an attempt of another task are compared with that task's.
     const rounds = byTask.length > 0 ? byTask : [...assignRounds(groups.flat())];
@@ -79,6 +79,7 @@ export async function tellApart(session: SchemaSession, queue: string): Promise<
     }
     marked += rounds.length;
   }
+  return marked;
 }
 
 /** All attempts of tasks with copies in them, by task; those of deliveries by publication and subscription. */
@@ -89,14 +90,18 @@ async function readGroups(session: SchemaSession, queue: string): Promise<readon
       select ${keys.join(', ')} from ${queue} where ${where} group by ${[...keys, 'rodada'].join(', ')} having count(*) > 1`,
   );
   const { rows } = await session.query(
-    `with groups as materialized (
+    `with copied as materialized (
+       select f.id from (${copies[0]}) c join ${queue} f on f.id_anterior = c.id_anterior
+       union
+       select f.id from (${copies[1]}) c join ${queue} f on f.live_id = c.live_id and f.dead and f.id_anterior is null
+       union
+       select f.id from (${copies[2]}) c
+       join ${queue} f on f.publication_id = c.publication_id and f.subscriber_id = c.subscriber_id
+     ),
+     groups as materialized (
        select distinct case when f.publication_id is null then ${task('f')} end as task,
          f.publication_id, case when f.publication_id is not null then f.subscriber_id end as subscriber_id
-       from ${queue} f
-       where (f.id_anterior is not null and f.id_anterior in (select id_anterior from (${copies[0]}) s))
-         or (f.dead and f.id_anterior is null and f.live_id in (select live_id from (${copies[1]}) d))
-         or (f.publication_id is not null
-           and (f.publication_id, f.subscriber_id) in (select publication_id, subscriber_id from (${copies[2]}) p))
+       from copied join ${queue} f on f.id = copied.id
        limit ${groupsAtOnce}
      )
      select ${fields}, 't' || g.task as "group"

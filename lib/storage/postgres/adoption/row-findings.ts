@@ -42,7 +42,7 @@ export async function readRows(
     `select f.status::text as status, count(*)::float8 as count from ${queue} f group by 1 order by 2 desc, 1`,
   );
   const statuses = rows.map((row) => ({
-    status: row['status'] === null ? null : String(row['status']),
+    status: row['status'] as string | null,
     count: Number(row['count']),
   }));
   const payloads = await one(

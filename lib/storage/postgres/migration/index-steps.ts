@@ -1,17 +1,23 @@
 import { TarefaError } from '../../../queue.errors.js';
-import type { QueueTables } from '../identifiers.js';
-import { quoteIdentifier } from '../identifiers.js';
+import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { partitionedIndexes } from '../partitions/partitioned-layout.js';
 import { indexSql, ownName } from '../schema-objects.js';
 import { queueIndexes, type IndexDefinition } from '../schema.js';
 import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
 import type { SchemaSession } from './schema-session.js';
-import { locks, type Step } from './step.js';
+import { locks, shortStep, type Step } from './step.js';
 
 /** Ending of the name of an index that is built to take another one's place: short, because names are. */
 const successorEnding = '_n';
 
 /** Builds the indexes that are missing, invalid or those of an older version, while the table is used. */
-export function indexSteps(tables: QueueTables, found: SchemaShape, wanted: SchemaShape): readonly Step[] {
+export function indexSteps(
+  tables: QueueTables,
+  found: SchemaShape,
+  wanted: SchemaShape,
+  isPartitioned: boolean,
+): readonly Step[] {
+  if (isPartitioned) return partitionedSteps(tables, found, wanted);
   return queueIndexes.flatMap((index) => {
     const definition = wanted.indexes.get(index.suffix)?.definition ?? '';
     const leftOver = found.indexes.has(index.suffix + successorEnding);
@@ -23,6 +29,23 @@ export function indexSteps(tables: QueueTables, found: SchemaShape, wanted: Sche
       state?.isValid === true ? replaceStep(tables, index, definition) : buildStep(tables, index, definition),
     ];
   });
+}
+
+/** PostgreSQL builds no index of a partitioned table concurrently: who inserts waits for the end of it. */
+function partitionedSteps(tables: QueueTables, found: SchemaShape, wanted: SchemaShape): readonly Step[] {
+  return partitionedIndexes
+    .filter(({ suffix }) => {
+      const state = found.indexes.get(suffix);
+      return state?.isValid !== true || state.definition !== wanted.indexes.get(suffix)?.definition;
+    })
+    .map((index) => {
+      const name = ownName(tables, index.suffix);
+      return shortStep(`build the index ${name}`, {
+        lock: `SHARE on ${tables.queue} until it is built: reading goes on, inserting waits`,
+        table: tables.queue,
+        sql: [`drop index if exists ${qualifiedIndex(tables, name)}`, indexSql(tables, index)],
+      });
+    });
 }
 
 /** Builds an index while the table is used; one that is there as it should be stays. */

@@ -56,7 +56,7 @@ export function upgradeSteps(
   return [
     ...companionSteps(survey),
     ...columnSteps(survey),
-    ...indexSteps(tables, shape, wanted),
+    ...indexSteps(tables, shape, wanted, found.isPartitioned),
     ...triggerSteps(survey),
     ...viewSteps(survey),
     ...versionSteps(tables, found, versions),

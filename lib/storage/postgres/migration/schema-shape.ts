@@ -117,7 +117,7 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
       withoutNames(String(row['definition']), /^CREATE TRIGGER \S+ /, / ON \S+ /, /EXECUTE FUNCTION .*$/s),
     ),
     functions: bySuffix(functions, (row) => String(row['body'])),
-    view: view === undefined ? undefined : withoutNames(String(view), /FROM \S+ f\b/),
+    view: view === undefined ? undefined : withoutNames(view as string, /FROM \S+ f\b/),
   };
 }
 
