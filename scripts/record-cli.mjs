@@ -49,13 +49,14 @@ function record(url) {
     DATABASE_URL: url,
     QUEUE_TABLE: 'shop_queue',
     TAREFA_LIBRARY: pathToFileURL(library).href,
+    TAREFA_TOUR_WORKER: join(root, 'scripts/cli-tour-worker.mjs'),
   };
-  const parts = tour.map((step) => (typeof step === 'string' ? step : session(step, work, env, url)));
+  const parts = tour.map((step) => (typeof step === 'string' ? step : session(step, work, env)));
   return `${parts.join('\n\n')}\n`;
 }
 
 /** A block of commands with their answers; those of `silently` are run and not shown. */
-function session({ commands = [], silently = [] }, cwd, env, url) {
+function session({ commands = [], silently = [] }, cwd, env) {
   for (const command of silently) {
     const { status, stdout, stderr } = shell(command, cwd, env);
     if (status !== 0) throw new Error(`${command} ended with ${status}:\n${stdout}${stderr}`);
@@ -63,7 +64,9 @@ function session({ commands = [], silently = [] }, cwd, env, url) {
   if (commands.length === 0) return '';
   const lines = commands.flatMap((command) => {
     const { status, stdout } = shell(`${command} 2>&1`, cwd, env);
-    const said = steady(stdout.trimEnd(), url).split('\n').filter((line, index, all) => all.length > 1 || line !== '');
+    const said = steady(stdout.trimEnd())
+      .split('\n')
+      .filter((line, index, all) => all.length > 1 || line !== '');
     return [`$ ${command}`, ...said, ...(status === 0 ? [] : [`[exit code ${status}]`])];
   });
   return ['```console', ...lines, '```'].join('\n');
@@ -75,9 +78,24 @@ function shell(command, cwd, env) {
   return answer;
 }
 
-/** What another run would say as well. */
-function steady(text, url) {
-  return text;
+/** What another run would say as well: widths of columns included. */
+function steady(text) {
+  const tomorrow = Date.now() + 86_400_000;
+  return (
+    text
+      .replaceAll(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, (time) =>
+        Date.parse(time) > tomorrow ? '2026-02-07T12:00:00.000Z' : '2026-01-31T12:00:00.000Z',
+      )
+      .replaceAll(/PostgreSQL \d+\.\d+/g, 'PostgreSQL 18.4')
+      .replaceAll(/\(\d+\.\d s/g, '(0.1 s')
+      .replaceAll(/[\d,]+ lines\/s/g, '30 lines/s')
+      .replaceAll(/^(lag +)\d+\.\d s/gm, '$14.0 s')
+      // How long attempts took, in tables.
+      .replaceAll(/Z {2}\d[\d.]* (?:ms|s) +/g, 'Z  9 ms  ')
+      .replaceAll(/ took +message/g, ' took  message')
+      // Of a stack only where it begins.
+      .replaceAll(/^( {4}at \S+) \(file:.*\/([^/]+)\)$\n( {4}at .*\n?)*/gm, '$1 ($2)\n')
+  );
 }
 
 async function withDatabase(url, work) {
@@ -104,7 +122,9 @@ async function startServer() {
 
 function build() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'lib/tsconfig.json')], { stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'lib/tsconfig.json')], {
+    stdio: 'inherit',
+  });
   if (status !== 0) process.exit(status ?? 1);
   return join(root, 'dist/lib/cli/main.js');
 }
