@@ -6,7 +6,7 @@ import type { QueueOptions } from '../queue.options.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import type { PostgresStorage } from '../storage/postgres/postgres-storage.js';
-import type { Output } from './output.js';
+import type { Output } from './output/output.js';
 
 /** An option of a command. */
 export interface CommandOption {

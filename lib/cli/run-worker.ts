@@ -11,7 +11,7 @@ import type { WebhookOptions } from '../webhooks/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 import { UsageError, type CommandCall, type ExitCode, type OptionValues } from './command.js';
 import { flagOption, listOption, numberOption, textOption } from './option-values.js';
-import { outputLogger } from './output-logger.js';
+import { outputLogger } from './output/output-logger.js';
 
 /** An application that is nothing but its queue. */
 @Module({})

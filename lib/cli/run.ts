@@ -9,7 +9,7 @@ import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
 import { nearest } from './nearest.js';
 import type { Opened } from './open-queue.js';
-import { Output, type OutputStream } from './output.js';
+import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
 
 /** What a process gives the command line. */

@@ -10,8 +10,8 @@ import { SchemaSession, type StatementProgress } from '../storage/postgres/migra
 import type { Step, StepHooks } from '../storage/postgres/migration/step.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import type { CliDatabase, CommandCall } from './command.js';
-import type { Output } from './output.js';
-import type { Progress } from './progress-bar.js';
+import type { Output } from './output/output.js';
+import type { Progress } from './output/progress-bar.js';
 
 /** A step as `--json` shows it. */
 export interface StepReport {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { nearest } from '../../lib/cli/nearest.js';
-import { Output } from '../../lib/cli/output.js';
-import { ProgressBar } from '../../lib/cli/progress-bar.js';
-import { readableBytes, readableDuration } from '../../lib/cli/readable.js';
+import { Output } from '../../lib/cli/output/output.js';
+import { ProgressBar } from '../../lib/cli/output/progress-bar.js';
+import { readableBytes, readableDuration } from '../../lib/cli/output/readable.js';
 import { withoutPasswords } from '../../lib/cli/secrets.js';
-import { textTable } from '../../lib/cli/text-table.js';
+import { textTable } from '../../lib/cli/output/text-table.js';
 
 test('a table aligns numbers to the right, and cuts its last column to the width', () => {
   const rows = [

@@ -11,7 +11,7 @@ import { TarefaError } from '../../queue.errors.js';
 import { AddressPolicy } from '../../webhooks/address-policy.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, textOption } from '../option-values.js';
-import type { Output } from '../output.js';
+import type { Output } from '../output/output.js';
 import {
   printSteps,
   queueNames,

@@ -4,7 +4,7 @@ import { partitionTable, planPartitioning } from '../../storage/postgres/partiti
 import { schemaVersion } from '../../storage/postgres/schema.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
-import type { Output } from '../output.js';
+import type { Output } from '../output/output.js';
 import {
   printSteps,
   queueNames,

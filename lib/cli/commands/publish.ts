@@ -1,7 +1,7 @@
 import type { Command, CommandCall, ExitCode } from '../command.js';
-import { runInsert } from '../run-insert.js';
-import { fileOptions } from '../insert-tasks.js';
-import { taskOptions } from '../task-arguments.js';
+import { runInsert } from '../import/run-insert.js';
+import { fileOptions } from '../import/insert-tasks.js';
+import { taskOptions } from '../import/task-arguments.js';
 
 /** `tarefa publish`. */
 export const publishCommand: Command = {

@@ -1,7 +1,7 @@
 import { PurgeRun, type PurgeableCount } from '../../admin/purge-run.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
-import { readableCount, readableDuration } from '../readable.js';
+import { readableCount, readableDuration } from '../output/readable.js';
 import { waitOrStop } from '../wait-or-stop.js';
 
 /** `tarefa purge`. */

@@ -3,7 +3,7 @@ import { UsageError, type Command, type CommandCall, type ExitCode } from '../co
 import { confirm, yesOption } from '../confirm.js';
 import { filterOptions, readFilter } from '../filter-options.js';
 import { flagOption } from '../option-values.js';
-import { readableCount } from '../readable.js';
+import { readableCount } from '../output/readable.js';
 import { forEachTask, readIds } from '../task-ids.js';
 
 /** `tarefa retry`. */

@@ -5,7 +5,7 @@ import { isConnectionError } from '../../storage/postgres/connection-config.js';
 import { countLimit, endedLimit } from '../../storage/postgres/statements/status.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, timeOption } from '../option-values.js';
-import { showStatus } from '../show-status.js';
+import { showStatus } from '../show/show-status.js';
 import { waitOrStop } from '../wait-or-stop.js';
 
 const defaultIntervalSeconds = 2;

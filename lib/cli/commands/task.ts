@@ -6,8 +6,8 @@ import { readText } from '../../storage/columns.js';
 import { loadPayload } from '../../storage/postgres/statements/look.js';
 import type { TaskRecord } from '../../task.js';
 import { hasCode } from '../../queue.errors.js';
-import { showTask } from '../show-task.js';
-import { taskView } from '../task-view.js';
+import { showTask } from '../show/show-task.js';
+import { taskView } from '../show/task-view.js';
 
 /** Most deliveries that are shown, and most dead tasks. */
 const mostDeliveries = 1_000;

@@ -1,8 +1,8 @@
 import { UsageError, type Command, type ExitCode } from '../command.js';
 import { filterOptions, readFilter, statusOption } from '../filter-options.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
-import { readableTopic } from '../readable.js';
-import { taskView } from '../task-view.js';
+import { readableTopic } from '../output/readable.js';
+import { taskView } from '../show/task-view.js';
 
 /** `tarefa tasks`. */
 export const tasksCommand: Command = {

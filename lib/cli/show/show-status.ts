@@ -1,9 +1,9 @@
-import type { StatusCount, StatusReport, StatusTask } from '../admin/status-report.js';
-import { describeRoute } from '../storage/route.js';
-import type { TaskStatus } from '../task.js';
-import type { Output } from './output.js';
-import { readableBytes, readableCount, readableDuration, readableTopic } from './readable.js';
-import type { Cell } from './text-table.js';
+import type { StatusCount, StatusReport, StatusTask } from '../../admin/status-report.js';
+import { describeRoute } from '../../storage/route.js';
+import type { TaskStatus } from '../../task.js';
+import type { Output } from '../output/output.js';
+import { readableBytes, readableCount, readableDuration, readableTopic } from '../output/readable.js';
+import type { Cell } from '../output/text-table.js';
 
 /** Running attempts that are shown; `--json` shows more. */
 const mostRunning = 20;

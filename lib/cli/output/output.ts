@@ -1,5 +1,5 @@
 import { ProgressBar, silentProgress, type Progress } from './progress-bar.js';
-import { withoutPasswords } from './secrets.js';
+import { withoutPasswords } from '../secrets.js';
 import { textTable, type Cell } from './text-table.js';
 import { visibleJson, visibleLine, visibleText } from './visible-text.js';
 

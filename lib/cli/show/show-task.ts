@@ -1,7 +1,7 @@
-import type { TaskRecord } from '../task.js';
-import type { WholeTask } from './commands/task.js';
-import type { Output } from './output.js';
-import { readableDuration, readableTopic } from './readable.js';
+import type { TaskRecord } from '../../task.js';
+import type { WholeTask } from '../commands/task.js';
+import type { Output } from '../output/output.js';
+import { readableDuration, readableTopic } from '../output/readable.js';
 
 /** Longest error text that is shown; `--json` shows all of it. */
 const mostError = 8_192;

@@ -1,4 +1,4 @@
-import type { TaskRecord } from '../task.js';
+import type { TaskRecord } from '../../task.js';
 
 /** An attempt without its payload. */
 export type TaskView = Omit<TaskRecord, 'payload'>;

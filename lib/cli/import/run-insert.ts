@@ -1,6 +1,6 @@
-import { UsageError, type CliQueue, type CommandCall, type ExitCode } from './command.js';
+import { UsageError, type CliQueue, type CommandCall, type ExitCode } from '../command.js';
 import { fileOptions, insertFile } from './insert-tasks.js';
-import { textOption } from './option-values.js';
+import { textOption } from '../option-values.js';
 import { readPayload, readTaskOptions } from './task-arguments.js';
 
 /** What `tarefa insert` and `tarefa publish` do: one task from the options, or those of a file. */

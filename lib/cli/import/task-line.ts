@@ -1,7 +1,7 @@
-import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../client/task-input.js';
-import { TarefaError } from '../queue.errors.js';
+import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../../client/task-input.js';
+import { TarefaError } from '../../queue.errors.js';
 import { membersWithLargeNumbers } from './json-numbers.js';
-import { nearest } from './nearest.js';
+import { nearest } from '../nearest.js';
 
 /** How lines are read. */
 export interface TaskLineRules {

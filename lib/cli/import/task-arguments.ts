@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
-import type { TaskInput } from '../client/task-input.js';
-import type { JsonObject } from '../task.js';
-import { UsageError, type CommandCall, type CommandOption, type OptionValues } from './command.js';
+import type { TaskInput } from '../../client/task-input.js';
+import type { JsonObject } from '../../task.js';
+import { UsageError, type CommandCall, type CommandOption, type OptionValues } from '../command.js';
 import { decodeUtf8 } from './ndjson-lines.js';
-import { numberOption, textOption } from './option-values.js';
+import { numberOption, textOption } from '../option-values.js';
 
 /** What a task may say on the command line. */
 export const taskOptions: Readonly<Record<string, CommandOption>> = {

@@ -1,9 +1,9 @@
 import { addAbortSignal, type Readable } from 'node:stream';
-import { defaultMaxPayloadBytes } from '../client/queue-client.js';
-import { TarefaError } from '../queue.errors.js';
-import { UsageError, type CommandCall, type CommandOption, type ExitCode } from './command.js';
+import { defaultMaxPayloadBytes } from '../../client/queue-client.js';
+import { TarefaError } from '../../queue.errors.js';
+import { UsageError, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
 import { readLines } from './ndjson-lines.js';
-import { flagOption, numberOption, textOption } from './option-values.js';
+import { flagOption, numberOption, textOption } from '../option-values.js';
 import { openFile, readTaskOptions } from './task-arguments.js';
 import { TaskImport, type ImportState } from './task-import.js';
 import { TaskTransactions } from './task-transactions.js';
