@@ -12,7 +12,7 @@ export interface SubscriptionRecord extends Subscription {
   readonly createdAt: Date | null;
 }
 
-/** A subscription to write. What is left out is null. */
+/** A subscription to write. What is left out is null, unless it says otherwise. */
 export interface SubscriptionInput {
   /** What `@Subscriber` names. At most 100 characters. */
   readonly id: string;
@@ -23,7 +23,7 @@ export interface SubscriptionInput {
   readonly group?: string | null;
   /** Where deliveries are sent as webhooks; null: code handles them. */
   readonly url?: string | null;
-  /** Default `POST`. */
+  /** Default `POST` where there is a URL. */
   readonly httpMethod?: string | null;
   readonly headers?: Readonly<Record<string, string>> | null;
   /** Default true. */
@@ -181,7 +181,7 @@ function valuesOf(input: SubscriptionInput): unknown[] {
     readTenant(tenant),
     readText('group', group, columnLength.group),
     readUrl(url),
-    readMethod(httpMethod),
+    readMethod(httpMethod ?? (typeof url === 'string' ? 'POST' : null)),
     readHeaders(headers),
     active,
   ];

@@ -41,11 +41,6 @@ export async function openQueue(
       close: () => core.close(),
     };
   } catch (error) {
-    if (hasCode(error, 'SCHEMA_MISSING')) {
-      throw new TarefaError('SCHEMA_MISSING', `${error.message} \`tarefa migrate\` does that.`, {
-        cause: error,
-      });
-    }
     throw explainConnection(error, options.connection);
   }
 }

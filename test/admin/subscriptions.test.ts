@@ -41,6 +41,7 @@ test('subscriptions are added, listed, changed and removed', async () => {
     active: true,
     group: null,
   });
+  expect(await admin.update('index', { url: 'https://example.test/' })).toMatchObject({ httpMethod: 'POST' });
   await admin.remove('index');
   expect(await admin.find('index')).toBeUndefined();
   expect(await admin.find('hook')).toMatchObject({ active: true });

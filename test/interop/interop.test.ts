@@ -85,7 +85,7 @@ test('failures give their locks back too', async () => {
   }
   await bench.start({ handlers: [Failing], ...interop, maxAttempts: 2, retryIntervalMinutes: 0 });
   const [id = ''] = await insert('a');
-  await bench.endedChain(id, 3);
+  expect(await bench.endedChain(id, 3)).toHaveLength(3);
   await until(async () => (await lockedIds()).length === 0, 'the locks to go');
 });
 
@@ -127,7 +127,7 @@ test('what the other kind takes for crashed meanwhile is not completed here', as
     [id],
   );
   end.resolve();
-  await ours;
+  expect((await ours).task.id).toBe(id);
   await nsj.promote();
   await nsj.drain();
   await until(async () => {
@@ -214,8 +214,9 @@ test('both kinds of workers drain one table: every task runs once, and its effec
     ),
   );
   let isOver = false;
+  const stopped = (): boolean => isOver;
   const work = nsj.map(async (worker, index) => {
-    while (!isOver) {
+    while (!stopped()) {
       if (index === 2) await worker.retryCrashed();
       await worker.promote();
       await worker.drain();
