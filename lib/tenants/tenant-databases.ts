@@ -23,7 +23,7 @@ const made = new Set(['42P07', '23505']);
  * constructor(private readonly tenants: TenantDatabases) {}
  * await this.tenants.createDedupTable('42');
  */
-export class TenantDatabases implements TenantSource {
+export class TenantDatabases {
   readonly #parts: TenantDatabasesParts;
 
   constructor(parts: TenantDatabasesParts) {

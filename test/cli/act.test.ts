@@ -105,7 +105,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   const filter = ['retry', '--all', '--topic', 'a', '--since', '1d'];
   const dry = await cli.run([...filter, '--dry-run']);
   expect(dry.code).toBe(0);
-  expect(dry.stdout).toMatch(/^topic +subscription +failed +oldest\na +1 +2.*\n1 failed tasks\n$/);
+  expect(dry.stdout).toMatch(/^topic +subscription +failed +oldest\na +1 +2.*\n1 failed task\n$/);
   const unasked = await cli.run(filter);
   expect(unasked.code).toBe(1);
   expect(unasked.stderr).toMatch(

@@ -141,7 +141,7 @@ test('a queue that is not there, or newer than this library, is refused, and not
   expect(missing).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringMatching(/missing table .*other.*`tarefa migrate`/s) as unknown,
+    stderr: expect.stringMatching(/missing table .*other.*`npx tarefa migrate`/s) as unknown,
   });
   const { rows } = await database.pool.query(`select to_regclass('other') as found`);
   expect(rows).toEqual([{ found: null }]);
