@@ -154,7 +154,7 @@ function refuseInteropThroughPooler(
 }
 
 function schemaRequest(options: ResolvedOptions): SchemaRequest {
-  const { table, subscriptionTable, queue, schema, partitionIds } = options;
+  const { table, subscriptionTable, queue, schema, layout } = options;
   return {
     table: parseTableName(table),
     subscriptionTable:
@@ -163,7 +163,7 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
         : parseTableName(subscriptionTable, subscriptionTableNameProblem),
     channel: queue,
     mode: schema,
-    ...(partitionIds !== undefined && { layout: partitionedLayout(partitionIds) }),
+    ...(layout !== 'plain' && { layout: partitionedLayout(layout.partitionIds) }),
     webhooks: options.webhooks !== undefined,
   };
 }

@@ -38,6 +38,7 @@ import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { TenantDatabases } from './tenants/tenant-databases.js';
 import { assembleWebhooks, type WebhookAssembly } from './webhook-assembly.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
+import { unavailableWebhooks } from './webhooks/unavailable-webhooks.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { QueueWorker } from './worker/queue-worker.js';
 
@@ -203,23 +204,6 @@ function build(
     providers: [runtimeProvider(name)],
     exports: [core],
   };
-}
-
-/** Asking for it by mistake is told when it is used: it may be injected where webhooks are off in some environments. */
-function unavailableWebhooks(): QueueWebhooks {
-  return new Proxy(Object.create(QueueWebhooks.prototype) as QueueWebhooks, {
-    get: (target, name) => {
-      if (typeof name !== 'string' || !(name in QueueWebhooks.prototype) || name === 'constructor') {
-        return Reflect.get(target, name) as unknown;
-      }
-      return () => {
-        throw new TarefaError(
-          'OPTIONS_INVALID',
-          `QueueWebhooks.${name} needs webhooks: true in the options of QueueModule`,
-        );
-      };
-    },
-  });
 }
 
 const openCore =

@@ -1,5 +1,5 @@
 import { ConsoleLogger, Logger, type LoggerService } from '@nestjs/common';
-import type { LogComponent, LogLine } from './log-line.js';
+import type { LogComponent, LogLevel, LogLine } from './log-line.js';
 import type { LogSink } from './log-sink.js';
 import { NestLogMessage } from './nest-log-message.js';
 
@@ -25,6 +25,11 @@ export class NestLogSink implements LogSink {
 
   constructor(queue: string) {
     this.#queue = queue;
+  }
+
+  wants(level: LogLevel): boolean {
+    const inUse = LoggerInUse.now();
+    return inUse instanceof ConsoleLogger ? inUse.isLevelEnabled(level) : inUse !== undefined;
   }
 
   write(line: LogLine): void {

@@ -44,7 +44,7 @@ export class QueueLogs {
   ): void {
     this.#queue = queue;
     const nest = new NestLogSink(queue);
-    this.#loki = loki && new LokiSink(loki, (line) => this.#write([nest], undefined, line));
+    this.#loki = loki && new LokiSink(loki, (line) => this.#write([nest], line));
     this.#sinks = this.#loki ? [nest, this.#loki] : [nest];
     // Without it nobody listens to what happens to every task, and the worker makes no event of it.
     if (logDebug) this.#clock = new TaskClock();
@@ -63,21 +63,28 @@ export class QueueLogs {
     events.on(name, (event) => {
       if (name === 'worker.started') this.#workers.add((event as { workerId: string }).workerId);
       const durationMs = this.#clock && timed(this.#clock, name, event);
-      const more = durationMs === undefined ? undefined : { durationMs };
-      for (const make of [told, detailed]) if (make) this.#write(this.#sinks, name, make(event), more);
+      if (told) this.#write(this.#sinks, told(event), name, durationMs);
+      if (detailed && this.#sinks.some((sink) => sink.wants('debug'))) {
+        this.#write(this.#sinks, detailed(event), name, durationMs);
+      }
       if (name === 'worker.stopped') this.#workers.delete((event as { workerId: string }).workerId);
     });
   }
 
   /** A sink that fails keeps no other from its line. */
-  #write(sinks: readonly LogSink[], event: string | undefined, line: LogLine, more?: LogFields): void {
+  #write(sinks: readonly LogSink[], line: LogLine, event?: string, durationMs?: number): void {
     const { level, component, text, stack } = line;
-    const workerId = this.#workers.size > 0 ? [...this.#workers].join(',') : undefined;
-    const fields = clean({ event, queue: this.#queue, component, workerId, ...line.fields, ...more });
+    const fields: Record<string, string | number | boolean> = {};
+    if (event !== undefined) fields['event'] = event;
+    fields['queue'] = this.#queue;
+    fields['component'] = component;
+    if (this.#workers.size > 0) fields['workerId'] = [...this.#workers].join(',');
+    addClean(fields, line.fields);
+    if (durationMs !== undefined) fields['durationMs'] = durationMs;
     const whole: LogLine = { level, component, text: cleanText(text, longestText), fields, stack };
     for (const sink of sinks) {
       try {
-        sink.write(whole);
+        if (sink.wants(level)) sink.write(whole);
       } catch {
         // There is nobody left to tell.
       }
@@ -94,11 +101,11 @@ function timed(clock: TaskClock, name: QueueEventName, event: AnyEvent): number 
   return undefined;
 }
 
-function clean(fields: LogFields): LogFields {
-  const cleaned: Record<string, string | number | boolean> = {};
-  for (const [name, value] of Object.entries(fields)) {
+/** Lines of every task come through here: it makes nothing that it does not keep. */
+function addClean(to: Record<string, string | number | boolean>, fields: LogFields): void {
+  for (const name in fields) {
+    const value = fields[name];
     if (value === undefined || value === null) continue;
-    cleaned[name] = typeof value === 'string' ? cleanText(value, longestField) : value;
+    to[name] = typeof value === 'string' ? cleanText(value, longestField) : value;
   }
-  return cleaned;
 }

@@ -131,7 +131,7 @@ test('any other logger gets one object, from which nestjs-pino and nest-winston 
   const [first, second] = calls;
   expect(first?.[0]).toBe('warn');
   expect(first?.at(-1)).toBe('Tarefa:orders tasks');
-  const message = first?.[1] as { message: string };
+  const message = first?.[1] as { message: string; toString(): string };
   // As nestjs-pino does it: its text is `msg`.
   expect({ context: 'c', ...message }).toEqual({ context: 'c', msg: failed.text, ...failed.fields });
   // As nest-winston does it.
@@ -139,7 +139,7 @@ test('any other logger gets one object, from which nestjs-pino and nest-winston 
   expect(text).toBe(failed.text);
   expect(meta).toEqual({ msg: failed.text, ...failed.fields });
   // As who prints it does it.
-  expect(['', message].join('')).toBe(failed.text);
+  expect(message.toString()).toBe(failed.text);
   // No stack as a parameter: nestjs-pino would take it for the text.
   expect(second?.slice(2)).toEqual([undefined, 'Tarefa:orders worker']);
   expect(second?.[1]).toMatchObject({ msg: withStack.text, stack: withStack.stack });
@@ -162,4 +162,15 @@ test('a logger that cannot take an object gets the text, from then on', () => {
 test('nothing is written where logs are off', () => {
   Logger.overrideLogger(false);
   expect(printed(undefined, failed, withStack)).toEqual([]);
+});
+
+test('lines that nobody will see are not asked for', () => {
+  const wanted = (): readonly boolean[] =>
+    (['debug', 'log', 'warn', 'error'] as const).map((level) => new NestLogSink('orders').wants(level));
+  Logger.overrideLogger(new ConsoleLogger({ logLevels: ['warn', 'error'] }));
+  expect(wanted()).toEqual([false, false, true, true]);
+  Logger.overrideLogger(recorder().logger);
+  expect(wanted()).toEqual([true, true, true, true]);
+  Logger.overrideLogger(false);
+  expect(wanted()).toEqual([false, false, false, false]);
 });

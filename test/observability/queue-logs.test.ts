@@ -139,11 +139,14 @@ test.each([
   expect(events.has('task.claimed')).toBe(logged);
   expect(events.has('task.completed')).toBe(logged);
   const completed = nextEvent(events, 'task.completed');
+  const buried = nextEvent(events, 'task.buried');
   const id = await queue.insertTask({ topic: 'greet' });
-  await completed;
+  await queue.insertTask({ topic: 'hostile' });
+  await Promise.all([completed, buried]);
   await close();
   expect(calls.some(({ level }) => level === 'debug')).toBe(logged);
-  const { taskId, result, durationMs } = of('task.completed')[0]?.message ?? {};
+  const { taskId, result, durationMs } =
+    of('task.completed').find(({ message }) => message['taskId'] === id)?.message ?? {};
   expect([taskId, result, typeof durationMs]).toEqual(
     logged ? [id, 'hello', 'number'] : [undefined, undefined, 'undefined'],
   );
@@ -160,7 +163,7 @@ test('an error cannot forge a line, command a terminal or flood the log', async 
   for (const { message, all } of calls) {
     // Frames are lines of their own.
     const { stack = '    at x', ...rest } = message as Readonly<Record<string, string>>;
-    for (const value of Object.values(rest)) expect(`${value}`).not.toMatch(/\p{Cc}/u);
+    for (const value of Object.values(rest).map(String)) expect(value).not.toMatch(/\p{Cc}/u);
     expect(stack.split('\n').filter((line) => !line.startsWith('    at '))).toEqual([]);
     expect(all.length).toBeLessThan(20_000);
   }

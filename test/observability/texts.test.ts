@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { cleanText } from '../../lib/observability/clean-text.js';
 import { errorStack, errorText } from '../../lib/observability/error-text.js';
-import { LineBuffer } from '../../lib/observability/loki/line-buffer.js';
+import { LineBuffer, type BufferedLine } from '../../lib/observability/loki/line-buffer.js';
 import { Nanoseconds } from '../../lib/observability/loki/nanoseconds.js';
+import { lineOf } from './loki/line-of.js';
 
 test.each([
   ['two\nlines\r\n', 'two\\nlines\\r\\n'],
@@ -67,8 +68,8 @@ test('an error that throws when it is looked at does no harm', () => {
 
 test('times are later one by one, also when the clock stands or is set back', () => {
   let now = 1_700_000_000_000;
-  const times = new Nanoseconds(() => now);
-  const next = () => BigInt(times.next());
+  const times = new Nanoseconds();
+  const next = () => BigInt(times.next(now));
   expect(next()).toBe(1_700_000_000_000_000_000n);
   expect(next()).toBe(1_700_000_000_000_000_001n);
   now -= 5_000;
@@ -86,19 +87,19 @@ test('times are later one by one, also when the clock stands or is set back', ()
 
 test('a buffer keeps the newest lines and their order, whatever is put and taken', () => {
   const buffer = new LineBuffer({ lines: 3_000, bytes: 9_000 });
-  const lineOf = (n: number, bytes: number) => ({ stream: 's', time: String(n), text: '', bytes });
-  let expected: { time: string; bytes: number }[] = [];
+  const line = lineOf('');
+  let expected: BufferedLine[] = [];
   let seed = 7;
   const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
   for (let n = 0; n < 12_000; n += 1) {
-    const line = lineOf(n, 1 + random(n % 7_000 < 3_500 ? 3 : 40));
+    const next = { line, ms: n, bytes: 1 + random(n % 7_000 < 3_500 ? 3 : 40) };
     let dropped = 0;
-    while (expected.length >= 3_000 || expected.reduce((sum, { bytes }) => sum + bytes, line.bytes) > 9_000) {
+    while (expected.length >= 3_000 || expected.reduce((sum, { bytes }) => sum + bytes, next.bytes) > 9_000) {
       expected.shift();
       dropped += 1;
     }
-    expected.push(line);
-    expect(buffer.push(line)).toBe(dropped);
+    expected.push(next);
+    expect(buffer.push(next)).toBe(dropped);
     const taken = n % 997 === 0 ? buffer.take({ lines: 500, bytes: 700 }) : [];
     expect(taken).toEqual(expected.slice(0, taken.length));
     expected = expected.slice(taken.length);
@@ -111,7 +112,7 @@ test('a buffer keeps the newest lines and their order, whatever is put and taken
 
 test('a line that is larger than a batch is taken alone', () => {
   const buffer = new LineBuffer({ lines: 10, bytes: 100 });
-  const big = { stream: 's', time: '1', text: '', bytes: 1_000 };
+  const big = { line: lineOf(''), ms: 1, bytes: 1_000 };
   buffer.push({ ...big, bytes: 1 });
   expect(buffer.push(big)).toBe(1);
   expect(buffer.take({ lines: 5, bytes: 50 })).toEqual([big]);

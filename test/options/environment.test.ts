@@ -105,6 +105,7 @@ test('scenario 4: without optional variables the options are the defaults', () =
     table: 'orders',
     subscriptionTable: 'orders_subscriber',
     schema: 'create',
+    layout: 'plain',
     embeddedDataDir: undefined,
     worker: true,
     autoStart: true,

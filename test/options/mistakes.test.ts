@@ -55,6 +55,12 @@ test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right
   ['wake', ['bell', '', true], ['listen', 'poll']],
   ['pollIntervalMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],
   ['recovery', [true, 'fast', 5], [false, {}, { intervalMs: 10, confirmMs: 0, graceMs: 0 }]],
+  ['tenantDatabases', ['yes', 5, []], [false, { resolve: () => '' }]],
+  [
+    'layout',
+    ['ring', true, {}, { partitionIds: 9 }, { partitionIds: '20' }],
+    ['plain', { partitionIds: 10 }],
+  ],
   ['unknownTasks', ['skip', true], ['fail', 'leave']],
   ['maxPayloadBytes', [0, 1.5, 2 ** 29 + 1, ...numbers], [1, 2 ** 29]],
   ['shutdownTimeoutMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],

@@ -1,11 +1,11 @@
-/** A line that waits to be sent. */
+import type { LogLine } from '../log-line.js';
+
+/** A line that waits to be sent. It is written out only then: most of those that are dropped never cost that. */
 export interface BufferedLine {
-  /** Name of its stream: lines of one name have the same labels. */
-  readonly stream: string;
-  /** Nanoseconds since 1970, as text: a number could not hold them. */
-  readonly time: string;
-  readonly text: string;
-  /** Bytes of the text in UTF-8. */
+  readonly line: LogLine;
+  /** When it was said, in ms since 1970. */
+  readonly ms: number;
+  /** How long it will be, about. */
   readonly bytes: number;
 }
 

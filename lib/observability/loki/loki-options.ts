@@ -29,11 +29,11 @@ export interface LokiOptions {
   readonly intervalMs?: number | undefined;
   /** Lines of one request. Default 1000. */
   readonly batchLines?: number | undefined;
-  /** Bytes of one request's lines. Default 262144. */
+  /** About how many bytes the lines of one request have. Default 262144. */
   readonly batchBytes?: number | undefined;
   /** Lines that wait while Loki does not take them; then the oldest are dropped. Default 10000. */
   readonly bufferLines?: number | undefined;
-  /** Bytes of the lines that wait. Default 4194304. */
+  /** About how many bytes the lines have that wait. Default 4194304. */
   readonly bufferBytes?: number | undefined;
   /** For one request with its answer. Default 10000. */
   readonly timeoutMs?: number | undefined;

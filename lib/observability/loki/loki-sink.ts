@@ -1,14 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../coordination/backoff.js';
 import { within } from '../../worker/deadline.js';
+import { errorText } from '../error-text.js';
 import type { LogLine } from '../log-line.js';
 import type { LogSink } from '../log-sink.js';
 import { LineBuffer, type BufferedLine } from './line-buffer.js';
-import { logfmt } from './logfmt.js';
+import { lengthOf } from './logfmt.js';
 import { LokiClient, type PushBody } from './loki-client.js';
 import type { ResolvedLokiOptions } from './loki-options.js';
 import { Nanoseconds } from './nanoseconds.js';
-import { pushBody, streamOf } from './push-body.js';
+import { pushBody } from './push-body.js';
 
 /** What became of the lines for Loki. */
 export interface LokiStats {
@@ -18,6 +19,7 @@ export interface LokiStats {
   readonly dropped: number;
   /** Lines that wait, those under way included. */
   readonly waiting: number;
+  /** About how many bytes these have. */
   readonly waitingBytes: number;
   /** Why Loki takes no lines now; undefined when it does, as far as is known. */
   readonly failure: string | undefined;
@@ -72,17 +74,13 @@ export class LokiSink implements LogSink {
     this.#backoff = new Backoff({ firstMs: firstRetryMs, mostMs: longestRetryMs });
   }
 
+  wants(): boolean {
+    return true;
+  }
+
   write(line: LogLine): void {
     if (this.#closing) return this.#drop(1, endedReason);
-    const { text, fields, stack } = line;
-    const written = logfmt(text, fields, stack);
-    const bytes = Buffer.byteLength(written);
-    const dropped = this.#buffer.push({
-      stream: streamOf(line),
-      time: this.#times.next(),
-      text: written,
-      bytes,
-    });
+    const dropped = this.#buffer.push({ line, ms: Date.now(), bytes: lengthOf(line) });
     if (dropped > 0) this.#drop(dropped, this.#failure ?? 'they came faster than Loki takes them');
     if (this.#isFull()) this.#send();
     else this.#schedule();
@@ -143,10 +141,12 @@ export class LokiSink implements LogSink {
     if (this.#sending) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#sending = this.#sendBatches().finally(() => {
-      this.#sending = undefined;
-      if (this.#buffer.length > 0 && !this.#closing) this.#schedule();
-    });
+    this.#sending = this.#sendBatches()
+      .catch((error: unknown) => this.#lose(errorText(error)))
+      .finally(() => {
+        this.#sending = undefined;
+        if (this.#buffer.length > 0 && !this.#closing) this.#schedule();
+      });
   }
 
   /** One batch, and more while they are full: what is left waits for others to go with it. */
@@ -155,9 +155,11 @@ export class LokiSink implements LogSink {
     do {
       this.#underWay = this.#buffer.take({ lines: batchLines, bytes: batchBytes });
       if (this.#underWay.length === 0) return;
-      const isSent = await this.#deliver(await this.#client.encode(pushBody(labels, this.#underWay)));
-      if (isSent) this.#sent += this.#underWay.length;
-      else this.#drop(this.#underWay.length, this.#failure ?? endedReason);
+      const isSent = await this.#deliver(
+        await this.#client.encode(pushBody(labels, this.#underWay, this.#times)),
+      );
+      if (!isSent) this.#lose(this.#failure ?? endedReason);
+      this.#sent += this.#underWay.length;
       this.#underWay = [];
     } while (this.#isFull() && !this.#closing);
   }
@@ -201,6 +203,12 @@ export class LokiSink implements LogSink {
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     this.#say('log', `Loki at ${this.#options.address.shown} takes log lines again`);
+  }
+
+  /** Gives up what is under way. */
+  #lose(reason: string): void {
+    this.#drop(this.#underWay.length, reason);
+    this.#underWay = [];
   }
 
   #drop(lines: number, reason: string): void {

@@ -3,18 +3,16 @@
  * in no stream, and takes equal lines of one time for one.
  */
 export class Nanoseconds {
-  readonly #now: () => number;
   #ms = 0;
   #count = 0;
 
-  /** @param now ms since 1970 */
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
-
-  /** As text of digits: a number could not hold them. */
-  next(): string {
-    const ms = Math.floor(this.#now());
+  /**
+   * The next time, as text of digits: a number could not hold them.
+   *
+   * @param now ms since 1970
+   */
+  next(now: number): string {
+    const ms = Math.floor(now);
     // A clock that was set back does not count until it has caught up.
     if (ms > this.#ms) {
       this.#ms = ms;

@@ -1,5 +1,12 @@
-import type { LogLevel, LogLine } from '../log-line.js';
+import type { LogLevel } from '../log-line.js';
 import type { BufferedLine } from './line-buffer.js';
+import { logfmt } from './logfmt.js';
+import type { Nanoseconds } from './nanoseconds.js';
+
+interface Stream {
+  readonly stream: Readonly<Record<string, string>>;
+  readonly values: (readonly [time: string, text: string])[];
+}
 
 /** As Grafana knows them. */
 const levels: Readonly<Record<LogLevel, string>> = {
@@ -9,23 +16,25 @@ const levels: Readonly<Record<LogLevel, string>> = {
   error: 'error',
 };
 
-/** Lines of one level and component are a stream: few enough, and each of use in a query. */
-export function streamOf({ level, component }: Pick<LogLine, 'level' | 'component'>): string {
-  return `${levels[level]} ${component}`;
-}
-
-/** The body of a request to `/loki/api/v1/push`: lines by stream, each with its time. */
-export function pushBody(labels: Readonly<Record<string, string>>, lines: readonly BufferedLine[]): string {
-  const streams = new Map<string, (readonly [time: string, text: string])[]>();
-  for (const { stream, time, text } of lines) {
-    const values = streams.get(stream);
-    if (values) values.push([time, text]);
-    else streams.set(stream, [[time, text]]);
+/**
+ * The body of a request to `/loki/api/v1/push`. Lines of one level and component are a stream: few enough, and each of use
+ * in a query.
+ */
+export function pushBody(
+  labels: Readonly<Record<string, string>>,
+  lines: readonly BufferedLine[],
+  times: Nanoseconds,
+): string {
+  const streams = new Map<string, Stream>();
+  for (const { line, ms } of lines) {
+    const { level, component } = line;
+    const name = `${level} ${component}`;
+    let stream = streams.get(name);
+    if (!stream) {
+      stream = { stream: { ...labels, level: levels[level], component }, values: [] };
+      streams.set(name, stream);
+    }
+    stream.values.push([times.next(ms), logfmt(line)]);
   }
-  return JSON.stringify({
-    streams: [...streams].map(([stream, values]) => {
-      const [level, component] = stream.split(' ');
-      return { stream: { ...labels, level, component }, values };
-    }),
-  });
+  return JSON.stringify({ streams: [...streams.values()] });
 }

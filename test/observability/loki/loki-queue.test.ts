@@ -3,6 +3,7 @@ import { QueueLogs, TaskHandler } from '../../../lib/index.js';
 import { createDatabase } from '../../support/database.js';
 import { LogLines } from '../../support/log-lines.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import { forkChild } from '../../support/processes.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { StandInLoki } from './stand-in-loki.js';
 
@@ -164,6 +165,28 @@ test('a Loki that hangs delays neither tasks nor the end of the application', as
   expect(app.logs.stats().loki).toMatchObject({ sent: 0, waiting: 0 });
 });
 
+test.each([
+  ['lines that wait', { intervalMs: 3_600_000 }, 204],
+  ['tries that come', { intervalMs: 1 }, 503],
+])('%s keep no process alive', async (_, options, status) => {
+  loki.refuse(status);
+  const child = forkChild('boot', {
+    env: {
+      LEAVE_OPEN: 'yes',
+      TOPIC: 'nobody',
+      QUEUE_OPTIONS: JSON.stringify({
+        connection: { connectionString: database.url, allowExitOnIdle: true },
+        queue: `loki_${++tables}`,
+        worker: false,
+        loki: { url: loki.url, ...options },
+      }),
+    },
+  });
+  await child.message('open');
+  expect(await child.exit).toEqual({ code: 0, signal: null });
+  expect(loki.requests > 0).toBe(status === 503);
+});
+
 test('what was said before a start that fails reaches Loki as well', async () => {
   const refused = { url: 'postgres://127.0.0.1:1/nowhere' };
   vi.stubEnv('CLIENT_SERVER_MODE', 'TRUE');
@@ -182,6 +205,9 @@ test('the credentials of a URL stand in no line, whether Loki takes them or not'
   await app.close();
   const everything = JSON.stringify([app.logger.of(), loki.lines.map(({ text }) => text), app.logs.stats()]);
   for (const secret of ['s3cr3t', 'qu3ry', btoa('ana:s3cr3t')]) expect(everything).not.toContain(secret);
+  // What Loki does not take is not told to Loki.
+  expect(loki.lines.length).toBeGreaterThan(0);
+  expect(loki.lines.filter(({ labels }) => labels['component'] === 'logs')).toEqual([]);
   expect(app.logger.of('warn')[0]).toContain(
     '(401: Basic *** (are the credentials right?)): they are dropped',
   );
