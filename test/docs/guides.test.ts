@@ -85,16 +85,6 @@ test('a scheduled task that was moved starts at once when the queue is rung', as
   expect(await started).toMatchObject({ message: 'did send-survey' });
 });
 
-test('what a killed Python worker left is given back', async () => {
-  await database.pool.query(
-    "insert into shop_queue (processo, status) values ('left', 'processando'), ('left', 'falha_processando')",
-  );
-  await run('docs/guides/from-nsj-queue-lib.md', 'Moving a queue', 0);
-  await app.queue.insertTask({ topic: 'rings' });
-  expect(await taskWhere("topic = 'left' and status = 'succeeded'")).toMatchObject({ message: 'did left' });
-  expect(await taskWhere("topic = 'left' and status = 'failed'")).toBeDefined();
-});
-
 /** Runs one of the SQL blocks under a heading, in which 17 stands for an id. */
 async function run(path: string, heading: string, index: number, id = '17'): Promise<void> {
   const text = sqlUnder(path, heading)[index];
