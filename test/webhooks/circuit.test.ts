@@ -87,11 +87,11 @@ test('a rest that is over is ended by one probe in the whole fleet; should that 
   // Two workers may each have had a request on its way when the first rest began.
   const different = (): number[] =>
     rests.filter((one, index) => index === 0 || one > 1.5 * (rests[index - 1] ?? 0));
-  await until(async () => different().length >= 3, 'three rests');
+  await until(async () => different().length >= 3, 'three rests', 45_000);
   const probes = receiver.requests.length;
   // One request for each.
   expect(probes).toBeLessThanOrEqual(different().length + 1);
-});
+}, 60_000);
 
 test('ten endpoints that hang do not keep a healthy one waiting', async () => {
   const hanging = await startReceiver(() => undefined);
