@@ -6,6 +6,7 @@ import { enqueues } from './scenarios/enqueue.js';
 import { fanOuts } from './scenarios/fan-out.js';
 import { heldSnapshot } from './scenarios/held-snapshot.js';
 import { idle } from './scenarios/idle.js';
+import { partitions } from './scenarios/partitions.js';
 import { purge } from './scenarios/purge.js';
 import { retryStorm } from './scenarios/retry-storm.js';
 import { routes } from './scenarios/routes.js';
@@ -27,5 +28,6 @@ export const scenarios: readonly Scenario[] = [
   webhooks,
   retryStorm,
   purge,
+  ...partitions,
   idle,
 ];

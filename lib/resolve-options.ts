@@ -21,7 +21,7 @@ import type { WrapHandler } from './subscribers/handler-invocation.js';
 import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenants/tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhooks/webhook-options.js';
-import { resolveLayout } from './table-layout.js';
+import { resolveLayout, type ResolvedLayout } from './table-layout.js';
 import type { RecoveryOptions, WorkerOptions } from './worker/worker-options.js';
 import type { QueueOptions } from './queue.options.js';
 
@@ -34,8 +34,7 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly table: string;
   readonly subscriptionTable: string | undefined;
   readonly schema: 'create' | 'check';
-  /** Ids of a partition, when a new queue gets some. */
-  readonly partitionIds: number | undefined;
+  readonly layout: ResolvedLayout;
   readonly embeddedDataDir: string | undefined;
   readonly worker: boolean;
   readonly autoStart: boolean;
@@ -170,7 +169,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     subscriptionTable:
       options.subscriptionTable === false ? undefined : (options.subscriptionTable ?? `${table}_subscriber`),
     schema: check.oneOf('schema', options.schema ?? 'create', ['create', 'check']),
-    partitionIds: resolveLayout(options.layout, check),
+    layout: resolveLayout(options.layout, check),
     embeddedDataDir: options.embeddedDataDir,
     worker: check.boolean('worker', options.worker ?? true),
     autoStart: check.boolean('autoStart', options.autoStart ?? true),

@@ -8,6 +8,7 @@ import { oursOnly } from './ours-only.js';
 
 /** The producer keeps at most so many tasks waiting. */
 const mostWaiting = 1_000;
+const partitionIds = 1_000_000;
 const timedPerSecond = 50;
 const warmUpMs = 2_000;
 /** A purge that takes longer is cut. */
@@ -39,7 +40,9 @@ export const purge: Scenario = {
 
 async function purgeAndWork(stage: Stage, size: Size): Promise<Outcome> {
   const rows = size === 'full' ? 5_000_000 : 200_000;
+  if (stage.peer.setting === 'partitioned') await addPartitions(stage, rows);
   for (const statement of historyStatements(rows)) await stage.sql(statement);
+  if (stage.peer.setting === 'partitioned') await endPartition(stage, rows);
   await stage.settle();
   const worker = await stage.addWorker();
   const purger = await stage.addWorker();
@@ -72,6 +75,22 @@ async function purgeAndWork(stage: Stage, size: Size): Promise<Outcome> {
     p99Ms: percentile(purging.waitsMs, 0.99),
   };
   return purged === undefined ? { figures, cut: `not finished after ${limitMs / 1_000} s` } : { figures };
+}
+
+/** There are two to begin with. */
+async function addPartitions(stage: Stage, rows: number): Promise<void> {
+  for (let from = 2 * partitionIds; from < rows + 2 * partitionIds; from += partitionIds) {
+    await stage.sql(
+      `create table bench.task_p${from / partitionIds + 1} partition of bench.task
+       for values from (${from}) to (${from + partitionIds}) with (fillfactor = 85)`,
+    );
+  }
+}
+
+/** Lets the ids go on in the next one, so that the history's last one is full. */
+async function endPartition(stage: Stage, rows: number): Promise<void> {
+  const next = Math.ceil(rows / partitionIds) * partitionIds;
+  await stage.sql(`select setval(pg_get_serial_sequence('bench.task', 'id'), ${next})`);
 }
 
 interface Course {

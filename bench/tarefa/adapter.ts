@@ -27,8 +27,8 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
 
   return {
     setup: async () => {
-      const { webhooks } = options.queue;
-      const queue = await openQueue(url, [], { worker: false, webhooks });
+      const { webhooks, layout } = options.queue;
+      const queue = await openQueue(url, [], { worker: false, webhooks, layout });
       await queue.close();
     },
     producer: async (connections) => {

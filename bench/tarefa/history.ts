@@ -17,7 +17,7 @@ export function historyStatements(rows: number, from = 0): readonly string[] {
       const first = from + chunk * chunkRows;
       return insertGroups(first, Math.min(chunkRows, from + rows - first) / groupRows, rows, from);
     }),
-    `select setval(pg_get_serial_sequence('${table}', 'id'), greatest(${from + rows}, (select max(id) from ${table})))`,
+    `select setval(pg_get_serial_sequence('${table}', 'id'), greatest(1, ${from + rows}, (select max(id) from ${table})))`,
   ];
 }
 

@@ -22,6 +22,9 @@ export const settings: Readonly<Record<string, Setting>> = {
   default: { queue: {} },
   'concurrency 100': { queue: { concurrency: 100 } },
   tuned: { queue: tuned },
+  // Not the same names, because they are compared with each other.
+  partitioned: { queue: { ...tuned, layout: 'partitioned' } },
+  'partitioned concurrency 100': { queue: { concurrency: 100, layout: 'partitioned' } },
   'called directly': { queue: tuned },
   ...Object.fromEntries(enhanced),
   fair: { queue: { ...tuned, order: 'fair' } },

@@ -18,8 +18,9 @@ const blockMs = 150;
 const leastBlockRows = 50;
 
 /**
- * Deletes old history at its minutes. Partitions go whole, where the queue has some; then whole tasks that are over, with all their attempts and dead chains, in blocks. What
- * still runs, waits, or holds the payload of something that does is never touched, however old.
+ * Deletes old history at its minutes: whole tasks that are over, with all their attempts and dead chains, in blocks;
+ * before that whole partitions, where the queue has some. What still runs, waits, or holds the payload of something that
+ * does is never touched, however old.
  *
  * It walks by id and remembers where it is, also from one round to the next: what was deleted stays in the index until
  * vacuum has been there, and would be walked over again from the left by every block. When it has come to rows that are

@@ -21,6 +21,7 @@ function purgeOf(
   const looks: (string | undefined)[] = [];
   const deleted: string[] = [];
   const storage: Partial<Storage> = {
+    dropPartitions: async () => ({ rows: 0, before: undefined, problem: undefined }),
     findPurgeable: async ({ after }: PurgeLook) => {
       looks.push(after);
       const end = { blocks: [], last: undefined, keptFrom: undefined, goesOn: false };

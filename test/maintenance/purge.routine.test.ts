@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { layoutOfRun, startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 
 /** Nothing but the purge touches a row. */
@@ -12,6 +12,9 @@ const passive = {
   pollIntervalMs: 0,
   unknownTasks: 'leave',
 } as const satisfies QueueAppOptions;
+
+/** One partition holds all rows of this file: here they are purged one by one. */
+const wide = layoutOfRun(1_000_000);
 
 let database: TestDatabase;
 let apps: QueueApp[] = [];
@@ -29,7 +32,11 @@ beforeAll(async () => {
        return null;
      end $$;
      create trigger note_deletion after delete on tasks referencing old table as gone
-       for each statement execute function note_deletion()`,
+       for each statement execute function note_deletion();
+     create function wait_for_gate() returns trigger language plpgsql as $$
+     begin perform pg_advisory_xact_lock_shared(1); return old; end $$;
+     create trigger gate before delete on tasks for each row when (old.payload = 'first')
+       execute function wait_for_gate()`,
   );
 });
 
@@ -42,7 +49,7 @@ afterEach(async () => {
 afterAll(() => database.drop());
 
 async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { ...passive, ...options });
+  const app = await startApp(database, { ...passive, ...wide, ...options });
   apps.push(app);
   return app;
 }
@@ -71,17 +78,10 @@ async function insertRows(rows: readonly RowInput[]): Promise<void> {
   }
 }
 
-/** Whoever deletes that row waits until the returned function is called. */
-async function gateOf(note: string): Promise<() => Promise<void>> {
+/** Whoever deletes the row noted `first` waits until the returned function is called. */
+async function closeGate(): Promise<() => Promise<void>> {
   const gate = new Client({ connectionString: database.url });
   await gate.connect();
-  await database.pool.query(
-    `create or replace function wait_for_gate() returns trigger language plpgsql as $$
-     begin perform pg_advisory_xact_lock_shared(1); return old; end $$;
-     drop trigger if exists gate on tasks;
-     create trigger gate before delete on tasks for each row when (old.payload = '${note}')
-       execute function wait_for_gate()`,
-  );
   await gate.query('select pg_advisory_lock(1)');
   return () => gate.end();
 }
@@ -192,7 +192,7 @@ test('scenario 60: a chain that died stays until its dead chain has ended: the k
 test('a row that is retried by hand while a round is under way stays', async () => {
   const { purge } = await start({ purgeLimit: 1 });
   await insertRows([{ note: 'first', days: 102 }, { note: 'retried', days: 101 }, { note: 'last' }]);
-  const open = await gateOf('first');
+  const open = await closeGate();
   const round = purge.run();
   await until(isAtGate, 'the round has begun');
   await database.pool.query(`update tasks set status = 'pendente' where payload = 'retried'`);
@@ -237,7 +237,7 @@ test('a chain that is started anew while a round is under way keeps the payload 
     { note: 'first', days: 102 },
     { note: 'retried', status: 'falha', days: 101 },
   ]);
-  const open = await gateOf('first');
+  const open = await closeGate();
   const round = purge.run();
   await until(isAtGate, 'the round has begun');
   const { rows } = await database.pool.query<{ id: string }>(

@@ -6,6 +6,7 @@ import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { Storage, WorkerId } from '../../lib/storage/storage.js';
 import type { TestDatabase } from '../support/database.js';
+import { layoutOfRun } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
 import type { Place, Row, State, Status } from './state.js';
 import type { Setting } from './step.js';
@@ -32,7 +33,7 @@ export class RealQueue {
 
   static async start(database: TestDatabase, count: number): Promise<RealQueue> {
     await createEffectTable(database);
-    const options = resolveOptions({ connection: database.url, queue: 'tasks' }, {});
+    const options = resolveOptions({ connection: database.url, queue: 'tasks', ...layoutOfRun() }, {});
     const cores: QueueCore[] = [];
     const workers: RealWorker[] = [];
     for (let place = 0; place < count; place += 1) {

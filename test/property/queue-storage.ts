@@ -6,6 +6,7 @@ import { QueueEvents } from '../../lib/queue.events.js';
 import { resolveOptions } from '../../lib/resolve-options.js';
 import type { Failure, Storage, WorkerId } from '../../lib/storage/storage.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { layoutOfRun } from '../support/queue-app.js';
 
 /** The storage of the queue `tasks`, without a worker that would act by itself. */
 export interface QueueStorage {
@@ -23,7 +24,7 @@ export function useStorage(): QueueStorage {
   beforeAll(async () => {
     database = await createDatabase();
     core = await assembleCore(
-      resolveOptions({ connection: database.url, queue: 'tasks' }, {}),
+      resolveOptions({ connection: database.url, queue: 'tasks', ...layoutOfRun() }, {}),
       new QueueEvents(),
       new SharedSessions(),
     );

@@ -48,8 +48,8 @@ export interface QueueAppOptions extends QueueModuleOptions {
  * How queues are laid out that tests make: `TAREFA_TEST_LAYOUT=partitioned` runs the same tests on partitions, of so few
  * ids that a test's rows are in several of them.
  */
-export function layoutOfRun(): Pick<QueueModuleOptions, 'layout'> {
-  return process.env['TAREFA_TEST_LAYOUT'] === 'partitioned' ? { layout: { partitionIds: 20 } } : {};
+export function layoutOfRun(partitionIds = 20): Pick<QueueModuleOptions, 'layout'> {
+  return process.env['TAREFA_TEST_LAYOUT'] === 'partitioned' ? { layout: { partitionIds } } : {};
 }
 
 /** Starts an application whose queue is `tasks` in the given database. Close it at the end of the test. */

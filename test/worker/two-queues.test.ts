@@ -61,7 +61,7 @@ test('scenario 32: a routine of one queue is not kept out by the same routine of
   const waiting = first.purge.run();
   await until(async () => {
     const { rows } = await bench.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%find_purgeable%'`,
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ~ 'find_purgeable|read_partitions'`,
     );
     return rows.length > 0;
   }, 'the first purge to be under way');

@@ -1,4 +1,4 @@
-import type { ClaimRequest, Completion, WorkerId } from '../storage.js';
+import type { ClaimRequest, Completion, Failure, WorkerId } from '../storage.js';
 import type { ClaimForm } from './statements/settle-and-claim.js';
 
 /** Values of `settle`, and the first ones of `settle_and_claim`. */
@@ -9,6 +9,23 @@ export function settleValues(workerId: WorkerId, completions: readonly Completio
     completions.map(({ message }) => message),
     completions.map(({ result }) => result),
     workerId,
+  ];
+}
+
+/** Values of `fail`. */
+export function failureValues(failures: readonly Failure[]): readonly unknown[] {
+  return [
+    failures.map(({ id }) => id),
+    failures.map(({ reservation }) => reservation),
+    failures.map(({ workerId }) => workerId),
+    failures.map(({ message }) => message),
+    failures.map(({ error }) => error),
+    failures.map(({ maxAttempts }) => maxAttempts),
+    failures.map(({ next }) => ('delayMs' in next ? next.delayMs : null)),
+    failures.map(({ next }) => next.kind === 'after-failure'),
+    failures.map(({ next }) => (next.kind === 'at' ? next.date.toISOString() : null)),
+    failures.map(({ next }) => next.kind === 'never'),
+    failures.map(({ lost }) => lost),
   ];
 }
 

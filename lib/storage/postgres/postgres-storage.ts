@@ -28,20 +28,21 @@ import type {
 } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
 import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
-import type { QueueTables } from './identifiers.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { dropPartitions } from './partitions/drop-partitions.js';
 import { makePartitions } from './partitions/make-partitions.js';
+import { noInterop } from './partitions/no-interop.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
-import { claimForm, claimValues, settleValues } from './claim-values.js';
+import { claimForm, claimValues, failureValues, settleValues } from './claim-values.js';
 import { findPurgeable, purgeWhole } from './purging.js';
 import { readHeldRow, readIds, readSettled, type QueueIdentity } from './read-rows.js';
 import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
 import { TaskLocks } from './task-locks.js';
+import { explainFanOut } from './transaction-errors.js';
 
 /** What a {@link PostgresStorage} works with. It closes both when it is closed. */
 export interface PostgresStorageParts {
@@ -76,13 +77,13 @@ export class PostgresStorage implements Storage {
     const prepared = await prepareSchema((work) => this.inTransaction(work), this.#parts.schema).catch(
       rethrow,
     );
-    if (prepared.isPartitioned && this.#parts.interop) throw refuseInterop(prepared.tables);
+    if (prepared.isPartitioned && this.#parts.interop) throw noInterop(prepared.tables);
     this.#statements = queueStatements(prepared.tables);
     this.#prepared = prepared;
     this.#queue = { identity: prepared.identity, qualifiedName: prepared.tables.qualifiedName };
     const warnings = [...prepared.warnings];
     if (this.#parts.control) {
-      await this.makePartitions().catch((error: unknown) => warnings.push(String((error as Error).message)));
+      await this.makePartitions().catch((error: unknown) => warnings.push((error as Error).message));
     }
     this.#parts.onPrepared?.({ ...prepared, warnings });
   }
@@ -132,19 +133,7 @@ export class PostgresStorage implements Storage {
   }
 
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
-    const rows = await this.#onControl(this.#sql.fail, [
-      failures.map(({ id }) => id),
-      failures.map(({ reservation }) => reservation),
-      failures.map(({ workerId }) => workerId),
-      failures.map(({ message }) => message),
-      failures.map(({ error }) => error),
-      failures.map(({ maxAttempts }) => maxAttempts),
-      failures.map(({ next }) => ('delayMs' in next ? next.delayMs : null)),
-      failures.map(({ next }) => next.kind === 'after-failure'),
-      failures.map(({ next }) => (next.kind === 'at' ? next.date.toISOString() : null)),
-      failures.map(({ next }) => next.kind === 'never'),
-      failures.map(({ lost }) => lost),
-    ]);
+    const rows = await this.#onControl(this.#sql.fail, failureValues(failures));
     return rows.map((row) => ({
       id: String(row['id']),
       nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
@@ -197,7 +186,7 @@ export class PostgresStorage implements Storage {
     const reservations = publications.map(({ reservation }) => reservation);
     const { rows } = await this.#onPool(this.#sql.fanOut, [ids, reservations, workerId]).catch(
       (error: unknown) => {
-        throw this.#explainFanOut(error);
+        throw explainFanOut(error);
       },
     );
     return rows.map((row) => ({ id: String(row['id']), deliveries: Number(row['deliveries']) }));
@@ -341,15 +330,6 @@ export class PostgresStorage implements Storage {
       .query<Record<string, unknown>>(asQuery(statement, this.#parts.reach, values))
       .catch(rethrow);
   }
-
-  #explainFanOut(error: unknown): unknown {
-    if ((error as { code?: unknown }).code !== '42P01') return error;
-    return new TarefaError(
-      'SUBSCRIPTIONS_UNAVAILABLE',
-      `the subscriptions table cannot be read (${(error as Error).message}): create it, or set subscriptionTable`,
-      { cause: error },
-    );
-  }
 }
 
 const outcomes = new Map<unknown, AttemptOutcome>([
@@ -357,14 +337,6 @@ const outcomes = new Map<unknown, AttemptOutcome>([
   [statusColumn.failed, 'failed'],
   [statusColumn.processing, 'held'],
 ]);
-
-/** Its workers fail attempts without a fence: only unique indexes keep two next attempts from coming of that. */
-function refuseInterop({ qualifiedName }: QueueTables): TarefaError {
-  return new TarefaError(
-    'OPTIONS_INVALID',
-    `interop: workers of nsj-queue-lib need the unique indexes that a partitioned table cannot have, and ${qualifiedName} is one: end these workers, and leave interop out`,
-  );
-}
 
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {

@@ -3,7 +3,7 @@ import type { PurgeableWindow, PurgeLook } from '../storage.js';
 import type { QueueStatements } from './statements.js';
 
 /** Every part of these statements has its index, whatever the planner believes of a table that grew since. */
-const byIndexes = `set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off`;
+export const byIndexes = `set local enable_seqscan = off; set local enable_bitmapscan = off; set local jit = off`;
 
 /** Before the least id that PostgreSQL has. */
 const beforeAll = '-9223372036854775808';

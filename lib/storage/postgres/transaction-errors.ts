@@ -44,3 +44,13 @@ export function explainRefusal(error: unknown, completion: Completion, firstErro
   }
   return code === inFailedTransaction ? brokenTransaction(null, firstError) : error;
 }
+
+/** What it means when a fan-out finds no table. */
+export function explainFanOut(error: unknown): unknown {
+  if ((error as { code?: unknown }).code !== '42P01') return error;
+  return new TarefaError(
+    'SUBSCRIPTIONS_UNAVAILABLE',
+    `the subscriptions table cannot be read (${(error as Error).message}): create it, or set subscriptionTable`,
+    { cause: error },
+  );
+}

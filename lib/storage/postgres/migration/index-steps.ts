@@ -1,6 +1,8 @@
 import { TarefaError } from '../../../queue.errors.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { partitionedIndexes } from '../partitions/partitioned-layout.js';
+import { isPartitioned } from '../inspect-schema.js';
+import { buildPartitionedIndex } from '../partitions/build-index.js';
 import { indexSql, ownName } from '../schema-objects.js';
 import { queueIndexes, type IndexDefinition } from '../schema.js';
 import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
@@ -15,9 +17,9 @@ export function indexSteps(
   tables: QueueTables,
   found: SchemaShape,
   wanted: SchemaShape,
-  isPartitioned: boolean,
+  inPartitions: boolean,
 ): readonly Step[] {
-  if (isPartitioned) return partitionedSteps(tables, found, wanted);
+  if (inPartitions) return partitionedSteps(tables, found, wanted);
   return queueIndexes.flatMap((index) => {
     const definition = wanted.indexes.get(index.suffix)?.definition ?? '';
     const leftOver = found.indexes.has(index.suffix + successorEnding);
@@ -102,6 +104,7 @@ async function build(
   const drop = `drop index concurrently if exists ${qualifiedIndex(tables, name)}`;
   const state = (await readShape(session, tables)).indexes.get(suffix);
   if (state?.isValid === true && state.definition === definition) return;
+  if (await isPartitioned(session, tables)) return buildPartitionedIndex(session, tables, index, name);
   if (state) await session.alone(drop);
   try {
     await session.alone(indexSql(tables, index, { concurrently: true, name }));

@@ -21,7 +21,10 @@ export interface DropParts {
   readonly statements: QueueStatements;
 }
 
-/** A partition that is full waits until it can be dropped whole, unless that takes longer than this part of the age. */
+/**
+ * Rows of a partition that is full wait until it can be dropped whole, but only this part of their age longer: then they
+ * are purged one by one.
+ */
 const longestWait = 0.25;
 /** The least id that there is. */
 const leastId = -(2n ** 63n);
@@ -39,11 +42,11 @@ export async function dropPartitions(parts: DropParts, olderThanDays: number): P
     // Ids of it may still be given.
     if (partition.to > (partitions?.lastId ?? 0n)) break;
     const before = String(partition.from ?? leastId);
-    const standing = await look(parts, partition, olderThanDays);
-    if (standing === 'fills') return { rows, before, problem: undefined };
-    if (standing === 'mixed') continue;
+    const { isOld, waits } = await look(parts, partition, olderThanDays);
     try {
-      rows += await drop(parts, partition, olderThanDays);
+      const dropped = isOld ? await drop(parts, partition, olderThanDays) : { rows: 0, whole: false };
+      rows += dropped.rows;
+      if (waits && !dropped.whole) return { rows, before, problem: undefined };
     } catch (problem) {
       // Who may not drop it deletes its rows.
       if (codeOf(problem) !== '42501') return { rows, before, problem: problem as Error };
@@ -52,26 +55,35 @@ export async function dropPartitions(parts: DropParts, olderThanDays: number): P
   return { rows, before: undefined, problem: undefined };
 }
 
-/** `old`: may be dropped; `fills`: soon; `mixed`: its rows are purged one by one. */
-type Standing = 'old' | 'fills' | 'mixed';
+interface Standing {
+  /** True when its last rows are old, so that all may be. */
+  readonly isOld: boolean;
+  /** True when it is worth waiting for that, or for the last of its tasks. */
+  readonly waits: boolean;
+}
+
+/** What went, and whether it was all. */
+interface Gone {
+  readonly rows: number;
+  readonly whole: boolean;
+}
 
 async function look({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<Standing> {
   return run(async (tx) => {
     const [ages] = (await tx.query(partitionAges(partition))).rows;
     const first = Number(ages?.['first_days'] ?? Infinity);
     const last = Number(ages?.['last_days'] ?? Infinity);
-    if (last > olderThanDays) return 'old';
-    return first - last <= olderThanDays * longestWait ? 'fills' : 'mixed';
+    const waited = first === Infinity ? 0 : first - olderThanDays;
+    return { isOld: last > olderThanDays, waits: waited <= olderThanDays * longestWait };
   });
 }
 
-/** Answers how many rows went: none when it holds something that has to stay. */
-async function drop(parts: DropParts, partition: Partition, olderThanDays: number): Promise<number> {
+async function drop(parts: DropParts, partition: Partition, olderThanDays: number): Promise<Gone> {
   const { run, tables } = parts;
-  if (await isNeeded(parts, partition, olderThanDays)) return 0;
+  if (await isNeeded(parts, partition, olderThanDays)) return { rows: 0, whole: false };
   const edges = await purgeEdges(parts, partition, olderThanDays);
   const rows = edges.whole ? await countOver(parts, partition, olderThanDays) : undefined;
-  if (rows === undefined) return edges.rows;
+  if (rows === undefined) return { rows: edges.rows, whole: false };
   const dropped = await shortTransaction(run, async (tx) => {
     await tx.query(`lock table only ${tables.queue} in access exclusive mode`);
     await tx.query('set local enable_seqscan = off');
@@ -83,7 +95,7 @@ async function drop(parts: DropParts, partition: Partition, olderThanDays: numbe
     return true;
   });
   if (dropped === undefined) throw busy(tables, partition);
-  return dropped ? rows + edges.rows : edges.rows;
+  return { rows: edges.rows + (dropped ? rows : 0), whole: dropped };
 }
 
 async function isNeeded({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<boolean> {
@@ -110,7 +122,7 @@ async function purgeEdges(
   { run, tables, statements }: DropParts,
   partition: Partition,
   olderThanDays: number,
-): Promise<{ readonly rows: number; readonly whole: boolean }> {
+): Promise<Gone> {
   const found = await run(async (tx) => {
     await tx.query('set local enable_seqscan = off; set local jit = off');
     return (await tx.query(findStraddling(tables, partition), [olderThanDays, blockRows])).rows;

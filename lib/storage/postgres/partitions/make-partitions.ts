@@ -2,6 +2,7 @@ import { TarefaError } from '../../../queue.errors.js';
 import type { SqlHandle } from '../../../client/sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { fillFactor } from '../schema-objects.js';
+import { liftLimit } from './id-limit.js';
 import { defaultPartitionIds, partitionName } from './partitioned-layout.js';
 import { readPartitions, type Partitions } from './read-partitions.js';
 import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
@@ -25,7 +26,10 @@ export async function makePartitions(
 ): Promise<bigint | undefined> {
   for (let made = 0; ; made += 1) {
     const partitions = await run((tx) => readPartitions(tx, tables));
-    if (!partitions) return undefined;
+    if (!partitions) {
+      await liftLimit(run, tables);
+      return undefined;
+    }
     const { lastId } = partitions;
     const { from, to } = nextRange(partitions);
     const used = lastId - (lastSeen ?? lastId);

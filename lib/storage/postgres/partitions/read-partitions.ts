@@ -1,5 +1,6 @@
 import type { SqlHandle } from '../../../client/sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { isPartitioned } from '../inspect-schema.js';
 
 /** A partition with rows of ids from `from` up to, and without, `to`. */
 export interface Partition {
@@ -24,22 +25,22 @@ export interface Partitions {
 
 /** Reads how a queue is divided; undefined of a plain one. */
 export async function readPartitions(tx: SqlHandle, tables: QueueTables): Promise<Partitions | undefined> {
+  if (!(await isPartitioned(tx, tables))) return undefined;
   const { rows } = await tx.query(
-    `select c.relname::text as name, n.nspname::text as schema, pg_get_expr(c.relpartbound, c.oid) as bounds
+    `-- name: read_partitions
+     select c.relname::text as name, n.nspname::text as schema, pg_get_expr(c.relpartbound, c.oid) as bounds
      from pg_inherits i
      join pg_class c on c.oid = i.inhrelid
      join pg_namespace n on n.oid = c.relnamespace
      where i.inhparent = to_regclass($1::text)`,
     [tables.queue],
   );
-  const { rows: parents } = await tx.query(
-    `select c.relkind = 'p' as partitioned,
-       coalesce(pg_sequence_last_value(pg_get_serial_sequence($1::text, 'id')::regclass), 0)::text as last
-     from pg_class c where c.oid = to_regclass($1::text)`,
+  const { rows: sequences } = await tx.query(
+    `-- name: read_partitions_end
+     select coalesce(pg_sequence_last_value(pg_get_serial_sequence($1::text, 'id')::regclass),
+       (select max(id) from ${tables.queue}), 0)::text as last`,
     [tables.queue],
   );
-  const [parent] = parents;
-  if (parent?.['partitioned'] !== true) return undefined;
   const all = rows.map((row) => ({
     name: String(row['name']),
     table: `${quoteIdentifier(String(row['schema']))}.${quoteIdentifier(String(row['name']))}`,
@@ -55,6 +56,6 @@ export async function readPartitions(tx: SqlHandle, tables: QueueTables): Promis
   return {
     ranges: ranges.toSorted((one, other) => (one.to < other.to ? -1 : 1)),
     fallback: all.find(({ isDefault }) => isDefault)?.table,
-    lastId: BigInt(String(parent['last'])),
+    lastId: BigInt(String(sequences[0]?.['last'])),
   };
 }
