@@ -87,5 +87,9 @@ function showPlan({ output }: CommandCall, { counts, total }: RetryPlan): void {
       oldest,
     ]),
   );
-  output.line(total === 0 ? 'no failed task is like that' : `${readableCount(total)} failed ${total === 1 ? 'task' : 'tasks'}`);
+  output.line(
+    total === 0
+      ? 'no failed task is like that'
+      : `${readableCount(total)} failed ${total === 1 ? 'task' : 'tasks'}`,
+  );
 }
