@@ -196,7 +196,10 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     recoveryTiming,
     order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
     unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
-    interop: options.interop ? check.oneOf<'nsj'>('interop', options.interop, ['nsj']) : undefined,
+    interop:
+      options.interop !== undefined && options.interop !== false
+        ? check.oneOf<'nsj'>('interop', options.interop, ['nsj'])
+        : undefined,
     transaction: checkFunction('transaction', options.transaction, check),
     schemas: checkSchemas(options.schemas, check),
     wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),

@@ -66,8 +66,10 @@ export class EndpointBook {
 
   /** Routes whose deliveries wait. Where a rest is over, this worker may be the one to probe. */
   async holds(): Promise<readonly Hold[]> {
+    // A rest that begins while this is asked may not be in the answer.
+    const before = [...this.#resting];
     const rows = await this.#ask(webhookHolds, [this.#parts.options.timeoutMs + probeSlackMs]);
-    this.#resting.clear();
+    for (const subscriptionId of before) this.#resting.delete(subscriptionId);
     return rows.map((row) => ({
       route: String(row['route']),
       forMs: row['for_ms'] == null ? undefined : Math.max(0, Number(row['for_ms'])),
@@ -89,11 +91,12 @@ export class EndpointBook {
     await this.tell();
   }
 
-  async failed(subscriptionId: string): Promise<void> {
+  /** Its request, which took `tookMs`, has failed. */
+  async failed(subscriptionId: string, tookMs: number): Promise<void> {
     this.#trusted.delete(subscriptionId);
     const { circuit, deactivateAfterDays } = this.#parts.options;
     const { failures: most = null, restMs = 0, longestRestMs = 0 } = circuit ?? {};
-    const [row] = await this.#ask(noteFailure, [subscriptionId, most, restMs, longestRestMs]);
+    const [row] = await this.#ask(noteFailure, [subscriptionId, most, restMs, longestRestMs, tookMs]);
     const failures = Number(row?.['failures'] ?? 0);
     const forMs = Number(row?.['open_ms'] ?? 0);
     if (row?.['opened'] === true && forMs > 0) {

@@ -74,6 +74,7 @@ export class WebhookDelivery {
     }
     const { id, url, httpMethod: method, headers } = subscription;
     const secrets = await book.secretsOf(id);
+    const begunAt = performance.now();
     const outcome = await client
       .send({ url, method, headers, body, id: webhookId(task.key), secrets }, signal)
       .catch((error: unknown) => {
@@ -86,7 +87,7 @@ export class WebhookDelivery {
       return message;
     }
     if (outcome instanceof WebhookFailure && outcome.kind === 'aborted') throw new Error(message);
-    await this.#note(() => book.failed(id));
+    await this.#note(() => book.failed(id, performance.now() - begunAt));
     if (!(outcome instanceof WebhookFailure)) await this.#obey(outcome, id, task.attempt, message);
     throw new Error(message);
   }

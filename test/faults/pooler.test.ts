@@ -162,3 +162,13 @@ test('a producer behind the pooler needs nothing else', async () => {
   await start({}, database);
   await allDone(50);
 });
+
+test('beside Python workers a pooler needs a sessionConnection, where the locks are', async () => {
+  const interop = { schema: 'check', interop: 'nsj', worker: true } as const;
+  await expect(startApp(database, { ...interop, connection: bouncer.url })).rejects.toThrow(
+    /sessionConnection/,
+  );
+  await start({ ...interop, sessionConnection: database.url });
+  await insertMany(20);
+  await allDone(20);
+});

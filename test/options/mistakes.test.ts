@@ -61,6 +61,7 @@ test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right
     ['ring', true, {}, { partitionIds: 9 }, { partitionIds: '20' }],
     ['plain', { partitionIds: 10 }],
   ],
+  ['interop', ['river', true, '', 0, {}], ['nsj', false]],
   ['unknownTasks', ['skip', true], ['fail', 'leave']],
   ['maxPayloadBytes', [0, 1.5, 2 ** 29 + 1, ...numbers], [1, 2 ** 29]],
   ['shutdownTimeoutMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],

@@ -24,7 +24,7 @@ export const fileOptions: Readonly<Record<string, CommandOption>> = {
   skip: { type: 'string', value: '<n>', description: 'leaves the first <n> lines of --file out' },
 };
 
-/** Bytes of JSON that one byte of a payload may take, written as \\uXXXX, and room for the other fields. */
+/** Bytes of JSON that one byte of a payload may take, written as an escape of six, and room for the other fields. */
 const escapedByte = 6;
 const otherFieldsBytes = 1_048_576;
 const lineFeed = 10;

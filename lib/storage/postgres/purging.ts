@@ -1,5 +1,7 @@
 import type { SqlHandle } from '../../client/sql-handle.js';
 import type { PurgeableWindow, PurgeLook } from '../storage.js';
+import { readText } from '../columns.js';
+import { readIds } from './read-rows.js';
 import type { QueueStatements } from './statements.js';
 
 /** Every part of these statements has its index, whatever the planner believes of a table that grew since. */
@@ -18,9 +20,9 @@ export async function findPurgeable(
   const found = (await tx.query(find.text, [olderThanDays, after, rows, blockRows, before ?? null])).rows;
   const [first] = found;
   return {
-    blocks: found.map((row) => readIds(row['ids'])).filter((ids) => ids.length > 0),
-    last: textOf(first?.['last']),
-    keptFrom: textOf(first?.['kept_from']),
+    blocks: found.map((row) => readIds(readText(row['ids'])) ?? []).filter((ids) => ids.length > 0),
+    last: readText(first?.['last']) ?? undefined,
+    keptFrom: readText(first?.['kept_from']) ?? undefined,
     goesOn: first?.['goes_on'] === true,
   };
 }
@@ -32,17 +34,9 @@ export async function purgeWhole(
   ids: readonly string[],
 ): Promise<number> {
   await tx.query(byIndexes);
-  const locked = readIds((await tx.query(lockPurgeable.text, [[...ids]])).rows[0]?.['ids']);
+  const [found] = (await tx.query(lockPurgeable.text, [[...ids]])).rows;
+  const locked = readIds(readText(found?.['ids'])) ?? [];
   if (locked.length === 0) return 0;
   const { rows } = await tx.query(purge.text, [locked]);
   return Number(rows[0]?.['gone']);
-}
-
-/** An array of ids as PostgreSQL prints it: a thousand of them are read at once. */
-export function readIds(text: unknown): readonly string[] {
-  return typeof text === 'string' && text.length > 2 ? text.slice(1, -1).split(',') : [];
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

@@ -1,7 +1,9 @@
 import { TarefaError } from '../../../queue.errors.js';
+import { readText } from '../../columns.js';
 import type { PartitionPurge } from '../../storage.js';
 import type { QueueTables } from '../identifiers.js';
-import { purgeWhole, readIds } from '../purging.js';
+import { purgeWhole } from '../purging.js';
+import { readIds } from '../read-rows.js';
 import type { QueueStatements } from '../statements.js';
 import {
   countPartition,
@@ -130,7 +132,7 @@ async function purgeEdges(
   if (found[0]?.['kept'] !== 0) return { rows: 0, whole: false };
   let rows = 0;
   let asked = 0;
-  for (const block of found.map((row) => readIds(row['ids']))) {
+  for (const block of found.map((row) => readIds(readText(row['ids'])) ?? [])) {
     asked += block.length;
     rows += await run((tx) => purgeWhole(tx, statements, block));
   }

@@ -9,6 +9,9 @@ type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused
 /** Deliveries of one endpoint that are moved by one statement; those behind them wait all the same. */
 const mostMoved = 1_000;
 
+/** When a request began that took `$5` ms. */
+const began = `clock_timestamp() - $5::float8 * interval '1 millisecond'`;
+
 const msUntil = (time: string): string => `extract(epoch from ${time} - clock_timestamp()) * 1000`;
 
 /** Which subscriptions have a URL. Parameters: ids. */
@@ -55,7 +58,9 @@ returning coalesce((select open from before), false) as closed`;
  * An endpoint has failed. After so many failures in a row it rests, longer each time, and its deliveries that are due are
  * moved to the end of the rest, without an attempt; with each the time that the attempt before it names.
  *
- * Parameters: subscription, failures until it rests (null: never), first rest, longest rest (ms).
+ * What was on its way when a rest began is neither counted nor the probe that ends it, however late it fails.
+ *
+ * Parameters: subscription, failures until it rests (null: never), first rest, longest rest, what the request took (ms).
  */
 export const noteFailure = ({ queue, webhooks }: Tables): string => `-- name: webhook_failure
 with before as materialized (select w.open_until from ${webhooks} w where w.subscriber_id = $1::text),
@@ -65,10 +70,9 @@ noted as (
     case when $2::int <= 1 then clock_timestamp() + $3::float8 * interval '1 millisecond' end)
   on conflict (subscriber_id) do update
   set failing_since = coalesce(w.failing_since, clock_timestamp()),
-    probing_until = null,
-    -- What was on its way when the rest began is not counted again.
-    failures = case when w.open_until > clock_timestamp() then w.failures else w.failures + 1 end,
-    open_until = case when w.open_until > clock_timestamp() then w.open_until
+    probing_until = case when w.open_until > ${began} then w.probing_until end,
+    failures = case when w.open_until > ${began} then w.failures else w.failures + 1 end,
+    open_until = case when w.open_until > ${began} then w.open_until
       when w.failures + 1 >= $2::int then clock_timestamp() + least($4::float8,
         $3::float8 * power(2, least(30, w.failures + 1 - $2::int))) * interval '1 millisecond'
       else w.open_until end
