@@ -1,5 +1,11 @@
 export { QueueModule } from './queue.module.js';
-export type { QueueModuleAsyncOptions, QueueModuleOptions, QueueOptionsFactory } from './queue.module.js';
+export type {
+  QueueModuleAsyncOptions,
+  QueueModuleOptions,
+  QueueOptionsFactory,
+} from './queue.module-options.js';
+export type { DashboardOptions } from './dashboard/dashboard-options.js';
+export type { DashboardAction } from './dashboard/api.js';
 export type { QueueOptions } from './queue.options.js';
 export type { RecoveryOptions } from './worker/worker-options.js';
 export { defaultQueueName, getQueueToken, InjectQueue } from './queue.tokens.js';

@@ -12,6 +12,8 @@ import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
 import { Ringer } from './coordination/ringer.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import type { AskTables } from './coordination/lost-workers.js';
+import { HistoryRecorder } from './history/history-recorder.js';
+import { readQueueLag } from './history/queue-lag.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import type { PurgeRoutine } from './maintenance/purge.routine.js';
 import { openConnections, resolveRouting, type QueueConnections, type Routing } from './queue.connections.js';
@@ -52,6 +54,8 @@ export interface QueueCore extends QueueBasis {
   readonly schema: PreparedSchema;
   readonly ringer: Ringer;
   readonly connections: QueueConnections;
+  /** Undefined where this process writes none. */
+  readonly history: HistoryRecorder | undefined;
 }
 
 /** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
@@ -80,7 +84,9 @@ export async function assembleCore(
       onPrepared: (prepared) => (schema = prepared),
     });
     const ringer = new Ringer((message) => connections.notify(options.queue, message));
-    opened.push(() => sockets.closeAfter(Promise.all([storage.close(), spare?.end()])));
+    opened.push(() =>
+      sockets.closeAfter(Promise.all([storage.close(), spare?.end(), connections.closeOnlookers()])),
+    );
     opened.push(() => connections.closeSession());
     opened.push(() => connections.closeListener());
     opened.push(() => ringer.settled());
@@ -88,6 +94,8 @@ export async function assembleCore(
     opened.push(() => tenants.close());
     await storage.prepare();
     if (!schema) throw new Error('the storage is not prepared');
+    const history = makeHistory(options, { connections, storage, tables: schema.tables, events });
+    opened.push(async () => history?.close());
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
@@ -96,7 +104,19 @@ export async function assembleCore(
     });
     const runtime = { inserts, schemas, transaction };
     const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
-    return { options, events, storage, schema, client, ringer, schemas, tenants, connections, close };
+    return {
+      options,
+      events,
+      storage,
+      schema,
+      client,
+      ringer,
+      schemas,
+      tenants,
+      connections,
+      history,
+      close,
+    };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
@@ -105,16 +125,31 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, events, tenants } = core;
+  const { storage, events, tenants, history } = core;
   const coordinator = makeCoordinator(core);
   return assembleParts({
     storage,
     events,
     tenants,
+    counter: history?.tally,
     coordinator,
     options: workerOptions(core),
     admin: (purge) => makeAdmin(core, purge),
   });
+}
+
+function makeHistory(
+  { worker, history }: ResolvedOptions,
+  {
+    connections,
+    storage,
+    tables,
+    events,
+  }: Pick<QueueCore, 'connections' | 'storage' | 'events'> & Pick<PreparedSchema, 'tables'>,
+): HistoryRecorder | undefined {
+  if (!worker || !history) return undefined;
+  const readLag = (): Promise<number> => readQueueLag((work) => storage.inTransaction(work), tables);
+  return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
 }
 
 function makeAdmin({ options, schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {

@@ -33,6 +33,9 @@ export interface QueueConnections {
   /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
   readonly spare: Pool | undefined;
   readonly control: ControlConnections | undefined;
+  /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
+  readonly onlookers: () => Pool;
+  readonly closeOnlookers: () => Promise<void>;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
   /** What the client inserts through. */
@@ -104,6 +107,8 @@ export function openConnections(
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
 
+  let onlookers: Pool | undefined;
+
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
       named(controlAddress, connection),
@@ -132,6 +137,8 @@ export function openConnections(
     pool,
     spare,
     sockets,
+    onlookers: () => (onlookers ??= open('dashboard', 2)),
+    closeOnlookers: async () => onlookers?.end(),
     control: options.worker ? { first: control('control'), second: control('control 2') } : undefined,
     inserts: preparedStatements(() => (spare && isExhausted(pool) ? spare : pool), mainReach),
     sessionUse: () => {

@@ -69,6 +69,10 @@ export const errorTable = {
     when: "A handler ended its own transaction, went on after one of its statements had failed, or left a transaction open in its tenant's database.",
     todo: 'Let the library commit; let database errors leave the handler.',
   },
+  ACTION_FORBIDDEN: {
+    when: 'Something was asked of a dashboard that its option `actions` does not name, or from another site.',
+    todo: 'Name the action in `dashboard.actions`, and do it from the page.',
+  },
   TASK_NOT_FOUND: {
     when: '`QueueAdmin` was asked for an attempt that is not in the table.',
     todo: 'Check the id; history is purged after `purgeMaxAgeDays`.',

@@ -39,6 +39,15 @@ export interface QueueEventMap {
   'tenant.failed': { readonly tenant: string; readonly message: string };
   /** A tenant's database that failed can be used again. */
   'tenant.restored': { readonly tenant: string };
+  /** Somebody did something from the dashboard, or tried to: `refused` is why it was not done. */
+  'dashboard.action': {
+    readonly action: string;
+    /** A task's id, a topic, a subscription, or a filter. */
+    readonly target: string;
+    /** As the option `dashboard.actor` names them; null where it names nobody. */
+    readonly actor: string | null;
+    readonly refused: string | undefined;
+  };
   'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
   'worker.stopped': { readonly workerId: string; readonly unfinished: number };
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */

@@ -3,7 +3,6 @@ import {
   Module,
   type DynamicModule,
   type FactoryProvider,
-  type InjectionToken,
   type ModuleMetadata,
   type OnApplicationShutdown,
   type Provider,
@@ -20,6 +19,7 @@ import {
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { QueueAdmin } from './admin/queue-admin.js';
 import { SharedSessions } from './coordination/shared-sessions.js';
+import { dashboardModule } from './dashboard/dashboard.module.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
@@ -29,6 +29,12 @@ import { environmentWarnings } from './queue.environment.js';
 import { TarefaError } from './queue.errors.js';
 import { QueueEvents } from './queue.events.js';
 import { QueueGroup } from './queue.group.js';
+import {
+  asyncOptionProviders,
+  type QueueModuleAsyncOptions,
+  type QueueModuleOptions,
+  type QueueNaming,
+} from './queue.module-options.js';
 import type { QueueOptions } from './queue.options.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { QueueRuntime } from './queue.runtime.js';
@@ -41,26 +47,6 @@ import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import { unavailableWebhooks } from './webhooks/unavailable-webhooks.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
 import { QueueWorker } from './worker/queue-worker.js';
-
-/** Options of one queue and its name, where an application has several. */
-export interface QueueModuleOptions extends QueueOptions {
-  /** Default `default`. */
-  readonly name?: string;
-}
-
-/** Makes the options of a queue; for `useClass` and `useExisting`. */
-export interface QueueOptionsFactory {
-  createQueueOptions(): QueueOptions | Promise<QueueOptions>;
-}
-
-/** Options that are made by a provider. `name` stands here, because tokens are needed before. */
-export interface QueueModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  readonly name?: string;
-  readonly inject?: FactoryProvider['inject'];
-  readonly useFactory?: (...dependencies: never[]) => QueueOptions | Promise<QueueOptions>;
-  readonly useClass?: Type<QueueOptionsFactory>;
-  readonly useExisting?: InjectionToken<QueueOptionsFactory>;
-}
 
 /** What the queues of one application share. */
 @Global()
@@ -107,8 +93,8 @@ class QueueCoreCloser implements OnApplicationShutdown {
 @Module({})
 export class QueueModule {
   /** @throws {TarefaError} at start: `OPTIONS_INVALID`, `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…` */
-  static forRoot({ name, ...options }: QueueModuleOptions = {}): DynamicModule {
-    return build(name, {}, [{ provide: getPartToken(name, 'options'), useValue: options }]);
+  static forRoot({ name, dashboard, ...options }: QueueModuleOptions = {}): DynamicModule {
+    return build({ name, dashboard }, {}, [{ provide: getPartToken(name, 'options'), useValue: options }]);
   }
 
   /**
@@ -121,12 +107,12 @@ export class QueueModule {
    * })
    */
   static forRootAsync(options: QueueModuleAsyncOptions): DynamicModule {
-    return build(options.name, { imports: options.imports ?? [] }, asyncOptionProviders(options));
+    return build(options, { imports: options.imports ?? [] }, asyncOptionProviders(options));
   }
 }
 
 function build(
-  name: string = defaultQueueName,
+  { name = defaultQueueName, dashboard }: QueueNaming,
   { imports = [] }: Pick<ModuleMetadata, 'imports'>,
   optionProviders: readonly Provider[],
 ): DynamicModule {
@@ -200,7 +186,7 @@ function build(
   };
   return {
     module: QueueModule,
-    imports: [core, DiscoveryModule],
+    imports: [core, DiscoveryModule, ...(dashboard ? [dashboardModule(name, core, dashboard)] : [])],
     providers: [runtimeProvider(name)],
     exports: [core],
   };
@@ -310,30 +296,4 @@ function runtimeProvider(name: string): Provider {
       });
     },
   };
-}
-
-function asyncOptionProviders(options: QueueModuleAsyncOptions): readonly Provider[] {
-  const provide = getPartToken(options.name, 'options');
-  if (options.useFactory) {
-    return [
-      {
-        provide,
-        useFactory: options.useFactory as FactoryProvider['useFactory'],
-        inject: options.inject ?? [],
-      },
-    ];
-  }
-  const factory = options.useExisting ?? options.useClass;
-  if (!factory) {
-    throw new TarefaError(
-      'OPTIONS_INVALID',
-      'QueueModule.forRootAsync needs useFactory, useClass or useExisting',
-    );
-  }
-  const ask: Provider = {
-    provide,
-    inject: [factory],
-    useFactory: (made: QueueOptionsFactory) => made.createQueueOptions(),
-  };
-  return options.useClass ? [ask, options.useClass] : [ask];
 }

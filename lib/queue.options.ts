@@ -141,6 +141,11 @@ export interface QueueOptions {
    * {@link LokiOptions}. Default: they go to Nest's logger alone.
    */
   readonly loki?: LokiOptions | false | undefined;
+  /**
+   * Counts what ends, for the charts of the dashboard: a worker adds to a small table four times a minute. False: it does
+   * not. Default true.
+   */
+  readonly history?: boolean | undefined;
   /** Logs every task. Variable `LOG_DEBUG` (`TRUE`). Default false. */
   readonly logDebug?: boolean | undefined;
 }

@@ -59,6 +59,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly recoveryTiming: RecoveryOptions;
   /** Undefined where lines go to Nest's logger alone. */
   readonly loki: ResolvedLokiOptions | undefined;
+  /** True where a worker writes down what ends. */
+  readonly history: boolean;
   readonly logDebug: boolean;
 }
 
@@ -104,6 +106,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   maxPayloadBytes: true,
   shutdownTimeoutMs: true,
   loki: true,
+  history: true,
   logDebug: true,
 };
 
@@ -223,6 +226,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
       longestTimer,
     ),
     loki: resolveLoki(options.loki, { queue: queue ?? '', env }, check),
+    history: check.boolean('history', options.history ?? true),
     logDebug: check.boolean('logDebug', options.logDebug ?? false),
   };
   if (wake === 'poll' && resolved.pollIntervalMs === 0) {

@@ -22,7 +22,7 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, storage, schema, connections, tenants } = core;
+  const { options, events, storage, schema, connections, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { tables } = schema;
@@ -42,6 +42,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     storage,
     events,
     tenants,
+    counter: history?.tally,
     coordinator: makeCoordinator(core),
     options: {
       ...main.options,

@@ -16,7 +16,7 @@ import { Dispatcher, type DispatcherParts } from './worker/dispatcher.js';
 import { Executor } from './worker/executor.js';
 import { QueueWorker } from './worker/queue-worker.js';
 import { Reconciler } from './worker/reconciler.js';
-import { Settler } from './worker/settler.js';
+import { Settler, type SuccessCounter } from './worker/settler.js';
 import { Signal } from './worker/signal.js';
 
 /** What a process that works has besides its core. */
@@ -50,15 +50,17 @@ export interface WorkerBasis {
   readonly tenants: TenantSource;
   readonly admin: (purge: PurgeRoutine) => QueueAdmin;
   readonly registry?: HandlerRegistry;
+  /** Default: nothing counts. */
+  readonly counter?: SuccessCounter | undefined;
   readonly holds?: DispatcherParts['holds'];
 }
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { storage, coordinator, events, options, tenants } = basis;
-  const { registry = new HandlerRegistry(), holds } = basis;
+  const { registry = new HandlerRegistry(), counter, holds } = basis;
   const signal = new Signal();
-  const settler = new Settler(storage, events, signal);
+  const settler = new Settler(storage, events, signal, counter);
   const executor = new Executor({ storage, settler, registry, tenants, options, events });
   const fanOut = new FanOut({ storage, coordinator, settler, options, events });
   const dispatcher = new Dispatcher({

@@ -2,7 +2,7 @@ import type { SqlHandle } from '../client/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { countFailed, retryFailed } from '../storage/postgres/statements/admin.js';
-import { filterSql, type TaskFilter } from './task-filter.js';
+import { filterSql, readId, type TaskFilter } from './task-filter.js';
 
 /** Which failed tasks to retry; that they have failed, and have no next attempt, goes without saying. */
 export type RetryFilter = Omit<TaskFilter, 'status' | 'latest'>;
@@ -23,6 +23,15 @@ export interface RetryPlan {
   readonly total: number;
   /** Greatest id among them; what fails later is not meant. */
   readonly lastId: string;
+}
+
+/** What one statement did. */
+export interface RetryBlock {
+  /** How many were looked at. */
+  readonly chosen: number;
+  readonly retried: number;
+  /** Where the next one begins; null at the end. */
+  readonly after: string | null;
 }
 
 /** Tasks of one statement: enough that round trips do not count, few enough that nobody waits for their locks. */
@@ -61,16 +70,30 @@ export class BulkRetry {
    * Retries them; answers after each block how many it was. What somebody has locked, retried or deleted meanwhile is
    * left out. Whoever stops asking stops it.
    */
-  async *run({ filter, lastId }: RetryPlan): AsyncGenerator<number> {
+  async *run(plan: RetryPlan): AsyncGenerator<number> {
+    for (let after: string | null = '0'; after !== null;) {
+      const block: RetryBlock = await this.block(plan, after);
+      if (block.chosen > 0) yield block.retried;
+      after = block.after;
+    }
+  }
+
+  /**
+   * One block of them.
+   *
+   * @param after `'0'`, then `after` of the block before
+   * @throws {TarefaError} `INPUT_INVALID`
+   */
+  async block({ filter, lastId }: Pick<RetryPlan, 'filter' | 'lastId'>, after: string): Promise<RetryBlock> {
     const { conditions, values } = filterSql(filter, 4);
     const text = retryFailed(this.#tables, conditions);
-    for (let after = '0'; ;) {
-      const { rows } = await this.#handle.query(text, [after, lastId, blockRows, ...values]);
-      const row = rows[0] ?? {};
-      const chosen = Number(row['chosen']);
-      if (chosen > 0) yield Number(row['retried']);
-      if (chosen < blockRows) return;
-      after = String(row['last']);
-    }
+    const { rows } = await this.#handle.query(text, [readId(after), readId(lastId), blockRows, ...values]);
+    const row = rows[0] ?? {};
+    const chosen = Number(row['chosen']);
+    return {
+      chosen,
+      retried: Number(row['retried'] ?? 0),
+      after: chosen < blockRows ? null : String(row['last']),
+    };
   }
 }

@@ -16,6 +16,7 @@ import {
   oldestPending,
   resumeRoute,
   retryTask,
+  runTaskNow,
   taskAttempts,
 } from '../storage/postgres/statements/admin.js';
 import { hasOverdue } from '../storage/postgres/statements/look.js';
@@ -188,6 +189,18 @@ export class QueueAdmin {
     const [row] = await this.#ask(retryTask(this.#parts.tables), [readId(id)]);
     if (row) return String(row['id']);
     throw await this.#refusal(id, 'retried', 'only a task that has failed can be');
+  }
+
+  /**
+   * Makes a task due now that waits for its time or for its next attempt.
+   *
+   * @param id of any of its attempts
+   * @throws {TarefaError} `TASK_STATE` unless it is scheduled, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   */
+  async runNow(id: string): Promise<void> {
+    const { tables, channel } = this.#parts;
+    const rows = await this.#ask(runTaskNow(tables), [readId(id), channel]);
+    if (rows.length === 0) throw await this.#refusal(id, 'run now', 'only a task that is scheduled can be');
   }
 
   /**

@@ -37,6 +37,8 @@ export interface StatusRequest {
   readonly since?: Date;
   /** How long each part of the report may take, in ms. Default 5000. */
   readonly timeoutMs?: number;
+  /** Whether what has ended is counted. Default true. */
+  readonly ended?: boolean;
   /** Whether old history is counted. Default true. */
   readonly purgeable?: boolean;
 }
@@ -82,7 +84,10 @@ export class QueueStatus {
       const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
       const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
       const paused = await ask('paused', listPaused(tables), [], readPaused);
-      const ended = await ask('ended', sql.endedCounts(tables), [since.toISOString()], readEnded);
+      const ended =
+        request.ended === false
+          ? undefined
+          : await ask('ended', sql.endedCounts(tables), [since.toISOString()], readEnded);
       const size = await ask('size', sql.tableSize, [tables.queue], readSize);
       const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
       const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
@@ -94,6 +99,7 @@ export class QueueStatus {
         endedSince: since,
         counts,
         oldestPending: places?.oldest ?? null,
+        waiting: places?.waiting ?? [],
         lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
         nextScheduled: next ?? null,
         running: running?.tasks ?? [],

@@ -1,5 +1,6 @@
 import { readBoolean, readDate, readStatus, readText, statusColumn } from '../storage/columns.js';
 import { countLimit, endedLimit, listLimit, placeLimit } from '../storage/postgres/statements/status.js';
+import { plainRoute, publicationRoute } from '../storage/route.js';
 import type { TaskStatus } from '../task.js';
 import { readPause, type Pause } from './queue-admin.js';
 import type {
@@ -11,6 +12,7 @@ import type {
   StatusCount,
   StatusTask,
   TableSize,
+  WaitingRoute,
   WorkerStatus,
 } from './status-report.js';
 
@@ -25,6 +27,7 @@ export interface PendingPlaces {
   readonly routes: readonly string[];
   readonly priorities: readonly number[];
   readonly oldest: PendingTask | undefined;
+  readonly waiting: readonly WaitingRoute[];
   /** True when there may be more places. */
   readonly isCut: boolean;
 }
@@ -43,8 +46,21 @@ export function readPlaces(rows: Rows): PendingPlaces {
       dueAt: dateOf(first['due']),
       waitingMs: wholeOf(first['waiting_ms']),
     },
+    waiting: readWaiting(due),
     isCut: rows.length >= placeLimit,
   };
+}
+
+/** Of each route the one that has waited for longest, whatever its priority. */
+function readWaiting(due: Rows): readonly WaitingRoute[] {
+  const byRoute = new Map<string, WaitingRoute>();
+  for (const row of due) {
+    const route = plainRoute(String(row['route']));
+    const waitingMs = wholeOf(row['waiting_ms']);
+    if (waitingMs <= (byRoute.get(route)?.waitingMs ?? -1)) continue;
+    byRoute.set(route, { ...readName(row), publication: route === publicationRoute, waitingMs });
+  }
+  return [...byRoute.values()];
 }
 
 /** @param isCut true when there may be others that were not counted */
@@ -57,8 +73,12 @@ export function readScheduled(rows: Rows): StatusCount[] {
   return rows.map((row) => readCount(row, 'scheduled', isCapped));
 }
 
-export function readNext([row]: Rows): NextTask | undefined {
-  return row && { ...readName(row), dueAt: dateOf(row['due']), inMs: wholeOf(row['in_ms']) };
+export function readNext(rows: Rows): NextTask | undefined {
+  return readNextTasks(rows)[0];
+}
+
+export function readNextTasks(rows: Rows): readonly NextTask[] {
+  return rows.map((row) => ({ ...readName(row), dueAt: dateOf(row['due']), inMs: wholeOf(row['in_ms']) }));
 }
 
 /** Counted by topic, and those that have run for longest. */

@@ -31,6 +31,12 @@ export interface PendingTask extends StatusTask {
   readonly waitingMs: number;
 }
 
+/** The task that has waited for longest on its way: that of a topic, a subscription, or of all publications. */
+export interface WaitingRoute extends StatusTask {
+  readonly publication: boolean;
+  readonly waitingMs: number;
+}
+
 export interface NextTask extends StatusTask {
   readonly dueAt: Date;
   /** Below 0 when it is late. */
@@ -108,6 +114,8 @@ export interface StatusReport {
   readonly endedSince: Date;
   readonly counts: readonly StatusCount[];
   readonly oldestPending: PendingTask | null;
+  /** The task that has waited for longest of each topic and subscription. */
+  readonly waiting: readonly WaitingRoute[];
   /** How long the task that is due for longest has waited, in ms: 0 when none waits. */
   readonly lagMs: number;
   readonly nextScheduled: NextTask | null;

@@ -64,11 +64,20 @@ const bigColumns: ReadonlySet<string> = new Set([
   column.liveId,
 ]);
 
-/** A select list of all columns that {@link readTaskRecord} reads, of one row. */
-export function recordFields(row: string, payload: string): string {
+/**
+ * A select list of all columns that {@link readTaskRecord} reads, of one row.
+ *
+ * @param instead SQL that stands in place of some columns
+ */
+export function recordFields(
+  row: string,
+  payload: string,
+  instead: Readonly<Record<string, string>> = {},
+): string {
   return Object.values(column)
     .map((name) => {
-      if (name === column.payload) return `${payload} as ${name}`;
+      const other = name === column.payload ? payload : instead[name];
+      if (other !== undefined) return `${other} as ${name}`;
       return bigColumns.has(name) ? `${row}.${name}::text as ${name}` : `${row}.${name}`;
     })
     .join(', ');

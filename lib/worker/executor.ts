@@ -282,8 +282,7 @@ export class Executor {
 
   /** Completed in a transaction of its own: nothing is left to settle. */
   #completed(claimed: ClaimedTask, { message }: RecordedReturn): void {
-    const { events } = this.#parts;
-    if (events.has('task.completed')) events.emit('task.completed', { task: reference(claimed), message });
+    this.#parts.settler.completed(claimed, message);
   }
 
   #fail(claimed: ClaimedTask, handler: Handler | undefined, error: unknown): void {

@@ -7,12 +7,18 @@ import type {
   Failure,
   FailureOutcome,
   NextAttempt,
+  Route,
   SettleAndClaimResult,
   Storage,
   WorkerId,
 } from '../storage/storage.js';
 import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
 import type { Signal } from './signal.js';
+
+/** Counts what succeeds, for whoever draws it. */
+export interface SuccessCounter {
+  completed(route: Route, id: string): void;
+}
 
 /** Why and how an attempt failed. */
 export interface FailedAttempt {
@@ -67,9 +73,11 @@ export class Settler {
   readonly #deferredIds = new Set<string>();
   /** Attempts that ended, nobody knows how, while the worker left: recovery has to find their rows as they are. */
   readonly #leftIds = new Set<string>();
+  readonly #counter: SuccessCounter | undefined;
   #workerId: WorkerId = '';
 
-  constructor(storage: Storage, events: QueueEvents, signal: Signal) {
+  constructor(storage: Storage, events: QueueEvents, signal: Signal, counter?: SuccessCounter) {
+    this.#counter = counter;
     this.#storage = storage;
     this.#events = events;
     this.#signal = signal;
@@ -141,11 +149,8 @@ export class Settler {
   /** Tells what became of the completions that were taken. */
   async settled(taken: readonly PendingCompletion[], { settledOnly }: SettleAndClaimResult): Promise<void> {
     const done = settledOnly && new Set(settledOnly);
-    if (this.#events.has('task.completed')) {
-      for (const { claimed, completion } of taken) {
-        if (done && !done.has(claimed.id)) continue;
-        this.#events.emit('task.completed', { task: reference(claimed), message: completion.message });
-      }
+    for (const { claimed, completion } of taken) {
+      if (!done || done.has(claimed.id)) this.completed(claimed, completion.message);
     }
     if (!done) return;
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
@@ -153,8 +158,7 @@ export class Settler {
       retry: (again) => this.#completions.push(...again),
       // What was written by a statement whose answer was lost was not said yet.
       writtenAs: 'completed',
-      written: ({ claimed, completion }) =>
-        this.#events.emit('task.completed', { task: reference(claimed), message: completion.message }),
+      written: ({ claimed, completion }) => this.completed(claimed, completion.message),
     });
   }
 
@@ -184,6 +188,13 @@ export class Settler {
       written: () => undefined,
     });
     return outcomes;
+  }
+
+  /** Tells that an attempt has succeeded, and that it stands in the table. */
+  completed(claimed: ClaimedTask, message: string): void {
+    this.#counter?.completed(claimed.route, claimed.id);
+    if (!this.#events.has('task.completed')) return;
+    this.#events.emit('task.completed', { task: reference(claimed), message });
   }
 
   /** The outcome of an attempt was refused everywhere: somebody else owns it by now. */

@@ -39,6 +39,7 @@ test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right
   ['worker', flags, [true, false]],
   ['autoStart', flags, [true, false]],
   ['scheduledTimer', flags, [true, false]],
+  ['history', flags, [true, false]],
   ['logDebug', flags, [true, false]],
   ['loki', [true, 'http://loki', 5, []], [false, {}, { url: 'http://loki/push' }]],
   ['concurrency', [0, -1, 1.5, 10_001, ...numbers], [1, 10_000]],

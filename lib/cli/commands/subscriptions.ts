@@ -5,7 +5,7 @@ import type {
 } from '../../admin/subscription-admin.js';
 import { forgetEndpoint } from '../../storage/postgres/statements/webhooks.js';
 import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
-import { maskHeaders, maskUrl } from '../show/mask-webhook.js';
+import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';
 import { nearest } from '../nearest.js';
 import { flagOption, listOption, textOption } from '../option-values.js';
 

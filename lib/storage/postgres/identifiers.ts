@@ -21,6 +21,8 @@ export interface QueueTables {
   readonly workers: string;
   /** Routes that somebody has paused. */
   readonly paused: string;
+  /** What ended in the past day, by minutes. */
+  readonly history: string;
   /** What is known of the endpoints of webhooks. */
   readonly webhooks: string;
   readonly migrations: string;
@@ -111,6 +113,7 @@ export function queueTables(
     subscriptions: subscriptions && quoteTableName(subscriptions),
     workers: inSchema(`${table}_worker`),
     paused: inSchema(`${table}_paused`),
+    history: inSchema(`${table}_history`),
     webhooks: inSchema(`${table}_webhook`),
     migrations: inSchema('tarefa_migration'),
     view: inSchema(`${table}_tasks`),

@@ -84,7 +84,7 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
       [tables.queue],
     ),
     await tx.query(`select name from unnest($1::text[]) name where to_regclass(name) is not null`, [
-      [tables.workers, tables.paused, tables.webhooks, tables.migrations, tables.view],
+      [tables.workers, tables.paused, tables.history, tables.webhooks, tables.migrations, tables.view],
     ]),
   ];
   const relationNames = new Set(relations.rows.map((row) => String(row['name'])));
@@ -175,7 +175,7 @@ export function listMissing(
     const name = ownName(tables, suffix);
     if (!found.triggers.has(name)) missing.push(`trigger ${name}`);
   }
-  const companions = [tables.workers, tables.paused, ...(webhooks ? [tables.webhooks] : [])];
+  const companions = [tables.workers, tables.paused, tables.history, ...(webhooks ? [tables.webhooks] : [])];
   for (const relation of [...companions, tables.migrations, tables.view]) {
     if (!found.relations.has(relation))
       missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);

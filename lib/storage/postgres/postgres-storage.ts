@@ -28,6 +28,7 @@ import type {
 } from '../storage.js';
 import { wrapConnectionError } from './connection-config.js';
 import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
+import { inTransaction } from './in-transaction.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { dropPartitions } from './partitions/drop-partitions.js';
@@ -285,19 +286,8 @@ export class PostgresStorage implements Storage {
   }
 
   /** Runs work in a transaction of its own on a connection of the pool. */
-  async inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
-    const client = await this.#parts.pool.connect();
-    try {
-      await client.query('begin');
-      const result = await work(client);
-      await client.query('commit');
-      client.release();
-      return result;
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      client.release(error instanceof TarefaError ? undefined : (error as Error));
-      throw error;
-    }
+  inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    return inTransaction(this.#parts.pool, work);
   }
 
   get #sql(): QueueStatements {

@@ -152,6 +152,23 @@ export function pausedTableSql({ paused }: QueueTables): string {
 )`;
 }
 
+/** What ended in the past day, by minutes and routes, and how long it waited and ran: see `lib/history`. */
+export function historyTableSql({ history }: QueueTables): string {
+  return `create table if not exists ${history} (
+  at timestamptz not null,
+  route text not null,
+  succeeded bigint not null default 0,
+  failed bigint not null default 0,
+  buried bigint not null default 0,
+  delivered bigint not null default 0,
+  unhandled bigint not null default 0,
+  waits real[] not null default '{}',
+  runs real[] not null default '{}',
+  lag_ms bigint,
+  primary key (at, route)
+)`;
+}
+
 /** What is known of a subscription's endpoint; its rows appear when there is something to know. */
 export function webhooksTableSql({ webhooks }: QueueTables): string {
   return `create table if not exists ${webhooks} (

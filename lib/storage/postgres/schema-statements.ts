@@ -1,6 +1,7 @@
 import { quoteLiteral, type QueueTables } from './identifiers.js';
 import {
   addColumnsSql,
+  historyTableSql,
   indexSql,
   migrationsTableSql,
   pausedTableSql,
@@ -57,6 +58,7 @@ export function schemaStatements(
     ...(tables.subscriptions ? subscriptionsSql(tables, tables.subscriptions) : []),
     ...workersTableSql(tables),
     pausedTableSql(tables),
+    historyTableSql(tables),
     ...(webhooks ? [webhooksTableSql(tables)] : []),
     migrationsTableSql(tables),
     viewSql(tables),

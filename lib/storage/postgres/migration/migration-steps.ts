@@ -4,6 +4,7 @@ import { quoteLiteral, type QueueTables } from '../identifiers.js';
 import type { Inspection, QueueNames } from '../inspect-schema.js';
 import {
   addColumnsSql,
+  historyTableSql,
   migrationsTableSql,
   ownName,
   pausedTableSql,
@@ -81,6 +82,9 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
   }
   if (!relations.has(tables.paused)) {
     steps.push(make('make the table of pauses', tables.paused, [pausedTableSql(tables)]));
+  }
+  if (!relations.has(tables.history)) {
+    steps.push(make('make the table of the past day', tables.history, [historyTableSql(tables)]));
   }
   if (names.webhooks && !relations.has(tables.webhooks)) {
     steps.push(make('make the table of endpoints', tables.webhooks, [webhooksTableSql(tables)]));

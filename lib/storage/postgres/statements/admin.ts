@@ -169,6 +169,24 @@ where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'age
 returning f.id::text as id`;
 
 /**
+ * Makes a scheduled attempt due now, and rings for it. Parameters: id of any attempt, channel.
+ */
+export const runTaskNow = ({ queue }: Queue): string => `-- name: run_task_now
+with ${lockedAttempts(queue, `f.status = 'agendada'`)},
+moved as (
+  update ${queue} f
+  set status = 'pendente', data_hora = clock_timestamp()
+  where f.id = any(array(select id from chosen)) and f.status = 'agendada'
+  returning f.id, f.id_anterior, f.data_hora, f.prioridade
+),
+linked as (
+  update ${queue} p set proxima_tentativa = moved.data_hora from moved where p.id = moved.id_anterior
+)
+select moved.id::text as id,
+  pg_notify($2::text, floor(extract(epoch from moved.data_hora))::bigint || ' ' || moved.prioridade)
+from moved`;
+
+/**
  * Ends a task that has not started and starts its dead chain, as when it had run out of attempts. The insert rings.
  * Parameters: id of any attempt, message.
  */

@@ -110,14 +110,14 @@ from (
 ) one
 group by 1, 2, 3`;
 
-/** The scheduled attempt that is due next; in the past when nobody makes it pending. */
-export const nextScheduled = ({ queue }: Queue): string => `-- name: status_next_scheduled
+/** The scheduled attempts that are due next; in the past when nobody makes them pending. */
+export const nextScheduled = ({ queue }: Queue, limit = 1): string => `-- name: status_next_scheduled
 select f.id::text as id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
   extract(epoch from f.data_hora - clock_timestamp()) * 1000 as in_ms
 from ${queue} f
 where f.status = 'agendada'
 order by f.data_hora, f.id
-limit 1`;
+limit ${limit}`;
 
 /** Running attempts, and which worker holds them. Those of other programs have no executor. */
 export const runningAttempts = ({

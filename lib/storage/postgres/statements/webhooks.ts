@@ -127,6 +127,22 @@ from ${subscriptions} s
 left join ${webhooks} w on w.subscriber_id = s.id
 where s.id = $1::text`;
 
+/** Endpoints that rest or were taken out of service, as many as that. Parameters: how many. */
+export const troubledEndpoints = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_troubles
+select s.id, w.failures, case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_for
+from ${webhooks} w
+join ${subscriptions} s on s.id = w.subscriber_id
+where w.open_until > clock_timestamp() or (w.deactivated_at is not null and not s.ativo)
+order by w.open_until nulls first, s.id
+limit $1::int`;
+
+/** What is known of all endpoints. */
+export const readEndpoints = ({ webhooks }: Tables): string => `-- name: webhook_endpoints
+select w.subscriber_id, w.failures, w.failing_since, w.last_success_at,
+  case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at, w.deactivated_for,
+  jsonb_array_length(w.secrets) as secrets
+from ${webhooks} w`;
+
 /** Secrets that sign now, the newest first. Parameters: subscription. */
 export const readSecrets = ({ webhooks }: Tables): string => `-- name: webhook_secrets
 select s.value ->> 'secret' as secret

@@ -1,0 +1,58 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { QueueAdmin } from '../admin/queue-admin.js';
+import type { QueueCore } from '../queue.assembly.js';
+import { getPartToken, getQueueToken } from '../queue.tokens.js';
+import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
+import { makeControllers } from './dashboard.controllers.js';
+import { Dashboard } from './dashboard.js';
+import { resolveDashboard, type DashboardOptions } from './dashboard-options.js';
+import { LoopbackGuard } from './loopback.guard.js';
+
+/**
+ * Serves the dashboard of one queue, in applications that serve HTTP.
+ *
+ * @param core what provides the queue's parts
+ * @returns rejects with `OPTIONS_INVALID` when the application is made
+ */
+export function dashboardModule(
+  name: string | undefined,
+  core: DynamicModule,
+  options: DashboardOptions,
+): Promise<DynamicModule> {
+  const made = makeModule(name, core, options);
+  // Whoever makes the application hears of it; until then nobody has to.
+  made.catch(() => undefined);
+  return made;
+}
+
+/** A class for each dashboard: two of them are two modules. */
+async function makeModule(
+  name: string | undefined,
+  core: DynamicModule,
+  given: DashboardOptions,
+): Promise<DynamicModule> {
+  @Module({})
+  class QueueDashboardModule {}
+
+  const options = resolveDashboard(given);
+  const { path, actor } = options;
+  const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];
+  const token = getPartToken(name, 'dashboard');
+  return {
+    module: QueueDashboardModule,
+    imports: [core, ...options.imports],
+    controllers: [...(await makeControllers({ token, path, guards, actor }))],
+    providers: [
+      {
+        provide: token,
+        inject: [
+          getPartToken(name, 'core'),
+          getQueueToken(name, QueueAdmin),
+          getQueueToken(name, QueueWebhooks),
+        ],
+        useFactory: (queue: QueueCore, admin: QueueAdmin, webhooks: QueueWebhooks) =>
+          new Dashboard({ name: name ?? 'default', core: queue, admin, webhooks, options }),
+      },
+    ],
+  };
+}

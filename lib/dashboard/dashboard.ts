@@ -1,0 +1,187 @@
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import { QueueStatus } from '../admin/queue-status.js';
+import { TaskSearch } from '../admin/task-search.js';
+import type { SqlHandle } from '../client/sql-handle.js';
+import type { QueueCore } from '../queue.assembly.js';
+import { TarefaError } from '../queue.errors.js';
+import { readHistory } from '../history/history-reader.js';
+import { restRoute } from '../history/outcome-tally.js';
+import { inTransaction } from '../storage/postgres/in-transaction.js';
+import { subscriptionRoute, topicRoute } from '../storage/route.js';
+import { version } from '../version.js';
+import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
+import type { HistoryJson, InfoJson, PayloadJson } from './api.js';
+import { DashboardActions } from './dashboard-actions.js';
+import type { ResolvedDashboardOptions } from './dashboard-options.js';
+import { LiveOverview } from './live-overview.js';
+import { OverviewReader } from './overview-reader.js';
+import { readParameter, type Query } from './read-filter.js';
+import { Redaction } from './redaction.js';
+import { SubscriptionReader } from './subscription-reader.js';
+import { TaskReader } from './task-reader.js';
+import { routeJson, timeJson } from './to-json.js';
+
+/** What a {@link Dashboard} works with. */
+export interface DashboardParts {
+  /** Name of the queue in the application. */
+  readonly name: string;
+  readonly core: Pick<QueueCore, 'options' | 'storage' | 'schema' | 'connections' | 'events'>;
+  readonly admin: QueueAdmin;
+  readonly webhooks: QueueWebhooks;
+  readonly options: Pick<ResolvedDashboardOptions, 'actions' | 'payloads' | 'redact'>;
+}
+
+/** Nobody waits longer for an answer. */
+const timeoutMs = 10_000;
+
+/** Everything that a queue's dashboard shows and does, without the server around it. */
+export class Dashboard {
+  readonly tasks: TaskReader;
+  readonly subscriptions: SubscriptionReader;
+  readonly actions: DashboardActions;
+  readonly overview: OverviewReader;
+  readonly live: LiveOverview;
+  readonly #parts: DashboardParts;
+  readonly #handle: SqlHandle;
+  #hasEndpoints: Promise<boolean> | undefined;
+
+  constructor(parts: DashboardParts) {
+    this.#parts = parts;
+    const { core, admin, webhooks, options } = parts;
+    const { storage, events } = core;
+    const { tables } = core.schema;
+    const transaction = <T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> =>
+      inTransaction(core.connections.onlookers(), work);
+    const handle: SqlHandle = {
+      query: (text, values) =>
+        transaction(async (tx) => {
+          await tx.query(`set local statement_timeout = ${timeoutMs}`);
+          return tx.query(text, values);
+        }),
+    };
+    this.#handle = handle;
+    const hasEndpoints = (): Promise<boolean> => this.#lookForEndpoints();
+    const status = new QueueStatus({
+      tables,
+      transaction,
+      findPurgeable: (look) => storage.findPurgeable(look),
+      purgeMaxAgeDays: core.options.purgeMaxAgeDays,
+    });
+    this.overview = new OverviewReader({ status, handle, transaction, tables, hasEndpoints });
+    this.live = new LiveOverview(() => this.overview.read());
+    this.tasks = new TaskReader({
+      handle,
+      tables,
+      admin,
+      search: new TaskSearch({ tables, transaction }),
+      redaction: new Redaction(options.redact),
+      actions: options.actions,
+    });
+    this.subscriptions = new SubscriptionReader({
+      handle,
+      tables,
+      admin,
+      hasEndpoints,
+      counts: async () => (await this.overview.read()).counts,
+    });
+    this.actions = new DashboardActions({
+      admin,
+      webhooks,
+      subscriptions: this.subscriptions,
+      handle,
+      transaction,
+      tables,
+      events,
+      allowed: options.actions,
+    });
+  }
+
+  info(): InfoJson {
+    const { name, core, options } = this.#parts;
+    return {
+      queue: name,
+      table: core.schema.tables.qualifiedName,
+      version,
+      actions: options.actions,
+      payloads: options.payloads,
+      publications: core.schema.tables.subscriptions !== undefined,
+      webhooks: core.options.webhooks !== undefined,
+    };
+  }
+
+  /** @throws {TarefaError} `INPUT_INVALID` */
+  async history(query: Query): Promise<HistoryJson> {
+    const range = readParameter(query, 'range') ?? 'hour';
+    if (range !== 'hour' && range !== 'day') {
+      throw new TarefaError('INPUT_INVALID', `range must be hour or day, not '${range}'`);
+    }
+    const [topic, subscription] = [readParameter(query, 'topic'), readParameter(query, 'subscription')];
+    const route =
+      subscription !== undefined
+        ? subscriptionRoute(subscription)
+        : topic === undefined
+          ? undefined
+          : topicRoute(topic);
+    const { schema } = this.#parts.core;
+    const { stepMs, points, routes } = await readHistory(this.#handle, schema.tables, {
+      range,
+      route,
+    });
+    return {
+      range,
+      stepMs,
+      points: points.map(({ at, succeeded, failed, buried, delivered, wait, run, lagMs }) => ({
+        at: timeJson(at),
+        succeeded,
+        failed,
+        buried,
+        delivered,
+        waitP50: wait.p50,
+        waitP95: wait.p95,
+        waitP99: wait.p99,
+        runP50: run.p50,
+        runP95: run.p95,
+        lagMs,
+      })),
+      routes: routes.map(({ route: name, succeeded, failed, buried, delivered, wait, run, ended }) => ({
+        ...(name === restRoute ? { topic: null, subscriptionId: null } : routeJson(name)),
+        isRest: name === restRoute,
+        succeeded,
+        failed,
+        buried,
+        delivered,
+        waitP50: wait.p50,
+        waitP95: wait.p95,
+        runP50: run.p50,
+        runP95: run.p95,
+        ended,
+      })),
+    };
+  }
+
+  /** @throws {TarefaError} `ACTION_FORBIDDEN` where payloads are not shown, `TASK_NOT_FOUND`, `INPUT_INVALID` */
+  async payload(id: string, actor: string | null): Promise<PayloadJson> {
+    if (!this.#parts.options.payloads) {
+      throw new TarefaError(
+        'ACTION_FORBIDDEN',
+        'this dashboard shows no payloads: dashboard.payloads is false',
+      );
+    }
+    const payload = await this.tasks.payload(id);
+    this.actions.shown(actor, id);
+    return payload;
+  }
+
+  /** Another process may deliver the webhooks: their table tells. */
+  async #lookForEndpoints(): Promise<boolean> {
+    const { subscriptions, webhooks } = this.#parts.core.schema.tables;
+    if (subscriptions === undefined) return false;
+    this.#hasEndpoints ??= this.#handle
+      .query('select to_regclass($1::text) is not null as present', [webhooks])
+      .then(({ rows }) => rows[0]?.['present'] === true);
+    const present = await this.#hasEndpoints;
+    // It may be made later.
+    if (!present) this.#hasEndpoints = undefined;
+    return present;
+  }
+}

@@ -1,0 +1,132 @@
+import type { QueueStatus } from '../admin/queue-status.js';
+import { readNextTasks } from '../admin/read-status.js';
+import type { StatusReport } from '../admin/status-report.js';
+import type { SqlHandle } from '../client/sql-handle.js';
+import { readHistory, type History } from '../history/history-reader.js';
+import { readDate, readText } from '../storage/columns.js';
+import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { nextScheduled, statusSettings } from '../storage/postgres/statements/status.js';
+import { troubledEndpoints } from '../storage/postgres/statements/webhooks.js';
+import { everyTopic } from '../storage/route.js';
+import type { CountJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
+import { findProblems, type TroubledEndpoint } from './problems.js';
+import { pauseJson, routeJson, timeJson } from './to-json.js';
+
+/** What an {@link OverviewReader} works with. */
+export interface OverviewReaderParts {
+  readonly status: QueueStatus;
+  readonly handle: SqlHandle;
+  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
+  readonly tables: QueueTables;
+  readonly hasEndpoints: () => Promise<boolean>;
+}
+
+/** Each part of what is read may take so long. */
+const timeoutMs = 2_000;
+const mostRunning = 50;
+const mostScheduled = 10;
+const mostEndpoints = 20;
+/** The history changes four times a minute. */
+const historyForMs = 10_000;
+
+/** Reads how a queue stands, for the first view. Nothing that it reads grows with the table. */
+export class OverviewReader {
+  readonly #parts: OverviewReaderParts;
+  #history: { readonly read: Promise<History>; readonly at: number } | undefined;
+
+  constructor(parts: OverviewReaderParts) {
+    this.#parts = parts;
+  }
+
+  async read(): Promise<OverviewJson> {
+    const report = await this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
+    const [scheduled, history, endpoints] = [
+      await this.#scheduled(),
+      await this.#lastHour(),
+      await this.#endpoints(),
+    ];
+    return {
+      at: timeJson(report.at),
+      lagMs: report.lagMs,
+      counts: report.counts.flatMap(countJson),
+      running: report.running.slice(0, mostRunning).map(runningJson),
+      runningTotal: report.runningTotal,
+      workers: report.workers.map((worker) => workerJson(worker, report.running)),
+      scheduled,
+      paused: report.paused.map(pauseJson),
+      problems: findProblems({ report, history, endpoints }),
+      tableBytes: report.size && report.size.tableBytes + report.size.indexBytes,
+      liveRows: report.size?.liveRows ?? null,
+    };
+  }
+
+  async #scheduled(): Promise<OverviewJson['scheduled']> {
+    const { transaction, tables } = this.#parts;
+    const rows = await transaction(async (tx) => {
+      await tx.query(statusSettings(timeoutMs));
+      return (await tx.query(nextScheduled(tables, mostScheduled))).rows;
+    });
+    return readNextTasks(rows).map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
+  }
+
+  #lastHour(): Promise<History> {
+    const { handle, tables } = this.#parts;
+    if (!this.#history || performance.now() - this.#history.at > historyForMs) {
+      const read = readHistory(handle, tables, { range: 'hour' });
+      this.#history = { read, at: performance.now() };
+      read.catch(() => (this.#history = undefined));
+    }
+    return this.#history.read;
+  }
+
+  async #endpoints(): Promise<readonly TroubledEndpoint[]> {
+    const { handle, tables, hasEndpoints } = this.#parts;
+    if (!(await hasEndpoints())) return [];
+    const { rows } = await handle.query(troubledEndpoints(tables), [mostEndpoints]);
+    return rows.map((row) => ({
+      subscriptionId: String(row['id']),
+      failures: Number(row['failures']),
+      restsUntil: readDate(row['open_until']),
+      deactivatedFor: readText(row['deactivated_for']),
+    }));
+  }
+}
+
+function countJson({
+  topic,
+  subscriptionId,
+  dead,
+  status,
+  count,
+  isCapped,
+}: StatusReport['counts'][number]): readonly CountJson[] {
+  if (status !== 'pending' && status !== 'scheduled' && status !== 'processing') return [];
+  return [{ topic, subscriptionId, dead, status, count, isCapped }];
+}
+
+function runningJson({
+  firstAttemptId: _first,
+  startedAt,
+  ...running
+}: StatusReport['running'][number]): RunningJson {
+  return { ...running, startedAt: timeJson(startedAt) };
+}
+
+function workerJson(
+  { id, host, pid, version, concurrency, routes, startedAt, alive }: StatusReport['workers'][number],
+  running: StatusReport['running'],
+): WorkerJson {
+  const named = routes.filter((route) => /^[st]:/.test(route) && route !== everyTopic);
+  return {
+    id,
+    host,
+    pid,
+    version,
+    concurrency,
+    busy: running.filter(({ workerId }) => workerId === id).length,
+    routes: named.map(routeJson),
+    takesAll: named.length < routes.length,
+    startedAt: timeJson(startedAt),
+    alive,
+  };
+}

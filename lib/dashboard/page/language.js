@@ -1,0 +1,78 @@
+import { en } from './messages/en.js';
+import { pt } from './messages/pt.js';
+import { readPreference, writePreference } from './preferences.js';
+
+/** @typedef {keyof typeof en} MessageKey */
+/** @typedef {'en' | 'pt'} Language */
+/** @typedef {import('./dom.js').Child} Child */
+
+/** @type {Readonly<Record<Language, Readonly<Record<MessageKey, string>>>>} */
+const messages = { en, pt };
+
+/** @type {Language} */
+let language = 'en';
+let locale = 'en';
+let plural = new Intl.PluralRules('en');
+
+/** Takes the language that was chosen, else the first of the browser's that is spoken here. */
+export function applyLanguage() {
+  const chosen = readPreference('language');
+  const wanted = navigator.languages.map((tag) => ({ tag, base: tag.slice(0, 2).toLowerCase() }));
+  const spoken = wanted.find(({ base }) => base === 'en' || base === 'pt')?.base ?? 'en';
+  language = (chosen ?? spoken) === 'pt' ? 'pt' : 'en';
+  locale = wanted.find(({ base }) => base === language)?.tag ?? (language === 'pt' ? 'pt-BR' : 'en');
+  plural = new Intl.PluralRules(locale);
+  document.documentElement.lang = language === 'pt' ? 'pt-BR' : 'en';
+}
+
+/** @param {Language} chosen */
+export function chooseLanguage(chosen) {
+  writePreference('language', chosen);
+  applyLanguage();
+}
+
+/** @returns {Language} */
+export function currentLanguage() {
+  return language;
+}
+
+/** For numbers and dates: with the browser's region where it speaks the language. */
+export function currentLocale() {
+  return locale;
+}
+
+/**
+ * A message as plain text. `{name}` is replaced by the value of that name; `one | many` is chosen by `n`.
+ *
+ * @param {MessageKey} key
+ * @param {Readonly<Record<string, string | number>>} [values] `n` is a number and chooses the form
+ * @returns {string}
+ */
+export function t(key, values = {}) {
+  return pieces(key, values)
+    .map((piece) => (typeof piece === 'string' ? piece : String(values[piece.name] ?? '')))
+    .join('');
+}
+
+/**
+ * A message with elements in it, such as a link or a name that came from the server.
+ *
+ * @param {MessageKey} key
+ * @param {Readonly<Record<string, Child>>} values
+ * @returns {Child[]}
+ */
+export function phrase(key, values) {
+  return pieces(key, values).map((piece) => (typeof piece === 'string' ? piece : values[piece.name]));
+}
+
+/**
+ * @param {MessageKey} key
+ * @param {Readonly<Record<string, unknown>>} values
+ * @returns {(string | { readonly name: string })[]}
+ */
+function pieces(key, values) {
+  const forms = messages[language][key].split(' | ');
+  const { n } = values;
+  const form = typeof n === 'number' && plural.select(n) === 'one' ? forms[0] : forms.at(-1);
+  return (form ?? '').split(/\{(\w+)\}/).map((piece, index) => (index % 2 === 0 ? piece : { name: piece }));
+}

@@ -1,0 +1,81 @@
+import { serverNow } from '../clock.js';
+import { h } from '../dom.js';
+import { formatCount, formatDuration, formatNumber } from '../format.js';
+import { t } from '../language.js';
+import { hashOf } from '../router.js';
+
+/** @typedef {import('../../api.ts').OverviewJson} OverviewJson */
+/** @typedef {import('../../api.ts').HistoryJson} HistoryJson */
+
+/** Whole minutes that the numbers per minute are taken from. */
+const recentPoints = 5;
+
+/**
+ * The numbers to look at first.
+ *
+ * @param {OverviewJson} overview
+ * @param {HistoryJson | null} lastHour
+ */
+export function tiles(overview, lastHour) {
+  const points = lastHour?.points ?? [];
+  // The last one is not over yet.
+  const recent = points.slice(-1 - recentPoints, -1);
+  const ended = recent.reduce((sum, { succeeded, failed }) => sum + succeeded + failed, 0);
+  const failed = points.reduce((sum, point) => sum + point.failed, 0);
+  const waits = recent.flatMap(({ waitP95 }) => (waitP95 === null ? [] : [waitP95]));
+  const since = new Date(serverNow() - 3_600_000);
+  since.setSeconds(0, 0);
+  return h(
+    'section',
+    { class: 'tiles', 'aria-label': t('tiles.label') },
+    tile('pending', total(overview, 'pending'), hashOf('tasks', { params: { status: 'pending' } })),
+    tile(
+      'processing',
+      formatCount(overview.runningTotal.count, overview.runningTotal.isCapped),
+      hashOf('tasks', { params: { status: 'processing' } }),
+    ),
+    tile('scheduled', total(overview, 'scheduled'), hashOf('tasks', { params: { status: 'scheduled' } })),
+    tile(
+      'failed',
+      lastHour ? formatCount(failed) : '–',
+      hashOf('tasks', { params: { status: 'failed', latest: 'false', since: since.toISOString() } }),
+      failed > 0 ? 'bad' : '',
+    ),
+    tile(
+      'throughput',
+      recent.length > 0
+        ? formatNumber(ended / recent.length, { maximumFractionDigits: ended / recent.length < 10 ? 1 : 0 })
+        : '–',
+    ),
+    tile('lag', formatDuration(overview.lagMs)),
+    tile('wait', waits.length > 0 ? formatDuration(Math.max(...waits)) : '–'),
+  );
+}
+
+/**
+ * @param {OverviewJson} overview
+ * @param {'pending' | 'scheduled'} status
+ */
+function total({ counts }, status) {
+  const those = counts.filter((each) => each.status === status);
+  return formatCount(
+    those.reduce((sum, { count }) => sum + count, 0),
+    those.some(({ isCapped }) => isCapped),
+  );
+}
+
+/**
+ * @param {'pending' | 'processing' | 'scheduled' | 'failed' | 'throughput' | 'lag' | 'wait'} name
+ * @param {string} value
+ * @param {string | null} [href]
+ * @param {string} [mood]
+ */
+function tile(name, value, href = null, mood = '') {
+  const inside = [
+    h('span', { class: 'tile-label' }, t(`tile.${name}`)),
+    h('span', { class: 'tile-value' }, value),
+    h('span', { class: 'tile-note' }, t(`tile.${name}.note`)),
+  ];
+  const attributes = { class: `tile tile-${name} ${mood}`.trim(), 'data-tile': name, 'data-key': name };
+  return href === null ? h('div', attributes, inside) : h('a', { ...attributes, href }, inside);
+}

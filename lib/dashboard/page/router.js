@@ -1,0 +1,55 @@
+// The place in the page is the hash: it works below any prefix, and back, forward and sharing work by themselves.
+
+/** @typedef {'overview' | 'tasks' | 'task' | 'subscriptions' | 'subscription'} ViewName */
+/** @typedef {{ readonly view: ViewName, readonly id: string, readonly params: URLSearchParams }} Place */
+
+/**
+ * The place that a hash names; the overview for what is not known.
+ *
+ * @param {string} hash
+ * @returns {Place}
+ */
+export function placeOf(hash) {
+  const [path = '', query = ''] = splitOnce(hash.replace(/^#/, ''), '?');
+  const [section = '', id = ''] = path.replace(/^\//, '').split('/').map(decoded);
+  const params = new URLSearchParams(query);
+  if (section === 'tasks') return { view: id === '' ? 'tasks' : 'task', id, params };
+  if (section === 'subscriptions') return { view: id === '' ? 'subscriptions' : 'subscription', id, params };
+  return { view: 'overview', id: '', params };
+}
+
+/**
+ * The hash of a place.
+ *
+ * @param {ViewName} view
+ * @param {{ id?: string, params?: URLSearchParams | Readonly<Record<string, string>> }} [to]
+ */
+export function hashOf(view, { id, params } = {}) {
+  const section = {
+    overview: '',
+    tasks: 'tasks',
+    task: 'tasks',
+    subscriptions: 'subscriptions',
+    subscription: 'subscriptions',
+  }[view];
+  const query = new URLSearchParams(params).toString();
+  return `#/${section}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${query === '' ? '' : `?${query}`}`;
+}
+
+/**
+ * @param {string} text
+ * @param {string} mark
+ */
+function splitOnce(text, mark) {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + mark.length)];
+}
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,73 @@
+import { act } from '../api-client.js';
+import { ask } from '../dialog.js';
+import { h } from '../dom.js';
+import { t } from '../language.js';
+import { hashOf } from '../router.js';
+import { announce } from '../shell.js';
+
+/** @typedef {import('../../api.ts').TaskDetailsJson} TaskDetails */
+
+/** @typedef {'retry' | 'run-now' | 'cancel' | 'bury'} TaskAction */
+
+/** In the order in which they are offered: harmless ones first. */
+const known = /** @type {const} */ (['retry', 'run-now', 'cancel', 'bury']);
+
+/** Actions that end something, and say why. @type {readonly TaskAction[]} */
+const withReason = ['cancel', 'bury'];
+
+/**
+ * What can be done with the task as it stands, each after asking.
+ *
+ * @param {TaskDetails} details
+ * @param {() => void} afterwards
+ */
+export function actionButtons({ current, actions }, afterwards) {
+  const offered = known.filter((action) => actions.includes(action));
+  if (offered.length === 0) return null;
+  return h(
+    'div',
+    { class: 'buttons', role: 'group', 'aria-label': t('table.actions') },
+    offered.map((action) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          class: withReason.includes(action) ? 'danger-quiet' : null,
+          'data-action': action,
+          'data-key': action,
+          onclick: () => confirm(action, current.id, afterwards),
+        },
+        t(`action.${action}`),
+      ),
+    ),
+  );
+}
+
+/**
+ * @param {TaskAction} action
+ * @param {string} id
+ * @param {() => void} afterwards
+ */
+function confirm(action, id, afterwards) {
+  const reason = withReason.includes(action)
+    ? h('textarea', { id: 'action-reason', rows: 2, maxlength: 1000 })
+    : null;
+  ask({
+    title: t(`${action}.title`, { id }),
+    body: [
+      h('p', null, t(`${action}.body`)),
+      reason && h('div', { class: 'field' }, h('label', { for: reason.id }, t('action.reason')), reason),
+    ],
+    confirm: t(`action.${action}`),
+    isDangerous: reason !== null,
+    run: async (signal) => {
+      const text = reason?.value.trim() ?? '';
+      /** @type {{ id?: string }} */
+      const answer = await act(action, { id, ...(text === '' ? {} : { reason: text }) }, signal);
+      announce(t(`${action}.done`));
+      // A dead task is another one: it is shown, as that is what there is to look at now.
+      if (action === 'bury' && answer.id !== undefined) location.hash = hashOf('task', { id: answer.id });
+      else afterwards();
+    },
+  });
+}

@@ -1,0 +1,156 @@
+import { h } from '../dom.js';
+import { t } from '../language.js';
+import { hashOf } from '../router.js';
+import { statuses } from '../status.js';
+import { icon } from '../icons.js';
+import { isoOf, localTimeOf, textFilters } from './filters.js';
+
+/**
+ * The form that says which tasks to list. What is chosen counts at once, what is typed when it is sent.
+ *
+ * @param {(filters: URLSearchParams) => void} onFilters
+ */
+export function filterForm(onFilters) {
+  const boxes = statuses.map((status) =>
+    h('input', { type: 'checkbox', name: 'status', value: status, id: `status-${status}` }),
+  );
+  const texts = textFilters.map((name) =>
+    h('input', { id: `filter-${name}`, name, type: 'search', autocomplete: 'off', spellcheck: 'false' }),
+  );
+  const since = h('input', { id: 'filter-since', type: 'datetime-local', step: 1 });
+  const until = h('input', { id: 'filter-until', type: 'datetime-local', step: 1 });
+  const dead = h(
+    'select',
+    { id: 'filter-dead', onchange: send },
+    h('option', { value: '' }, t('filter.dead.any')),
+    h('option', { value: 'false' }, t('filter.dead.no')),
+    h('option', { value: 'true' }, t('filter.dead.yes')),
+  );
+  const latest = h('input', { type: 'checkbox', id: 'filter-latest', onchange: send });
+  const noTopic = h('input', { type: 'checkbox', id: 'filter-no-topic', onchange: send });
+  const more = h(
+    'details',
+    { class: 'more-filters' },
+    h('summary', null, t('filter.more')),
+    h(
+      'div',
+      { class: 'fields' },
+      textFilters.slice(3).map((name, index) => field(t(`filter.${name}`), texts[index + 3])),
+      field(t('filter.since'), since),
+      field(t('filter.until'), until),
+      field(t('filter.dead'), dead),
+      check(noTopic, t('filter.noTopic')),
+    ),
+  );
+  const element = h(
+    'form',
+    { class: 'filters', role: 'search', 'aria-label': t('filter.label'), onsubmit: send },
+    h(
+      'fieldset',
+      { class: 'pills', onchange: send },
+      h('legend', { class: 'unseen' }, t('filter.status')),
+      statuses.map((status, index) =>
+        h(
+          'span',
+          { class: `pill status-${status}` },
+          boxes[index],
+          h('label', { for: `status-${status}` }, icon(status), t(`status.${status}`)),
+        ),
+      ),
+    ),
+    h(
+      'div',
+      { class: 'fields' },
+      textFilters.slice(0, 3).map((name, index) => field(t(`filter.${name}`), texts[index])),
+    ),
+    more,
+    h(
+      'div',
+      { class: 'form-buttons' },
+      check(latest, t('filter.latest'), t('filter.latest.hint')),
+      h(
+        'button',
+        { type: 'button', 'data-action': 'clear', onclick: () => onFilters(new URLSearchParams()) },
+        t('filter.clear'),
+      ),
+      h('button', { type: 'submit', class: 'primary', 'data-action': 'search' }, t('filter.search')),
+    ),
+  );
+  return { element, show };
+
+  /** @param {URLSearchParams} filters */
+  function show(filters) {
+    const chosen = (filters.get('status') ?? '').split(',');
+    for (const box of boxes) box.checked = chosen.includes(box.value);
+    for (const input of texts) input.value = filters.get(input.name) ?? '';
+    since.value = localTimeOf(filters.get('since'));
+    until.value = localTimeOf(filters.get('until'));
+    dead.value = filters.get('dead') ?? '';
+    latest.checked = filters.get('latest') !== 'false';
+    noTopic.checked = filters.get('topic') === '';
+    if (
+      [...filters.keys()].some((name) =>
+        ['key', 'tenant', 'group', 'publication', 'since', 'until', 'dead'].includes(name),
+      ) ||
+      noTopic.checked
+    )
+      more.open = true;
+  }
+
+  /** @param {Event} event */
+  function send(event) {
+    event.preventDefault();
+    const filters = new URLSearchParams();
+    const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
+    if (chosen.length > 0) filters.set('status', chosen.join(','));
+    for (const input of texts) if (input.value.trim() !== '') filters.set(input.name, input.value.trim());
+    if (noTopic.checked) filters.set('topic', '');
+    if (isoOf(since.value) !== '') filters.set('since', isoOf(since.value));
+    if (isoOf(until.value) !== '') filters.set('until', isoOf(until.value));
+    if (dead.value !== '') filters.set('dead', dead.value);
+    if (!latest.checked) filters.set('latest', 'false');
+    onFilters(filters);
+  }
+}
+
+/** Leads to one task by its id. */
+export function goToTask() {
+  const input = h('input', {
+    id: 'task-id',
+    inputmode: 'numeric',
+    pattern: '[0-9]{1,19}',
+    required: true,
+    autocomplete: 'off',
+    size: 12,
+  });
+  return h(
+    'form',
+    {
+      class: 'go-to',
+      onsubmit: (event) => {
+        event.preventDefault();
+        location.hash = hashOf('task', { id: input.value.trim() });
+      },
+    },
+    h('label', { for: 'task-id' }, t('tasks.goTo')),
+    input,
+    h('button', { type: 'submit', 'data-action': 'go-to' }, t('tasks.goTo.button')),
+  );
+}
+
+/**
+ * @param {string} label
+ * @param {HTMLElement | undefined} input
+ */
+function field(label, input) {
+  return h('div', { class: 'field' }, h('label', { for: input?.id }, label), input);
+}
+
+/**
+ * @param {HTMLInputElement} input
+ * @param {string} label
+ * @param {string} [hint]
+ */
+function check(input, label, hint) {
+  return h('span', { class: 'check', title: hint }, input, h('label', { for: input.id }, label));
+}

@@ -1,0 +1,166 @@
+import type { StatusReport } from '../admin/status-report.js';
+import type { History, RouteHistory } from '../history/history-reader.js';
+import { everyTopic, plainRoute, subscriptionRoute, topicRoute, webhookRoute } from '../storage/route.js';
+import type { Route } from '../storage/storage.js';
+import { restRoute } from '../history/outcome-tally.js';
+import { pauseJson, routeJson, timeJson } from './to-json.js';
+import type { ProblemJson } from './api.js';
+
+/** An endpoint that gets no deliveries now. */
+export interface TroubledEndpoint {
+  readonly subscriptionId: string;
+  readonly failures: number;
+  /** While it rests: until when. */
+  readonly restsUntil: Date | null;
+  /** Why it was taken out of service. */
+  readonly deactivatedFor: string | null;
+}
+
+/** From what problems are found. */
+export interface ProblemSources {
+  readonly report: StatusReport;
+  /** Of the last hour. */
+  readonly history: History;
+  readonly endpoints: readonly TroubledEndpoint[];
+}
+
+/** A task may wait so long before its topic counts as served by nobody. */
+const unservedMs = 15_000;
+/** Shorter waits are nobody's problem, though they grow. */
+const leastLagMs = 60_000;
+/** Minutes that are compared. */
+const lagMinutes = 5;
+const oldSnapshotMs = 10 * 60_000;
+const oldSnapshotTransactions = 1_000_000;
+/** A topic is said to fail when so many attempts ended in the hour, and half of them failed. */
+const leastEnded = 10;
+const lateMs = 60_000;
+
+/** What an operator should know, most urgent first. */
+export function findProblems({ report, history, endpoints }: ProblemSources): readonly ProblemJson[] {
+  return [
+    ...unserved(report),
+    ...lostWorkers(report),
+    ...growingLag(report, history),
+    ...lateScheduled(report),
+    ...oldSnapshot(report),
+    ...history.routes.flatMap(troublesOf),
+    ...endpoints.map(endpointProblem),
+    ...pauses(report),
+    ...report.unknown.map(({ section, reason }): ProblemJson => ({ kind: 'unread', section, reason })),
+  ];
+}
+
+/** Topics and subscriptions whose tasks wait while no worker has a handler for them. */
+function unserved({ waiting, counts, workers, paused }: StatusReport): readonly ProblemJson[] {
+  const alive = workers.filter(({ alive: lives }) => lives !== false);
+  const served = new Set(alive.flatMap(({ routes }) => routes));
+  const isPaused = new Set(
+    paused.map((one) =>
+      'subscriptionId' in one ? subscriptionRoute(one.subscriptionId) : topicRoute(one.topic),
+    ),
+  );
+  return waiting.flatMap(({ topic, subscriptionId, publication, waitingMs }): readonly ProblemJson[] => {
+    const route = subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId);
+    // Publications need no handler: any worker delivers them.
+    const isServed = alive.length > 0 && (publication || serves(served, route));
+    if (waitingMs < unservedMs || isServed || isPaused.has(route)) return [];
+    const same = counts.filter(
+      (one) => one.status === 'pending' && one.topic === topic && one.subscriptionId === subscriptionId,
+    );
+    const count = same.reduce((sum, one) => sum + one.count, 0);
+    return [
+      {
+        kind: 'no-worker',
+        topic,
+        subscriptionId,
+        waitingMs,
+        count,
+        isCapped: same.some(({ isCapped }) => isCapped),
+      },
+    ];
+  });
+}
+
+function serves(served: ReadonlySet<Route>, route: Route): boolean {
+  return served.has(route) || served.has(route.startsWith('s:') ? webhookRoute : everyTopic);
+}
+
+function lostWorkers({ workers }: StatusReport): readonly ProblemJson[] {
+  return workers
+    .filter(({ alive }) => alive === false)
+    .map(({ id, host, pid }) => ({ kind: 'lost-worker', workerId: id, host, pid }));
+}
+
+/** The oldest task has waited for longer and longer: workers do not keep up, or stand still. */
+function growingLag({ lagMs }: StatusReport, { points, stepMs }: History): readonly ProblemJson[] {
+  if (lagMs < leastLagMs) return [];
+  const before = points.slice(-1 - lagMinutes, -1).map((point) => point.lagMs);
+  const known = before.filter((lag) => lag !== null);
+  const first = known[0];
+  if (first === undefined || known.length < 2 || lagMs <= first) return [];
+  const isGrowing = known.every((lag, index) => index === 0 || lag >= (known[index - 1] ?? 0));
+  if (!isGrowing) return [];
+  return [{ kind: 'lag-growing', lagMs, beforeMs: first, overMs: lagMinutes * stepMs }];
+}
+
+function lateScheduled({ nextScheduled }: StatusReport): readonly ProblemJson[] {
+  const late = -(nextScheduled?.inMs ?? 0);
+  return late > lateMs ? [{ kind: 'late-scheduled', lateMs: late }] : [];
+}
+
+function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly ProblemJson[] {
+  if (!one || ((one.sinceMs ?? 0) < oldSnapshotMs && one.transactions < oldSnapshotTransactions)) return [];
+  const who = [
+    one.name,
+    one.applicationName,
+    one.user,
+    one.pid === null ? null : `pid ${one.pid}`,
+    one.state,
+  ];
+  const holder = [one.kind, ...who.filter((part) => part !== null && part !== '')].join(', ');
+  return [{ kind: 'old-snapshot', sinceMs: one.sinceMs, transactions: one.transactions, holder }];
+}
+
+function troublesOf({ route, succeeded, failed, unhandled }: RouteHistory): readonly ProblemJson[] {
+  if (route === restRoute) return [];
+  const names = routeJson(plainRoute(route));
+  const ended = succeeded + failed;
+  return [
+    ...(unhandled > 0 ? [{ kind: 'unknown-handler', ...names, failures: unhandled } as const] : []),
+    ...(ended >= leastEnded && failed * 2 >= ended && unhandled < failed
+      ? [{ kind: 'failing', ...names, failed, ended } as const]
+      : []),
+  ];
+}
+
+function endpointProblem({
+  subscriptionId,
+  failures,
+  restsUntil,
+  deactivatedFor,
+}: TroubledEndpoint): ProblemJson {
+  return restsUntil === null
+    ? { kind: 'deactivated', subscriptionId, reason: deactivatedFor ?? '' }
+    : { kind: 'open-circuit', subscriptionId, until: timeJson(restsUntil), failures };
+}
+
+function pauses({ paused, counts }: StatusReport): readonly ProblemJson[] {
+  return paused.map((pause) => {
+    const { topic, subscriptionId, since } = pauseJson(pause);
+    const waiting = counts.filter(
+      (one) =>
+        one.status === 'pending' &&
+        (subscriptionId === null
+          ? one.subscriptionId === null && one.topic === topic
+          : one.subscriptionId === subscriptionId),
+    );
+    return {
+      kind: 'paused',
+      topic,
+      subscriptionId,
+      since,
+      count: waiting.reduce((sum, one) => sum + one.count, 0),
+    };
+  });
+}

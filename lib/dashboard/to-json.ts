@@ -1,0 +1,71 @@
+import type { TaskRecord } from '../task.js';
+import type { Route } from '../storage/storage.js';
+import type { Pause } from '../admin/queue-admin.js';
+import { withoutCredentials } from './redaction.js';
+import type { RouteJson, TaskJson, TextJson } from './api.js';
+
+/** A time as the page reads it. */
+export function timeJson(time: Date): string;
+export function timeJson(time: Date | null): string | null;
+export function timeJson(time: Date | null): string | null {
+  return time === null || Number.isNaN(time.getTime()) ? null : time.toISOString();
+}
+
+/**
+ * A text that may be cut.
+ *
+ * @param length characters it has in all, where `text` was cut before
+ */
+export function textJson(text: string | null, most: number, length?: number | null): TextJson | null {
+  if (text === null) return null;
+  const cut = text.length > most ? text.slice(0, most) : text;
+  return { text: withoutCredentials(cut), length: Math.max(length ?? 0, text.length) };
+}
+
+/** A topic or subscription from the way its tasks go. */
+export function routeJson(route: Route): RouteJson {
+  const id = route.slice(2);
+  return route.startsWith('s:')
+    ? { topic: null, subscriptionId: id }
+    : { topic: id === '' ? null : id, subscriptionId: null };
+}
+
+/** Which topic or subscription is paused. */
+export function pauseJson(pause: Pause): RouteJson & { readonly since: string } {
+  const since = timeJson(pause.since);
+  return 'subscriptionId' in pause
+    ? { topic: null, subscriptionId: pause.subscriptionId, since }
+    : { topic: pause.topic, subscriptionId: null, since };
+}
+
+const longestMessage = 2_000;
+
+/** An attempt as lists show it. */
+export function taskJson(task: TaskRecord): TaskJson {
+  return {
+    id: task.id,
+    firstAttemptId: task.firstAttemptId,
+    attempt: task.attempt,
+    status: task.status,
+    topic: task.topic,
+    subscriptionId: task.subscriptionId,
+    dead: task.dead,
+    liveId: task.liveId,
+    publication: task.publication,
+    publicationId: task.publicationId,
+    externalKey: task.externalKey,
+    tenant: task.tenant,
+    group: task.group,
+    origin: task.origin,
+    destination: task.destination,
+    priority: task.priority,
+    firstDueAt: timeJson(task.firstDueAt),
+    dueAt: timeJson(task.dueAt),
+    startedAt: timeJson(task.startedAt),
+    finishedAt: timeJson(task.finishedAt),
+    nextAttemptAt: timeJson(task.nextAttemptAt),
+    retried: task.retried,
+    exhausted: task.exhausted,
+    message: textJson(task.message, longestMessage),
+  };
+}

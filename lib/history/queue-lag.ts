@@ -1,0 +1,20 @@
+import { readPlaces } from '../admin/read-status.js';
+import type { SqlHandle } from '../client/sql-handle.js';
+import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { pendingPlaces, statusSettings, walkSettings } from '../storage/postgres/statements/status.js';
+
+/** Where dead entries of the index have piled up, a look may take long: it is given up then. */
+const timeoutMs = 2_000;
+
+/** How long the pending task that is due for longest has waited, in ms; 0 when none waits. */
+export async function readQueueLag(
+  transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
+  tables: QueueTables,
+): Promise<number> {
+  return transaction(async (tx) => {
+    await tx.query(statusSettings(timeoutMs));
+    await tx.query(walkSettings);
+    const { oldest } = readPlaces((await tx.query(pendingPlaces(tables))).rows);
+    return Math.max(0, oldest?.waitingMs ?? 0);
+  });
+}

@@ -1,0 +1,115 @@
+import { column, recordFields } from '../../columns.js';
+import type { QueueTables } from '../identifiers.js';
+import { routeExpression } from '../statement.js';
+
+// Looks for attempts on a table of any size: each statement walks one index and looks at so many rows only.
+
+type Queue = Pick<QueueTables, 'queue'>;
+
+/** Attempts that wait or run are listed by their indexes while there are not more of a status. */
+export const liveLimit = 20_000;
+
+/** Texts of which a list shows nothing stay where they are. */
+const short = {
+  [column.result]: 'null::text',
+  [column.error]: 'null::text',
+  [column.metadata]: 'null::text',
+};
+
+const fields = recordFields('f', 'null::text', short);
+
+/** Settings of that transaction: a number can be no parameter here. Plans made for a table that has grown since are forbidden. */
+export const searchSettings = (timeoutMs: number): string => `set transaction read only;
+set local statement_timeout = ${Math.round(timeoutMs)};
+set local enable_seqscan = off;
+set local jit = off`;
+
+/** What a walk backwards through the primary key must not do instead. */
+export const walkBackwards = `set local enable_bitmapscan = off;
+set local enable_sort = off`;
+
+/** The least and the greatest id there is; null when there is none. */
+export const idBounds = ({ queue }: Queue): string => `-- name: search_bounds
+select (select f.id from ${queue} f order by f.id limit 1)::text as first,
+  (select f.id from ${queue} f order by f.id desc limit 1)::text as last`;
+
+/**
+ * Attempts of a range of ids, the newest first. Parameters: id before which, id from which, how many, and those of the
+ * conditions.
+ */
+export const searchRange = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: search_range
+select ${fields}
+from ${queue} f
+where ${['f.id < $1::text::bigint', 'f.id >= $2::text::bigint', ...conditions].join('\n  and ')}
+order by f.id desc
+limit $3::int`;
+
+/** In which order each of their indexes is walked. */
+const liveOrder = {
+  pendente: `${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id`,
+  agendada: 'f.data_hora, f.id',
+  processando: 'f.executor',
+} as const;
+
+/** A status of what waits or runs, in the table's words. */
+export type LiveStatus = keyof typeof liveOrder;
+
+/** Ids of the attempts that stand there, one more than {@link liveLimit} at most. */
+export const liveIds = ({ queue }: Queue, status: LiveStatus): string => `-- name: search_live
+select array_agg(one.id)::text[] as ids
+from (
+  select f.id from ${queue} f where f.status = '${status}' order by ${liveOrder[status]} limit ${liveLimit + 1}
+) one`;
+
+/** Of attempts by their ids, those before an id, the newest first. Parameters: ids, id, how many, and those of the conditions. */
+export const searchIds = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: search_ids
+select ${fields}
+from ${queue} f
+where ${['f.id = any($1::text[]::bigint[])', 'f.id < $2::text::bigint', ...conditions].join('\n  and ')}
+order by f.id desc
+limit $3::int`;
+
+/** By conditions that an index of few rows answers. Parameters: id before which, how many, and those of the conditions. */
+export const searchIndexed = (
+  { queue }: Queue,
+  conditions: readonly string[],
+): string => `-- name: search_indexed
+select ${fields}
+from ${queue} f
+where ${['f.id < $1::text::bigint', ...conditions].join('\n  and ')}
+order by f.id desc
+limit $2::int`;
+
+/** What the index of external keys holds; others have failed, or run. */
+export const keyedStatuses = `f.status in ('pendente', 'agendada', 'sucesso')`;
+export const unkeyedStatuses = `f.status not in ('pendente', 'agendada', 'sucesso')`;
+
+/** Texts of an attempt are cut to so many characters; their lengths are told. */
+export const longestText = 20_000;
+
+const cut = {
+  [column.result]: `left(f.resultado, ${longestText})`,
+  [column.error]: `left(f.erro, ${longestText})`,
+};
+
+/** The last attempts of the task that an attempt belongs to, the newest first. Parameters: id of any attempt, how many. */
+export const lastAttempts = ({ queue }: Queue): string => `-- name: last_attempts
+with asked as materialized (
+  select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = $1::text::bigint
+)
+select ${recordFields('f', 'null::text', cut)}, length(f.resultado) as result_length, length(f.erro) as error_length,
+  count(*) over ()::int as total
+from asked, ${queue} f
+where f.id = asked.first_id or f.id_inicial = asked.first_id
+order by f.id desc
+limit $2::int`;
+
+/** The payload of a task, unless it has more bytes than that. Parameters: id of any attempt, bytes. */
+export const searchPayload = ({ queue }: Queue): string => `-- name: search_payload
+select octet_length(own.payload) as bytes, case when octet_length(own.payload) <= $2::int then own.payload end as payload,
+  own.subscriber_id
+from (
+  select coalesce(a.payload, first.payload) as payload, a.subscriber_id
+  from ${queue} a left join ${queue} first on first.id = a.id_inicial
+  where a.id = $1::text::bigint
+) own`;
