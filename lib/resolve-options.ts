@@ -131,7 +131,15 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     (option) => (option in explicit || !(option in fromEnvironment) ? undefined : optionVariables[option]),
   );
 
-  check.known(Object.keys(given), Object.keys(knownOptions));
+  if ('dashboard' in given) {
+    check.mistake(
+      'dashboard stands beside useFactory, not in what it answers: its paths and guards are needed before',
+    );
+  }
+  check.known(
+    Object.keys(given).filter((name) => name !== 'dashboard'),
+    Object.keys(knownOptions),
+  );
   const table = options.table ?? options.queue;
   const queue = options.queue ?? options.table;
   if (options.connection !== undefined) checkConnection('connection', options.connection, check);

@@ -6,6 +6,7 @@ import { HealthController } from './health/health.controller.js';
 import { OrdersModule } from './orders/orders.module.js';
 import { PartnerModule } from './partner/partner.module.js';
 import { settings } from './settings.js';
+import { StaffGuard } from './staff/staff.guard.js';
 import { SubscribersModule } from './subscribers/subscribers.module.js';
 
 const { role, publicUrl } = settings;
@@ -28,6 +29,8 @@ const allowedAddresses = ['127.0.0.1', '::1', 'localhost', ...(publicUrl ? [publ
       worker: role !== 'producer',
       webhooks: role === 'worker' ? false : { allowedAddresses },
       // One that delivers no webhooks leaves them to another process.
+      // http://localhost:3000/queues, for the staff.
+      dashboard: { path: '/queues', guards: [StaffGuard], actions: true, actor: () => 'staff' },
       unknownTasks: role === 'worker' ? 'leave' : 'fail',
     }),
   ],

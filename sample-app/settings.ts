@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /** What the environment says about this process, read once. */
 export const settings = {
   /**
@@ -11,6 +13,8 @@ export const settings = {
   host: process.env['LISTEN_ADDRESS'] || '127.0.0.1',
   /** Where others reach the shop, the partner for one. Undefined: where it listens. */
   publicUrl: readUrl(process.env['PUBLIC_URL']),
+  /** For the dashboard, with the name `staff`. Default: a new one at each start, which is printed. */
+  staffPassword: process.env['STAFF_PASSWORD'] || randomBytes(6).toString('hex'),
   /** Undefined: the shop starts a PostgreSQL of its own. */
   databaseUrl: process.env['DATABASE_URL'] || undefined,
   /** Where that PostgreSQL keeps its data. */

@@ -1,3 +1,5 @@
+import { settings } from './settings.js';
+
 /** What to try, ready to be copied. */
 export const welcome = (address: string, role: 'all' | 'producer' | 'worker'): string =>
   role === 'worker' ? `A worker of the shop runs; how it is: ${address}/health\n` : welcomeToShop(address);
@@ -14,6 +16,9 @@ The shop is open: ${address}
 
   How many orders the partner was told of, by a signed webhook:
     curl ${address}/partner/orders
+
+  Watch the queue, as staff with the password ${settings.staffPassword}:
+    ${address}/queues
 
   Hundreds of them, followed to the end:
     npm run demo

@@ -20,6 +20,8 @@ setInterval(() => process.ppid === parent || stop('SIGTERM'), 250).unref();
 
 const compiled = await run([tsc, '-p', join(root, 'sample-app/tsconfig.json')]);
 if (compiled !== 0 || stopSignal !== undefined) process.exit(compiled);
+const copied = await run([join(root, 'scripts/build-page.mjs'), 'dist/lib']);
+if (copied !== 0 || stopSignal !== undefined) process.exit(copied);
 process.exit(await run(['--enable-source-maps', join(root, 'dist/sample-app/main.js')]));
 
 function stop(signal) {

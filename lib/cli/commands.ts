@@ -3,6 +3,7 @@ import { adoptCommand } from './commands/adopt.js';
 import { dbGenCommand } from './commands/db-gen.js';
 import { migrateCommand } from './commands/migrate.js';
 import { buryCommand, cancelCommand } from './commands/cancel.js';
+import { dashboardCommand } from './commands/dashboard.js';
 import { haltCommand } from './commands/halt.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { purgeCommand } from './commands/purge.js';
@@ -34,4 +35,5 @@ export const commands: readonly Command[] = [
   insertCommand,
   publishCommand,
   workerCommand,
+  dashboardCommand,
 ];

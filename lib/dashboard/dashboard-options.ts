@@ -1,4 +1,5 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import type { Environment } from '../queue.environment.js';
 import { OptionCheck } from '../option-check.js';
 import type { DashboardAction } from './api.js';
 
@@ -70,14 +71,15 @@ const development: ReadonlySet<string | undefined> = new Set(['development', 'te
 /**
  * Checks the options of a dashboard.
  *
- * @param nodeEnv `NODE_ENV`
+ * @param env variables, of which `NODE_ENV` tells where it is served
  * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
  */
 export function resolveDashboard(
   given: DashboardOptions,
-  nodeEnv: string | undefined = process.env['NODE_ENV'],
+  env: Environment = process.env,
 ): ResolvedDashboardOptions {
   const check = new OptionCheck([], () => undefined);
+  const nodeEnv = env['NODE_ENV'];
   const isObject = typeof given === 'object' && given !== null;
   if (!isObject)
     check.mistake(`dashboard must be an object such as { guards: [StaffGuard] }, not ${String(given)}`);

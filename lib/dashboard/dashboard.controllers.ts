@@ -68,7 +68,7 @@ async function makePageController({ path, guards }: ControllerParts): Promise<Ty
   @UseGuards(...guards)
   @Controller({ path, version: VERSION_NEUTRAL })
   class DashboardPageController {
-    @Get(['', '/'])
+    @Get()
     @safely()
     @Header('Content-Type', 'text/html; charset=utf-8')
     @Header('Content-Security-Policy', policy)

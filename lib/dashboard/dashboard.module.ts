@@ -1,4 +1,5 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueCore } from '../queue.assembly.js';
 import { getPartToken, getQueueToken } from '../queue.tokens.js';
@@ -7,6 +8,7 @@ import { makeControllers } from './dashboard.controllers.js';
 import { Dashboard } from './dashboard.js';
 import { resolveDashboard, type DashboardOptions } from './dashboard-options.js';
 import { LoopbackGuard } from './loopback.guard.js';
+import { serveSlash } from './slash-route.js';
 
 /**
  * Serves the dashboard of one queue, in applications that serve HTTP.
@@ -31,11 +33,21 @@ async function makeModule(
   core: DynamicModule,
   given: DashboardOptions,
 ): Promise<DynamicModule> {
-  @Module({})
-  class QueueDashboardModule {}
-
   const options = resolveDashboard(given);
   const { path, actor } = options;
+
+  @Module({})
+  class QueueDashboardModule implements OnModuleInit {
+    constructor(
+      @Inject(HttpAdapterHost) readonly host: HttpAdapterHost,
+      @Inject(ApplicationConfig) readonly application: ApplicationConfig,
+    ) {}
+
+    onModuleInit(): void {
+      serveSlash(this.host.httpAdapter, `${this.application.getGlobalPrefix()}/${path}`);
+    }
+  }
+
   const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];
   const token = getPartToken(name, 'dashboard');
   return {

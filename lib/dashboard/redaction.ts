@@ -26,10 +26,15 @@ export interface RedactedValue {
   readonly count: number;
 }
 
+/** Keys from the root on; undefined where no rule names anything. */
+type Path = readonly string[] | undefined;
+
 /** Replaces values by their names and paths. */
 export class Redaction {
   readonly #names: ReadonlySet<string>;
   readonly #paths: readonly (readonly string[])[];
+  /** No rule names what is deeper than that. */
+  readonly #deepest: number;
 
   /** @param rules as of the option `dashboard.redact` */
   constructor(rules: readonly string[]) {
@@ -38,18 +43,19 @@ export class Redaction {
     this.#paths = parts
       .filter((path) => path.length > 1)
       .map((path) => path.map((part) => part.toLowerCase()));
+    this.#deepest = Math.max(0, ...this.#paths.map(({ length }) => length));
   }
 
   /** A copy of parsed JSON. It goes as deep as the JSON does, without recursion. */
   redact(given: unknown): RedactedValue {
     const root: unknown[] = [given];
     let count = 0;
-    const work: { holder: object; path: readonly string[] }[] = [{ holder: root, path: [] }];
+    const work: { holder: object; path: Path }[] = [{ holder: root, path: [] }];
     for (let next = work.pop(); next; next = work.pop()) {
       const { holder, path } = next;
       const isRoot = holder === root;
       for (const key of Object.keys(holder)) {
-        const here = isRoot ? [] : [...path, key];
+        const here = isRoot ? [] : this.#below(path, key);
         const values = holder as Record<string, unknown>;
         const value = values[key];
         if (!isRoot && this.#isSecret(key, here, Array.isArray(holder))) {
@@ -66,14 +72,19 @@ export class Redaction {
     return { value: root[0], count };
   }
 
-  #isSecret(key: string, path: readonly string[], isIndex: boolean): boolean {
+  /** Paths that no rule can name are not kept: they would take more than the JSON itself. */
+  #below(path: Path, key: string): Path {
+    return path && path.length < this.#deepest ? [...path, key] : undefined;
+  }
+
+  #isSecret(key: string, path: Path, isIndex: boolean): boolean {
     if (!isIndex) {
       const name = plain(key);
       if (this.#names.has(name) || secretNames.some((secret) => name.endsWith(secret))) return true;
     }
     return this.#paths.some(
       (rule) =>
-        rule.length === path.length &&
+        rule.length === path?.length &&
         rule.every((part, index) => part === '*' || part === path[index]?.toLowerCase()),
     );
   }

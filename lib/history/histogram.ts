@@ -18,12 +18,6 @@ export function histogramOf(durationsMs: readonly number[], weight: number): His
   return counts;
 }
 
-/** Two together. */
-export function addHistograms(a: Histogram, b: Histogram): Histogram {
-  const [longer, shorter] = a.length >= b.length ? [a, b] : [b, a];
-  return longer.map((count, index) => count + (shorter[index] ?? 0));
-}
-
 /** The duration that so many of a hundred do not exceed, in ms, within its bucket by proportion; null of none. */
 export function percentile(histogram: Histogram, percent: number): number | null {
   const total = histogram.reduce((sum, count) => sum + count, 0);

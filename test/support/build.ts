@@ -46,6 +46,7 @@ async function compile(outDir: string): Promise<void> {
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
     throw new Error(`tsc could not compile the library for the tests:\n${output}`, { cause: error });
   }
+  await run(process.execPath, [join(root, 'scripts/build-page.mjs'), join(outDir, 'lib')]);
 }
 
 /** Of runs that were killed. */

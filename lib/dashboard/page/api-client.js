@@ -3,7 +3,7 @@ import { t } from './language.js';
 /** @typedef {import('../api.ts').DashboardAction} DashboardAction */
 
 /** Everything is asked for below this: relative to this file, so that any prefix or proxy may be in front. */
-export const apiBase = new URL('../api/', import.meta.url);
+export const apiBase = new URL(/* @vite-ignore */ '../api/', import.meta.url);
 
 /** The server refused, or did not answer. */
 export class Refusal extends Error {

@@ -46,7 +46,7 @@ const durationUnits = /** @type {const} */ ([
 ]);
 
 /**
- * A duration in at most two units: `340 ms`, `4.2 s`, `3 min 10 s`, `2 d 4 h`.
+ * A duration in at most two units: `340ms`, `4.2s`, `3m 10s`, `2d 4h`.
  *
  * @param {number} ms
  * @returns {string}
@@ -69,7 +69,7 @@ export function formatDuration(ms) {
  * @param {string} unit
  */
 function unitText(value, unit) {
-  return formatNumber(value, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 });
+  return formatNumber(value, { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 });
 }
 
 /**

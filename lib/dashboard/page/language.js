@@ -1,34 +1,33 @@
 import { en } from './messages/en.js';
-import { pt } from './messages/pt.js';
 import { readPreference, writePreference } from './preferences.js';
 
 /** @typedef {keyof typeof en} MessageKey */
 /** @typedef {'en' | 'pt'} Language */
 /** @typedef {import('./dom.js').Child} Child */
 
-/** @type {Readonly<Record<Language, Readonly<Record<MessageKey, string>>>>} */
-const messages = { en, pt };
-
+/** @type {import('./messages/en.js').Messages} */
+let messages = en;
 /** @type {Language} */
 let language = 'en';
 let locale = 'en';
 let plural = new Intl.PluralRules('en');
 
 /** Takes the language that was chosen, else the first of the browser's that is spoken here. */
-export function applyLanguage() {
+export async function applyLanguage() {
   const chosen = readPreference('language');
   const wanted = navigator.languages.map((tag) => ({ tag, base: tag.slice(0, 2).toLowerCase() }));
   const spoken = wanted.find(({ base }) => base === 'en' || base === 'pt')?.base ?? 'en';
   language = (chosen ?? spoken) === 'pt' ? 'pt' : 'en';
   locale = wanted.find(({ base }) => base === language)?.tag ?? (language === 'pt' ? 'pt-BR' : 'en');
+  messages = language === 'pt' ? (await import('./messages/pt.js')).pt : en;
   plural = new Intl.PluralRules(locale);
   document.documentElement.lang = language === 'pt' ? 'pt-BR' : 'en';
 }
 
 /** @param {Language} chosen */
-export function chooseLanguage(chosen) {
+export async function chooseLanguage(chosen) {
   writePreference('language', chosen);
-  applyLanguage();
+  await applyLanguage();
 }
 
 /** @returns {Language} */
@@ -71,7 +70,7 @@ export function phrase(key, values) {
  * @returns {(string | { readonly name: string })[]}
  */
 function pieces(key, values) {
-  const forms = messages[language][key].split(' | ');
+  const forms = messages[key].split(' | ');
   const { n } = values;
   const form = typeof n === 'number' && plural.select(n) === 'one' ? forms[0] : forms.at(-1);
   return (form ?? '').split(/\{(\w+)\}/).map((piece, index) => (index % 2 === 0 ? piece : { name: piece }));

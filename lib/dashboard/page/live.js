@@ -18,6 +18,8 @@ export class LiveOverview {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #failures = 0;
+  /** Counts connections: what an earlier one still waits for must not open another beside the present one. */
+  #connection = 0;
   #isPausedByUser = false;
 
   /**
@@ -83,18 +85,19 @@ export class LiveOverview {
 
   async #lose() {
     this.#close();
+    const connection = this.#connection;
     this.#onState('reconnecting', null);
     try {
       // A stream does not say why it was refused; a plain request does, and has the numbers where only streams fail.
       await this.refresh();
     } catch (error) {
-      if (isAbort(error) || this.#signal.aborted) return;
+      if (isAbort(error) || this.#connection !== connection) return;
       if (error instanceof Refusal && error.isSession) {
         this.#onState('refused', error);
         return;
       }
     }
-    if (this.#signal.aborted || document.hidden || this.#isPausedByUser) return;
+    if (this.#connection !== connection) return;
     const delayMs = Math.min(firstDelayMs * 2 ** this.#failures, longestDelayMs);
     this.#failures += 1;
     clearTimeout(this.#timer);
@@ -102,6 +105,7 @@ export class LiveOverview {
   }
 
   #close() {
+    this.#connection += 1;
     clearTimeout(this.#timer);
     this.#source?.close();
     this.#source = null;

@@ -36,9 +36,18 @@ const views = {
   subscription: showSubscription,
 };
 
+let following = new AbortController();
+
 applyTheme();
-applyLanguage();
+hideKey();
+await applyLanguage();
 void start(null);
+
+/** The key of a dashboard on loopback is in a cookie by now: it need not stay in the address and in what is shared. */
+function hideKey() {
+  if (new URLSearchParams(location.search).has('key'))
+    history.replaceState(null, '', location.pathname + location.hash);
+}
 
 /** @param {InfoJson | null} known what was read before, when the language was switched */
 async function start(known) {
@@ -65,8 +74,6 @@ async function start(known) {
       ),
   );
 }
-
-let following = new AbortController();
 
 /**
  * Shows the place that the hash names, now and whenever it changes.

@@ -20,16 +20,16 @@ export function routeKey({ topic, subscriptionId }) {
  * @param {RouteJson} route
  */
 export function routeName({ topic, subscriptionId }) {
-  const topicName = topic === null ? h('span', { class: 'muted' }, t('route.noTopic')) : shown(topic);
+  const topicName = topic === null ? h('span', { class: 'muted' }, t('route.noTopic')) : shown(topic, 64);
   if (subscriptionId === null) return h('span', { class: 'route' }, topicName);
-  if (topic === null) return h('span', { class: 'route' }, shown(subscriptionId));
+  if (topic === null) return h('span', { class: 'route' }, shown(subscriptionId, 64));
   return h(
     'span',
     { class: 'route' },
     topicName,
     h('span', { class: 'muted', 'aria-hidden': 'true' }, ' → '),
     h('span', { class: 'unseen' }, ` ${t('route.deliveredTo')} `),
-    shown(subscriptionId),
+    shown(subscriptionId, 64),
   );
 }
 

@@ -15,7 +15,11 @@ const status = h('div', { class: 'unseen', role: 'status', 'aria-live': 'polite'
  * @param {string} text
  */
 export function announce(text) {
-  status.textContent = text;
+  // Emptied first, so that the same words are said again; later, when a dialog that hid this has closed.
+  status.textContent = '';
+  setTimeout(() => {
+    status.textContent = text;
+  }, 200);
 }
 
 /**
@@ -105,8 +109,10 @@ function languageField(onLanguage) {
       'aria-label': t('shell.language'),
       'data-own': `language-${currentLanguage()}`,
       onchange: () => {
-        chooseLanguage(select.value === 'pt' ? 'pt' : 'en');
-        onLanguage();
+        void chooseLanguage(select.value === 'pt' ? 'pt' : 'en').then(() => {
+          onLanguage();
+          document.getElementById('language')?.focus();
+        });
       },
     },
     h('option', { value: 'en', lang: 'en', selected: currentLanguage() === 'en' }, 'English'),

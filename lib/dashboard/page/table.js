@@ -7,7 +7,7 @@ import { h } from './dom.js';
  * @typedef {object} Column
  * @property {string} label
  * @property {(row: Row) => Child} cell
- * @property {'number' | 'wide' | 'head' | 'actions'} [kind] `head`: names the row
+ * @property {'number' | 'wide' | 'name' | 'head' | 'actions'} [kind] `head` names the row; `name` and `wide` need room
  */
 
 /**

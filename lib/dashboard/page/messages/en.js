@@ -10,7 +10,7 @@ export const en = {
   'shell.skip': 'Skip to the content',
   'shell.language': 'Language',
   'shell.theme': 'Theme',
-  'shell.theme.system': 'System theme',
+  'shell.theme.system': 'System',
   'shell.theme.light': 'Light',
   'shell.theme.dark': 'Dark',
   'shell.footer': 'nestjs-tarefa {version} · table {table} · {mode}',
@@ -96,6 +96,7 @@ export const en = {
 
   'problems.title': 'Needs attention',
   'problems.none': 'Nothing needs attention.',
+  'problems.more': '{count} more',
   'problems.tasks': 'See the tasks',
   'problems.subscription': 'See the subscription',
   'problem.no-worker':
@@ -183,7 +184,7 @@ export const en = {
   'running.title': 'Running now',
   'running.none': 'Nothing runs.',
   'running.none.hint': 'Workers are idle, or there are none.',
-  'running.more': 'of {count} in all: those that run for longest.',
+  'running.more': '{count} more run for a shorter time.',
   'workers.title': 'Workers',
   'workers.none': 'No worker is known.',
   'workers.none.hint': 'Tasks wait until one is started.',
@@ -264,7 +265,7 @@ export const en = {
 
   'task.title': 'Task {id}',
   'task.attemptN': 'Attempt {attempt}',
-  'task.attemptShort': '· attempt {attempt}',
+  'task.attemptShort': 'attempt {attempt}',
   'task.dead': 'Dead',
   'task.deadHint': 'Made when a task ran out of attempts; runs the dead handler',
   'task.publication': 'Publication',

@@ -11,7 +11,7 @@ export const pt = {
   'shell.skip': 'Ir para o conteúdo',
   'shell.language': 'Idioma',
   'shell.theme': 'Tema',
-  'shell.theme.system': 'Tema do sistema',
+  'shell.theme.system': 'Sistema',
   'shell.theme.light': 'Claro',
   'shell.theme.dark': 'Escuro',
   'shell.footer': 'nestjs-tarefa {version} · tabela {table} · {mode}',
@@ -96,6 +96,7 @@ export const pt = {
 
   'problems.title': 'Precisa de atenção',
   'problems.none': 'Nada precisa de atenção.',
+  'problems.more': 'mais {count}',
   'problems.tasks': 'Ver as tarefas',
   'problems.subscription': 'Ver a assinatura',
   'problem.no-worker':
@@ -184,7 +185,7 @@ export const pt = {
   'running.title': 'Em execução agora',
   'running.none': 'Nada em execução.',
   'running.none.hint': 'Os workers estão ociosos, ou não há nenhum.',
-  'running.more': 'de {count} ao todo: as que executam há mais tempo.',
+  'running.more': 'mais {count} executam há menos tempo.',
   'workers.title': 'Workers',
   'workers.none': 'Nenhum worker conhecido.',
   'workers.none.hint': 'As tarefas esperam até que um seja iniciado.',
@@ -265,7 +266,7 @@ export const pt = {
 
   'task.title': 'Tarefa {id}',
   'task.attemptN': 'Tentativa {attempt}',
-  'task.attemptShort': '· tentativa {attempt}',
+  'task.attemptShort': 'tentativa {attempt}',
   'task.dead': 'Morta',
   'task.deadHint': 'Criada quando as tentativas de uma tarefa acabaram; executa o tratamento de tarefa morta',
   'task.publication': 'Publicação',

@@ -11,6 +11,9 @@ import { shown } from '../text.js';
 /** @typedef {import('../../api.ts').ProblemJson} Problem */
 /** @typedef {import('../dom.js').Child} Child */
 
+/** Problems that are shown before the rest is folded away. */
+const firstProblems = 6;
+
 /**
  * What is wrong and what to do about it, most urgent first.
  *
@@ -19,25 +22,38 @@ import { shown } from '../text.js';
  * @param {() => unknown} refresh
  */
 export function problemsSection({ problems }, canPause, refresh) {
+  const rest = problems.slice(firstProblems);
   return h(
     'section',
     { class: `problems${problems.length === 0 ? ' none' : ''}`, 'aria-labelledby': 'problems-title' },
     h('h2', { id: 'problems-title', class: problems.length === 0 ? 'unseen' : null }, t('problems.title')),
     h(
       'ul',
+      // Only new ones are said, not each of their numbers.
       { 'aria-live': 'polite', 'aria-relevant': 'additions' },
-      problems.length === 0 && h('li', { class: 'fine' }, icon('succeeded'), t('problems.none')),
-      problems.map((problem) =>
-        h(
-          'li',
-          { 'data-key': identityOf(problem), 'data-problem': problem.kind },
-          icon('warning'),
-          h('div', null, h('p', null, sentence(problem)), h('p', { class: 'advice' }, advice(problem))),
-          problem.kind === 'paused' && canPause && pauseButton(problem, true, refresh),
-        ),
-      ),
+      problems.length === 0 &&
+        h('li', { class: 'fine', 'data-key': 'fine' }, icon('succeeded'), t('problems.none')),
+      problems.slice(0, firstProblems).map(item),
     ),
+    rest.length > 0 &&
+      h(
+        'details',
+        null,
+        h('summary', null, t('problems.more', { n: rest.length, count: formatCount(rest.length) })),
+        h('ul', null, rest.map(item)),
+      ),
   );
+
+  /** @param {Problem} problem */
+  function item(problem) {
+    return h(
+      'li',
+      { 'data-key': identityOf(problem), 'data-problem': problem.kind },
+      icon('warning'),
+      h('p', null, sentence(problem), ' ', h('span', { class: 'advice' }, advice(problem))),
+      problem.kind === 'paused' && canPause && pauseButton(problem, true, refresh),
+    );
+  }
 }
 
 /** @param {Problem} problem */

@@ -124,7 +124,8 @@ function rowsOf({ counts, paused }, history) {
     if (status === 'processing') row.running += count;
   }
   for (const route of paused) rowFor(route).isPaused = true;
-  return [...rows.values()];
+  const all = [...rows.values()];
+  return [...all.filter(({ totals }) => !totals.isRest), ...all.filter(({ totals }) => totals.isRest)];
 
   /** @param {import('../../api.ts').RouteJson} route */
   function rowFor({ topic, subscriptionId }) {

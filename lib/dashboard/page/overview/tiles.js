@@ -47,7 +47,7 @@ export function tiles(overview, lastHour) {
         ? formatNumber(ended / recent.length, { maximumFractionDigits: ended / recent.length < 10 ? 1 : 0 })
         : '–',
     ),
-    tile('lag', formatDuration(overview.lagMs)),
+    tile('lag', overview.lagMs > 0 ? formatDuration(overview.lagMs) : '–'),
     tile('wait', waits.length > 0 ? formatDuration(Math.max(...waits)) : '–'),
   );
 }

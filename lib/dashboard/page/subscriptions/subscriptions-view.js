@@ -96,7 +96,7 @@ function subscriptionTable(subscriptions) {
         kind: 'head',
         cell: ({ id }) => h('a', { href: hashOf('subscription', { id }) }, shown(id)),
       },
-      { label: t('fact.topic'), cell: ({ topic }) => shown(topic) },
+      { label: t('fact.topic'), kind: 'name', cell: ({ topic }) => shown(topic) },
       { label: t('subscriptions.condition'), cell: (subscription) => conditionOf(subscription).badge },
       {
         label: t('subscriptions.receiver'),

@@ -30,7 +30,7 @@ export function showTask({ main, info, signal }, { id }) {
     header: h('div', { class: 'task-header' }),
     timeline: h('div'),
     metadata: h('div'),
-    related: h('div'),
+    related: h('div', { class: 'stack' }),
   };
   const payload = info.payloads ? payloadSection(id, signal) : null;
   fill(

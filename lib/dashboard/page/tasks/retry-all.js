@@ -5,7 +5,6 @@ import { fill } from '../fill.js';
 import { formatCount } from '../format.js';
 import { t } from '../language.js';
 import { routeKey, routeName } from '../routes.js';
-import { announce } from '../shell.js';
 import { loading, wordsOf } from '../states.js';
 import { retryFilterOf } from './filters.js';
 
@@ -128,7 +127,6 @@ export function retryAll(filters, afterwards) {
     /** @param {'retryAll.done' | 'retryAll.stopped'} key */
     function showEnd(key) {
       const words = t(key, { n: retried, count: formatCount(retried) });
-      announce(words);
       fill(body, h('p', { role: 'status' }, words));
       fill(
         buttons,

@@ -27,6 +27,7 @@ export function taskTable(tasks, caption) {
       { label: t('tasks.status'), cell: (task) => [statusBadge(task.status), task.dead && deadTag()] },
       {
         label: t('tasks.route'),
+        kind: 'name',
         cell: (task) => [
           routeName(task),
           task.publication && h('span', { class: 'tag' }, t('task.publication')),
@@ -39,7 +40,7 @@ export function taskTable(tasks, caption) {
         kind: 'wide',
         cell: ({ message }) => (message === null ? null : shown(message.text, 160)),
       },
-      { label: t('tasks.keyTenant'), cell: keyAndTenant },
+      { label: t('tasks.keyTenant'), kind: 'name', cell: keyAndTenant },
     ],
   });
 }
@@ -48,7 +49,7 @@ export function taskTable(tasks, caption) {
 function taskLink({ id, attempt }) {
   return [
     h('a', { href: hashOf('task', { id }), class: 'id' }, id),
-    attempt > 1 && h('span', { class: 'muted small' }, ` ${t('task.attemptShort', { attempt })}`),
+    attempt > 1 && h('span', { class: 'muted small nowrap' }, ` ${t('task.attemptShort', { attempt })}`),
   ];
 }
 

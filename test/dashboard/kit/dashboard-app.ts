@@ -1,0 +1,98 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { DynamicModule, INestApplication, Provider } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import {
+  QueueAdmin,
+  QueueClient,
+  QueueEvents,
+  QueueModule,
+  QueueWebhooks,
+  type QueueEventMap,
+  type QueueModuleOptions,
+} from '../../../lib/index.js';
+
+@Module({})
+class HandlersModule {}
+
+@Module({})
+class ShopModule {}
+
+/** How an application with a dashboard is started; without handlers it has no worker. */
+export interface DashboardAppOptions extends QueueModuleOptions {
+  /** Default `express`. */
+  readonly adapter?: 'express' | 'fastify';
+  readonly globalPrefix?: string;
+  readonly handlers?: readonly Provider[];
+}
+
+/** A running application with a dashboard. */
+export interface DashboardApp {
+  /** Of its server, without a path. */
+  readonly origin: string;
+  /** Of the dashboard, without a slash at its end. */
+  readonly url: string;
+  readonly queue: QueueClient;
+  readonly admin: QueueAdmin;
+  readonly webhooks: QueueWebhooks;
+  /** What was done from the dashboard so far. */
+  readonly told: QueueEventMap['dashboard.action'][];
+  /** Live streams that are open at the moment. */
+  readonly streams: () => number;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts an application whose queue is `tasks` in that database, on a free port of loopback. */
+export async function startDashboardApp(
+  databaseUrl: string,
+  { adapter = 'express', globalPrefix, handlers = [], dashboard, ...options }: DashboardAppOptions,
+): Promise<DashboardApp> {
+  const module: DynamicModule = {
+    module: ShopModule,
+    imports: [
+      { module: HandlersModule, providers: [...handlers], exports: [...handlers] },
+      QueueModule.forRoot({
+        connection: databaseUrl,
+        queue: 'tasks',
+        worker: handlers.length > 0,
+        ...options,
+        dashboard: { actions: true, ...dashboard },
+      }),
+    ],
+  };
+  const settings = { logger: false, abortOnError: false } as const;
+  const app: INestApplication =
+    adapter === 'fastify'
+      ? await NestFactory.create(module, new FastifyAdapter(), settings)
+      : await NestFactory.create(module, settings);
+  if (globalPrefix !== undefined) app.setGlobalPrefix(globalPrefix);
+  const streams = watchStreams(app.getHttpServer() as Server);
+  const told: QueueEventMap['dashboard.action'][] = [];
+  app.get(QueueEvents).on('dashboard.action', (event) => told.push(event));
+  await app.listen(0, '127.0.0.1');
+  const origin = await app.getUrl();
+  const path = [globalPrefix, dashboard?.path ?? 'queues']
+    .flatMap((part) => part?.split('/') ?? [])
+    .filter((part) => part !== '');
+  return {
+    origin,
+    url: [origin, ...path].join('/'),
+    queue: app.get(QueueClient),
+    admin: app.get(QueueAdmin),
+    webhooks: app.get(QueueWebhooks),
+    told,
+    streams,
+    close: () => app.close(),
+  };
+}
+
+function watchStreams(server: Server): () => number {
+  let open = 0;
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url?.endsWith('/api/stream') !== true) return;
+    open += 1;
+    response.once('close', () => (open -= 1));
+  });
+  return () => open;
+}

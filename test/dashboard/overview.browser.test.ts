@@ -1,0 +1,223 @@
+import { hostname } from 'node:os';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { subscribe } from '../support/subscriptions.js';
+import { deferred, until } from '../support/waiting.js';
+import { useDashboard } from './kit/dashboard-bench.js';
+import { confirm, gone, part, row, says, seen } from './kit/seen.js';
+import { seedHistory, seedTask, seedTasks, type SeedMinute } from './kit/seed.js';
+
+const bench = useDashboard({ webhooks: { allowedAddresses: ['127.0.0.1'] } });
+
+beforeAll(async () => {
+  const { pool, database, app } = bench;
+  await subscribe(database, [{ id: 'crm', url: 'http://127.0.0.1:9/orders' }]);
+  await pool.query(
+    `insert into tasks_webhook (subscriber_id, failures, failing_since, open_until)
+     values ('crm', 7, now() - interval '5 minutes', now() + interval '10 minutes')`,
+  );
+  await seedTasks(pool, [
+    { topic: 'ship-order', due: -120 },
+    { topic: 'ship-order', due: -60 },
+    { topic: 'send-receipt', due: -30 },
+    { topic: 'reserve-stock', due: 3_600 },
+    { topic: 'reserve-stock', due: 7_200 },
+  ]);
+  await app.admin.pause({ topic: 'send-receipt' });
+  const minutes = (count: number, minute: (ago: number) => SeedMinute): ReadonlyMap<number, SeedMinute> =>
+    new Map(Array.from({ length: count }, (_, ago) => [ago, minute(ago)]));
+  await seedHistory(
+    pool,
+    't:ship-order',
+    minutes(1_400, (ago) => ({ succeeded: ago % 7, waitsMs: [40, 90, 900], runsMs: [10, 20] })),
+  );
+  await seedHistory(pool, 't:charge-card', new Map([[3, { succeeded: 3, failed: 9, buried: 2 }]]));
+  await seedHistory(pool, 't:old-name', new Map([[2, { failed: 4, unhandled: 4 }]]));
+  await seedHistory(
+    pool,
+    '',
+    minutes(1_400, (ago) => ({ lagMs: Math.max(0, 6 - ago) * 10_000 })),
+  );
+});
+
+const problems = (page: Page) => part(page, 'Needs attention');
+
+test('the numbers to look at first lead to the tasks they count', async () => {
+  const page = await bench.open();
+  const tiles = part(page, 'The queue in numbers');
+  await seen(tiles.getByRole('link', { name: /^Waiting\s*3/ }));
+  await seen(tiles.getByRole('link', { name: /^Failed\s*13/ }));
+  await says(tiles, /Oldest waiting\s*2\s?m/);
+  await tiles.getByRole('link', { name: /^Scheduled\s*2/ }).click();
+  await seen(page.getByRole('heading', { name: 'Tasks', level: 1 }));
+  await seen(page.getByRole('heading', { name: '2 tasks' }));
+  expect(await page.getByRole('checkbox', { name: 'Scheduled' }).isChecked()).toBe(true);
+});
+
+test('what is wrong is said in words, with what to do', async () => {
+  const page = await bench.open();
+  const said = problems(page).getByRole('listitem');
+  await says(said, /No worker takes ship-order: 2 tasks wait, the oldest for 2\s?m.*Start a worker/);
+  await says(said, /send-receipt has been paused since .*; 1 task waits\..*Resume it/);
+  await says(said, /The endpoint of crm failed 7 times in a row and rests until/);
+  await says(said, /4 attempts of old-name failed because no handler is registered/);
+  await says(said, /9 of 12 attempts of charge-card failed in the last hour/);
+  await says(said, /The oldest waiting task has waited for 2\s?m.*The workers do not keep up/);
+  expect(await said.count()).toBe(6);
+  await said.filter({ hasText: 'crm' }).getByRole('link', { name: 'See the subscription' }).click();
+  await seen(page.getByRole('heading', { name: 'crm', level: 1 }));
+});
+
+test('so is what cannot be made to happen in a test', async () => {
+  const answer = await fetch(`${bench.app.url}/api/overview`);
+  const overview = (await answer.json()) as object;
+  const told = [
+    { kind: 'old-snapshot', sinceMs: 5_400_000, transactions: 12_345, holder: 'session, report, pid 7, idle' },
+    { kind: 'lost-worker', workerId: '4', host: 'shop-2', pid: 812 },
+    { kind: 'late-scheduled', lateMs: 120_000 },
+    { kind: 'deactivated', subscriptionId: 'erp', reason: 'it answered 410' },
+    { kind: 'unread', section: 'size', reason: 'canceling statement' },
+  ];
+  const page = await bench.newPage();
+  await page.route('**/api/stream', (route) =>
+    route.fulfill({
+      contentType: 'text/event-stream',
+      body: `event: overview\ndata: ${JSON.stringify({ ...overview, problems: told })}\n\n`,
+    }),
+  );
+  await page.goto(bench.app.url);
+  const said = problems(page).getByRole('listitem');
+  await says(said, /open for 1\s?h(?:r)? 30\s?m.*: session, report, pid 7, idle \(12,345 transactions old\)/);
+  await says(said, /The worker on shop-2 \(process 812\) was lost/);
+  await says(said, /Scheduled tasks are 2\s?m\w* late/);
+  await says(said, /Subscription erp was deactivated: it answered 410/);
+  await says(said, /size could not be read: canceling statement/);
+});
+
+test('what runs is listed with a time that ticks, and workers with what they take', async () => {
+  const end = deferred();
+  class Handlers {
+    @TaskHandler('print-label')
+    print(): Promise<void> {
+      return end.promise;
+    }
+  }
+  const { queue } = await bench.start({ handlers: [Handlers], unknownTasks: 'leave', concurrency: 4 });
+  const id = await queue.insertTask({ topic: 'print-label' });
+  const page = await bench.open();
+  const running = part(page, 'Running now').getByRole('listitem').filter({ hasText: 'print-label' });
+  await says(running, id);
+  const first = await running.innerText();
+  await expect.poll(() => running.innerText(), { timeout: 10_000 }).not.toBe(first);
+  const worker = part(page, 'Workers').getByRole('listitem').filter({ hasText: String(process.pid) });
+  await says(worker, hostname());
+  await says(worker, /Alive.*print-label/s);
+  expect(await worker.getByRole('meter').getAttribute('aria-label')).toBe('1 of 4 slots are busy');
+  end.resolve();
+  await gone(running);
+});
+
+describe('the charts', () => {
+  test('are read with the keyboard, point by point', async () => {
+    const page = await bench.open();
+    const chart = page.getByRole('slider', { name: 'Throughput, point of time' });
+    await expect.poll(() => chart.getAttribute('aria-valuemax')).toBe('59');
+    await chart.focus();
+    await page.keyboard.press('End');
+    expect(await chart.getAttribute('aria-valuenow')).toBe('59');
+    // Some minutes ago, ship-order succeeded twice while old-name failed four times.
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('ArrowLeft');
+        return chart.getAttribute('aria-valuetext');
+      })
+      .toMatch(/^\d\d:\d\d [AP]M, Succeeded: 2, Failed: 4$/);
+    await page.keyboard.press('Home');
+    expect(await chart.getAttribute('aria-valuenow')).toBe('0');
+    const wait = page.getByRole('slider', { name: 'Waiting time, point of time' });
+    await wait.focus();
+    expect(await wait.getAttribute('aria-valuetext')).toMatch(/p50: \d+\s?ms, p95: \d+\s?ms, p99: \d+\s?m?s$/);
+  });
+
+  test('have a table each, and an address for the day and for one topic', async () => {
+    const page = await bench.open();
+    const figure = page.getByRole('figure').filter({ hasText: 'Throughput' });
+    await figure.getByText('As a table').click();
+    const rows = figure.getByRole('rowheader');
+    await expect.poll(() => rows.count()).toBe(60);
+    await page.getByRole('button', { name: 'Last day' }).click();
+    await expect.poll(() => rows.count()).toBe(144);
+    await row(page, 'charge-card').getByRole('button', { name: 'charge-card', exact: true }).click();
+    await expect
+      .poll(async () => (await figure.getByRole('cell').allInnerTexts()).filter((text) => text !== '0'))
+      .toEqual(['3', '9']);
+    expect(page.url()).toMatch(/#\/\?range=day&topic=charge-card$/);
+    await page.reload();
+    const day = page.getByRole('button', { name: 'Last day' });
+    await expect.poll(() => day.getAttribute('aria-pressed')).toBe('true');
+    await page.getByRole('button', { name: 'Show all routes again' }).click();
+    await gone(page.getByRole('button', { name: 'Show all routes again' }));
+  });
+});
+
+test('a topic is paused and resumed, each after asking', async () => {
+  await seedTask(bench.pool, { topic: 'count-stock' });
+  const page = await bench.open();
+  const counted = row(page, /^count-stock/);
+  const isPaused = async (): Promise<boolean> => {
+    const { rowCount } = await bench.pool.query(`select from tasks_paused where route = 't:count-stock'`);
+    return rowCount === 1;
+  };
+  const button = page.getByRole('button', { name: 'Pause count-stock' });
+  await button.click();
+  await page.keyboard.press('Escape');
+  await gone(page.getByRole('dialog'));
+  expect(await isPaused()).toBe(false);
+  await confirm(page, button, 'Pause');
+  await says(counted, 'Paused');
+  expect(await isPaused()).toBe(true);
+  await says(problems(page).getByRole('listitem'), /count-stock has been paused/);
+  await confirm(page, counted.getByRole('button', { name: 'Resume count-stock' }), 'Resume');
+  await seen(button);
+  expect(await isPaused()).toBe(false);
+  expect(bench.app.told).toMatchObject([
+    { action: 'pause', target: 'topic count-stock', refused: undefined },
+    { action: 'pause', target: 'resume topic count-stock', refused: undefined },
+  ]);
+});
+
+describe('live', () => {
+  test('a task that is inserted shows without anything being asked for', async () => {
+    const page = await bench.open();
+    await seen(page.getByText('Live', { exact: true }));
+    await gone(row(page, 'gift-wrap'));
+    await bench.app.queue.insertTask({ topic: 'gift-wrap', payload: {} });
+    await seen(row(page, 'gift-wrap'));
+  });
+
+  test('the stream ends while the page is hidden or paused, and begins again', async () => {
+    const page = await bench.open();
+    const open = (count: number) => until(() => Promise.resolve(bench.app.streams() === count), `${count} streams`);
+    const show = (state: 'hidden' | 'visible') =>
+      page.evaluate((visibility) => {
+        Object.defineProperty(document, 'visibilityState', { value: visibility, configurable: true });
+        Object.defineProperty(document, 'hidden', { value: visibility === 'hidden', configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, state);
+    await open(1);
+    await show('hidden');
+    await open(0);
+    await seedTask(bench.pool, { topic: 'while-hidden' });
+    await show('visible');
+    await open(1);
+    await seen(row(page, 'while-hidden'));
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await open(0);
+    await page.getByRole('button', { name: 'Go live' }).click();
+    await open(1);
+    await seen(page.getByText('Live', { exact: true }));
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+    await open(0);
+  });
+});

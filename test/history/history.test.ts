@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import { Subscriber, TaskHandler } from '../../lib/index.js';
+import { HistoryRecorder } from '../../lib/history/history-recorder.js';
+import { readHistory } from '../../lib/history/history-reader.js';
+import { OutcomeTally } from '../../lib/history/outcome-tally.js';
+import { QueueEvents } from '../../lib/queue.events.js';
+import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import { subscribe } from '../support/subscriptions.js';
+import { until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+
+const bench = useQueue();
+const tables = queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' });
+
+const lastHour = (route?: string) => readHistory(bench.pool, tables, { range: 'hour', route });
+const forget = () => bench.pool.query('truncate tasks_history');
+
+class Handlers {
+  @TaskHandler('good')
+  good(): string {
+    return 'done';
+  }
+  @TaskHandler('in-database')
+  async inDatabase(_payload: unknown, ctx: { db: { query(text: string): Promise<unknown> } }): Promise<void> {
+    await ctx.db.query('select 1');
+  }
+  @TaskHandler('bad')
+  bad(): void {
+    throw new Error('no');
+  }
+  @Subscriber('crm')
+  crm(): void {}
+}
+
+test('a worker writes down all that ended, by topic and subscription, at the latest when it stops', async () => {
+  const { queue, close } = await bench.start({
+    handlers: [Handlers],
+    maxAttempts: 1,
+    retryIntervalMinutes: 0,
+  });
+  await forget();
+  await subscribe(bench.database, [{ id: 'crm' }]);
+  for (let n = 0; n < 60; n += 1) await queue.insertTask({ topic: 'good' });
+  for (let n = 0; n < 3; n += 1) await queue.insertTask({ topic: 'in-database' });
+  for (let n = 0; n < 4; n += 1) await queue.insertTask({ topic: 'bad' });
+  await queue.insertTask({ topic: 'nobody' });
+  for (let n = 0; n < 5; n += 1) await queue.insertTaskPubSub({ topic: 'order-placed' });
+  await until(async () => {
+    const { rows } = await bench.pool.query(
+      `select from tasks where status in ('pendente', 'agendada', 'processando')`,
+    );
+    return rows.length === 0;
+  }, 'all have ended');
+  await close();
+  const { routes, points } = await lastHour();
+  const counts = Object.fromEntries(
+    routes.map(({ route, succeeded, failed, buried, delivered, unhandled }) => [
+      route,
+      { succeeded, failed, buried, delivered, unhandled },
+    ]),
+  );
+  const none = { succeeded: 0, failed: 0, buried: 0, delivered: 0, unhandled: 0 };
+  expect(counts).toEqual({
+    't:good': { ...none, succeeded: 60 },
+    't:in-database': { ...none, succeeded: 3 },
+    // Each of them, and its dead task, which nobody handles and which so succeeds.
+    't:bad': { ...none, failed: 4, buried: 4, succeeded: 4 },
+    't:nobody': { ...none, failed: 1, buried: 1, unhandled: 1, succeeded: 1 },
+    's:crm': { ...none, succeeded: 5 },
+    't:order-placed': { ...none, delivered: 5 },
+  });
+  const good = routes.find(({ route }) => route === 't:good');
+  expect(good?.wait.p50).toEqual(expect.any(Number));
+  expect(good?.run.p95).toEqual(expect.any(Number));
+  expect(good?.ended.reduce((sum, count) => sum + count, 0)).toBe(60);
+  expect(points).toHaveLength(60);
+  expect(points.reduce((sum, { succeeded }) => sum + succeeded, 0)).toBe(73);
+});
+
+test('with history: false nothing is written', async () => {
+  const { queue, close } = await bench.start({ handlers: [Handlers], history: false });
+  await forget();
+  await queue.insertTask({ topic: 'good' });
+  await until(
+    async () => (await bench.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 1,
+    'it ends',
+  );
+  await close();
+  expect((await bench.pool.query('select from tasks_history')).rowCount).toBe(0);
+});
+
+/** A recorder that writes when it is told to. */
+async function makeRecorder(query = bench.pool.query.bind(bench.pool)) {
+  await (await bench.start({ worker: false })).close();
+  await forget();
+  const events = new QueueEvents();
+  const handle = { query: (text: string, values?: unknown[]) => query(text, values) };
+  const recorder = new HistoryRecorder({ handle, tables, events, readLag: () => Promise.resolve(1_234) });
+  return { recorder, events };
+}
+
+test('two processes add to the same minute, and one of them looks how long tasks wait', async () => {
+  const [one, other] = [await makeRecorder(), await makeRecorder()];
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (processo, status, data_hora, iniciada_em, finalizada_em)
+     select 'slow', 'sucesso', now() - interval '10 seconds', now() - interval '2 seconds', now() from generate_series(1, 10)
+     returning id`,
+  );
+  for (const { id } of rows.slice(0, 5)) one.recorder.tally.completed('t:slow', id);
+  for (const { id } of rows.slice(5)) other.recorder.tally.completed('!t:slow', id);
+  await Promise.all([one.recorder.flush(), other.recorder.flush()]);
+  const { routes, points } = await lastHour();
+  expect(routes).toMatchObject([{ route: 't:slow', succeeded: 10 }]);
+  expect(routes[0]?.wait.p50).toBeGreaterThan(6_000);
+  expect(routes[0]?.wait.p50).toBeLessThan(10_000);
+  expect(routes[0]?.run.p95).toBeGreaterThan(1_500);
+  expect(points.map(({ lagMs }) => lagMs).filter((lag) => lag !== null)).toEqual([1_234]);
+});
+
+test('what cannot be written is kept, and said once', async () => {
+  let works = false;
+  const { recorder, events } = await makeRecorder(((text: string, values?: unknown[]) =>
+    works ? bench.pool.query(text, values) : Promise.reject(new Error('gone'))) as typeof bench.pool.query);
+  const warnings: string[] = [];
+  events.on('warning', ({ message }) => warnings.push(message));
+  recorder.tally.completed('t:kept', '1');
+  await recorder.flush();
+  recorder.tally.completed('t:kept', '2');
+  await recorder.flush();
+  works = true;
+  await recorder.flush();
+  expect(warnings).toEqual([expect.stringContaining('gone')]);
+  expect((await lastHour()).routes).toMatchObject([{ route: 't:kept', succeeded: 2 }]);
+});
+
+test('routes beyond the fiftieth count together, and a sample stays small', () => {
+  const tally = new OutcomeTally();
+  for (let n = 0; n < 120; n += 1) tally.completed(`t:${n}`, String(n));
+  for (let n = 0; n < 5_000; n += 1) tally.completed('t:0', String(n));
+  const taken = tally.take();
+  expect(taken).toHaveLength(51);
+  expect(taken.find(({ route }) => route === '*')?.succeeded).toBe(70);
+  expect(taken.find(({ route }) => route === 't:0')?.sample).toHaveLength(40);
+  expect(tally.take()).toEqual([]);
+});
+
+test('a day is ten minutes a point, one route of it is what was asked for, and what is older is forgotten', async () => {
+  const { recorder } = await makeRecorder();
+  await bench.pool.query(
+    `insert into tasks_history (at, route, succeeded)
+     select date_trunc('minute', now()) - m * interval '1 minute', route, 1
+     from generate_series(0, 2000) m, unnest(array['t:a', 's:b']) route`,
+  );
+  const { points, stepMs } = await readHistory(bench.pool, tables, { range: 'day', route: 's:b' });
+  expect(stepMs).toBe(600_000);
+  expect(points).toHaveLength(144);
+  expect(points.slice(0, -1).every(({ succeeded }) => succeeded === 10)).toBe(true);
+  await recorder.flush();
+  const { rows } = await bench.pool.query<{ hours: number }>(
+    `select extract(epoch from now() - min(at))::float8 / 3600 as hours from tasks_history`,
+  );
+  expect(rows[0]?.hours).toBeLessThan(25.1);
+});
