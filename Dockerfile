@@ -7,8 +7,8 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY lib ./lib
 COPY sample-app ./sample-app
-COPY scripts/keep-shop-packages.mjs ./scripts/
-RUN node node_modules/typescript/bin/tsc -p sample-app/tsconfig.json
+COPY scripts/keep-shop-packages.mjs scripts/build-page.mjs ./scripts/
+RUN node node_modules/typescript/bin/tsc -p sample-app/tsconfig.json && node scripts/build-page.mjs dist/lib
 RUN node scripts/keep-shop-packages.mjs && npm prune --ignore-scripts --no-audit --no-fund
 
 FROM node:22-bookworm-slim

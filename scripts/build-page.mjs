@@ -15,16 +15,22 @@ for (const folder of process.argv.slice(2)) {
     configFile: false,
     logLevel: 'error',
     root: page,
+    base: './',
     publicDir: false,
     build: {
       outDir,
       emptyOutDir: true,
       target: 'es2022',
       modulePreload: false,
-      cssMinify: true,
+      // What `light-dark()` needs: older ones get the page without colours of their own.
+      cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
       rollupOptions: {
         input: { main: join(page, 'main.js'), page: join(page, 'page.css') },
-        output: { entryFileNames: '[name].js', assetFileNames: '[name][extname]' },
+        output: {
+          entryFileNames: '[name].js',
+          chunkFileNames: '[name].js',
+          assetFileNames: '[name][extname]',
+        },
       },
     },
   });

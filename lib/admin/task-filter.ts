@@ -6,7 +6,8 @@ import type { TaskStatus } from '../task.js';
 /** Which attempts to list; what is left out is not asked for. */
 export interface TaskFilter {
   readonly status?: TaskStatus | readonly TaskStatus[];
-  readonly topic?: string;
+  /** Null: tasks without one. */
+  readonly topic?: string | null;
   readonly subscriptionId?: string;
   readonly externalKey?: string;
   readonly tenant?: string | number | bigint;
@@ -62,7 +63,8 @@ export function filterSql(filter: TaskFilter, first: number): FilterSql {
     // Literals, so that the planner can use the partial indexes.
     conditions.push(`f.status in (${texts.map((text) => `'${text}'`).join(', ') || 'null'})`);
   }
-  if (topic !== undefined) add((parameter) => `f.processo = ${parameter}::text`, topic);
+  if (topic === null) conditions.push(`coalesce(f.processo, '') = ''`);
+  else if (topic !== undefined) add((parameter) => `f.processo = ${parameter}::text`, topic);
   if (subscriptionId !== undefined)
     add((parameter) => `f.subscriber_id = ${parameter}::text`, subscriptionId);
   if (externalKey !== undefined) add((parameter) => `f.chave_externa = ${parameter}::text`, externalKey);

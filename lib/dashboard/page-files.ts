@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TarefaError } from '../queue.errors.js';
 
 /** A file of the page as it is served. */
 export interface PageFile {
@@ -36,7 +37,13 @@ export function readPage(): Promise<PageFiles> {
 }
 
 async function read(): Promise<PageFiles> {
-  const document = await readFile(join(folder, 'index.html'), 'utf8');
+  const document = await readFile(join(folder, 'index.html'), 'utf8').catch((cause: unknown) => {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `the files of the dashboard are not in ${folder}: a bundler may have left them out. Keep nestjs-tarefa out of the bundle, or leave the dashboard out`,
+      { cause },
+    );
+  });
   const assets = new Map<string, PageFile>();
   for (const entry of await readdir(folder, { recursive: true })) {
     const path = entry.replaceAll('\\', '/');

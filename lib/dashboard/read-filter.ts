@@ -8,7 +8,7 @@ export type Query = Readonly<Record<string, unknown>>;
 /** What the page calls the fields of a filter. */
 const readers: Readonly<Record<string, (value: string) => Partial<TaskFilter>>> = {
   status: (value) => ({ status: value.split(',') as TaskStatus[] }),
-  topic: (value) => ({ topic: value }),
+  topic: (value) => ({ topic: value === '' ? null : value }),
   subscription: (value) => ({ subscriptionId: value }),
   tenant: (value) => ({ tenant: value }),
   group: (value) => ({ group: value }),
@@ -22,7 +22,7 @@ const readers: Readonly<Record<string, (value: string) => Partial<TaskFilter>>> 
 };
 
 /**
- * The filter that a request names; what is empty is not asked for.
+ * The filter that a request names; what is empty is not asked for, but an empty topic, which means tasks without one.
  *
  * @param others parameters that mean something else
  * @throws {TarefaError} `INPUT_INVALID`, also for names that mean nothing: a filter that is mistyped must not list everything
@@ -34,7 +34,7 @@ export function readFilter(query: Query, others: readonly string[] = []): TaskFi
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
     if (!read) throw invalid(`there is no parameter '${name}'; there are ${Object.keys(readers).join(', ')}`);
     if (typeof value !== 'string') throw invalid(`${name} must be one text`);
-    if (value !== '') filter = { ...filter, ...read(value) };
+    if (value !== '' || name === 'topic') filter = { ...filter, ...read(value) };
   }
   return filter;
 }

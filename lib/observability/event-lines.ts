@@ -15,6 +15,13 @@ const line = (
 
 /** What an operator must know, event by event. Ids and messages only, never payloads. */
 export const eventLines: Lines = {
+  'dashboard.action': ({ action, target, actor, refused }) => {
+    const text = `${actor ?? 'somebody'} asked the dashboard to ${action} ${target}`;
+    const fields = { action, target, actor: actor ?? undefined, refused };
+    return refused === undefined
+      ? line('log', 'dashboard', text, fields)
+      : line('warn', 'dashboard', `${text}, which was refused: ${refused}`, fields);
+  },
   'worker.started': ({ workerId, routes }) =>
     line('log', 'worker', `worker ${workerId} started; it serves ${routes.map(describeRoute).join(', ')}`, {
       workerId,

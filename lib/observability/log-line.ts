@@ -3,7 +3,7 @@ export type LogLevel = 'debug' | 'log' | 'warn' | 'error';
 
 /** Parts of a queue that lines are about; each has a logger context of its own. */
 export type LogComponent =
-  'queue' | 'worker' | 'tasks' | 'routines' | 'webhooks' | 'tenants' | 'connection' | 'logs';
+  'queue' | 'worker' | 'tasks' | 'routines' | 'webhooks' | 'tenants' | 'connection' | 'dashboard' | 'logs';
 
 /**
  * What a line says besides its text, for programs. Ids and numbers, never payloads; what is undefined or null is left out.

@@ -66,6 +66,7 @@ async function fill(): Promise<void> {
     insert into tasks (processo, chave_externa, status, data_hora, executor)
     select 'mail', 'key-1', (array['pendente', 'agendada', 'processando'])[1 + n % 3], now() + interval '1 hour' * (n % 3 - 0.5), 1
     from generate_series(1, 30) n`);
+  await bench.pool.query(`insert into tasks (status) values ('pendente'), ('falha')`);
 }
 
 test.each<[string, TaskFilter, string]>([
@@ -82,6 +83,7 @@ test.each<[string, TaskFilter, string]>([
     `status in ('pendente', 'agendada', 'processando')`,
   ],
   ['a topic that waits', { status: 'scheduled', topic: 'mail' }, `status = 'agendada' and processo = 'mail'`],
+  ['no topic', { topic: null }, 'processo is null'],
   ['a topic', { topic: 'stock' }, `processo = 'stock'`],
   ['a subscription', { subscriptionId: 'crm' }, `subscriber_id = 'crm'`],
   ['a tenant', { tenant: '3' }, 'tenant = 3'],

@@ -133,6 +133,7 @@ test('scenario 4: without optional variables the options are the defaults', () =
     globalEnhancers: [],
     maxPayloadBytes: 1_048_576,
     shutdownTimeoutMs: 20_000,
+    history: true,
     logDebug: false,
   });
 });

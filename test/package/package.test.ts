@@ -22,7 +22,12 @@ afterAll(() => database.drop());
 
 test('the tarball holds the compiled library and its documents, and nothing else', async () => {
   const { files } = library;
-  const others = files.filter((name) => !/^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|docs\/.+\.md|docs\/images\/.+\.png)$/.test(name));
+  const others = files.filter(
+    (name) =>
+      !/^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|docs\/.+\.md|docs\/images\/.+\.png)$/.test(
+        name,
+      ),
+  );
   expect(others).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   expect(files).toContain('dist/lib/index.js');
   expect(files).toContain('docs/reference/schema.md');

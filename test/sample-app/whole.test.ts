@@ -17,6 +17,7 @@ beforeAll(async () => {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const project = join(root, 'sample-app/tsconfig.json');
   await promisify(execFile)(process.execPath, [tsc, '-p', project, '--outDir', outDir, '--noCheck']);
+  await promisify(execFile)(process.execPath, [join(root, 'scripts/build-page.mjs'), join(outDir, 'lib')]);
   await writeFile(join(outDir, 'package.json'), '{ "type": "module" }\n');
 });
 afterAll(() => rm(outDir, { recursive: true, force: true }));

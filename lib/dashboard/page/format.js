@@ -27,9 +27,9 @@ export function formatCount(count, isCapped = false) {
 /** @param {number} bytes */
 export function formatBytes(bytes) {
   const units = /** @type {const} */ (['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']);
-  const step = Math.min(bytes < 1 ? 0 : Math.floor(Math.log(bytes) / Math.log(1024)), units.length - 1);
+  const step = Math.min(bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3), units.length - 1);
   const unit = units[step] ?? 'byte';
-  return formatNumber(bytes / 1024 ** step, {
+  return formatNumber(bytes / 1000 ** step, {
     style: 'unit',
     unit,
     unitDisplay: 'short',

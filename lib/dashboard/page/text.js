@@ -65,24 +65,46 @@ export function shown(text, most = 120) {
  * @param {string} [key] the same for the same text: then it stays as far open as it was
  */
 export function longText({ text, length }, key = '') {
-  const block = h('div', { class: 'long-text', 'data-own': `${key}:${String(length)}:${text.slice(0, 60)}` });
-  show(firstLook);
-  return block;
+  const pre = h('pre', { class: 'text', tabindex: '0', dir: 'auto' });
+  const below = h('div');
+  let upTo = 0;
+  showMore(firstLook);
+  return h(
+    'div',
+    { class: 'long-text', 'data-own': `${key}:${String(length)}:${text.slice(0, 60)}` },
+    pre,
+    below,
+  );
 
-  /** @param {number} upTo */
-  function show(upTo) {
+  /** @param {number} characters */
+  function showMore(characters) {
+    const end = endOfPart(text, upTo + characters);
+    // A block for each part: what is out of sight is not laid out again.
+    pre.append(h('span', { class: 'part' }, visibleText(text.slice(upTo, end))));
+    upTo = end;
     const rest = text.length - upTo;
     const cut = length - text.length;
     fill(
-      block,
-      h('pre', { class: 'text', tabindex: '0', dir: 'auto' }, visibleText(text.slice(0, upTo))),
+      below,
       rest > 0 &&
         h(
           'button',
-          { type: 'button', class: 'link', 'data-action': 'show-all', onclick: () => show(upTo + nextLook) },
+          { type: 'button', class: 'link', 'data-action': 'show-all', onclick: () => showMore(nextLook) },
           t(rest > nextLook ? 'text.showMore' : 'text.showAll', { rest: formatCount(rest) }),
         ),
       rest <= 0 && cut > 0 && h('p', { class: 'muted' }, t('text.cut', { length: formatCount(length) })),
     );
   }
+}
+
+/**
+ * Where a part of about that length ends: at the end of a line where one is near.
+ *
+ * @param {string} text
+ * @param {number} end
+ */
+function endOfPart(text, end) {
+  if (text.length <= end + firstLook) return text.length;
+  const line = text.lastIndexOf('\n', end) + 1;
+  return line > end - firstLook / 2 ? line : end;
 }

@@ -24,6 +24,8 @@ export interface DashboardAppOptions extends QueueModuleOptions {
   /** Default `express`. */
   readonly adapter?: 'express' | 'fastify';
   readonly globalPrefix?: string;
+  /** Default: a free one. */
+  readonly port?: number;
   readonly handlers?: readonly Provider[];
 }
 
@@ -46,7 +48,7 @@ export interface DashboardApp {
 /** Starts an application whose queue is `tasks` in that database, on a free port of loopback. */
 export async function startDashboardApp(
   databaseUrl: string,
-  { adapter = 'express', globalPrefix, handlers = [], dashboard, ...options }: DashboardAppOptions,
+  { adapter = 'express', globalPrefix, port = 0, handlers = [], dashboard, ...options }: DashboardAppOptions,
 ): Promise<DashboardApp> {
   const module: DynamicModule = {
     module: ShopModule,
@@ -70,7 +72,7 @@ export async function startDashboardApp(
   const streams = watchStreams(app.getHttpServer() as Server);
   const told: QueueEventMap['dashboard.action'][] = [];
   app.get(QueueEvents).on('dashboard.action', (event) => told.push(event));
-  await app.listen(0, '127.0.0.1');
+  await app.listen(port, '127.0.0.1');
   const origin = await app.getUrl();
   const path = [globalPrefix, dashboard?.path ?? 'queues']
     .flatMap((part) => part?.split('/') ?? [])

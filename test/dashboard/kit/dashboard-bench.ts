@@ -67,7 +67,9 @@ export function useDashboard(options: DashboardAppOptions = {}): DashboardBench 
       return opened;
     },
     clear: async () => {
-      await database.pool.query('truncate tasks, tasks_subscriber, tasks_history, tasks_worker, tasks_paused');
+      await database.pool.query(
+        'truncate tasks, tasks_subscriber, tasks_history, tasks_worker, tasks_paused',
+      );
       await database.pool.query(`do $$ begin
         if to_regclass('tasks_webhook') is not null then truncate tasks_webhook; end if;
       end $$`);

@@ -56,12 +56,10 @@ export async function seedTasks(pool: Pool, tasks: readonly SeedTask[]): Promise
        destination text, dead boolean, "liveId" bigint, publication boolean, "publicationId" bigint,
        "subscriptionId" text)
      order by t.place
-     returning id::text as id`.replace(
-      /\bat\((t\.\w+)\)/g,
-      (_, column: string) =>
-        column === 't.due'
-          ? `clock_timestamp() + coalesce(${column}, 0) * interval '1 second'`
-          : `clock_timestamp() + ${column} * interval '1 second'`,
+     returning id::text as id`.replace(/\bat\((t\.\w+)\)/g, (_, column: string) =>
+      column === 't.due'
+        ? `clock_timestamp() + coalesce(${column}, 0) * interval '1 second'`
+        : `clock_timestamp() + ${column} * interval '1 second'`,
     ),
     [JSON.stringify(rows)],
   );
