@@ -50,6 +50,8 @@ export interface Adapter {
   publish?(): Promise<void>;
   /** Deletes all history that is old enough; answers how many rows. */
   purge?(): Promise<number>;
+  /** How long each view of its dashboard takes, by the names of figures. */
+  views?(): Promise<Readonly<Record<string, number>>>;
 }
 
 /** The one export of an adapter's module. */

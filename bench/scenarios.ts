@@ -1,5 +1,6 @@
 import type { Scenario } from './scenario.js';
 import { backlogs } from './scenarios/backlog.js';
+import { dashboards } from './scenarios/dashboard.js';
 import { drains } from './scenarios/drain.js';
 import { enhancers } from './scenarios/enhancers.js';
 import { enqueues } from './scenarios/enqueue.js';
@@ -29,5 +30,6 @@ export const scenarios: readonly Scenario[] = [
   retryStorm,
   purge,
   ...partitions,
+  ...dashboards,
   idle,
 ];

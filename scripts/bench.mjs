@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const compiled = spawnSync(process.execPath, [tsc, '-p', 'bench/tsconfig.json'], { stdio: 'inherit' });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+const page = spawnSync(process.execPath, ['scripts/build-page.mjs', 'dist/lib'], { stdio: 'inherit' });
+if (page.status !== 0) process.exit(page.status ?? 1);
 
 const run = spawn(
   process.execPath,

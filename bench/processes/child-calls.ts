@@ -41,6 +41,7 @@ export interface ChildCalls {
   publish(): Promise<number>;
   /** Deletes all history that is old enough; answers how many rows. */
   purge(): Promise<number>;
+  views(): Promise<Readonly<Record<string, number>>>;
   /** Waits until nothing is left to do; answers when that was, or undefined after `limitMs`. */
   waitUntilDone(limitMs: number): Promise<number | undefined>;
   /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms. */

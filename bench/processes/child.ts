@@ -32,6 +32,7 @@ const calls: ChildCalls = {
     return monotonicMs() - begun;
   },
   purge: async () => (await adapter.purge?.()) ?? 0,
+  views: async () => (await adapter.views?.()) ?? {},
   waitUntilDone: async (limitMs) => {
     const until = monotonicMs() + limitMs;
     while (!(await adapter.isDone())) {

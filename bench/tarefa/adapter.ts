@@ -5,6 +5,7 @@ import { isDone } from './is-done.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
 import { openQueue } from './queue.js';
 import { settings } from './settings.js';
+import { measureViews } from './views.js';
 import { WebhookEndpoints } from './webhook-endpoints.js';
 
 const hangingEndpoints = 10;
@@ -64,6 +65,7 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
       await publisher.subscribe(count);
     },
     publish: async () => publisher?.publish(),
+    views: () => measureViews(url),
     purge: async () => {
       const queue = await openQueue(url, [], { worker: false, purgeRoundLimit: 10_000 });
       const deleted = await queue.admin.purge();

@@ -22,6 +22,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   default: { queue: {} },
   'concurrency 100': { queue: { concurrency: 100 } },
   tuned: { queue: tuned },
+  'without history': { queue: { ...tuned, history: false } },
   // Not the same names, because they are compared with each other.
   partitioned: { queue: { ...tuned, layout: 'partitioned' } },
   'partitioned concurrency 100': { queue: { concurrency: 100, layout: 'partitioned' } },

@@ -3,6 +3,7 @@ import type { QueueEvents } from '../queue.events.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import {
   addHistory,
+  foldHistory,
   forgetHistory,
   measureAttempts,
   noteLag,
@@ -106,12 +107,13 @@ export class HistoryRecorder {
     );
   }
 
-  /** Once a minute, one process of all looks how long tasks wait, and forgets what is old. */
+  /** Once a minute, one process of all looks how long tasks wait, puts old minutes together and forgets older ones. */
   async #look(): Promise<void> {
     const { handle, tables, readLag } = this.#parts;
     const [turn] = (await handle.query(takeMinute(tables), [])).rows;
     if (!turn) return;
     await handle.query(noteLag(tables), [turn['at'], await readLag()]);
+    await handle.query(foldHistory(tables), []);
     await handle.query(forgetHistory(tables), []);
   }
 

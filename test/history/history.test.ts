@@ -144,20 +144,30 @@ test('routes beyond the fiftieth count together, and a sample stays small', () =
   expect(tally.take()).toEqual([]);
 });
 
-test('a day is ten minutes a point, one route of it is what was asked for, and what is older is forgotten', async () => {
+test('a day is ten minutes a point; minutes older than an hour become one row of ten, and what is older than a day is forgotten', async () => {
   const { recorder } = await makeRecorder();
   await bench.pool.query(
-    `insert into tasks_history (at, route, succeeded)
-     select date_trunc('minute', now()) - m * interval '1 minute', route, 1
-     from generate_series(0, 2000) m, unnest(array['t:a', 's:b']) route`,
+    `insert into tasks_history (at, route, succeeded, waits, runs, lag_ms)
+     select date_trunc('minute', now()) - m * interval '1 minute', route, 1, array_fill(1, array[1 + m % 7]), '{0, 0, 2}',
+       case when route = '' then m end
+     from generate_series(0, 2000) m, unnest(array['t:a', 's:b', '']) route`,
   );
-  const { points, stepMs } = await readHistory(bench.pool, tables, { range: 'day', route: 's:b' });
-  expect(stepMs).toBe(600_000);
-  expect(points).toHaveLength(144);
-  expect(points.slice(0, -1).every(({ succeeded }) => succeeded === 10)).toBe(true);
+  const day = () => readHistory(bench.pool, tables, { range: 'day', route: 's:b' });
+  const [hour, before] = [await lastHour(), await day()];
+  expect(before.stepMs).toBe(600_000);
+  expect(before.points).toHaveLength(144);
+  expect(before.points.slice(0, -1).every(({ succeeded }) => succeeded === 10)).toBe(true);
+  expect(before.points.at(0)?.lagMs).toBeGreaterThan(1_400);
+  // Its first round adds what it saw itself.
+  await bench.pool.query(`delete from tasks_history where route = '' and at >= date_trunc('minute', now())`);
   await recorder.flush();
-  const { rows } = await bench.pool.query<{ hours: number }>(
-    `select extract(epoch from now() - min(at))::float8 / 3600 as hours from tasks_history`,
+  const [hourAfter, after] = [await lastHour(), await day()];
+  const same = ({ points, routes }: typeof before) => ({ points: points.slice(0, -2), routes });
+  expect(same(after)).toEqual(same(before));
+  expect(hourAfter.points.slice(0, -2)).toEqual(hour.points.slice(0, -2));
+  const { rows } = await bench.pool.query<{ n: number; hours: number }>(
+    `select count(*)::int as n, extract(epoch from now() - min(at))::float8 / 3600 as hours from tasks_history where route = 't:a'`,
   );
+  expect(rows[0]?.n).toBeLessThan(240);
   expect(rows[0]?.hours).toBeLessThan(25.1);
 });

@@ -19,6 +19,20 @@ const summed = (column: string): string => `array(
     select coalesce(one, 0) + coalesce(other, 0)
     from unnest(h.${column}, excluded.${column}) with ordinality both_of (one, other, place) order by place)`;
 
+/** What there is and what comes besides. */
+const added = `succeeded = h.succeeded + excluded.succeeded, failed = h.failed + excluded.failed,
+  buried = h.buried + excluded.buried, delivered = h.delivered + excluded.delivered,
+  unhandled = h.unhandled + excluded.unhandled,
+  waits = ${summed('waits')},
+  runs = ${summed('runs')}`;
+
+/** How many durations fell into each bucket of a row, numbered from 1. */
+const bucketsOf = (row: string): string => `
+  select 'wait' as kind, w.place, w.n from unnest(${row}.waits) with ordinality w (n, place)
+  union all
+  select 'run', r.place, r.n from unnest(${row}.runs) with ordinality r (n, place)
+`;
+
 /**
  * Adds to the counts of this minute. Parameters: routes as JSON: `[{ route, succeeded, failed, buried, delivered, unhandled,
  * waits, runs }]`.
@@ -30,10 +44,7 @@ from json_to_recordset($1::text::json) one (route text, succeeded bigint, failed
   unhandled bigint, waits real[], runs real[])
 order by one.route
 on conflict (at, route) do update
-set succeeded = h.succeeded + excluded.succeeded, failed = h.failed + excluded.failed, buried = h.buried + excluded.buried,
-  delivered = h.delivered + excluded.delivered, unhandled = h.unhandled + excluded.unhandled,
-  waits = ${summed('waits')},
-  runs = ${summed('runs')}`;
+set ${added}`;
 
 /** Takes the turn to look at the queue in this minute; answers nothing when another process has it. */
 export const takeMinute = ({ history }: Reads): string => `-- name: history_turn
@@ -47,6 +58,34 @@ returning at::text as at`;
 /** Writes down how long the oldest pending task had waited. Parameters: minute, ms. */
 export const noteLag = ({ history }: Reads): string => `-- name: history_lag
 update ${history} set lag_ms = $2::float8::bigint where at = $1::text::timestamptz and route = '${wholeQueue}'`;
+
+/** The beginning of ten minutes. */
+const tenMinutes = (time: string): string => `to_timestamp(floor(extract(epoch from ${time}) / 600) * 600)`;
+
+/** Puts minutes that are older than an hour together, ten to one: nobody looks at them one by one any more. */
+export const foldHistory = ({ history }: Reads): string => `-- name: fold_history
+with gone as (
+  delete from ${history} h
+  where h.at < ${tenMinutes(`clock_timestamp() - interval '70 minutes'`)} and h.at <> ${tenMinutes('h.at')}
+  returning ${tenMinutes('h.at')} as stretch, h.*
+),
+durations as (
+  select d.stretch, d.route, array_agg(d.n order by d.place) filter (where d.kind = 'wait') as waits,
+    array_agg(d.n order by d.place) filter (where d.kind = 'run') as runs
+  from (
+    select g.stretch, g.route, b.kind, b.place, sum(b.n)::real as n from gone g cross join lateral (${bucketsOf('g')}) b
+    group by 1, 2, 3, 4
+  ) d
+  group by 1, 2
+)
+insert into ${history} as h (at, route, succeeded, failed, buried, delivered, unhandled, lag_ms, waits, runs)
+select g.stretch, g.route, sum(g.succeeded), sum(g.failed), sum(g.buried), sum(g.delivered), sum(g.unhandled), max(g.lag_ms),
+  coalesce(d.waits, '{}'), coalesce(d.runs, '{}')
+from gone g
+left join durations d on d.stretch = g.stretch and d.route = g.route
+group by g.stretch, g.route, d.waits, d.runs
+on conflict (at, route) do update
+set ${added}, lag_ms = greatest(h.lag_ms, excluded.lag_ms)`;
 
 /** Forgets what is older than a day and some minutes. */
 export const forgetHistory = ({ history }: Reads): string => `-- name: forget_history
@@ -77,10 +116,6 @@ export const readDurations = ({ history }: Reads): string => `-- name: history_d
 with ${chosen(history)}
 select extract(epoch from c.step)::float8 as step, c.route, b.kind, b.place::int as place, sum(b.n)::float8 as n
 from chosen c
-cross join lateral (
-  select 'wait' as kind, w.place, w.n from unnest(c.waits) with ordinality w (n, place)
-  union all
-  select 'run', r.place, r.n from unnest(c.runs) with ordinality r (n, place)
-) b
+cross join lateral (${bucketsOf('c')}) b
 where b.n > 0
 group by grouping sets ((c.step, b.kind, b.place), (c.route, b.kind, b.place))`;
