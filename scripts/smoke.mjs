@@ -46,6 +46,7 @@ async function smoke() {
   for (const { status, attempts, message } of await followDeliveries(`${address}/orders/${id}`)) {
     say(`  ${status}, ${attempts} attempt(s): ${message ?? ''}`);
   }
+  await lookAtDashboard(`${address}/queues`);
   const serverFile = findServerFile();
   const { code, signal } = await application.stop();
   if (code !== 0)
@@ -54,6 +55,21 @@ async function smoke() {
     throw new Error(`PostgreSQL was not stopped: ${serverFile} is still there`);
   }
   say(`stopped${serverFile === undefined ? '' : ', and its PostgreSQL with it'}`);
+}
+
+/** For the staff only, with the password that was printed. */
+async function lookAtDashboard(url) {
+  const password = /with the password (\S+):/.exec(application.output)?.[1];
+  const stranger = await fetch(url);
+  if (stranger.status !== 401) throw new Error(`${url} answered ${stranger.status} to a stranger`);
+  const authorization = `Basic ${Buffer.from(`staff:${password}`).toString('base64')}`;
+  const page = await fetch(url, { headers: { authorization } });
+  const overview = await fetch(`${url}/api/overview`, { headers: { authorization } });
+  const { workers } = await overview.json();
+  if (page.status !== 200 || workers?.length !== 2) {
+    throw new Error(`${url} answered ${page.status}, and its overview ${JSON.stringify(workers)}`);
+  }
+  say(`GET /queues: the dashboard, with ${workers.length} workers`);
 }
 
 async function followDeliveries(url) {

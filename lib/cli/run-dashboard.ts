@@ -50,8 +50,8 @@ export async function runDashboard({
   try {
     await app.listen(port, host);
     const url = `${await app.getUrl()}${path}?key=${key}`;
-    output.json({ url });
-    output.line(`The dashboard, for this computer only; Ctrl-C ends it:\n\n  ${url}\n`);
+    output.jsonLine({ url });
+    output.text(`The dashboard, for this computer only; Ctrl-C ends it:\n\n  ${url}\n`);
     await new Promise<void>((resolve) => {
       signal.addEventListener('abort', () => resolve(), { once: true });
       if (signal.aborted) resolve();

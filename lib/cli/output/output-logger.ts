@@ -4,7 +4,14 @@ import type { Output } from './output.js';
 type Level = 'log' | 'warn' | 'error' | 'debug' | 'fatal';
 
 /** Of Nest itself: what it boots is nobody's concern here, and what fails is said by the command. */
-const silentContexts: ReadonlySet<unknown> = new Set(['NestFactory', 'InstanceLoader', 'ExceptionHandler']);
+const silentContexts: ReadonlySet<unknown> = new Set([
+  'NestFactory',
+  'NestApplication',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'ExceptionHandler',
+]);
 
 /** Nest's logger on a command's output: a line of text each, or of JSON with `--json`. */
 export function outputLogger(output: Output): LoggerService {

@@ -74,6 +74,12 @@ export class LiveOverview {
       this.#onState('live', null);
       this.#onOverview(JSON.parse(event.data));
     });
+    // The numbers may take long: the connection is alive all the same.
+    source.addEventListener('heartbeat', () => this.#watch());
+    source.addEventListener('trouble', (event) => {
+      this.#watch();
+      this.#onState('reconnecting', new Refusal(JSON.parse(event.data).message, 503, 'TROUBLE'));
+    });
     source.addEventListener('error', () => void this.#lose());
     this.#watch();
   }

@@ -59,12 +59,11 @@ async function start(known) {
   }
   shell.markPlace(placeOf(location.hash).view);
   fill(shell.main, loading());
+  /** @type {InfoJson | null} */
+  let info = null;
   await attempt(
     async () => {
-      /** @type {InfoJson} */
-      const info = await read('info', null, starting.signal);
-      const whole = renderShell(info, () => void start(info));
-      follow(whole, info);
+      info = await read('info', null, starting.signal);
     },
     (error) =>
       fill(
@@ -73,6 +72,7 @@ async function start(known) {
         failure(error, () => void start(null)),
       ),
   );
+  if (info) void start(info);
 }
 
 /**

@@ -50,6 +50,7 @@ function escaped(character) {
  */
 export function shown(text, most = 120) {
   if (text === '') return h('span', { class: 'muted' }, t('text.empty'));
+  if (text.trim() === '') return h('bdi', { class: 'text' }, `"${visibleLine(text.slice(0, most))}"`);
   if (text.length <= most) return h('bdi', { class: 'text' }, visibleLine(text));
   return h(
     'bdi',

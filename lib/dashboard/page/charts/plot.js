@@ -60,7 +60,7 @@ export function drawPlot(chart, points, width) {
     timeTicks(points, inner.width).map((index) =>
       svg(
         'text',
-        { class: 'tick', x: x(index), y: bottom + 14, 'text-anchor': 'middle' },
+        { class: 'tick', ...tickPlace(x(index), width), y: bottom + 14 },
         formatClock(points[index]?.at ?? ''),
       ),
     ),
@@ -102,6 +102,16 @@ export function drawPlot(chart, points, width) {
   function indexAt(px) {
     return Math.min(Math.max(Math.floor((px - edge.left) / step), 0), points.length - 1);
   }
+}
+
+/**
+ * Below its point, unless it would be cut off there.
+ *
+ * @param {number} x
+ * @param {number} width
+ */
+function tickPlace(x, width) {
+  return x > width - 28 ? { x: width - 1, 'text-anchor': 'end' } : { x, 'text-anchor': 'middle' };
 }
 
 /**

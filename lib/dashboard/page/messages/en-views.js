@@ -99,6 +99,7 @@ export const views = {
   'payload.hint': 'Who looks at it is recorded.',
   'payload.shown': 'The payload is shown.',
   'payload.none': 'The task has no payload.',
+  'payload.tooLarge': 'The payload is too large to be shown here: {size}.',
   'payload.raw': 'Raw text',
   'payload.copy': 'Copy',
   'payload.copied': 'Copied',

@@ -104,6 +104,7 @@ export const views = {
   'payload.hint': 'Fica registrado quem o consulta.',
   'payload.shown': 'O payload é mostrado.',
   'payload.none': 'A tarefa não tem payload.',
+  'payload.tooLarge': 'O payload é grande demais para ser mostrado aqui: {size}.',
   'payload.raw': 'Texto bruto',
   'payload.copy': 'Copiar',
   'payload.copied': 'Copiado',

@@ -63,7 +63,7 @@ function fields({ topic, tenant, group, url, httpMethod, headers, createdAt }) {
     [t('fact.tenant'), tenant === null ? null : shown(tenant)],
     [t('fact.group'), group === null ? null : shown(group)],
     ['URL', url === null ? t('subscriptions.code') : shown(url, 400)],
-    [t('subscription.method'), url === null ? null : shown(httpMethod ?? 'POST')],
+    [t('subscription.method'), url === null ? null : httpMethod === null ? '–' : shown(httpMethod)],
     [
       t('subscription.headers'),
       headers.length === 0

@@ -56,7 +56,10 @@ export function payloadSection(id, signal) {
 
 /** @param {Payload} payload */
 function payloadParts({ payload, isJson, bytes, redacted }) {
-  if (payload === null) return [h('p', { class: 'muted' }, t('payload.none'))];
+  if (payload === null) {
+    const words = bytes > 0 ? t('payload.tooLarge', { size: formatBytes(bytes) }) : t('payload.none');
+    return [h('p', { class: 'muted' }, words)];
+  }
   const value = isJson ? parsed(payload.text) : undefined;
   const isCut = payload.text.length < payload.length;
   const tree = value === undefined ? null : jsonTree(value, t('payload.title'));
