@@ -2,7 +2,6 @@ import {
   Global,
   Module,
   type DynamicModule,
-  type FactoryProvider,
   type ModuleMetadata,
   type OnApplicationShutdown,
   type Provider,

@@ -49,8 +49,9 @@ export async function measureViews(url: string): Promise<Readonly<Record<string,
     found['slowestMs'] = Math.max(found['slowestMs'] ?? 0, ...took);
   }
   const begun = monotonicMs();
-  for (let next: unknown = ''; next !== null;) {
-    ({ next } = await ask(`tasks?message=needle${next === '' ? '' : `&after=${String(next)}`}`));
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const { next } = await ask(`tasks?message=needle${after}`);
+    after = typeof next === 'string' ? `&after=${next}` : undefined;
   }
   found['seconds'] = (monotonicMs() - begun) / 1_000;
   await app.close();

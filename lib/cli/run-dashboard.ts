@@ -72,7 +72,7 @@ async function makeAdapter(): Promise<AbstractHttpAdapter> {
   }
   try {
     const { FastifyAdapter } = await import('@nestjs/platform-fastify');
-    return new FastifyAdapter() as unknown as AbstractHttpAdapter;
+    return new FastifyAdapter();
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw new TarefaError(

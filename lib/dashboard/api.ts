@@ -294,60 +294,31 @@ export interface SubscriptionsJson {
 
 // Actions: `POST api/actions/<action>` with JSON and the header `x-tarefa-dashboard: 1`; each answers `{}` unless it says
 // otherwise.
+//
+// - `retry`, `cancel`, `bury`, `run-now`: `{ id, reason? }`. Retry answers `{ id }` of the new attempt, bury that of the dead
+//   task.
+// - `pause`: `{ topic, paused }` (null: tasks without one) or `{ subscriptionId, paused }`; `paused: false` resumes.
+// - `retry-all/count`: `{ filter }`, with the parameters of `GET api/tasks`: which failed tasks are meant.
+// - `retry-all`: `{ filter, lastId, after }`: the next block of them; begin with `after: '0'`.
+// - `edit-subscription`: `{ id, topic?, tenant?, group?, url?, httpMethod?, headers?, active? }`: what is left out stays as it
+//   is; headers are given all together. Answers {@link SubscriptionJson}.
+// - `ping`: `{ id }` of a subscription: sends a signed test request.
 
-/** `retry` (answers `{ id }`), `cancel` (`reason` optional), `bury` (answers `{ id }` of the dead task), `run-now`. */
-export interface TaskActionBody {
-  readonly id: string;
-  readonly reason?: string;
-}
-
-/** `pause`: a topic (null: tasks without one) or a subscription; `paused: false` resumes. */
-export type PauseBody = ({ readonly topic: string | null } | { readonly subscriptionId: string }) & {
-  readonly paused: boolean;
-};
-
-/** `retry-all/count`: which failed tasks are meant. Answers {@link RetryPlanJson}. Filters as of `GET api/tasks`. */
-export interface RetryCountBody {
-  readonly filter: Readonly<Record<string, string>>;
-}
-
+/** Of `retry-all/count`. */
 export interface RetryPlanJson {
   readonly total: number;
   readonly counts: readonly (RouteJson & { readonly count: number })[];
   readonly lastId: string;
 }
 
-/** `retry-all`: the next block of them; begin with `after: '0'`. Answers {@link RetryBlockJson}. */
-export interface RetryAllBody {
-  readonly filter: Readonly<Record<string, string>>;
-  readonly lastId: string;
-  readonly after: string;
-}
-
+/** Of `retry-all`. */
 export interface RetryBlockJson {
   readonly retried: number;
   /** Ask on with it; null when all are done. */
   readonly after: string | null;
 }
 
-/** `edit-subscription`: what is left out stays as it is. Answers {@link SubscriptionJson}. */
-export interface EditSubscriptionBody {
-  readonly id: string;
-  readonly topic?: string;
-  readonly tenant?: string | null;
-  readonly group?: string | null;
-  readonly url?: string | null;
-  readonly httpMethod?: string | null;
-  /** All of them, in place of those that are there. */
-  readonly headers?: Readonly<Record<string, string>> | null;
-  readonly active?: boolean;
-}
-
-/** `ping`: sends a signed test request. Answers {@link PingJson}. */
-export interface PingBody {
-  readonly id: string;
-}
-
+/** Of `ping`. */
 export interface PingJson {
   readonly ok: boolean;
   readonly status: number | null;

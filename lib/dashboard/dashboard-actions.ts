@@ -1,14 +1,13 @@
 import { BulkRetry } from '../admin/bulk-retry.js';
 import type { Pausable, QueueAdmin } from '../admin/queue-admin.js';
 import type { TaskFilter } from '../admin/task-filter.js';
-import type { SubscriptionInput } from '../admin/subscription-admin.js';
 import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import type { DashboardAction, PingJson, RetryBlockJson, RetryPlanJson, SubscriptionJson } from './api.js';
-import { readFilter, type Query } from './read-filter.js';
+import { readFilter } from './read-filter.js';
 import type { SubscriptionReader } from './subscription-reader.js';
 
 /** What {@link DashboardActions} work with. */
@@ -72,7 +71,7 @@ export class DashboardActions {
 
   pause(request: ActionRequest): Promise<object> {
     const target = ({ topic, subscriptionId, paused }: Body): string =>
-      `${paused === false ? 'resume ' : ''}${subscriptionId === undefined ? `topic ${String(topic)}` : `subscription ${String(subscriptionId)}`}`;
+      `${paused === false ? 'resume ' : ''}${nameOf('subscription', subscriptionId) ?? nameOf('topic', topic) ?? 'nothing'}`;
     return this.#do('pause', request, target, async ({ paused, ...what }) => {
       if (typeof paused !== 'boolean') throw invalid('paused must be true or false');
       const { admin } = this.#parts;
@@ -113,7 +112,7 @@ export class DashboardActions {
       const { admin, subscriptions, webhooks } = this.#parts;
       const own = textOf('id', id);
       const before = await subscriptions.find(own);
-      await admin.subscriptions.update(own, changes as Partial<Omit<SubscriptionInput, 'id'>>);
+      await admin.subscriptions.update(own, changes);
       // Why it was deactivated is forgotten with that, and workers hear of it.
       if (changes['active'] === true && !before.active && before.endpoint) await webhooks.reactivate(own);
       return subscriptions.find(own);
@@ -180,6 +179,11 @@ function idOf({ id }: Body): string {
   return typeof id === 'string' ? id : '';
 }
 
+/** `topic mail`; undefined when it is neither text nor null. */
+function nameOf(kind: string, value: unknown): string | undefined {
+  return typeof value === 'string' || value === null ? `${kind} ${value ?? '(none)'}` : undefined;
+}
+
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'string') return value;
   throw invalid(`${name} must be text`);
@@ -193,7 +197,7 @@ function reasonOf(reason: unknown, otherwise: string, { actor }: ActionRequest):
 
 /** Which failed tasks are meant; that they have failed goes without saying. */
 function failedOf(filter: unknown): Omit<TaskFilter, 'status' | 'latest'> {
-  const { status: _status, latest: _latest, ...rest } = readFilter(bodyOf(filter) as Query);
+  const { status: _status, latest: _latest, ...rest } = readFilter(bodyOf(filter));
   return rest;
 }
 

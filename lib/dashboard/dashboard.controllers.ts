@@ -88,8 +88,8 @@ async function makePageController({ path, guards }: ControllerParts): Promise<Ty
       return this.#asset(`${folder}/${file}`);
     }
 
-    #asset(path: string): StreamableFile {
-      const asset = assets.get(path);
+    #asset(name: string): StreamableFile {
+      const asset = assets.get(name);
       if (!asset) throw new NotFoundException();
       return new StreamableFile(asset.content, { type: asset.type, length: asset.content.length });
     }

@@ -31,7 +31,7 @@ test.each<readonly [option: string, wrong: readonly unknown[], right: readonly u
   for (const value of right) expect(mistakes({ guards, [option]: value })).toEqual([]);
   for (const value of wrong) {
     const found = mistakes({ guards, [option]: value }, 'test');
-    expect(found, JSON.stringify(value)).toHaveLength(1);
+    expect(found, `for ${JSON.stringify(value)}`).toHaveLength(1);
     expect(found[0]).toContain(`dashboard.${option}`);
   }
 });

@@ -52,9 +52,9 @@ test('tasks that no worker has a handler for, by topic, subscription, and whethe
   await waiting('processo, pub_sub', `'paid', true`);
   const found = (await problems()).filter(({ kind }) => kind === 'no-worker');
   // `mail` is paused, and publications need no handler.
-  expect(
-    found.map(({ topic, subscriptionId }) => (topic === 'paid' ? subscriptionId : topic)).toSorted(),
-  ).toEqual(['crm', 'other']);
+  expect(new Set(found.map(({ topic, subscriptionId }) => subscriptionId ?? topic))).toEqual(
+    new Set(['crm', 'other']),
+  );
   expect(found.every(({ waitingMs }) => Number(waitingMs) > 55_000)).toBe(true);
   await bench.pool.query('truncate tasks_paused');
 });
@@ -165,10 +165,9 @@ test('a task with all that is around it', async () => {
   const { task: crm } = await buried;
   const publication = await task(id);
   expect(publication.metadata).toEqual({ cpf: '[redacted]', shop: 'Ana' });
-  expect(publication.deliveries.map(({ subscriptionId }) => subscriptionId).toSorted()).toEqual([
-    'crm',
-    'erp',
-  ]);
+  expect(new Set(publication.deliveries.map(({ subscriptionId }) => subscriptionId))).toEqual(
+    new Set(['crm', 'erp']),
+  );
   const delivery = await task(crm.id);
   expect(delivery.publication?.id).toBe(id);
   expect(delivery.deliveries.map(({ subscriptionId }) => subscriptionId)).toEqual(['erp']);

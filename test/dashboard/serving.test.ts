@@ -67,7 +67,7 @@ test.each(adapters)(
       'tsconfig.json',
       'messages/..',
     ]) {
-      expect((await ask(`${url}/assets/${file}`)).status, file).toBe(404);
+      expect((await ask(`${url}/assets/${file}`)).status, `for ${file}`).toBe(404);
     }
     expect((await ask(`${url}/api/info`)).body).toMatchObject({
       queue: 'default',
@@ -116,8 +116,8 @@ test.each(adapters)(
       '/api/history',
     ];
     for (const path of reads) {
-      expect(await askRaw(url, `/queues${path}`), path).toBe(403);
-      expect(await askRaw(url, `/queues${path}`, {}, 'HEAD'), path).toBeGreaterThanOrEqual(403);
+      expect(await askRaw(url, `/queues${path}`), `for ${path}`).toBe(403);
+      expect(await askRaw(url, `/queues${path}`, {}, 'HEAD'), `for ${path}`).toBeGreaterThanOrEqual(403);
     }
     const disguised = [
       '/%71ueues/api/tasks',
@@ -130,9 +130,10 @@ test.each(adapters)(
       '/queues;x/api/tasks',
       '/queues/api/tasks%2f1',
     ];
-    for (const path of disguised) expect(await askRaw(url, path), path).toBeGreaterThanOrEqual(400);
+    for (const path of disguised)
+      expect(await askRaw(url, `for ${path}`), `for ${path}`).toBeGreaterThanOrEqual(400);
     for (const action of ['retry', 'pause', 'retry-all/count', 'ping']) {
-      expect(await act(url, action, { id: '1' }), action).toMatchObject({ status: 403 });
+      expect(await act(url, action, { id: '1' }), `for ${action}`).toMatchObject({ status: 403 });
     }
   },
 );
@@ -141,10 +142,10 @@ test('without guards only this machine may see it, by its own name, and nobody t
   const { url } = await start();
   const { port } = new URL(url);
   for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
-    expect(await askRaw(url, '/queues', { host }), host).toBe(200);
+    expect(await askRaw(url, '/queues', { host }), `for ${host}`).toBe(200);
   }
   for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example']) {
-    expect(await askRaw(url, '/queues', { host }), host).toBeGreaterThanOrEqual(400);
+    expect(await askRaw(url, '/queues', { host }), `for ${host}`).toBeGreaterThanOrEqual(400);
   }
   expect(await askRaw(url, '/queues', { 'x-forwarded-for': '203.0.113.5' })).toBe(403);
   expect(await askRaw(url, '/queues', { forwarded: 'for=203.0.113.5' })).toBe(403);
@@ -197,7 +198,7 @@ test('two queues have two dashboards, with options from a provider too; a path t
     useFactory: () => ({ connection, table: 'tasks', worker: false, dashboard: {} }) as object,
   });
   await expect(
-    NestFactory.create({ module: class Wrong {}, imports: [wrong] }, { logger: false, abortOnError: false }),
+    NestFactory.create({ module: StaffModule, imports: [wrong] }, { logger: false, abortOnError: false }),
   ).rejects.toThrow(/beside useFactory/);
 });
 

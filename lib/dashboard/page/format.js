@@ -32,7 +32,8 @@ export function formatBytes(bytes) {
   return formatNumber(bytes / 1000 ** step, {
     style: 'unit',
     unit,
-    unitDisplay: 'short',
+    // The short form of bytes has no plural in English.
+    unitDisplay: step === 0 ? 'long' : 'short',
     maximumFractionDigits: step === 0 ? 0 : 1,
   });
 }

@@ -7,8 +7,12 @@ export interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+interface AskOptions extends Omit<RequestInit, 'headers'> {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** Asks as the page does, or with other headers. */
-export async function ask(url: string, { headers = {}, ...init }: RequestInit = {}): Promise<Answer> {
+export async function ask(url: string, { headers = {}, ...init }: AskOptions = {}): Promise<Answer> {
   // A connection of its own: one that stays open would keep the application from closing.
   const response = await fetch(url, {
     redirect: 'manual',
