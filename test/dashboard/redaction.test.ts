@@ -40,6 +40,8 @@ test('everything else is as it was, and what was given is not changed', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const before = JSON.stringify(value);
+      // Names that chance makes secret.
+      fc.pre(!/cvv|cvc|token|senha/i.test(before.replace(/[^\p{L}\p{N}]/gu, '')));
       expect(redact(value, ['no.such.path'])).toEqual(JSON.parse(before));
       expect(JSON.stringify(value)).toBe(before);
     }),
