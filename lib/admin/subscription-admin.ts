@@ -109,7 +109,7 @@ set processo = $2::text, tenant = $3::text::bigint, grupo_empresarial = $4::text
   http_method = $6::text, headers = $7::text::json, ativo = $8::boolean
 where s.id = $1::text
 returning ${fields}`,
-      this.#valuesOf({ ...present, ...changes, id }),
+      this.#valuesOf({ ...present, ...changes, id }, { isNew: 'url' in changes || 'headers' in changes }),
     );
     if (!row) throw subscriptionNotFound(id);
     return readSubscription(row);
@@ -126,9 +126,10 @@ delete from ${table} s where s.id = $1::text returning s.id`,
     await this.#webhooks?.forget(id);
   }
 
-  #valuesOf(input: SubscriptionInput): unknown[] {
+  /** A webhook that stands there already, and could not be sent, keeps nobody from changing the rest. */
+  #valuesOf(input: SubscriptionInput, { isNew } = { isNew: true }): unknown[] {
     const values = valuesOf(input);
-    if (typeof input.url === 'string') {
+    if (isNew && typeof input.url === 'string') {
       try {
         this.#webhooks?.check(input);
       } catch (error) {

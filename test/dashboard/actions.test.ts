@@ -209,6 +209,11 @@ test('a subscription: only what is given changes, secrets are not told, and one 
       headers: { Authorization: 'Bearer s3cret' },
     },
   ]);
+  // One that cannot be sent, and was stored by another program, can be switched off all the same.
+  await bench.pool.query(`update tasks_subscriber set url = 'http://ana:pw@127.0.0.1:9/'`);
+  expect((await act(app.url, 'edit-subscription', { id: 'crm', active: false })).status).toBe(200);
+  expect((await act(app.url, 'edit-subscription', { id: 'crm', headers: {} })).status).toBe(400);
+  await bench.pool.query(`update tasks_subscriber set url = 'http://127.0.0.1:9/'`);
   expect((await act(app.url, 'edit-subscription', { id: 'crm', url: 'ftp://x' })).status).toBe(400);
   expect((await act(app.url, 'edit-subscription', { id: 'crm', created_at: 'x' })).status).toBe(400);
   expect((await act(app.url, 'ping', { id: 'crm' })).body).toMatchObject({

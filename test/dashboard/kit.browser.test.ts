@@ -10,12 +10,14 @@ import { startReverseProxy } from './kit/proxy.js';
 
 // What the other tests of the dashboard rely on to fail.
 
-const browser = useBrowser();
 const closers: (() => Promise<void>)[] = [];
 
+// Before the browser's, so that it runs after: what a page asks a closed server for makes it unclean.
 afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
 });
+
+const browser = useBrowser();
 
 describe('pages', () => {
   it.each([

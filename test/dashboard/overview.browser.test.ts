@@ -73,7 +73,12 @@ test('so is what cannot be made to happen in a test', async () => {
   const answer = await fetch(`${bench.app.url}/api/overview`);
   const overview = (await answer.json()) as object;
   const told = [
-    { kind: 'old-snapshot', sinceMs: 5_400_000, transactions: 12_345, holder: 'session, report, pid 7, idle' },
+    {
+      kind: 'old-snapshot',
+      sinceMs: 5_400_000,
+      transactions: 12_345,
+      holder: 'session, report, pid 7, idle',
+    },
     { kind: 'lost-worker', workerId: '4', host: 'shop-2', pid: 812 },
     { kind: 'late-scheduled', lateMs: 120_000 },
     { kind: 'deactivated', subscriptionId: 'erp', reason: 'it answered 410' },
@@ -110,7 +115,9 @@ test('what runs is listed with a time that ticks, and workers with what they tak
   await says(running, id);
   const first = await running.innerText();
   await expect.poll(() => running.innerText(), { timeout: 10_000 }).not.toBe(first);
-  const worker = part(page, 'Workers').getByRole('listitem').filter({ hasText: String(process.pid) });
+  const worker = part(page, 'Workers')
+    .getByRole('listitem')
+    .filter({ hasText: String(process.pid) });
   await says(worker, hostname());
   await says(worker, /Alive.*print-label/s);
   expect(await worker.getByRole('meter').getAttribute('aria-label')).toBe('1 of 4 slots are busy');
@@ -137,7 +144,9 @@ describe('the charts', () => {
     expect(await chart.getAttribute('aria-valuenow')).toBe('0');
     const wait = page.getByRole('slider', { name: 'Waiting time, point of time' });
     await wait.focus();
-    expect(await wait.getAttribute('aria-valuetext')).toMatch(/p50: \d+\s?ms, p95: \d+\s?ms, p99: \d+\s?m?s$/);
+    expect(await wait.getAttribute('aria-valuetext')).toMatch(
+      /p50: \d+\s?ms, p95: \d+\s?ms, p99: \d+\s?m?s$/,
+    );
   });
 
   test('have a table each, and an address for the day and for one topic', async () => {
@@ -196,15 +205,29 @@ describe('live', () => {
     await seen(row(page, 'gift-wrap'));
   });
 
+  test('a database that does not answer is said so, and the page goes on by itself', async () => {
+    const page = await bench.open();
+    await seen(page.getByText('Live', { exact: true }));
+    await bench.pool.query('alter table tasks rename to tasks_away');
+    const state = page.getByRole('main').getByRole('status');
+    try {
+      await says(state, /Reconnecting….*the database did not answer/);
+    } finally {
+      await bench.pool.query('alter table tasks_away rename to tasks');
+    }
+    await says(state, /^Live$/);
+  });
+
   test('the stream ends while the page is hidden or paused, and begins again', async () => {
     const page = await bench.open();
-    const open = (count: number) => until(() => Promise.resolve(bench.app.streams() === count), `${count} streams`);
+    const open = (count: number) =>
+      until(() => Promise.resolve(bench.app.streams() === count), `${count} streams`);
     const show = (state: 'hidden' | 'visible') =>
-      page.evaluate((visibility) => {
-        Object.defineProperty(document, 'visibilityState', { value: visibility, configurable: true });
-        Object.defineProperty(document, 'hidden', { value: visibility === 'hidden', configurable: true });
+      page.evaluate(`
+        Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+        Object.defineProperty(document, 'hidden', { value: ${state === 'hidden'}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'));
-      }, state);
+      `);
     await open(1);
     await show('hidden');
     await open(0);

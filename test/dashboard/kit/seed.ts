@@ -97,7 +97,7 @@ export async function seedHistory(
     route,
     waits: histogramOf(waitsMs, 1),
     runs: histogramOf(runsMs, 1),
-    lag_ms: lagMs,
+    lag_ms: lagMs === undefined ? null : Math.round(lagMs),
   }));
   await pool.query(
     `insert into tasks_history (at, route, succeeded, failed, buried, delivered, unhandled, waits, runs, lag_ms)

@@ -1,0 +1,210 @@
+import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { subscribe } from '../support/subscriptions.js';
+import type { DashboardApp } from './kit/dashboard-app.js';
+import { useDashboard } from './kit/dashboard-bench.js';
+import { startReverseProxy } from './kit/proxy.js';
+import { confirm, gone, part, row, says, seen } from './kit/seen.js';
+import { seedTask } from './kit/seed.js';
+
+const bench = useDashboard();
+let id = '';
+
+beforeAll(async () => {
+  await subscribe(bench.database, [{ id: 'crm' }]);
+  id = await seedTask(bench.pool, { topic: 'send-receipt', payload: '{"order":7}' });
+});
+
+/** Everything that a page asks its server for works from where it was opened: files, data, the stream, actions. */
+async function walk(page: Page): Promise<void> {
+  await seen(page.getByText('Live', { exact: true }));
+  await confirm(page, page.getByRole('button', { name: 'Pause send-receipt' }), 'Pause');
+  await confirm(
+    page,
+    row(page, /^send-receipt/).getByRole('button', { name: 'Resume send-receipt' }),
+    'Resume',
+  );
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+  await page.getByRole('link', { name: id, exact: true }).click();
+  await page.getByRole('button', { name: 'Show payload' }).click();
+  await says(part(page, 'Payload').getByRole('treeitem'), 'order: 7');
+  await page.getByRole('link', { name: 'Subscriptions', exact: true }).click();
+  await page.getByRole('link', { name: 'crm', exact: true }).click();
+  await seen(part(page, 'Last deliveries'));
+  await page.reload();
+  await seen(page.getByRole('heading', { name: 'crm', level: 1 }));
+}
+
+describe.each(['express', 'fastify'] as const)('on %s it is whole', (adapter) => {
+  test('at a path of its own, and below a global prefix, with and without a slash at the end', async () => {
+    const own = await bench.start({ adapter, dashboard: { path: '/internal/queue' } });
+    await walk(await bench.open('', { url: own.url }));
+    const { url } = await bench.start({ adapter, globalPrefix: 'api/v1' });
+    for (const hash of ['', '/']) {
+      const page = await bench.open(hash, { url });
+      await seen(page.getByText('Live', { exact: true }));
+    }
+  });
+
+  test('behind a reverse proxy that shows it under another path', async () => {
+    const { origin } = await bench.start({ adapter, globalPrefix: 'api' });
+    const proxy = await startReverseProxy({ target: origin, from: '/ops/shop/q', to: '/api/queues' });
+    // After its pages are closed.
+    onTestFinished(proxy.close);
+    await walk(await bench.open('', { url: `${proxy.origin}/ops/shop/q` }));
+    const page = await bench.open('/', { url: `${proxy.origin}/ops/shop/q` });
+    await seen(page.getByText('Live', { exact: true }));
+  });
+});
+
+test('what is read-only offers nothing to do', async () => {
+  const failed = await seedTask(bench.pool, {
+    topic: 'send-receipt',
+    status: 'failed',
+    due: -9,
+    started: -8,
+    finished: -7,
+  });
+  const { url } = await bench.start({ dashboard: { actions: false } });
+  const acting = (page: Page) =>
+    page.getByRole('button', {
+      name: /^(Pause(?! updates)|Resume|Retry|Cancel|Bury|Run|Edit|(De)?[Aa]ctivate)/,
+    });
+  for (const hash of [
+    '',
+    '#/tasks?status=failed',
+    `#/tasks/${failed}`,
+    `#/tasks/${id}`,
+    '#/subscriptions/crm',
+  ]) {
+    const page = await bench.open(hash, { url });
+    await seen(page.getByText('send-receipt').or(page.getByRole('heading', { name: 'crm' })));
+    await says(page.getByRole('contentinfo'), 'read-only');
+    expect(await acting(page).count()).toBe(0);
+  }
+  // The same of one that may do one thing only.
+  const some = await bench.start({ dashboard: { actions: ['retry'] } });
+  const page = await bench.open(`#/tasks/${failed}`, { url: some.url });
+  await expect.poll(() => acting(page).allInnerTexts()).toEqual(['Retry']);
+});
+
+describe('what guards refuse', () => {
+  class Staff implements CanActivate {
+    static isIn = true;
+
+    canActivate(context: ExecutionContext): boolean {
+      const { url } = context.switchToHttp().getRequest<{ url: string }>();
+      if (Staff.isIn || !url.includes('/api/')) return true;
+      throw new ForbiddenException({
+        code: 'ACTION_FORBIDDEN',
+        message: 'your session is over: log in again',
+      });
+    }
+  }
+
+  test('is said in their words, whenever it happens', async () => {
+    Staff.isIn = true;
+    const { url } = await bench.start({ dashboard: { guards: [Staff] } });
+    const page = await bench.open('', { url });
+    await seen(page.getByText('Live', { exact: true }));
+    Staff.isIn = false;
+    await page.getByRole('button', { name: 'Pause send-receipt' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await says(page.getByRole('dialog'), 'your session is over: log in again');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+    await says(page.getByRole('alert'), 'your session is over: log in again');
+    await page.reload();
+    await says(page.getByRole('alert'), 'your session is over: log in again');
+    Staff.isIn = true;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await seen(page.getByRole('link', { name: id, exact: true }));
+    expect(new Set(bench.takeFaults().map((fault) => fault.replace(/ \(http.*/, '')))).toEqual(
+      new Set(['console: Failed to load resource: the server responded with a status of 403 (Forbidden)']),
+    );
+  });
+
+  test('ends the stream with the reason, until it is asked for again', async () => {
+    Staff.isIn = true;
+    const { url } = await bench.start({ dashboard: { guards: [Staff] } });
+    Staff.isIn = true;
+    const page = await bench.open('', { url });
+    await seen(page.getByText('Live', { exact: true }));
+    Staff.isIn = false;
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await page.getByRole('button', { name: 'Go live' }).click();
+    await says(page.getByRole('main').getByRole('status'), /Refused\..*your session is over/);
+    Staff.isIn = true;
+    await page.getByRole('button', { name: 'Go live' }).click();
+    await seen(page.getByText('Live', { exact: true }));
+    expect(bench.takeFaults().length).toBeGreaterThan(0);
+  });
+});
+
+test('a server that goes away is waited for, and the page goes on by itself', async () => {
+  let other: DashboardApp = await bench.start();
+  const { port } = new URL(other.origin);
+  const proxy = await startReverseProxy({ target: other.origin, from: '/q', to: '/queues' });
+  const page = await bench.open('', { url: `${proxy.origin}/q` });
+  await seen(page.getByText('Live', { exact: true }));
+  await other.close();
+  await says(page.getByRole('main').getByRole('status'), 'Reconnecting');
+  other = await bench.start({ port: Number(port) });
+  await seen(page.getByText('Live', { exact: true }));
+  await page.context().close();
+  await proxy.close();
+  expect(bench.takeFaults().length).toBeGreaterThan(0);
+});
+
+describe('it speaks', () => {
+  test.each([
+    ['pt-BR', 'Visão geral', 'pt-BR'],
+    ['en-GB', 'Overview', 'en'],
+    ['de-DE', 'Overview', 'en'],
+  ])('to a browser of %s: %s', async (locale, heading, lang) => {
+    const page = await bench.open('', { locale });
+    await seen(page.getByRole('heading', { name: heading, level: 1 }));
+    expect(await page.evaluate('document.documentElement.lang')).toBe(lang);
+  });
+
+  test('Portuguese in every view, once it was chosen, also the next time', async () => {
+    const page = await bench.open();
+    await page.getByLabel('Language').selectOption('Português');
+    await seen(page.getByRole('heading', { name: 'Visão geral', level: 1 }));
+    await page.reload();
+    await seen(page.getByRole('heading', { name: 'Visão geral', level: 1 }));
+    for (const hash of ['', '#/tasks', `#/tasks/${id}`, '#/subscriptions', '#/subscriptions/crm']) {
+      await page.goto(`${bench.app.url}/${hash}`);
+      await seen(page.getByRole('heading', { level: 1 }));
+      await gone(page.getByText('Carregando'));
+      const text = await page.locator('body').innerText();
+      expect(text).not.toMatch(/\b(the|Tasks?|Status:|Pending|Running|Nothing|Attempts?|Show)\b/);
+    }
+    await page.getByLabel('Idioma').selectOption('English');
+    await seen(page.getByRole('link', { name: 'Overview', exact: true }));
+  });
+});
+
+describe('it is', () => {
+  /** How bright its ground is: 0 to 255. */
+  const ground = async (page: Page): Promise<number> => {
+    const colour = await page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+    return (red + green + blue) / 3;
+  };
+
+  test('as light or dark as the system, or as was chosen, also the next time', async () => {
+    const page = await bench.open('', { theme: 'dark' });
+    expect(await ground(page)).toBeLessThan(80);
+    await page.getByLabel('Theme').selectOption('light');
+    await expect.poll(() => ground(page)).toBeGreaterThan(200);
+    await page.reload();
+    await seen(page.getByRole('heading', { level: 1 }));
+    expect(await ground(page)).toBeGreaterThan(200);
+    await page.getByLabel('Theme').selectOption('system');
+    await expect.poll(() => ground(page)).toBeLessThan(80);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await expect.poll(() => ground(page)).toBeGreaterThan(200);
+  });
+});

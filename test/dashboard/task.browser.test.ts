@@ -1,0 +1,273 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { subscribe } from '../support/subscriptions.js';
+import { useDashboard } from './kit/dashboard-bench.js';
+import { confirm, gone, part, row, says, seen } from './kit/seen.js';
+import { seedTask, seedTasks } from './kit/seed.js';
+
+const bench = useDashboard({ dashboard: { redact: ['cpf', 'customer.*.number'], actor: () => 'ana' } });
+
+beforeAll(async () => {
+  await subscribe(bench.database, [{ id: 'crm' }, { id: 'search-index' }]);
+});
+
+const open = (id: string): Promise<Page> => bench.open(`#/tasks/${id}`);
+const facts = (page: Page, name: string) =>
+  page.getByRole('main').locator('dl > div').filter({ hasText: name }).locator('dd');
+
+test('all attempts stand one after the other, with what they said and when the next one is due', async () => {
+  const { pool } = bench;
+  const firstId = await seedTask(pool, {
+    topic: 'charge-card',
+    status: 'failed',
+    retried: true,
+    due: -600,
+    started: -590,
+    finished: -588,
+    message: 'the bank did not answer',
+    error: 'Error: the bank did not answer\n    at charge (shop.js:7)',
+    key: 'order-41',
+    tenant: 12,
+    priority: 80,
+    metadata: { traceparent: '00-abc-def-01', token: 't0k' },
+  });
+  const id = await seedTask(pool, {
+    topic: 'charge-card',
+    status: 'failed',
+    attempt: 2,
+    firstId,
+    due: -300,
+    started: -300,
+    finished: -299.6,
+    next: 300,
+    message: 'the bank said no',
+    result: '{"asked":1}',
+    key: 'order-41',
+    tenant: 12,
+    priority: 80,
+  });
+  // By the id of any attempt.
+  const page = await open(firstId);
+  const attempts = part(page, 'Attempts').getByRole('listitem');
+  await says(attempts, 'Next attempt due');
+  const said = await attempts.allInnerTexts();
+  expect(said).toHaveLength(3);
+  expect(said[0]).toMatch(new RegExp(`Attempt 1[^]*Failed[^]*${firstId}[^]*the bank did not answer`));
+  expect(said[0]).toMatch(/Waited: 10\s?s[^]*Ran: 2\s?s/);
+  expect(said[1]).toMatch(new RegExp(`Attempt 2[^]*${id}[^]*Ran: 400\\s?ms[^]*the bank said no`));
+  await says(page.getByRole('main'), /next attempt in (5\s?m|4\s?m)/);
+  const stack = attempts.first().getByText('at charge (shop.js:7)');
+  expect(await stack.isVisible()).toBe(false);
+  await attempts.first().getByText('Error with stack').click();
+  await seen(stack);
+  await attempts.nth(1).getByText('Result').click();
+  await seen(attempts.nth(1).getByText('{"asked":1}'));
+  await says(facts(page, 'External key'), 'order-41');
+  await says(facts(page, 'Priority'), '80');
+  await facts(page, 'Tenant').getByRole('link', { name: '12' }).click();
+  await seen(page.getByRole('heading', { name: '1 task', exact: true }));
+});
+
+describe('the payload', () => {
+  const payload = {
+    order: { id: 41, total: 1_999 },
+    customer: { cards: { number: '4111111111111111' }, cpf: '123.456.789-09', name: 'Ana' },
+    password: 'hunter2',
+    lines: Array.from({ length: 230 }, (_, n) => ({ sku: `sku-${n}` })),
+  };
+
+  test('is read when asked for, without its secrets, and who looked is told', async () => {
+    const id = await seedTask(bench.pool, { topic: 'place-order', payload: JSON.stringify(payload) });
+    const page = await open(id);
+    const section = part(page, 'Payload');
+    expect(await page.content()).not.toContain('hunter2');
+    expect(bench.app.told).toEqual([]);
+    await section.getByRole('button', { name: 'Show payload' }).click();
+    await seen(section.getByText('3 values redacted'));
+    expect(bench.app.told).toEqual([
+      { action: 'show-payload', target: id, actor: 'ana', refused: undefined },
+    ]);
+    const items = section.getByRole('treeitem');
+    await items.getByText('customer', { exact: true }).click();
+    await says(items, /^cpf: "\[redacted\]"/);
+    await says(items, /^password: "\[redacted\]"/);
+    await section.getByRole('button', { name: 'Raw text' }).click();
+    await seen(section.getByText('"name":"Ana"'));
+    const html = await page.content();
+    for (const secret of ['hunter2', '4111111111111111', '123.456.789-09'])
+      expect(html).not.toContain(secret);
+  });
+
+  test('is walked through with the arrow keys, a hundred values at a time', async () => {
+    const id = await seedTask(bench.pool, { topic: 'place-order', payload: JSON.stringify(payload) });
+    const page = await open(id);
+    await page.getByRole('button', { name: 'Show payload' }).click();
+    const tree = page.getByRole('tree', { name: 'Payload' });
+    const items = tree.getByRole('treeitem');
+    await tree.getByRole('treeitem').first().focus();
+    await page.keyboard.press('End');
+    await seen(tree.locator('[role="treeitem"]:focus', { hasText: 'lines' }));
+    await page.keyboard.press('ArrowRight');
+    // The root, its four fields, a hundred lines and what shows the rest.
+    expect(await items.count()).toBe(1 + 4 + 100 + 1);
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    expect(await items.count()).toBe(1 + 4 + 200 + 1);
+    await says(tree.locator('[role="treeitem"]:focus'), '100:');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('ArrowLeft');
+    await says(tree.locator('[role="treeitem"]:focus'), /^lines/);
+    expect(await tree.getByText('sku').count()).toBe(0);
+  });
+
+  test('that is none, no JSON, or too large to be looked at is told apart', async () => {
+    const ids = await seedTasks(bench.pool, [
+      { topic: 'a' },
+      { topic: 'a', payload: 'plain <b>text</b>' },
+      { topic: 'a', payload: JSON.stringify({ text: 'x'.repeat(1_100_000) }) },
+    ]);
+    for (const [index, words] of [
+      'The task has no payload.',
+      /17 bytes\s*plain <b>text<\/b>/,
+      /too large to be shown here: 1\.\d MB/,
+    ].entries()) {
+      const page = await open(ids[index] ?? '');
+      await page.getByRole('button', { name: 'Show payload' }).click();
+      await says(part(page, 'Payload'), words);
+    }
+  });
+
+  test('of a delivery is what was published; no dashboard shows it that was told not to', async () => {
+    const envelope = {
+      subscription: { headers: { authorization: 'Bearer x' } },
+      publication: '{"order":41}',
+    };
+    const id = await seedTask(bench.pool, {
+      topic: 'order-placed',
+      subscriptionId: 'crm',
+      publicationId: '1',
+      payload: JSON.stringify(envelope),
+    });
+    const page = await open(id);
+    await page.getByRole('button', { name: 'Show payload' }).click();
+    await says(part(page, 'Payload').getByRole('treeitem'), 'order: 41');
+    expect(await page.content()).not.toContain('Bearer');
+    const silent = await bench.start({ dashboard: { payloads: false } });
+    const other = await bench.open(`#/tasks/${id}`, { url: silent.url });
+    await seen(part(other, 'Attempts'));
+    await gone(other.getByRole('button', { name: 'Show payload' }));
+    expect((await fetch(`${silent.url}/api/tasks/${id}/payload`)).status).toBe(403);
+  });
+});
+
+describe('by hand, after asking, a task is', () => {
+  const actions = (page: Page) => page.getByRole('group', { name: 'Actions' });
+  const button = (page: Page, name: string) => actions(page).getByRole('button', { name, exact: true });
+
+  test('retried', async () => {
+    const id = await seedTask(bench.pool, {
+      topic: 'send-receipt',
+      status: 'failed',
+      exhausted: true,
+      due: -90,
+      started: -80,
+      finished: -70,
+    });
+    const page = await open(id);
+    await says(page.getByRole('main'), 'ran out of attempts');
+    expect(await actions(page).getByRole('button').allInnerTexts()).toEqual(['Retry']);
+    await confirm(page, button(page, 'Retry'), 'Retry');
+    // It begins anew: it has all its attempts again.
+    await says(part(page, 'Attempts').getByRole('listitem').nth(1), /Attempt 1\s*Pending/);
+    await says(page.getByRole('status'), 'A new attempt was made.');
+    expect(bench.app.told).toEqual([{ action: 'retry', target: id, actor: 'ana', refused: undefined }]);
+  });
+
+  test('cancelled, with a reason', async () => {
+    const id = await seedTask(bench.pool, { topic: 'send-survey' });
+    const page = await open(id);
+    await button(page, 'Cancel task').click();
+    await page.getByLabel('Reason (optional, kept as the message)').fill('the customer asked');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
+    await says(part(page, 'Attempts').getByRole('listitem'), /Failed[^]*the customer asked/);
+    expect(bench.app.told).toMatchObject([{ action: 'cancel', target: id }]);
+  });
+
+  test('buried: its dead task is shown, which leads back', async () => {
+    const id = await seedTask(bench.pool, { topic: 'reserve-stock' });
+    const page = await open(id);
+    await button(page, 'Bury').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Bury' }).click();
+    const live = part(page, 'The task that ran out of attempts');
+    await seen(live.getByRole('link', { name: id, exact: true }));
+    await says(page.getByRole('main'), /Dead\s*reserve-stock/);
+    await live.getByRole('link', { name: id, exact: true }).click();
+    await says(part(page, 'Its dead task').getByRole('row'), /Pending\s*Dead/);
+    await says(part(page, 'Attempts').getByRole('listitem'), 'buried by ana');
+  });
+
+  test('run now', async () => {
+    const id = await seedTask(bench.pool, { topic: 'send-survey', due: 86_400 });
+    const page = await open(id);
+    await says(page.getByRole('main'), /due in (24\s?h|1\s?d)/);
+    await confirm(page, button(page, 'Run now'), 'Run now');
+    await says(page.getByRole('main').locator('p'), /^Pending/);
+    await gone(button(page, 'Run now'));
+  });
+
+  test('not touched when it has changed meanwhile: the dialog says why and stays', async () => {
+    const id = await seedTask(bench.pool, { topic: 'send-survey' });
+    const page = await open(id);
+    await button(page, 'Cancel task').click();
+    await page.getByLabel('Reason (optional, kept as the message)').fill('too late');
+    await bench.pool.query(
+      `update tasks set status = 'sucesso', finalizada_em = now(), iniciada_em = now() where id = $1`,
+      [id],
+    );
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Cancel task' }).click();
+    await says(dialog, new RegExp(`${id}.*succeeded`));
+    expect(await page.getByLabel('Reason (optional, kept as the message)').inputValue()).toBe('too late');
+    expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
+    expect(bench.app.told).toMatchObject([
+      { action: 'cancel', refused: expect.stringContaining('succeeded') },
+    ]);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await gone(dialog);
+  });
+});
+
+test('a publication leads to its deliveries, each to its publication and to the others', async () => {
+  const { pool } = bench;
+  const ended = { status: 'succeeded', due: -30, started: -29, finished: -28 } as const;
+  const publicationId = await seedTask(pool, { topic: 'order-placed', publication: true, ...ended });
+  const delivery = { topic: 'order-placed', publicationId, ...ended };
+  const [first = '', second = ''] = await seedTasks(pool, [
+    { ...delivery, subscriptionId: 'crm' },
+    { ...delivery, subscriptionId: 'search-index' },
+  ]);
+  const page = await open(publicationId);
+  const deliveries = part(page, 'Deliveries');
+  await says(deliveries.getByRole('row'), /order-placed.*crm/s);
+  await deliveries.getByRole('link', { name: second, exact: true }).click();
+  await seen(page.getByRole('heading', { name: `Task ${second}` }));
+  await seen(
+    part(page, 'Other deliveries of the publication').getByRole('link', { name: first, exact: true }),
+  );
+  await facts(page, 'Subscription').getByRole('link', { name: 'search-index' }).click();
+  await seen(row(page, second));
+  await page.goBack();
+  await part(page, 'Made from this publication')
+    .getByRole('link', { name: publicationId, exact: true })
+    .click();
+  await seen(part(page, 'Deliveries'));
+});
+
+test('one that runs is followed until it has ended', async () => {
+  const id = await seedTask(bench.pool, { topic: 'print-label', status: 'processing', due: -9, started: -8 });
+  const page = await open(id);
+  await says(part(page, 'Attempts').getByRole('listitem'), /Running[^]*so far/);
+  await gone(page.getByRole('group', { name: 'Actions' }));
+  await bench.pool.query(`update tasks set status = 'sucesso', finalizada_em = now() where id = $1`, [id]);
+  await says(part(page, 'Attempts').getByRole('listitem'), 'Succeeded');
+});
