@@ -85,11 +85,13 @@ test('so is what cannot be made to happen in a test', async () => {
     { kind: 'unread', section: 'size', reason: 'canceling statement' },
   ];
   const page = await bench.newPage();
+  const data = JSON.stringify({ ...overview, problems: told });
   await page.route('**/api/stream', (route) =>
-    route.fulfill({
-      contentType: 'text/event-stream',
-      body: `event: overview\ndata: ${JSON.stringify({ ...overview, problems: told })}\n\n`,
-    }),
+    route.fulfill({ contentType: 'text/event-stream', body: `event: overview\ndata: ${data}\n\n` }),
+  );
+  // Asked as well, because such a stream ends at once.
+  await page.route('**/api/overview', (route) =>
+    route.fulfill({ contentType: 'application/json', body: data }),
   );
   await page.goto(bench.app.url);
   const said = problems(page).getByRole('listitem');
