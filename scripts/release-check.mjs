@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const allowedFiles =
-  /^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/\w+\.(html|css|svg)|docs\/.+\.md|docs\/images\/[\w-]+\.png|CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
+  /^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/\w+\.(html|css|svg)|docs\/.+\.md|CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
 const mostPackedBytes = 1_000_000;
 const mostFileBytes = 300_000;
 const semver = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;

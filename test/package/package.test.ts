@@ -24,9 +24,7 @@ test('the tarball holds the compiled library and its documents, and nothing else
   const { files } = library;
   const others = files.filter(
     (name) =>
-      !/^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|docs\/.+\.md|docs\/images\/.+\.png)$/.test(
-        name,
-      ),
+      !/^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|docs\/.+\.md)$/.test(name),
   );
   expect(others).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   expect(files).toContain('dist/lib/index.js');
