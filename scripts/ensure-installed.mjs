@@ -3,10 +3,11 @@
 // well.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { takeInstallLock } from './install-lock.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -63,36 +64,10 @@ function install() {
 async function underLock(work) {
   const hash = createHash('sha256').update(root).digest('hex').slice(0, 16);
   const lock = join(tmpdir(), `nestjs-tarefa-install-${process.getuid?.() ?? 'user'}-${hash}`);
-  for (let told = false; !take(lock); told = true) {
-    if (!told) print('Waiting for another installation of the same packages to end.');
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  const release = () => rmSync(lock, { force: true });
-  process.on('exit', release);
+  await takeInstallLock(lock, () =>
+    print('Waiting for another installation of the same packages to end.'),
+  ).catch((error) => stop(error.message));
   work();
-}
-
-function take(lock) {
-  try {
-    writeFileSync(lock, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (error.code !== 'EEXIST') stop(`${lock} cannot be written: ${error.message}`);
-  }
-  if (!isHeld(lock)) rmSync(lock, { force: true });
-  return false;
-}
-
-/** Whether its process still runs; no installation takes this long, so then the process id is another's. */
-function isHeld(lock) {
-  try {
-    if (Date.now() - statSync(lock).mtimeMs > 20 * 60_000) return false;
-    const pid = Number(readFileSync(lock, 'utf8'));
-    // Empty: it is being written at this moment.
-    return pid === 0 || process.kill(pid, 0);
-  } catch (error) {
-    return error.code === 'EPERM';
-  }
 }
 
 function readPackages(file) {

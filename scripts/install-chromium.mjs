@@ -1,10 +1,11 @@
 // Prints the path of a Chromium that works, for the tests of the dashboard. It takes the one that is there; where there
 // is none it installs Debian's package: for the machine where it may, else unpacked in a cache folder of the user.
 // Only what Node brings. CHROMIUM_PATH names one to take instead.
-import { accessSync, constants, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { takeInstallLock } from './install-lock.mjs';
 import { runProgram } from './run-program.mjs';
 import { unpackChromium, unpackedChromiums } from './unpack-chromium.mjs';
 
@@ -145,40 +146,15 @@ async function installForAll(prefix) {
 /** One installation by this user at a time; the others wait for it and take what it made. */
 async function takeLock() {
   const lock = join(tmpdir(), `tarefa-chromium-install-${uid ?? 'user'}`);
-  for (let told = false; !take(lock); told = true) {
-    if (!told) print('Waiting for another installation of Chromium to end.');
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  process.on('exit', () => rmSync(lock, { force: true }));
+  await takeInstallLock(lock, () => print('Waiting for another installation of Chromium to end.')).catch(
+    (error) => stop(error.message),
+  );
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ])
     process.on(signal, () => process.exit(code));
-}
-
-function take(lock) {
-  try {
-    writeFileSync(lock, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (error.code !== 'EEXIST') stop(`${lock} cannot be written: ${error.message}`);
-  }
-  if (!isHeld(lock)) rmSync(lock, { force: true });
-  return false;
-}
-
-/** Whether its process still runs; no installation takes this long, so then the process id is another's. */
-function isHeld(lock) {
-  try {
-    if (Date.now() - statSync(lock).mtimeMs > 20 * 60_000) return false;
-    const pid = Number(readFileSync(lock, 'utf8'));
-    // Empty: it is being written at this moment.
-    return pid === 0 || process.kill(pid, 0);
-  } catch (error) {
-    return error.code === 'EPERM';
-  }
 }
 
 function hasProgram(name) {

@@ -105,7 +105,10 @@ function installScripts() {
 
 function dependencies() {
   const all = { ...manifest.dependencies, ...manifest.peerDependencies };
-  const odd = Object.entries(all).filter(([, range]) => !/^(\^|>=)\d/.test(range));
+  const tested = manifest.devDependencies ?? {};
+  // Of a package whose versions are all before a release no range but * has any.
+  const isRange = ([name, range]) => (tested[name]?.includes('-') ? range === '*' : /^(\^|>=)\d/.test(range));
+  const odd = Object.entries(all).filter((entry) => !isRange(entry));
   return odd.length === 0 || odd.map(([name, range]) => `${name} is "${range}"`).join(', ');
 }
 
@@ -122,8 +125,11 @@ function peers() {
   );
 }
 
-/** For the ranges that are used here: `^1.2.3`, `>=1.2.3`, several with `||`. */
+/** As npm judges, for the ranges that are used here: `^1.2.3`, `>=1.2.3`, several with `||`, and `*`. */
 function satisfies(wanted, range) {
+  if (range === '*') return true;
+  // No other range has versions before a release.
+  if (wanted.includes('-')) return false;
   return range.split('||').some((part) => {
     const [, sign, least] = /^(\^|>=)(\S+)$/.exec(part.trim()) ?? [];
     if (least === undefined) return false;
