@@ -26,7 +26,7 @@ export interface GroupOutcome {
 
 /** Tasks of one claim, with a grouped handler that does what each is told to. */
 export interface GroupBench extends QueueBench {
-  /** Starts an application and inserts one task for each act, in this order, by one statement. */
+  /** Inserts one task for each act, in this order, and starts the worker, unless told not to: one claim takes them all. */
   begin(acts: readonly Act[], options?: GroupOptions): Promise<StartedGroup>;
   /** The same, until all of them have ended. */
   run(acts: readonly Act[], options?: GroupOptions): Promise<GroupOutcome>;
@@ -62,7 +62,7 @@ export function useGroups(): GroupBench {
     (await bench.pool.query<Effect>('select task, xid::text from effect order by task')).rows;
 
   const begin = async (acts: readonly Act[], options: GroupOptions = {}): Promise<StartedGroup> => {
-    const { handler, ...appOptions } = options;
+    const { handler, autoStart = true, ...appOptions } = options;
     const runs = acts.map(() => 0);
     class Grouped {
       @TaskHandler('work', { grouped: true, maxAttempts: 1, ...handler })
@@ -72,8 +72,15 @@ export function useGroups(): GroupBench {
         return acts[index]?.(ctx, runs[index]);
       }
     }
-    const app = await bench.start({ handlers: [Grouped], concurrency: 10, ...appOptions });
+    // Inserted first: a claim that is under way meanwhile may see some of them, and the others are another group.
+    const app = await bench.start({
+      handlers: [Grouped],
+      concurrency: 10,
+      ...appOptions,
+      autoStart: false,
+    });
     const ids = await app.queue.insertTasks(acts.map((_, index) => ({ topic: 'work', payload: { index } })));
+    if (autoStart) await app.worker.start();
     const outcome = async (): Promise<GroupOutcome> => {
       const rows = await Promise.all(ids.map((id) => bench.ended(id)));
       const left = await effects();
