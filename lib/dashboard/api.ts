@@ -121,9 +121,8 @@ export interface OverviewJson {
   readonly liveRows: number | null;
 }
 
-/** A stretch of time. Percentiles are null where nothing was measured. */
-export interface PointJson {
-  readonly at: string;
+/** What ended. Percentiles are null where nothing was measured. */
+export interface EndedJson {
   readonly succeeded: number;
   /** Attempts that failed. */
   readonly failed: number;
@@ -136,22 +135,19 @@ export interface PointJson {
   readonly waitP99: number | null;
   readonly runP50: number | null;
   readonly runP95: number | null;
+}
+
+/** A stretch of time. */
+export interface PointJson extends EndedJson {
+  readonly at: string;
   /** How long the oldest pending task had waited; null where nobody looked. */
   readonly lagMs: number | null;
 }
 
 /** A topic or subscription over the whole range. */
-export interface RouteTotalsJson extends RouteJson {
+export interface RouteTotalsJson extends RouteJson, EndedJson {
   /** True for all those together that are too many to be told apart. */
   readonly isRest: boolean;
-  readonly succeeded: number;
-  readonly failed: number;
-  readonly buried: number;
-  readonly delivered: number;
-  readonly waitP50: number | null;
-  readonly waitP95: number | null;
-  readonly runP50: number | null;
-  readonly runP95: number | null;
   /** Ended attempts of each point. */
   readonly ended: readonly number[];
 }

@@ -19,7 +19,7 @@ import { readParameter, type Query } from './read-filter.js';
 import { Redaction } from './redaction.js';
 import { SubscriptionReader } from './subscription-reader.js';
 import { TaskReader } from './task-reader.js';
-import { routeJson, timeJson } from './to-json.js';
+import { countsJson, routeJson, timeJson } from './to-json.js';
 
 /** What a {@link Dashboard} works with. */
 export interface DashboardParts {
@@ -72,7 +72,6 @@ export class Dashboard {
     this.tasks = new TaskReader({
       handle,
       tables,
-      admin,
       search: new TaskSearch({ tables, transaction }),
       redaction: new Redaction(options.redact),
       actions: options.actions,
@@ -82,7 +81,7 @@ export class Dashboard {
       tables,
       admin,
       hasEndpoints,
-      counts: async () => (await this.overview.read()).counts,
+      counts: () => this.overview.counts(),
     });
     this.actions = new DashboardActions({
       admin,
@@ -130,31 +129,16 @@ export class Dashboard {
     return {
       range,
       stepMs,
-      points: points.map(({ at, succeeded, failed, buried, delivered, wait, run, lagMs }) => ({
-        at: timeJson(at),
-        succeeded,
-        failed,
-        buried,
-        delivered,
-        waitP50: wait.p50,
-        waitP95: wait.p95,
-        waitP99: wait.p99,
-        runP50: run.p50,
-        runP95: run.p95,
-        lagMs,
+      points: points.map((point) => ({
+        ...countsJson(point),
+        at: timeJson(point.at),
+        lagMs: point.lagMs,
       })),
-      routes: routes.map(({ route: name, succeeded, failed, buried, delivered, wait, run, ended }) => ({
-        ...(name === restRoute ? { topic: null, subscriptionId: null } : routeJson(name)),
-        isRest: name === restRoute,
-        succeeded,
-        failed,
-        buried,
-        delivered,
-        waitP50: wait.p50,
-        waitP95: wait.p95,
-        runP50: run.p50,
-        runP95: run.p95,
-        ended,
+      routes: routes.map((one) => ({
+        ...countsJson(one),
+        ...(one.route === restRoute ? { topic: null, subscriptionId: null } : routeJson(one.route)),
+        isRest: one.route === restRoute,
+        ended: one.ended,
       })),
     };
   }

@@ -38,8 +38,13 @@ export class OverviewReader {
     this.#parts = parts;
   }
 
+  /** How many of each topic and subscription wait and run. */
+  async counts(): Promise<readonly CountJson[]> {
+    return (await this.#report()).counts.flatMap(countJson);
+  }
+
   async read(): Promise<OverviewJson> {
-    const report = await this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
+    const report = await this.#report();
     const [scheduled, history, endpoints] = [
       await this.#scheduled(),
       await this.#lastHour(),
@@ -58,6 +63,10 @@ export class OverviewReader {
       tableBytes: report.size && report.size.tableBytes + report.size.indexBytes,
       liveRows: report.size?.liveRows ?? null,
     };
+  }
+
+  #report(): Promise<StatusReport> {
+    return this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
   }
 
   async #scheduled(): Promise<OverviewJson['scheduled']> {

@@ -1,4 +1,3 @@
-import type { QueueAdmin } from '../admin/queue-admin.js';
 import { readId } from '../admin/task-filter.js';
 import type { TaskSearch } from '../admin/task-search.js';
 import type { SqlHandle } from '../client/sql-handle.js';
@@ -24,7 +23,6 @@ import { taskJson, textJson } from './to-json.js';
 export interface TaskReaderParts {
   readonly handle: SqlHandle;
   readonly tables: QueueTables;
-  readonly admin: QueueAdmin;
   readonly search: TaskSearch;
   readonly redaction: Redaction;
   /** What this dashboard may do. */

@@ -1,8 +1,9 @@
 import type { TaskRecord } from '../task.js';
 import type { Route } from '../storage/storage.js';
+import type { HistoryCounts } from '../history/history-reader.js';
 import type { Pause } from '../admin/queue-admin.js';
 import { withoutCredentials } from './redaction.js';
-import type { RouteJson, TaskJson, TextJson } from './api.js';
+import type { EndedJson, RouteJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */
 export function timeJson(time: Date): string;
@@ -36,6 +37,21 @@ export function pauseJson(pause: Pause): RouteJson & { readonly since: string } 
   return 'subscriptionId' in pause
     ? { topic: null, subscriptionId: pause.subscriptionId, since }
     : { topic: pause.topic, subscriptionId: null, since };
+}
+
+/** What ended, of a stretch of time or of a route. */
+export function countsJson({ succeeded, failed, buried, delivered, wait, run }: HistoryCounts): EndedJson {
+  return {
+    succeeded,
+    failed,
+    buried,
+    delivered,
+    waitP50: wait.p50,
+    waitP95: wait.p95,
+    waitP99: wait.p99,
+    runP50: run.p50,
+    runP95: run.p95,
+  };
 }
 
 const longestMessage = 2_000;

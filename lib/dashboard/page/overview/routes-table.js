@@ -22,6 +22,7 @@ const noTotals = {
   delivered: 0,
   waitP50: null,
   waitP95: null,
+  waitP99: null,
   runP50: null,
   runP95: null,
   ended: [],
