@@ -5,6 +5,7 @@ import { readHistory } from '../../lib/history/history-reader.js';
 import { OutcomeTally } from '../../lib/history/outcome-tally.js';
 import { QueueEvents } from '../../lib/queue.events.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import { withinOneMinute } from '../support/one-minute.js';
 import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -100,16 +101,18 @@ async function makeRecorder(query = bench.pool.query.bind(bench.pool)) {
 }
 
 test('two processes add to the same minute, and one of them looks how long tasks wait', async () => {
-  const [one, other] = [await makeRecorder(), await makeRecorder()];
-  const { rows } = await bench.pool.query<{ id: string }>(
-    `insert into tasks (processo, status, data_hora, iniciada_em, finalizada_em)
-     select 'slow', 'sucesso', now() - interval '10 seconds', now() - interval '2 seconds', now() from generate_series(1, 10)
-     returning id`,
-  );
-  for (const { id } of rows.slice(0, 5)) one.recorder.tally.completed('t:slow', id);
-  for (const { id } of rows.slice(5)) other.recorder.tally.completed('!t:slow', id);
-  await Promise.all([one.recorder.flush(), other.recorder.flush()]);
-  const { routes, points } = await lastHour();
+  const { routes, points } = await withinOneMinute(bench.pool, async () => {
+    const [one, other] = [await makeRecorder(), await makeRecorder()];
+    const { rows } = await bench.pool.query<{ id: string }>(
+      `insert into tasks (processo, status, data_hora, iniciada_em, finalizada_em)
+       select 'slow', 'sucesso', now() - interval '10 seconds', now() - interval '2 seconds', now() from generate_series(1, 10)
+       returning id`,
+    );
+    for (const { id } of rows.slice(0, 5)) one.recorder.tally.completed('t:slow', id);
+    for (const { id } of rows.slice(5)) other.recorder.tally.completed('!t:slow', id);
+    await Promise.all([one.recorder.flush(), other.recorder.flush()]);
+    return lastHour();
+  });
   expect(routes).toMatchObject([{ route: 't:slow', succeeded: 10 }]);
   expect(routes[0]?.wait.p50).toBeGreaterThan(6_000);
   expect(routes[0]?.wait.p50).toBeLessThan(10_000);
@@ -145,23 +148,27 @@ test('routes beyond the fiftieth count together, and a sample stays small', () =
 });
 
 test('a day is ten minutes a point; minutes older than an hour become one row of ten, and what is older than a day is forgotten', async () => {
-  const { recorder } = await makeRecorder();
-  await bench.pool.query(
-    `insert into tasks_history (at, route, succeeded, waits, runs, lag_ms)
-     select date_trunc('minute', now()) - m * interval '1 minute', route, 1, array_fill(1, array[1 + m % 7]), '{0, 0, 2}',
-       case when route = '' then m end
-     from generate_series(0, 2000) m, unnest(array['t:a', 's:b', '']) route`,
-  );
   const day = () => readHistory(bench.pool, tables, { range: 'day', route: 's:b' });
-  const [hour, before] = [await lastHour(), await day()];
+  const { hour, before, hourAfter, after } = await withinOneMinute(bench.pool, async () => {
+    const { recorder } = await makeRecorder();
+    await bench.pool.query(
+      `insert into tasks_history (at, route, succeeded, waits, runs, lag_ms)
+       select date_trunc('minute', now()) - m * interval '1 minute', route, 1, array_fill(1, array[1 + m % 7]), '{0, 0, 2}',
+         case when route = '' then m end
+       from generate_series(0, 2000) m, unnest(array['t:a', 's:b', '']) route`,
+    );
+    const unfolded = { hour: await lastHour(), before: await day() };
+    // Its first round adds what it saw itself.
+    await bench.pool.query(
+      `delete from tasks_history where route = '' and at >= date_trunc('minute', now())`,
+    );
+    await recorder.flush();
+    return { ...unfolded, hourAfter: await lastHour(), after: await day() };
+  });
   expect(before.stepMs).toBe(600_000);
   expect(before.points).toHaveLength(144);
   expect(before.points.slice(0, -1).every(({ succeeded }) => succeeded === 10)).toBe(true);
   expect(before.points.at(0)?.lagMs).toBeGreaterThan(1_400);
-  // Its first round adds what it saw itself.
-  await bench.pool.query(`delete from tasks_history where route = '' and at >= date_trunc('minute', now())`);
-  await recorder.flush();
-  const [hourAfter, after] = [await lastHour(), await day()];
   const same = ({ points, routes }: typeof before) => ({ points: points.slice(0, -2), routes });
   expect(same(after)).toEqual(same(before));
   expect(hourAfter.points.slice(0, -2)).toEqual(hour.points.slice(0, -2));
