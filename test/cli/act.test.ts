@@ -222,7 +222,8 @@ test('Ctrl-C ends a command that waits for an answer of the database', async () 
   const answer = cli.run(['pause'], { signal: controller.signal });
   await until(async () => {
     const { rows } = await bench.pool.query<{ found: boolean }>(
-      `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass) as found`,
+      `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass
+           and database = (select oid from pg_database where datname = current_database())) as found`,
     );
     return rows[0]?.found;
   }, 'it waits');

@@ -178,7 +178,8 @@ test('Ctrl-C ends a process: one that watches with 0, one that waits for the dat
     const waiting = spawnCli(['pause'], env);
     await until(async () => {
       const { rows } = await locker.query<{ found: boolean }>(
-        `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass) as found`,
+        `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass
+           and database = (select oid from pg_database where datname = current_database())) as found`,
       );
       return rows[0]?.found;
     }, 'it waits');

@@ -215,6 +215,7 @@ test('a worker that was missing and is back is forgotten to have been missing', 
 async function sessionOf(workerId: string): Promise<number | undefined> {
   const { rows } = await bench.database.pool.query<{ pid: number }>(
     `select pid from pg_locks where locktype = 'advisory'
+       and database = (select oid from pg_database where datname = current_database())
        and ((classid::bigint << 32) | objid::bigint) = hashtextextended('tarefa:worker:public.tasks:' || $1, 0)`,
     [workerId],
   );

@@ -187,7 +187,8 @@ test('a task that is started anew while its partition is dropped keeps its paylo
 async function nextLockWait(client: Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query(
-      `select from pg_locks where not granted and mode = 'AccessExclusiveLock' and relation = '${table}'::regclass`,
+      `select from pg_locks where not granted and mode = 'AccessExclusiveLock' and relation = '${table}'::regclass
+         and database = (select oid from pg_database where datname = current_database())`,
     );
     if (rows.length > 0) return;
   }

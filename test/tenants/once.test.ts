@@ -132,7 +132,10 @@ test('two attempts at the same time: the second one waits, and does it only if t
       await marked.promise;
       const two = second.once(note(`second ${isGood}`), { step: '' });
       await until(async () => {
-        const { rowCount } = await tenantOf('1').pool.query('select from pg_locks where not granted');
+        const { rowCount } = await tenantOf('1').pool.query(
+          `select from pg_locks l join pg_stat_activity a using (pid)
+           where not l.granted and a.datname = current_database()`,
+        );
         return rowCount === 1;
       }, 'the second one waits');
       goOn.resolve();

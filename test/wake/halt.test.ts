@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
-import { deferred, nextEvent } from '../support/waiting.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 
 let database: TestDatabase;
 
@@ -42,10 +42,12 @@ test('scenario 64: a ring that says HALT stops the workers after their current w
     { status: 'sucesso', mensagem: 'ended in peace' },
     { status: 'pendente', mensagem: null },
   ]);
-  const sessions = await database.pool.query(
-    `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
-  );
-  expect(sessions.rowCount).toBe(0);
+  await until(async () => {
+    const sessions = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
+    );
+    return sessions.rowCount === 0;
+  }, 'the end of their sessions');
   await Promise.all([worker.close(), idle.close()]);
 });
 

@@ -78,7 +78,8 @@ test('a poll holds for a claim that follows a statement which hung meanwhile', a
   await bench.pool.query('drop trigger hang on tasks');
 });
 
-const hanging = `select from pg_stat_activity where wait_event = 'advisory' and query like '-- name: fail%'`;
+const hanging = `select from pg_stat_activity
+  where datname = current_database() and wait_event = 'advisory' and query like '-- name: fail%'`;
 
 test('a poll that the process could not make in time is known to be missed', () => {
   const reminders = new Reminders({

@@ -39,7 +39,7 @@ test('a ring while a claim is under way is not lost: that claim may not have see
   await until(async () => {
     const { rows } = await database.pool.query(
       `select from pg_stat_activity
-       where application_name like '% control' and state = 'idle' and query like '%settle_and_claim%'`,
+       where datname = current_database() and application_name like '% control' and state = 'idle' and query like '%settle_and_claim%'`,
     );
     return rows.length === 1;
   }, 'the first claim is over');

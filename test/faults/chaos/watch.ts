@@ -52,6 +52,7 @@ export class Watch {
        where f.status = 'processando' and not exists (
          select from pg_locks l
          where l.locktype = 'advisory' and l.granted
+           and l.database = (select oid from pg_database where datname = current_database())
            and ((l.classid::bigint << 32) | l.objid::bigint)
              = hashtextextended('tarefa:worker:' || $1 || ':' || f.executor, 0))`,
       ['public.tasks'],
