@@ -206,7 +206,7 @@ test('a URL will do, and so does a pool, of which only the configuration is read
 });
 
 test('a tenant has no more connections than allowed: others wait their turn, not for ever', async () => {
-  const { pools } = start({ maxConnectionsPerTenant: 2, waitTimeoutMs: 200 });
+  const { pools } = start({ maxConnectionsPerTenant: 2, waitTimeoutMs: 1_000 });
   const [first, second] = await Promise.all([pools.take('a'), pools.take('a')]);
   const third = pools.take('a');
   await until(async () => pools.stats()[0]?.waiting === 1, 'the third one waits');
@@ -214,7 +214,7 @@ test('a tenant has no more connections than allowed: others wait their turn, not
   await first?.giveBack();
   const lease = await third;
   await expect(pools.take('a')).rejects.toThrow(
-    /all 2 connections to the database of tenant a were in use for 200 ms: raise .*maxConnectionsPerTenant/,
+    /all 2 connections to the database of tenant a were in use for 1000 ms: raise .*maxConnectionsPerTenant/,
   );
   // Other tenants have connections of their own.
   await use(pools, 'b');
@@ -242,7 +242,7 @@ test('the pool unused for longest makes room, and never one in use', async () =>
 });
 
 test('when all pools are in use the next tenants wait in turn, not for ever', async () => {
-  const { pools } = start({ maxPools: 2, waitTimeoutMs: 300 });
+  const { pools } = start({ maxPools: 2, waitTimeoutMs: 1_000 });
   const [a, b] = await Promise.all([pools.take('a1'), pools.take('b1')]);
   const order: string[] = [];
   const waiting = ['a2', 'a2', 'b2'].map(async (tenant) => {
@@ -258,7 +258,7 @@ test('when all pools are in use the next tenants wait in turn, not for ever', as
   await Promise.all(waiting);
   expect(tenantsOf(pools)).toEqual(['a2', 'b2']);
   await expect(pools.take('a3')).rejects.toThrow(
-    /all 2 pools of tenants were in use for 300 ms: raise tenantDatabases.maxPools/,
+    /all 2 pools of tenants were in use for 1000 ms: raise tenantDatabases.maxPools/,
   );
   await Promise.all([first?.giveBack(), second?.giveBack()]);
   await use(pools, 'a3');

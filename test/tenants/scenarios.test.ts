@@ -142,7 +142,7 @@ test.each<readonly [string, (standIn: StandIn) => void, RegExp]>([
   [
     'silence',
     (standIn) => (standIn.onAsk = () => () => undefined),
-    /credentials service .* not answer within 300 ms/,
+    /credentials service .* not answer within 1500 ms/,
   ],
   [
     'a refused password',
@@ -165,7 +165,7 @@ test.each<readonly [string, (standIn: StandIn) => void, RegExp]>([
   const lines = new LogLines();
   const { queue } = await bench.start({
     handlers: [Notes],
-    tenantDatabases: { service: { ...standIn.service, timeoutMs: 300 } },
+    tenantDatabases: { service: { ...standIn.service, timeoutMs: 1_500 } },
     retryIntervalMinutes: 0,
     maxAttempts: 2,
     logDebug: true,

@@ -243,7 +243,7 @@ test('a database that falls silent in the middle fails its statement in time, an
   const { user, password, database, host, port } = tenantOf('1').config;
   const proxy = await startProxy({ url: `postgres://${user}:${password}@${host}:${port}/${database}` });
   try {
-    const app = await start({ resolve: () => proxy.url, queryTimeoutMs: 300 });
+    const app = await start({ resolve: () => proxy.url, queryTimeoutMs: 1_000 });
     const row = await run(app, async (db) => {
       await db.query('select 1');
       proxy.silence('tenant');

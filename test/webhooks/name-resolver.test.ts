@@ -83,7 +83,7 @@ test('giving up ends a question that nobody answers', async () => {
   const abortedAt = performance.now();
   await expect(resolving).rejects.toThrow('given up');
   // The question itself would be repeated for six seconds.
-  expect(performance.now() - abortedAt).toBeLessThan(1_500);
+  expect(performance.now() - abortedAt).toBeLessThan(5_000);
 });
 
 test('name servers that do not answer stop nothing else in the process', async () => {
