@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { haltText } from '../../lib/coordination/ringer.js';
+import { lockIsWaitedFor } from '../support/locks.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
@@ -220,13 +221,7 @@ test('Ctrl-C ends a command that waits for an answer of the database', async () 
   await locker.query('begin; lock table tasks_paused in access exclusive mode');
   const controller = new AbortController();
   const answer = cli.run(['pause'], { signal: controller.signal });
-  await until(async () => {
-    const { rows } = await bench.pool.query<{ found: boolean }>(
-      `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass
-           and database = (select oid from pg_database where datname = current_database())) as found`,
-    );
-    return rows[0]?.found;
-  }, 'it waits');
+  await lockIsWaitedFor(bench.pool, 'tasks_paused');
   controller.abort();
   expect(await answer).toEqual({ code: 130, stdout: '', stderr: '' });
 });

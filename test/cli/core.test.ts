@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../lib/cli/commands.js';
 import { version } from '../../lib/version.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { lockIsWaitedFor } from '../support/locks.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
@@ -176,13 +177,7 @@ test('Ctrl-C ends a process: one that watches with 0, one that waits for the dat
   try {
     await locker.query('begin; lock table tasks_paused in access exclusive mode');
     const waiting = spawnCli(['pause'], env);
-    await until(async () => {
-      const { rows } = await locker.query<{ found: boolean }>(
-        `select exists (select from pg_locks where not granted and relation = 'tasks_paused'::regclass
-           and database = (select oid from pg_database where datname = current_database())) as found`,
-      );
-      return rows[0]?.found;
-    }, 'it waits');
+    await lockIsWaitedFor(locker, 'tasks_paused');
     expect(await waiting.kill('SIGTERM')).toEqual({ code: 130, signal: null });
   } finally {
     await locker.query('rollback');

@@ -215,10 +215,6 @@ test.each(adapters)('what runs as %s ends its live streams when it closes', asyn
 });
 
 test('all who watch share one look, and nobody looks when they have gone', async () => {
-  const app = await start();
-  const readers = await Promise.all(
-    Array.from({ length: 3 }, async () => (await fetch(`${app.url}/api/stream`)).body!.getReader()),
-  );
   const looks = async (): Promise<number> => {
     const { rows } = await bench.pool.query<{ n: number }>(
       `select count(*)::int as n from pg_stat_activity
@@ -226,9 +222,13 @@ test('all who watch share one look, and nobody looks when they have gone', async
     );
     return rows[0]?.n ?? 0;
   };
+  await until(async () => (await looks()) === 0, 'the end of those of other tests');
+  const app = await start();
+  const readers = await Promise.all(
+    Array.from({ length: 3 }, async () => (await fetch(`${app.url}/api/stream`)).body!.getReader()),
+  );
   for (const reader of readers) await reader.read();
-  // Those of the tests before may take a moment to end.
-  await until(async () => (await looks()) <= 2, 'two connections at most');
+  expect(await looks()).toBeLessThanOrEqual(2);
   await Promise.all(readers.map((reader) => reader.cancel()));
   await vi.waitFor(() => expect(app.streams()).toBe(0), { timeout: 10_000 });
 });

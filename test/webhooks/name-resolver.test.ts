@@ -80,10 +80,9 @@ test('giving up ends a question that nobody answers', async () => {
   const resolving = resolve('slow.example');
   await until(() => Promise.resolve(server.asked.length > 0), 'the question is asked');
   controller.abort(new Error('given up'));
-  const abortedAt = performance.now();
   await expect(resolving).rejects.toThrow('given up');
-  // The question itself would be repeated for six seconds.
-  expect(performance.now() - abortedAt).toBeLessThan(5_000);
+  // Unanswered, it would be asked again and again for six seconds.
+  expect(server.asked).toEqual([...new Set(server.asked)]);
 });
 
 test('name servers that do not answer stop nothing else in the process', async () => {
