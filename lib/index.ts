@@ -7,10 +7,12 @@ export type {
 export type { DashboardOptions } from './dashboard/dashboard-options.js';
 export type { DashboardAction } from './dashboard/api.js';
 export type { QueueOptions } from './queue.options.js';
+export type { PostgresConnection } from './storage/postgres/connection-config.js';
 export type { RecoveryOptions } from './worker/worker-options.js';
 export { defaultQueueName, getQueueToken, InjectQueue } from './queue.tokens.js';
 export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './queue.errors.js';
 export type { TarefaErrorCode } from './queue.errors.js';
+export { QueueExceptionFilter } from './queue-exception.filter.js';
 export { QueueLogs } from './observability/queue-logs.js';
 export type { LogStats } from './observability/queue-logs.js';
 export type { LokiBasicAuth, LokiOptions } from './observability/loki/loki-options.js';
@@ -20,7 +22,19 @@ export type { QueueEventMap, QueueEventName, TaskReference } from './queue.event
 
 export { QueueClient } from './client/queue-client.js';
 export type { EquivalentTaskInput, InsertOptions, QueueClientOptions } from './client/queue-client.js';
-export type { QueueTopics, TaskInput, TopicPayload } from './client/task-input.js';
+export type { TaskInput } from './client/task-input.js';
+export type {
+  NotJson,
+  QueueResults,
+  QueueSubscriptions,
+  QueueTopics,
+  QueueTypes,
+  ReceivedPayload,
+  SubscriptionName,
+  TopicName,
+  TopicPayload,
+  TopicResult,
+} from './queue-topics.js';
 export type { SqlHandle } from './client/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';
@@ -31,25 +45,56 @@ export { fromPrisma, type PrismaLike } from './client/adapters/prisma.js';
 export { fromTypeOrm, type TypeOrmLike } from './client/adapters/typeorm.js';
 
 export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subscribers/decorators.js';
-export type { HandlerOptions } from './subscribers/decorators.js';
+export type { HandlerOptions, SubscriberOptions } from './subscribers/decorators.js';
+export type { HandlerDecorator, HandlerMistake } from './subscribers/handler-types.js';
 export type { EnhancerKind } from './subscribers/enhancer-kinds.js';
 export type { WrapHandler } from './subscribers/handler-invocation.js';
-export { OnQueueEvent } from './subscribers/on-queue-event.js';
-export { Ctx, Payload } from './subscribers/handler-params.js';
+export { OnQueueEvent, type ListenerDecorator } from './subscribers/on-queue-event.js';
+export { Ctx, Payload, type Pipe } from './subscribers/handler-params.js';
 export { isQueueContext } from './subscribers/queue-context.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.js';
-export type { JsonObject, Subscription, Task, TaskContext, TaskRecord, TaskStatus } from './task.js';
+export type {
+  JsonObject,
+  StoredStatus,
+  Subscription,
+  Task,
+  TaskContext,
+  TaskRecord,
+  TaskState,
+  TaskStatus,
+} from './task.js';
 
-export { QueueAdmin } from './admin/queue-admin.js';
-export type { Pausable, Pause, TaskCount, TaskHistory, TaskPage, WaitingTask } from './admin/queue-admin.js';
+export { QueueAdmin, type PageOptions } from './admin/queue-admin.js';
+export type { Pausable, Pause } from './admin/pauses.js';
+export type {
+  EndedTask,
+  TaskCount,
+  TaskHistory,
+  TaskPage,
+  UnservedRoute,
+  WaitingTask,
+} from './admin/task-answers.js';
 export type { SubscriptionAdmin, SubscriptionInput, SubscriptionRecord } from './admin/subscription-admin.js';
-export type { TaskFilter } from './admin/task-filter.js';
+export type { BulkBlock, BulkFilter, BulkKind, BulkPlan, BulkRun, MeantCount } from './admin/bulk-run.js';
+export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';
 export type { CircuitOptions, WebhookOptions } from './webhooks/webhook-options.js';
 export { SubscriberWebhook } from './webhooks/subscriber-webhook.decorator.js';
-export { WebhookGuard, type WebhookGuardOptions } from './webhooks/receiver/webhook.guard.js';
-export { verifySignature, WebhookSignatureError } from './webhooks/signature.js';
+export {
+  WebhookGuard,
+  type SignedRequest,
+  type WebhookGuardOptions,
+  type WebhookSecrets,
+} from './webhooks/receiver/webhook.guard.js';
+export {
+  verifySignature,
+  WebhookSignatureError,
+  type HeaderFields,
+  type SignatureProblem,
+  type VerifiedWebhook,
+  type VerifyOptions,
+} from './webhooks/signature.js';
 export { TenantDatabases } from './tenants/tenant-databases.js';
 export type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenants/tenant-db.js';
 export type {

@@ -1,3 +1,4 @@
+import { nearest } from './nearest.js';
 import { TarefaError } from './queue.errors.js';
 
 /** Collects mistakes, so that all are reported at once. What is mistaken is answered as something usable. */
@@ -22,9 +23,10 @@ export class OptionCheck {
   known(names: readonly string[], all: readonly string[], of = ''): void {
     for (const name of names) {
       if (all.includes(name)) continue;
-      const near = all.find((known) => known.toLowerCase() === name.toLowerCase());
-      const hint = near ? `did you mean '${of}${near}'?` : `the options are ${all.join(', ')}`;
-      this.mistake(`there is no option '${of}${name}': ${hint}`);
+      const near = nearest(name, all);
+      const hint =
+        near === undefined ? `docs/reference/options.md lists them` : `did you mean '${of}${near}'?`;
+      this.mistake(`there is no option '${of}${name.slice(0, 100)}': ${hint}`);
     }
   }
 

@@ -1,4 +1,5 @@
 import { QueueAdmin } from './admin/queue-admin.js';
+import type { QueueAdminParts } from './admin/queue-admin-parts.js';
 import { TaskWaiter } from './admin/task-waiter.js';
 import { QueueClient } from './client/queue-client.js';
 import { SqlInserts } from './client/sql-inserts.js';
@@ -11,7 +12,6 @@ import { leaseMs, LeaseCoordinator } from './coordination/lease-coordinator.js';
 import { PostgresCoordinator } from './coordination/postgres-coordinator.js';
 import { Ringer } from './coordination/ringer.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
-import type { AskTables } from './coordination/lost-workers.js';
 import { HistoryRecorder } from './history/history-recorder.js';
 import { readQueueLag } from './history/queue-lag.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded/embedded-postgres.js';
@@ -20,19 +20,23 @@ import { openConnections, resolveRouting, type QueueConnections, type Routing } 
 import { TarefaError } from './queue.errors.js';
 import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import { StartAttempts } from './start-attempts.js';
 import { connectionConfig, type PostgresConnection } from './storage/postgres/connection-config.js';
 import { parseTableName, subscriptionTableNameProblem } from './storage/postgres/identifiers.js';
+import { changeInTurn } from './storage/postgres/nsj-turn.js';
 import { PostgresStorage } from './storage/postgres/postgres-storage.js';
 import { partitionedLayout } from './storage/postgres/partitions/partitioned-layout.js';
 import type { PreparedSchema, SchemaRequest } from './storage/postgres/prepare-schema.js';
+import { readWaitingRoutes } from './storage/postgres/read-waiting.js';
 import type { Storage } from './storage/storage.js';
 import { assembleTenants } from './tenants/tenant-assembly.js';
 import type { TenantDatabases } from './tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker-assembly.js';
+import { closingReserves, ClosingTime } from './worker/closing-time.js';
 import { within } from './worker/deadline.js';
 
-/** How long one thing may take to close: a server that does not answer must not keep a process from ending. */
-const closeMs = 10_000;
+/** How long the embedded server may take to stop. */
+const serverStopMs = 10_000;
 /** How often a worker looks that cannot be woken, unless its options say less. */
 const pollWithoutSessionMs = 1_000;
 
@@ -40,9 +44,13 @@ const pollWithoutSessionMs = 1_000;
 export interface QueueBasis {
   readonly options: ResolvedOptions;
   readonly events: QueueEvents;
+  /** What its worker and its connections may take to close. */
+  readonly closing: ClosingTime;
   readonly storage: Storage;
   readonly client: QueueClient;
   readonly schemas: TopicSchemas;
+  /** Ids of subscriptions whose rows handlers of this application declare, filled as they are found. */
+  readonly declared: Set<string>;
   readonly tenants: TenantDatabases;
   /** Closes everything that was opened. Idempotent. */
   close(): Promise<void>;
@@ -58,19 +66,26 @@ export interface QueueCore extends QueueBasis {
   readonly history: HistoryRecorder | undefined;
 }
 
-/** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
+/**
+ * Connects a queue and prepares its tables. Leaves nothing open when that fails.
+ *
+ * @param signal ends a wait for a server that cannot be reached
+ */
 export async function assembleCore(
   options: ResolvedOptions,
   events: QueueEvents,
   sessions: SharedSessions,
+  signal?: AbortSignal,
 ): Promise<QueueCore> {
   const opened: (() => Promise<unknown>)[] = [];
+  const closing = new ClosingTime(options.shutdownTimeoutMs);
   const close = async (): Promise<void> => {
-    for (const undo of opened.splice(0).reverse()) await within(undo(), closeMs);
+    for (const undo of opened.splice(0).reverse()) await undo();
   };
   try {
     const connection = await resolveConnection(options, opened, events);
-    const routing = await resolveRouting(options, connection);
+    const starting = new StartAttempts(options, events, signal);
+    const routing = await resolveRouting(options, connection, starting);
     refuseInteropThroughPooler(options, routing);
     const connections = openConnections(options, routing, sessions, events);
     const { pool, spare, control, sockets } = connections;
@@ -85,17 +100,28 @@ export async function assembleCore(
     });
     const ringer = new Ringer((message) => connections.notify(options.queue, message));
     opened.push(() =>
-      sockets.closeAfter(Promise.all([storage.close(), spare?.end(), connections.closeOnlookers()])),
+      closing.step((leftMs) => {
+        const goodbyes = [storage.close(), spare?.end() ?? Promise.resolve(), connections.closeOnlookers()];
+        return sockets.closeAfter(Promise.all(goodbyes), leftMs);
+      }, closingReserves.connections),
     );
-    opened.push(() => connections.closeSession());
-    opened.push(() => connections.closeListener());
-    opened.push(() => ringer.settled());
+    opened.push(() =>
+      closing.step(
+        () => Promise.all([connections.closeSession(), connections.closeListener()]),
+        closingReserves.sessions,
+      ),
+    );
     const tenants = assembleTenants(options.tenantDatabases, options.queue, events);
-    opened.push(() => tenants.close());
-    await storage.prepare();
+    let history: HistoryRecorder | undefined;
+    opened.push(() =>
+      closing.step(
+        () => Promise.all([history?.close(), ringer.settled(), tenants.close()]),
+        closingReserves.rest,
+      ),
+    );
+    await starting.run(connection, () => storage.prepare());
     if (!schema) throw new Error('the storage is not prepared');
-    const history = makeHistory(options, { connections, storage, tables: schema.tables, events });
-    opened.push(async () => history?.close());
+    history = makeHistory(options, { connections, storage, tables: schema.tables, events });
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
@@ -107,11 +133,13 @@ export async function assembleCore(
     return {
       options,
       events,
+      closing,
       storage,
       schema,
       client,
       ringer,
       schemas,
+      declared: new Set(),
       tenants,
       connections,
       history,
@@ -125,11 +153,12 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, events, tenants, history } = core;
+  const { storage, events, closing, tenants, history } = core;
   const coordinator = makeCoordinator(core);
   return assembleParts({
     storage,
     events,
+    closing,
     tenants,
     counter: history?.tally,
     coordinator,
@@ -152,14 +181,28 @@ function makeHistory(
   return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
 }
 
-function makeAdmin({ options, schema, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+function makeAdmin({ options, schema, schemas, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
   const { tables } = schema;
   const waiter = new TaskWaiter(async () => {
     const session = await connections.openListener();
     return session && EndListener.start(session, tables.qualifiedName);
   });
   const { inserts: handle } = connections;
-  return new QueueAdmin({ handle, tables, waiter, channel: options.queue, purge: () => purge.runNow() });
+  const turn = { run: connections.inOwnTransaction, handle, tables };
+  const change: QueueAdminParts['change'] = (id, work) =>
+    options.interop ? changeInTurn(turn, id, work) : turn.run(work);
+  return new QueueAdmin({
+    handle,
+    change,
+    transaction: turn.run,
+    rules: { maxPayloadBytes: options.maxPayloadBytes, schemas, interop: options.interop !== undefined },
+    tables,
+    waiter,
+    // Not on a connection that handlers may all hold.
+    waiting: () => readWaitingRoutes(connections.inOwnTransaction, tables, options.interop !== undefined),
+    channel: options.queue,
+    purge: () => purge.runNow(),
+  });
 }
 
 async function resolveConnection(
@@ -172,7 +215,7 @@ async function resolveConnection(
     ...(options.embeddedDataDir === undefined ? {} : { dataDir: options.embeddedDataDir }),
     log: (message) => events.emit('notice', { message }),
   });
-  opened.push(() => server.stop());
+  opened.push(() => within(server.stop(), serverStopMs));
   return server.url;
 }
 
@@ -200,6 +243,7 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
     mode: schema,
     ...(layout !== 'plain' && { layout: partitionedLayout(layout.partitionIds) }),
     webhooks: options.webhooks !== undefined,
+    works: options.worker,
   };
 }
 
@@ -224,12 +268,8 @@ export function makeCoordinator({
   connections,
   events,
 }: QueueCore): Coordinator {
-  const { routing, control, notify } = connections;
+  const { routing, ask, notify } = connections;
   const { qualifiedName: qualifiedTable, workers } = schema.tables;
-  const ask: AskTables = (statement, values) => {
-    if (!control) throw new Error('this process only produces: it has no worker to coordinate');
-    return control.first.query(statement, values);
-  };
   const shared = { ask, ringer, qualifiedTable, workers, graceMs: options.recoveryTiming.graceMs };
   if (routing.session === undefined && options.worker) {
     return new LeaseCoordinator({

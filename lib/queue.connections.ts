@@ -1,11 +1,13 @@
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { SqlHandle } from './client/sql-handle.js';
+import type { AskTables } from './coordination/lost-workers.js';
 import { notifyStatement, type RingMessage } from './coordination/ringer.js';
 import type { PostgresSession } from './coordination/postgres-session.js';
 import type { SharedSessions } from './coordination/shared-sessions.js';
 import { TarefaError } from './queue.errors.js';
 import type { QueueEvents } from './queue.events.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import type { StartAttempts } from './start-attempts.js';
 import {
   connectionConfig,
   connectionKey,
@@ -13,6 +15,8 @@ import {
   wrapConnectionError,
   type PostgresConnection,
 } from './storage/postgres/connection-config.js';
+import { inTransaction } from './storage/postgres/in-transaction.js';
+import type { RunTransaction } from './storage/postgres/partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './storage/postgres/control-connection.js';
 import { inspectReach, type Reach } from './storage/postgres/pooler.js';
 import { Sockets } from './storage/postgres/sockets.js';
@@ -40,6 +44,10 @@ export interface QueueConnections {
   readonly sockets: Sockets;
   /** What the client inserts through. */
   readonly inserts: SqlHandle;
+  /** Asks by the connection that claims, which is open while a worker works. */
+  readonly ask: AskTables;
+  /** Runs work in a transaction of its own on the pool that it inserts through. */
+  readonly inOwnTransaction: RunTransaction;
   /** What one worker holds of the process's session. */
   readonly sessionUse: () => SessionUse;
   /** Gives back what workers still hold. */
@@ -61,9 +69,16 @@ export interface SessionUse {
 /**
  * Finds out what stands between us and the database.
  *
- * @throws {TarefaError} `OPTIONS_INVALID` when the session connection is no session, `CONNECTION_LOST`
+ * @throws {TarefaError} `OPTIONS_INVALID` when the session connection is no session, `DATABASE_UNREACHABLE`,
+ * `DATABASE_REFUSED`, `RIGHTS_MISSING`
  */
-export async function resolveRouting(options: ResolvedOptions, main: PostgresConnection): Promise<Routing> {
+export async function resolveRouting(
+  options: ResolvedOptions,
+  main: PostgresConnection,
+  starting: StartAttempts,
+): Promise<Routing> {
+  const inspect = (connection: PostgresConnection): Promise<Reach> =>
+    starting.run(connection, () => inspectReach(connection));
   const mainReach = await inspect(main);
   const { sessionConnection, worker } = options;
   if (!worker) return { main, mainReach, session: undefined };
@@ -77,12 +92,6 @@ export async function resolveRouting(options: ResolvedOptions, main: PostgresCon
     );
   }
   return { main, mainReach, session: sessionConnection };
-}
-
-function inspect(connection: PostgresConnection): Promise<Reach> {
-  return inspectReach(connection).catch((error: unknown) => {
-    throw wrapConnectionError(error, 'the database did not answer');
-  });
 }
 
 /** Prepares a queue's connections; each is opened when it is needed. */
@@ -109,6 +118,8 @@ export function openConnections(
 
   let onlookers: Pool | undefined;
 
+  const insertPool = (): Pool => (spare && isExhausted(pool) ? spare : pool);
+
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
       named(controlAddress, connection),
@@ -118,6 +129,10 @@ export function openConnections(
       },
       controlAddress === main ? mainReach : 'direct',
     );
+
+  const controls: ControlConnections | undefined = options.worker
+    ? { first: control('control'), second: control('control 2') }
+    : undefined;
 
   /** Shared by all who use it: any of them sends notifications. */
   let session: PostgresSession | undefined;
@@ -139,8 +154,15 @@ export function openConnections(
     sockets,
     onlookers: () => (onlookers ??= open('dashboard', 2)),
     closeOnlookers: async () => onlookers?.end(),
-    control: options.worker ? { first: control('control'), second: control('control 2') } : undefined,
-    inserts: preparedStatements(() => (spare && isExhausted(pool) ? spare : pool), mainReach),
+    control: controls,
+    ask: async (statement, values) => {
+      if (!controls) throw new Error('this process only produces: it has no connection to claim with');
+      return controls.first.query(statement, values).catch((error: unknown) => {
+        throw wrapConnectionError(error, 'the database did not answer');
+      });
+    },
+    inserts: preparedStatements(insertPool, mainReach),
+    inOwnTransaction: (work) => inTransaction(insertPool(), work),
     sessionUse: () => {
       const use: SessionUse = {
         open: async () => {
@@ -180,6 +202,12 @@ export function openConnections(
   };
 }
 
+/**
+ * A connection of a pool is kept for so long when nobody uses it: longer than the pause between two writes of the history,
+ * so that a queue with little to do opens none for each of them.
+ */
+const idleMs = 30_000;
+
 /** Opening a connection has a limit, waiting for a free one has none. */
 function openPool(
   config: ClientConfig,
@@ -190,7 +218,13 @@ function openPool(
       super({ ...config, pipeline: true });
     }
   }
-  const pool = new Pool({ ...config, max, connectionTimeoutMillis: 0, Client: PoolConnection });
+  const pool = new Pool({
+    ...config,
+    max,
+    idleTimeoutMillis: idleMs,
+    connectionTimeoutMillis: 0,
+    Client: PoolConnection,
+  });
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     // Sent before whatever the connection was opened for; should it fail, that fails as well.

@@ -69,9 +69,14 @@ export function readEnvironment(env: Environment): EnvironmentOptions {
   return { options, mistakes };
 }
 
+/** True where workers of nsj-queue-lib would be woken and kept apart by a server of its own. */
+export function isClientServerMode(env: Environment): boolean {
+  return env['CLIENT_SERVER_MODE']?.trim().toUpperCase() === 'TRUE';
+}
+
 /** What is set and means nothing here: said at the start, because a worker that ignores it does not do what is expected. */
 export function environmentWarnings(env: Environment): readonly string[] {
-  if (env['CLIENT_SERVER_MODE']?.trim().toUpperCase() !== 'TRUE') return [];
+  if (!isClientServerMode(env)) return [];
   return [
     'CLIENT_SERVER_MODE is TRUE, but there is no client-server mode here: this process works on the queue by itself, and ' +
       'wakes workers through PostgreSQL. Unset the variable',

@@ -10,8 +10,20 @@ export const errorTable = {
     todo: 'Correct the options named in the message.',
   },
   HANDLER_INVALID: {
-    when: 'Two methods claim one subscription id or topic, or a decorator is used where it cannot work.',
-    todo: 'Remove one of the methods named in the message, or give it another id.',
+    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, or a decorator is used where it cannot work.',
+    todo: 'Remove one of the methods named in the message, or give it another id; correct one of the two topics.',
+  },
+  DATABASE_UNREACHABLE: {
+    when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no connection left.',
+    todo: 'Start PostgreSQL, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',
+  },
+  DATABASE_REFUSED: {
+    when: 'At the start PostgreSQL refused the connection or a statement: wrong password or role, no such database, TLS, or a server that only reads. This is not tried again.',
+    todo: 'Do what the message says. In a URL, special characters of a password are written as %XX.',
+  },
+  RIGHTS_MISSING: {
+    when: 'The role of `connection` lacks rights that its process needs; the message lists all of them as SQL.',
+    todo: 'Run that SQL as the owner of the tables. What roles need is in `docs/guides/deployment.md#roles`.',
   },
   SCHEMA_MISSING: {
     when: "`schema: 'check'` found that tables, columns, indexes or triggers are missing, or `once()` that its table is in a tenant's database.",
@@ -43,7 +55,15 @@ export const errorTable = {
   },
   HANDLER_NOT_REGISTERED: {
     when: 'A task was claimed for which no method is registered in this process.',
-    todo: "Declare the handler, or let this worker leave foreign tasks alone with `unknownTasks: 'leave'`.",
+    todo: "Declare the handler, or let this worker leave foreign tasks alone, as it does without `unknownTasks: 'fail'`.",
+  },
+  ATTEMPTS_EXHAUSTED: {
+    when: 'An attempt was claimed whose number is above `maxAttempts`: inserted so by SQL, or before `maxAttempts` was lowered. It was not run.',
+    todo: 'Retry the task to begin at 1 again, or raise `maxAttempts`.',
+  },
+  TASK_UNREADABLE: {
+    when: 'A task holds bytes that the database cannot turn into UTF-8: its database has the encoding SQL_ASCII, or one with gaps. It was not run.',
+    todo: 'Correct the producer, which writes another encoding than it says; insert the task again.',
   },
   SUBSCRIPTIONS_UNAVAILABLE: {
     when: 'A publication was to be delivered but the subscriptions table is missing or switched off.',
@@ -81,6 +101,14 @@ export const errorTable = {
     when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',
     todo: 'Read in the message where the task stands.',
   },
+  QUEUE_BUSY: {
+    when: "With `interop: 'nsj'`, a scheduled task was to be changed, and the notify job of nsj-queue-lib held its lock for 5 s; the message names who holds it.",
+    todo: 'Try again in a moment; end the session that is named if it hangs.',
+  },
+  INTEROP_UNSAFE: {
+    when: "With `interop: 'nsj'`, workers of nsj-queue-lib were found in client-server mode: their locks are not in the database, so both kinds would run the same tasks.",
+    todo: 'Stop these workers and their server, or give them the mode without a server (`CLIENT_SERVER_MODE` unset).',
+  },
   WAIT_TIMEOUT: {
     when: 'A task did not end within the `timeoutMs` of `QueueAdmin.waitFor()`.',
     todo: 'Wait longer or go on without it: the task is not affected.',
@@ -88,6 +116,10 @@ export const errorTable = {
   SUBSCRIPTION_EXISTS: {
     when: 'A subscription was to be added whose id is taken.',
     todo: 'Update it, or choose another id.',
+  },
+  SUBSCRIPTION_DECLARED: {
+    when: 'A subscription was to be removed from the dashboard that a handler of the application declares: it would be made again at the next start.',
+    todo: 'Deactivate it, or remove the handler.',
   },
   SUBSCRIPTION_NOT_FOUND: {
     when: 'A subscription was to be changed or removed that is not in the table.',

@@ -28,7 +28,18 @@ export interface QueueEventMap {
   /** The outcome of an attempt was refused: it belongs to another worker by now. */
   'task.lost': { readonly task: TaskReference };
   'tasks.promoted': { readonly count: number };
+  /**
+   * Tasks of a topic, or deliveries of a subscription, have waited for so long, and no running worker serves them. Told by
+   * a process when it finds out, and again every ten minutes. Both names are null for tasks without topic.
+   */
+  'tasks.unserved': {
+    readonly topic: string | null;
+    readonly subscriptionId: string | null;
+    readonly waitingMs: number;
+  };
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
+  /** A publication has ended, and nobody got it: no active subscription matches. Told beside `publication.delivered`. */
+  'publication.discarded': { readonly task: TaskReference };
   /** An endpoint failed so often in a row that its deliveries rest, for so many ms. */
   'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
   /** An endpoint that rested has answered. */

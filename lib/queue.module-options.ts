@@ -7,9 +7,9 @@ import { getPartToken } from './queue.tokens.js';
 /** Options of one queue and its name, where an application has several. */
 export interface QueueModuleOptions extends QueueOptions {
   /** Default `default`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Serves a page that shows the queue, in applications that serve HTTP. Default: there is none. */
-  readonly dashboard?: DashboardOptions;
+  readonly dashboard?: DashboardOptions | undefined;
 }
 
 /** Makes the options of a queue; for `useClass` and `useExisting`. */
@@ -18,13 +18,14 @@ export interface QueueOptionsFactory {
 }
 
 /** Options that are made by a provider. `name` and `dashboard` stand here: tokens, paths and guards are needed before. */
-export interface QueueModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  readonly name?: string;
-  readonly dashboard?: DashboardOptions;
-  readonly inject?: FactoryProvider['inject'];
-  readonly useFactory?: (...dependencies: never[]) => QueueOptions | Promise<QueueOptions>;
-  readonly useClass?: Type<QueueOptionsFactory>;
-  readonly useExisting?: InjectionToken<QueueOptionsFactory>;
+export interface QueueModuleAsyncOptions {
+  readonly imports?: ModuleMetadata['imports'] | undefined;
+  readonly name?: string | undefined;
+  readonly dashboard?: DashboardOptions | undefined;
+  readonly inject?: FactoryProvider['inject'] | undefined;
+  readonly useFactory?: ((...dependencies: never[]) => QueueOptions | Promise<QueueOptions>) | undefined;
+  readonly useClass?: Type<QueueOptionsFactory> | undefined;
+  readonly useExisting?: InjectionToken<QueueOptionsFactory> | undefined;
 }
 
 /** What is needed of the options while modules are put together. */

@@ -91,7 +91,10 @@ class QueueCoreCloser implements OnApplicationShutdown {
  */
 @Module({})
 export class QueueModule {
-  /** @throws {TarefaError} at start: `OPTIONS_INVALID`, `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…` */
+  /**
+   * @throws {TarefaError} at start: `OPTIONS_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_REFUSED`, `RIGHTS_MISSING`,
+   * `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…`
+   */
   static forRoot({ name, dashboard, ...options }: QueueModuleOptions = {}): DynamicModule {
     return build({ name, dashboard }, {}, [{ provide: getPartToken(name, 'options'), useValue: options }]);
   }
@@ -207,7 +210,9 @@ const openCore =
       const options = resolveOptions(given);
       logs.start(events, options);
       await group.closeOnFailure(() => logs.close());
-      const core = await openResolved(options, events, sessions);
+      const failed = new AbortController();
+      await group.closeOnFailure(async () => failed.abort());
+      const core = await openResolved(options, events, sessions, failed.signal);
       await group.closeOnFailure(() => core.close());
       return core;
     } catch (error) {
@@ -220,9 +225,10 @@ async function openResolved(
   options: ResolvedOptions,
   events: QueueEvents,
   sessions: SharedSessions,
+  signal: AbortSignal,
 ): Promise<QueueCore> {
   for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
-  const core = await assembleCore(options, events, sessions);
+  const core = await assembleCore(options, events, sessions, signal);
   for (const message of core.schema.warnings) events.emit('warning', { message });
   if (core.schema.made.length > 0) {
     events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });

@@ -1,11 +1,13 @@
 import type { SqlHandle } from './client/sql-handle.js';
 import type { LokiOptions } from './observability/loki/loki-options.js';
+import type { ByTopic } from './queue-topics.js';
 import type { StandardSchema } from './standard-schema.js';
 import type { PostgresConnection } from './storage/postgres/connection-config.js';
 import type { EnhancerKind } from './subscribers/enhancer-kinds.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
 import type { TenantDatabaseOptions } from './tenants/tenant-options.js';
 import type { WebhookOptions } from './webhooks/webhook-options.js';
+import type { Some } from './without-unset.js';
 import type { RecoveryOptions } from './worker/worker-options.js';
 
 /**
@@ -24,6 +26,11 @@ export interface QueueOptions {
    * without it a worker there polls and holds a lease. Default: `connection`.
    */
   readonly sessionConnection?: PostgresConnection | undefined;
+  /**
+   * How long a start waits for a server that cannot be reached or is still starting, in ms, with a line in the log for each
+   * attempt; 0 fails at once. A wrong password, database or right always does. Default 60000.
+   */
+  readonly connectRetryMs?: number | undefined;
   /** Notification channel, and name of the queue in logs. Variable `QUEUE_NAME`. Default: `table`. */
   readonly queue?: string | undefined;
   /** Queue table, optionally with its schema. Variable `QUEUE_TABLE`. Default: `queue`. */
@@ -88,20 +95,27 @@ export interface QueueOptions {
    * How lost workers are found: see {@link RecoveryOptions}; false leaves it to the retry routine. Default
    * `{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`.
    */
-  readonly recovery?: Partial<RecoveryOptions> | false | undefined;
+  readonly recovery?: Some<RecoveryOptions> | false | undefined;
   /**
    * Which task is next: by `age` the best of all topics and subscriptions (priority, then when it was due); with `fair`
    * the free slots are shared among those that have work, so that a flooded topic cannot keep a quiet one waiting.
    * Default `age`.
    */
   readonly order?: 'age' | 'fair' | undefined;
-  /** Tasks that no method here handles: `fail` them, or `leave` them to other workers. Default `fail`. */
-  readonly unknownTasks?: 'fail' | 'leave' | undefined;
+  /** Tasks that no method here handles: `leave` them to other workers, or `fail` them. Default `leave`. */
+  readonly unknownTasks?: 'leave' | 'fail' | undefined;
   /**
    * `nsj` while workers of nsj-queue-lib serve the same table: tasks are locked as they lock them, so that neither kind
-   * takes what the other one runs, and what they leave behind is recovered. Default: they do not.
+   * takes what the other one runs, and what they leave behind is recovered. Not beside their client-server mode, whose
+   * locks are elsewhere: a worker that finds it refuses to start. Default: they do not.
    */
   readonly interop?: 'nsj' | false | undefined;
+  /**
+   * True: the notification `HALT` on the queue's channel stops this worker, and whoever may connect to the database can
+   * send it. False: only `tarefa halt` and `QueueAdmin.halt()` do, which need the rights of a worker. Default: true with
+   * `interop`, else false.
+   */
+  readonly halt?: boolean | undefined;
   /**
    * The transaction that inserts without `tx` join: the ambient one of a library such as `@nestjs-cls/transactional`,
    * or undefined where there is none. Called at every such insert. Default: they commit alone.
@@ -111,7 +125,7 @@ export interface QueueOptions {
    * Schemas of payloads by topic, of any library that implements Standard Schema: checked at insert, and before a handler
    * of that topic or of a subscription to it runs. Default: no topic has one.
    */
-  readonly schemas?: Readonly<Record<string, StandardSchema>> | undefined;
+  readonly schemas?: ByTopic<StandardSchema> | undefined;
   /**
    * Runs around every handler; it has to return what `next()` returns. For `AsyncLocalStorage`, error trackers and the
    * like. Default: nothing does.

@@ -6,12 +6,16 @@ import type { QueueBasis } from './queue.assembly.js';
 import { TarefaError } from './queue.errors.js';
 import { defaultQueueName } from './queue.tokens.js';
 import type { QueueGroup } from './queue.group.js';
-import { subscriptionRoute } from './storage/route.js';
+import { describeRoute, subscriptionRoute } from './storage/route.js';
 import type { Route } from './storage/storage.js';
+import { StartChecks } from './start-checks.js';
+import { noteProvided } from './subscribers/decorated-classes.js';
+import { prepareSubscriptions } from './subscribers/declared-subscriptions.js';
 import type { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import type { FoundHandler, SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import type { WebhookAssembly } from './webhook-assembly.js';
 import type { QueueWorkerAssembly } from './worker-assembly.js';
+import { closingReserves } from './worker/closing-time.js';
 import { within } from './worker/deadline.js';
 import { endAtSecondSignal } from './worker/second-signal.js';
 
@@ -38,10 +42,14 @@ export interface QueueRuntimeParts {
 export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #parts: QueueRuntimeParts;
   readonly #routines: RoutinesScheduler;
+  readonly #checks: StartChecks;
 
   constructor(parts: QueueRuntimeParts) {
     this.#parts = parts;
-    this.#routines = new RoutinesScheduler(parts.scheduler, parts.core.events, parts.name);
+    const { name, core, assembly } = parts;
+    this.#routines = new RoutinesScheduler(parts.scheduler, core.events, name);
+    const isRunning = (): boolean => assembly.worker.state === 'running';
+    this.#checks = new StartChecks({ name, events: core.events, isRunning });
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -50,10 +58,11 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     if (!core.options.worker) return;
     try {
       await group.closeOnFailure(() => this.onModuleDestroy());
-      this.#register();
+      await this.#register();
       // A package that is missing is told now, not at the first delivery.
       await webhooks?.client.prepare();
       if (core.options.autoStart) await assembly.worker.start();
+      this.#checks.start();
     } catch (error) {
       await group.leave();
       throw error;
@@ -76,30 +85,31 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  #register(): void {
+  async #register(): Promise<void> {
     const { core, assembly, explorer, name } = this.#parts;
+    noteProvided(explorer.provided());
     const found = explorer.explore();
     this.#refuseUnknownQueues(found);
     explorer.register(found, name, assembly.registry);
-    for (const { metadata, name: method, queue } of found) {
-      if (queue !== name) continue;
-      const { kind, id } = metadata.target;
-      core.events.emit('notice', { message: `${method} handles ${kind} '${id ?? '*'}'` });
-    }
+    const own = found.filter(({ queue }) => queue === name);
+    this.#tellHandlers(own);
     this.#declareWebhooks();
-    this.#refuseDeadOnly();
-    this.#tellLeftOut(found.some(({ queue }) => queue === name));
-    this.#warnOfLateModules(found.filter(({ queue }) => queue === name));
+    this.#tellDeadOnly();
+    this.#tellLeftOut(own.length > 0);
+    this.#warnOfLateModules(own);
+    await prepareSubscriptions(own, core);
     this.#scheduleWithWorker();
   }
 
   async onModuleDestroy(): Promise<void> {
     const { core, assembly, webhooks } = this.#parts;
+    this.#checks.stop();
     const ignoreSignals = endAtSecondSignal();
     try {
-      await within(this.#routines.stop(), core.options.shutdownTimeoutMs);
-      await assembly.worker.stop();
-      await webhooks?.client.close();
+      // A routine under way may take as long as a handler.
+      const routines = within(this.#routines.stop(), core.options.shutdownTimeoutMs);
+      await Promise.all([routines, assembly.worker.stop()]);
+      await core.closing.step(async () => webhooks?.client.close(), closingReserves.leave);
     } finally {
       ignoreSignals();
     }
@@ -113,7 +123,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     core.events.on('worker.started', (event) => {
       if (!isMain(event)) return;
       this.#routines.start([
-        { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.run() },
+        { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.runIfNeeded() },
         { name: 'notify', minutes: notifyMinutes, run: () => assembly.notify.run() },
         {
           name: 'purge',
@@ -126,6 +136,13 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     core.events.on('worker.stopped', (event) => {
       if (isMain(event)) void this.#routines.stop();
     });
+  }
+
+  #tellHandlers(own: readonly FoundHandler[]): void {
+    const lines = own.map(
+      ({ metadata: { target }, name }) => `${name} handles ${target.kind} '${target.id ?? '*'}'`,
+    );
+    if (lines.length > 0) this.#parts.core.events.emit('notice', { message: lines.join('; ') });
   }
 
   /** What is a webhook is left to their worker; the rest is this one's. */
@@ -164,24 +181,20 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     );
   }
 
-  /** A worker that leaves what it does not know must not take a route it can only bury. */
-  #refuseDeadOnly(): void {
+  /** More likely a mistake than a plan, unless another worker has the live handler. */
+  #tellDeadOnly(): void {
     // Which subscriptions are webhooks is in the table: they have live handlers all the same.
     const mayBeWebhook = (route: Route): boolean =>
       this.#parts.webhooks !== undefined && route.startsWith(subscriptionRoute(''));
     const deadOnly = this.#parts.assembly.registry.deadOnlyRoutes();
     const routes = deadOnly.filter((route) => !mayBeWebhook(route));
     if (routes.length === 0) return;
-    const text = `${routes.join(', ')} has a dead handler but no live one in this process`;
-    if (this.#parts.core.options.unknownTasks === 'leave') {
-      throw new TarefaError(
-        'HANDLER_INVALID',
-        `${text}: with unknownTasks: 'leave' declare both in one process`,
-      );
+    const text = `${routes.map(describeRoute).join(', ')} has a dead handler but no live one in this process`;
+    const { events, options } = this.#parts.core;
+    if (options.unknownTasks === 'fail') {
+      return events.emit('warning', { message: `${text}: its live tasks will fail as not registered` });
     }
-    this.#parts.core.events.emit('warning', {
-      message: `${text}: its live tasks will fail as not registered`,
-    });
+    events.emit('notice', { message: `${text}: its live tasks are left to the workers that have one` });
   }
 
   /** A guard that somebody relies on must not be left out unnoticed. */

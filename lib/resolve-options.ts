@@ -1,5 +1,6 @@
 import {
   connectionVariableNames,
+  isClientServerMode,
   optionVariables,
   readEnvironment,
   readWebhookTimeoutMs,
@@ -9,16 +10,20 @@ import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './client/queue-client.js';
 import { TarefaError } from './queue.errors.js';
 import { resolveLoki, type ResolvedLokiOptions } from './observability/loki/loki-options.js';
-import { connectionKey, type PostgresConnection } from './storage/postgres/connection-config.js';
+import type { PostgresConnection } from './storage/postgres/connection-config.js';
 import {
   channelNameProblem,
   subscriptionTableNameProblem,
   tableNameProblem,
 } from './storage/postgres/identifiers.js';
-import { isStandardSchema, type StandardSchema } from './standard-schema.js';
+import type { StandardSchema } from './standard-schema.js';
+import { checkConnection } from './check-connection.js';
+import { checkSchemas } from './client/topic-schemas.js';
+import { withoutUnset } from './without-unset.js';
+import { resolveRecovery } from './worker/recovery-options.js';
 import type { SqlHandle } from './client/sql-handle.js';
 import type { WrapHandler } from './subscribers/handler-invocation.js';
-import { enhancerKinds, type EnhancerKind } from './subscribers/enhancer-kinds.js';
+import { resolveEnhancers, type EnhancerKind } from './subscribers/enhancer-kinds.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenants/tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhooks/webhook-options.js';
 import { resolveLayout, type ResolvedLayout } from './table-layout.js';
@@ -30,6 +35,7 @@ export interface ResolvedOptions extends WorkerOptions {
   /** `'embedded'` or where the database is. */
   readonly connection: PostgresConnection;
   readonly sessionConnection: PostgresConnection | undefined;
+  readonly connectRetryMs: number;
   readonly queue: string;
   readonly table: string;
   readonly subscriptionTable: string | undefined;
@@ -66,11 +72,10 @@ export interface ResolvedOptions extends WorkerOptions {
 
 const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 
-export const defaultRecovery: RecoveryOptions = { intervalMs: 5_000, confirmMs: 5_000, graceMs: 10_000 };
-
 const knownOptions: Record<keyof QueueOptions, true> = {
   connection: true,
   sessionConnection: true,
+  connectRetryMs: true,
   queue: true,
   table: true,
   subscriptionTable: true,
@@ -97,6 +102,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   order: true,
   unknownTasks: true,
   interop: true,
+  halt: true,
   transaction: true,
   schemas: true,
   wrapHandler: true,
@@ -175,6 +181,7 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
   const resolved: ResolvedOptions = {
     connection: options.connection ?? 'embedded',
     sessionConnection: options.sessionConnection,
+    connectRetryMs: check.number('connectRetryMs', options.connectRetryMs ?? 60_000, 0, longestTimer),
     queue: queue ?? '',
     table: table ?? '',
     subscriptionTable:
@@ -206,11 +213,9 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
     recovery: options.recovery === false ? undefined : recoveryTiming,
     recoveryTiming,
     order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
-    unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'fail', ['fail', 'leave']),
-    interop:
-      options.interop !== undefined && options.interop !== false
-        ? check.oneOf<'nsj'>('interop', options.interop, ['nsj'])
-        : undefined,
+    unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'leave', ['leave', 'fail']),
+    interop: resolveInterop(options.interop, env, check),
+    halt: check.boolean('halt', options.halt ?? options.interop === 'nsj'),
     transaction: checkFunction('transaction', options.transaction, check),
     schemas: checkSchemas(options.schemas, check),
     wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
@@ -247,71 +252,22 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
   return Object.freeze(resolved);
 }
 
-/** Never shows the value: it may hold a password. */
-function checkConnection(option: string, connection: unknown, check: OptionCheck): void {
-  if (connection === 'embedded' && option === 'connection') return;
-  const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
-  if (!isUrl && (typeof connection !== 'object' || connection === null)) {
-    return check.mistake(
-      `${option} must be a URL that begins with postgres://, or a configuration or pool of pg` +
-        `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
+/** Beside workers whose locks are elsewhere both kinds would run the same tasks. */
+function resolveInterop(
+  interop: QueueOptions['interop'],
+  env: Environment,
+  check: OptionCheck,
+): 'nsj' | undefined {
+  if (interop === undefined || interop === false) return undefined;
+  if (isClientServerMode(env)) {
+    check.mistake(
+      "interop: 'nsj' needs workers of nsj-queue-lib that lock tasks in the database, and CLIENT_SERVER_MODE is TRUE: unset it here and for them",
     );
   }
-  try {
-    connectionKey(connection);
-  } catch {
-    check.mistake(`${option} cannot be read as a URL: write special characters of the password as %XX`);
-  }
-}
-
-function resolveRecovery(recovery: QueueOptions['recovery'], check: OptionCheck): RecoveryOptions {
-  if (recovery === false) return defaultRecovery;
-  if (recovery !== undefined && typeof recovery !== 'object') {
-    check.mistake(`recovery must be false or an object, not ${String(recovery)}`);
-    return defaultRecovery;
-  }
-  check.known(Object.keys(recovery ?? {}), Object.keys(defaultRecovery), 'recovery.');
-  const { intervalMs, confirmMs, graceMs } = { ...defaultRecovery, ...withoutUnset(recovery ?? {}) };
-  return Object.freeze({
-    intervalMs: check.number('recovery.intervalMs', intervalMs, 10, 3_600_000),
-    confirmMs: check.number('recovery.confirmMs', confirmMs, 0, 3_600_000),
-    graceMs: check.number('recovery.graceMs', graceMs, 0, 3_600_000),
-  });
+  return check.oneOf<'nsj'>('interop', interop, ['nsj']);
 }
 
 function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {
   if (value !== undefined && typeof value !== 'function') check.mistake(`${option} must be a function`);
   return value;
-}
-
-function checkSchemas(given: QueueOptions['schemas'], check: OptionCheck): ResolvedOptions['schemas'] {
-  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
-    check.mistake('schemas must be an object: a schema by topic');
-    return {};
-  }
-  for (const [topic, schema] of Object.entries(given ?? {})) {
-    if (!isStandardSchema(schema)) {
-      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
-    }
-  }
-  return Object.freeze({ ...given });
-}
-
-function resolveEnhancers(
-  given: QueueOptions['globalEnhancers'],
-  check: OptionCheck,
-): readonly EnhancerKind[] {
-  if (given === undefined || typeof given === 'boolean') return given === true ? enhancerKinds : [];
-  const kinds: readonly EnhancerKind[] = Array.isArray(given) ? given : [];
-  if (!Array.isArray(given) || !kinds.every((kind) => enhancerKinds.includes(kind))) {
-    check.mistake(`globalEnhancers must be true, false or a list of ${enhancerKinds.join(', ')}`);
-  }
-  return Object.freeze([...kinds]);
-}
-
-/** What is undefined or, where types are not checked, null was not given. */
-function withoutUnset<T extends object>(given: T): Partial<T> {
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined && value !== null),
-  ) as Partial<T>;
 }

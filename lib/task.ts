@@ -5,6 +5,15 @@ import type { TenantDb } from './tenants/tenant-db.js';
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
 export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
 
+/** A status as it stands in the table: where another program wrote a word of its own, that word. */
+export type StoredStatus = TaskStatus | (string & Record<never, never>);
+
+/**
+ * Where a task stands, as operators see it: a {@link TaskStatus}, but `retrying` for a task that has failed and is scheduled
+ * for its next attempt. Then `scheduled` is one that waits for its first. Once it is due, it is `pending` either way.
+ */
+export type TaskState = StoredStatus | 'retrying';
+
 /** Any value that JSON can hold. */
 export type JsonObject = { readonly [key: string]: unknown };
 
@@ -29,7 +38,7 @@ export interface Task {
   readonly group: string | null;
   /** Larger runs first. Default 50. */
   readonly priority: number;
-  /** When this attempt was due, by the database's clock. */
+  /** When this attempt was due, by the database's clock. `infinity` is the last moment that a `Date` can hold. */
   readonly dueAt: Date;
   /** When the first attempt was due. */
   readonly firstDueAt: Date;
@@ -41,13 +50,13 @@ export interface Task {
   readonly dead: boolean;
   /** First attempt of the chain that ran out of attempts; null unless `dead`. */
   readonly liveId: string | null;
-  /** What the producer stored beside the payload; null when nothing. */
+  /** What the producer stored beside the payload; null when nothing. An object, unless SQL stored other JSON there. */
   readonly metadata: JsonObject | null;
 }
 
 /** One attempt as it stands in the table, with its payload and outcome. */
 export interface TaskRecord extends Omit<Task, 'key'> {
-  readonly status: TaskStatus;
+  readonly status: StoredStatus;
   /** Payload text, resolved: later attempts of a chain share the first one's. */
   readonly payload: string | null;
   readonly publication: boolean;
@@ -63,6 +72,11 @@ export interface TaskRecord extends Omit<Task, 'key'> {
   readonly exhausted: boolean;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+  /**
+   * Columns whose bytes are no text in the encoding of the database: these bytes are written `\\xe3` here, and `metadata`
+   * that is no JSON for it is null. Absent where everything can be read.
+   */
+  readonly unreadable?: readonly string[] | undefined;
 }
 
 /** The subscription a delivery was made for, as it was at the moment of the publication. */

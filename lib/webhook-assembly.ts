@@ -1,5 +1,7 @@
 import type { QueueAdmin } from './admin/queue-admin.js';
 import { makeCoordinator, type QueueCore } from './queue.assembly.js';
+import { DeliverySeal } from './webhooks/delivery-seal.js';
+import { DeliveryTargets } from './webhooks/delivery-target.js';
 import { EndpointBook } from './webhooks/endpoint-book.js';
 import { requestHeaders } from './webhooks/request-headers.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
@@ -22,13 +24,14 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, storage, schema, connections, tenants, history } = core;
+  const { options, events, closing, storage, schema, connections, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { tables } = schema;
   const client = new WebhookClient(webhooks);
   const book = new EndpointBook({
     handle: connections.inserts,
+    ask: connections.ask,
     tables,
     channel: options.queue,
     events,
@@ -36,11 +39,21 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   });
   const routes = new WebhookRoutes(book);
   const { retryIntervalMinutes } = options;
-  const delivery = new WebhookDelivery({ client, book, events, options: webhooks, retryIntervalMinutes });
+  const { inserts: handle } = connections;
+  const targets = new DeliveryTargets({ handle, tables, seal: new DeliverySeal({ handle, tables }) });
+  const delivery = new WebhookDelivery({
+    client,
+    book,
+    targets,
+    events,
+    options: webhooks,
+    retryIntervalMinutes,
+  });
   const { admin } = main;
   const { worker } = assembleParts({
     storage,
     events,
+    closing,
     tenants,
     counter: history?.tally,
     coordinator: makeCoordinator(core),
@@ -60,6 +73,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
       readWebhookUrl(url ?? '', client.policy);
       requestHeaders(headers, null);
     },
+    move: (id, from, to) => book.moveSecrets(id, from, to),
     forget: (id) => book.forget(id),
   });
   const service = new QueueWebhooks({ handle: connections.inserts, tables, admin, book, client });

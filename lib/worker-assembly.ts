@@ -1,6 +1,7 @@
 import type { QueueAdmin } from './admin/queue-admin.js';
 import type { Coordinator } from './coordination/coordinator.js';
 import { FanOut } from './fan-out/fan-out.js';
+import { ForeignLockWatch } from './maintenance/foreign-lock-watch.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { Recovery } from './maintenance/recovery.js';
@@ -11,13 +12,16 @@ import type { Storage } from './storage/storage.js';
 import { HandlerRegistry } from './subscribers/handler-registry.js';
 import type { TenantSource } from './tenants/tenant-use.js';
 import { version } from './version.js';
+import type { ClosingTime } from './worker/closing-time.js';
 import { DemandBook } from './worker/demand.js';
 import { Dispatcher, type DispatcherParts } from './worker/dispatcher.js';
 import { Executor } from './worker/executor.js';
+import { HaltOrder } from './worker/halt-order.js';
 import { QueueWorker } from './worker/queue-worker.js';
 import { Reconciler } from './worker/reconciler.js';
 import { Settler, type SuccessCounter } from './worker/settler.js';
 import { Signal } from './worker/signal.js';
+import { UnservedWatch } from './worker/unserved-watch.js';
 
 /** What a process that works has besides its core. */
 export interface QueueWorkerAssembly {
@@ -47,6 +51,7 @@ export interface WorkerBasis {
   readonly coordinator: Coordinator;
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
+  readonly closing: ClosingTime;
   readonly tenants: TenantSource;
   readonly admin: (purge: PurgeRoutine) => QueueAdmin;
   readonly registry?: HandlerRegistry;
@@ -57,27 +62,40 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { storage, coordinator, events, options, tenants } = basis;
+  const { storage, coordinator, events, options, closing, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds } = basis;
   const signal = new Signal();
   const settler = new Settler(storage, events, signal, counter);
   const executor = new Executor({ storage, settler, registry, tenants, options, events });
   const fanOut = new FanOut({ storage, coordinator, settler, options, events });
+  const halt = new HaltOrder({ storage, events, options });
+  const demand = new DemandBook(registry, options);
+  const unserved = new UnservedWatch({ storage, events, options });
   const dispatcher = new Dispatcher({
     storage,
     coordinator,
     executor,
     fanOut,
     settler,
-    reconciler: new Reconciler({ storage, coordinator, settler, events }),
-    demand: new DemandBook(registry, options),
+    reconciler: new Reconciler({ storage, coordinator, settler, demand, events }),
+    halt,
+    demand,
     holds,
     signal,
     options,
     events,
   });
   const timing = options.recoveryTiming;
-  const recovery = new Recovery({ storage, coordinator, registry, options, timing, events });
+  const foreignLocks = new ForeignLockWatch(storage, events);
+  const recovery = new Recovery({
+    storage,
+    coordinator,
+    registry,
+    options,
+    timing,
+    events,
+    foreignLocks,
+  });
   const worker = new QueueWorker({
     storage,
     coordinator,
@@ -87,6 +105,10 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     fanOut,
     settler,
     recovery,
+    closing,
+    foreignLocks,
+    halt,
+    unserved,
     options,
     events,
     version,
@@ -102,7 +124,13 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     worker,
     registry,
     retry: new RetryRoutine(coordinator, recovery),
-    notify: new NotifyRoutine(storage, coordinator, waitNotifyIntervalSeconds * 1_000),
+    notify: new NotifyRoutine({
+      storage,
+      coordinator,
+      unserved,
+      overdueMs: waitNotifyIntervalSeconds * 1_000,
+      takesUnknown: options.unknownTasks === 'fail',
+    }),
     purge,
     admin: basis.admin(purge),
     engine: { executor, fanOut, settler, signal },

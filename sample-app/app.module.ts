@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { QueueModule } from '../lib/index.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthController } from './health/health.controller.js';
+import { HomeController } from './home/home.controller.js';
 import { OrdersModule } from './orders/orders.module.js';
 import { PartnerModule } from './partner/partner.module.js';
 import { settings } from './settings.js';
@@ -28,12 +29,10 @@ const allowedAddresses = ['127.0.0.1', '::1', 'localhost', ...(publicUrl ? [publ
       schema: role === 'all' ? 'create' : 'check',
       worker: role !== 'producer',
       webhooks: role === 'worker' ? false : { allowedAddresses },
-      // One that delivers no webhooks leaves them to another process.
       // http://localhost:3000/queues, for the staff.
       dashboard: { path: '/queues', guards: [StaffGuard], actions: true, actor: () => 'staff' },
-      unknownTasks: role === 'worker' ? 'leave' : 'fail',
     }),
   ],
-  controllers: [HealthController],
+  controllers: [HomeController, HealthController],
 })
 export class AppModule {}

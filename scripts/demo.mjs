@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const file = join(dirname(dirname(fileURLToPath(import.meta.url))), 'sample-app/orders.ndjson');
-const active = ['scheduled', 'pending', 'processing'];
+const active = ['scheduled', 'retrying', 'pending', 'processing'];
 const requestsAtOnce = 8;
 const requestTimeoutMs = 30_000;
 const pauseMs = 250;

@@ -87,6 +87,7 @@ function steady(text) {
         Date.parse(time) > tomorrow ? '2026-02-07T12:00:00.000Z' : '2026-01-31T12:00:00.000Z',
       )
       .replaceAll(/PostgreSQL \d+\.\d+/g, 'PostgreSQL 18.4')
+      .replaceAll(/port \d+, database "tour_\d+"/g, 'port 5432, database "tour"')
       .replaceAll(/\(\d+\.\d s/g, '(0.1 s')
       .replaceAll(/[\d,]+ lines\/s/g, '30 lines/s')
       .replaceAll(/^(lag +)\d+\.\d s/gm, '$14.0 s')

@@ -4,12 +4,13 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const allowedFiles =
-  /^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/\w+\.(html|css|svg)|docs\/.+\.md|CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
-const mostPackedBytes = 1_000_000;
+  /^(dist\/lib\/.+\.(js|js\.map|d\.ts)|schematics\/.+\.json|dist\/lib\/dashboard\/page\/\w+\.(html|css|svg)|docs\/.+\.md|CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
+// With the sources in the maps.
+const mostPackedBytes = 2_000_000;
 const mostFileBytes = 300_000;
 const semver = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
 
@@ -161,11 +162,9 @@ function checkTarball() {
     );
     const isSame = names.includes('package.json') && JSON.parse(textOf('package.json')).version === version;
     check('tarball: is of this version', isSame);
-    const scripts = names.filter((name) => /\.(js|ts)$/.test(name));
-    check(
-      'tarball: no maps that lead elsewhere',
-      none(scripts.filter((name) => textOf(name).includes('sourceMappingURL'))),
-    );
+    const scripts = names.filter((name) => name.endsWith('.js'));
+    const lost = scripts.filter((name) => hasLostMap(name, names, textOf));
+    check('tarball: maps are there, with their sources in them', none(lost));
     const secrets = names.filter((name) =>
       /-----BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]{40}|_authToken=\S/.test(textOf(name)),
     );
@@ -189,11 +188,20 @@ function checkTarball() {
   }
 }
 
-function targets({ main, types, bin = {}, exports = {} }) {
+/** Whether a script names a map that is not beside it, or whose sources a debugger would look for elsewhere. */
+function hasLostMap(script, names, textOf) {
+  const [, map] = /^\/\/# sourceMappingURL=(.*)$/m.exec(textOf(script)) ?? [];
+  if (map === undefined) return false;
+  if (map !== `${basename(script)}.map` || !names.includes(`${script}.map`)) return true;
+  const { sources, sourcesContent } = JSON.parse(textOf(`${script}.map`));
+  return !sources.every((_, index) => typeof sourcesContent?.[index] === 'string');
+}
+
+function targets({ main, types, schematics, bin = {}, exports = {} }) {
   const entries = Object.values(exports).flatMap((entry) =>
     typeof entry === 'string' ? entry : Object.values(entry),
   );
-  return [main, types, ...Object.values(bin), ...entries].map(withoutDot);
+  return [main, types, schematics, ...Object.values(bin), ...entries].map(withoutDot);
 }
 
 function withoutDot(path) {

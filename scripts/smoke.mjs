@@ -17,7 +17,7 @@ chmodSync(dataDir, 0o755);
 const startTimeoutMs = 10 * 60_000;
 const deliveryTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
-const active = ['scheduled', 'pending', 'processing', 'agendada', 'pendente', 'processando'];
+const active = ['scheduled', 'retrying', 'pending', 'processing', 'agendada', 'pendente', 'processando'];
 
 const application = await startApplication();
 let exitCode = 0;
@@ -46,7 +46,14 @@ async function smoke() {
   for (const { status, attempts, message } of await followDeliveries(`${address}/orders/${id}`)) {
     say(`  ${status}, ${attempts} attempt(s): ${message ?? ''}`);
   }
-  await lookAtDashboard(`${address}/queues`);
+  const guide = await (await fetch(address)).text();
+  if (!guide.includes(`${address}/queues`)) throw new Error(`GET / does not say what there is: ${guide}`);
+  const before = application.output.slice(0, application.output.indexOf('The shop is open'));
+  const lines = before.split('\n').filter((line) => line.includes('[Nest]'));
+  if (lines.length >= 10) throw new Error(`${lines.length} lines of log come before the welcome`);
+  say(`GET /: what there is; ${lines.length} lines of log came before the welcome`);
+  const authorization = await lookAtDashboard(`${address}/queues`);
+  await useDashboard(address, authorization);
   const serverFile = findServerFile();
   const { code, signal } = await application.stop();
   if (code !== 0)
@@ -70,6 +77,40 @@ async function lookAtDashboard(url) {
     throw new Error(`${url} answered ${page.status}, and its overview ${JSON.stringify(workers)}`);
   }
   say(`GET /queues: the dashboard, with ${workers.length} workers`);
+  return authorization;
+}
+
+/** What the page's buttons send, each on a task or subscription of the shop. */
+async function useDashboard(address, authorization) {
+  const headers = { authorization };
+  const act = (action, body) =>
+    request(`${address}/queues/api/actions/${action}`, 200, body, {
+      ...headers,
+      'x-tarefa-dashboard': '1',
+    });
+  const find = async (query, most = 50) => {
+    for (let look = 0; look < most; look += 1) {
+      const url = `${address}/queues/api/tasks?latest=true&${query}`;
+      const { tasks } = await (await fetch(url, { headers })).json();
+      if (tasks.length > 0) return tasks[0].id;
+      await sleep(200);
+    }
+    throw new Error(`no task matches ${query}`);
+  };
+  await request(`${address}/orders`, 201, { customer: 'Zoë', items: [{ sku: 'unicorn', quantity: 1 }] });
+  const failed = await find('status=failed&subscription=stock');
+  await act('retry', { id: failed });
+  await find(`status=failed&subscription=stock&dead=false`);
+  const filter = { subscription: 'stock' };
+  const { total, lastId } = await act('retry-all/count', { filter });
+  const { retried } = await act('retry-all', { filter, lastId, after: '0' });
+  await act('pause', { subscriptionId: 'receipt', paused: true });
+  await request(`${address}/orders`, 201, { customer: 'Bo', items: [{ sku: 'tea', quantity: 1 }] });
+  await act('cancel', { id: await find('status=pending&subscription=receipt') });
+  await act('pause', { subscriptionId: 'receipt', paused: false });
+  await act('edit-subscription', { id: 'search-index', tenant: '7' });
+  await act('edit-subscription', { id: 'search-index', tenant: null });
+  say(`the dashboard retried ${1 + retried} of ${1 + total}, paused, cancelled, edited and resumed`);
 }
 
 async function followDeliveries(url) {
@@ -89,12 +130,12 @@ async function followDeliveries(url) {
   }
 }
 
-async function request(url, expected, body) {
+async function request(url, expected, body, headers = {}) {
   const response = await fetch(url, {
     signal: AbortSignal.timeout(15_000),
     ...(body && {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     }),
   }).catch((error) => {

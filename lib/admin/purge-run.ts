@@ -1,6 +1,7 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { describeRows } from '../storage/postgres/statements/status.js';
 import type { Storage } from '../storage/storage.js';
 
@@ -49,7 +50,9 @@ export class PurgeRun {
    */
   async *count(): AsyncGenerator<readonly PurgeableCount[]> {
     for await (const blocks of this.#windows(undefined)) {
-      const { rows } = await this.#parts.handle.query(describeRows(this.#parts.tables), [blocks.flat()]);
+      const { rows } = await queryReadable(this.#parts.handle, describeRows(this.#parts.tables), [
+        blocks.flat(),
+      ]);
       yield rows.map((row) => ({
         topic: readText(row['processo']),
         subscriptionId: readText(row['subscriber_id']),

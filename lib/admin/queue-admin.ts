@@ -1,15 +1,10 @@
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
-import { pausedText } from '../coordination/ringer.js';
-import { columnLength, readDate, readStatus, readText, readTaskRecord } from '../storage/columns.js';
-import { subscriptionRoute, topicRoute } from '../storage/route.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { haltText, pausedText } from '../coordination/ringer.js';
+import { readText, readTaskRecord } from '../storage/columns.js';
 import {
   buryTask,
   cancelTask,
   countTasks,
   deadChains,
-  deleteTask,
   listPaused,
   listTasks,
   pauseRoute,
@@ -17,75 +12,47 @@ import {
   resumeRoute,
   retryTask,
   runTaskNow,
-  taskAttempts,
 } from '../storage/postgres/statements/admin.js';
-import { hasOverdue } from '../storage/postgres/statements/look.js';
-import type { TaskRecord, TaskStatus } from '../task.js';
+import { unservedMs } from '../storage/waiting-route.js';
+import { namesOfRoute } from '../storage/route.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
+import { haltWorkers } from '../storage/postgres/statements/workers.js';
+import {
+  longestAgeMs,
+  longestWaitMs,
+  messageOf,
+  readDuration,
+  readLimit,
+  readOptions,
+} from './admin-input.js';
+import { BulkRun, type BulkKind, type BulkRunParts } from './bulk-run.js';
+import { deleteWhole } from './delete-tasks.js';
+import { readNote, retryWithPayload } from './edited-retry.js';
+import type { QueueAdminParts } from './queue-admin-parts.js';
+import { readPause, routeOf, type Pausable, type Pause } from './pauses.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
-import { filterSql, readId, type TaskFilter } from './task-filter.js';
-import type { TaskWaiter } from './task-waiter.js';
-
-/** How many tasks of a topic or subscription stand there. */
-export interface TaskCount {
-  readonly topic: string | null;
-  /** Null for tasks that are no delivery. */
-  readonly subscriptionId: string | null;
-  readonly status: TaskStatus;
-  readonly count: number;
-}
-
-/** An attempt that has waited, and how long. */
-export interface WaitingTask {
-  readonly task: TaskRecord;
-  /** Ms since it was due, by the database's clock. */
-  readonly waitingMs: number;
-}
-
-/** A page of attempts, the newest first. */
-export interface TaskPage {
-  readonly tasks: readonly TaskRecord[];
-  /** Hand it over as `after` for the next page; undefined on the last one. */
-  readonly next: string | undefined;
-}
+import { filterSql, greatestId, idBelow, readId, readTime, type TaskFilter } from './task-filter.js';
+import {
+  asEnded,
+  type EndedTask,
+  type TaskCount,
+  type TaskHistory,
+  type TaskPage,
+  type UnservedRoute,
+  type WaitingTask,
+} from './task-answers.js';
+import { findAttempts, refusal } from './task-attempts.js';
 
 /** Which page, and whether with payloads. */
-interface PageOptions {
-  readonly limit?: number;
-  readonly after?: string;
-  readonly payload?: boolean;
-}
-
-/** A task with everything that happened to it. */
-export interface TaskHistory {
-  /** The last attempt: as the task stands now. */
-  readonly current: TaskRecord;
-  /** Oldest first, replays included. */
-  readonly attempts: readonly TaskRecord[];
-  /** First attempts of its dead chains. */
-  readonly deadIds: readonly string[];
-}
-
-/** What may be paused: a topic (null: tasks without one), or a subscription. */
-export type Pausable = { readonly topic: string | null } | { readonly subscriptionId: string };
-
-/** What is paused, and since when. */
-export type Pause = Pausable & { readonly since: Date };
-
-/** What a {@link QueueAdmin} works with. */
-export interface QueueAdminParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
-  readonly waiter: TaskWaiter;
-  /** Channel that the queue's workers listen on. */
-  readonly channel: string;
-  /** Runs a round of the purge. */
-  readonly purge: () => Promise<number>;
+export interface PageOptions {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+  readonly payload?: boolean | undefined;
 }
 
 /** Rows of a page where nothing is said, and at most. */
 const defaultPage = 50;
 const largestPage = 1_000;
-const beyondAllIds = '9223372036854775807';
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -100,9 +67,10 @@ export class QueueAdmin {
   readonly subscriptions: SubscriptionAdmin;
   readonly #parts: QueueAdminParts;
 
+  /** @hidden */
   constructor(parts: QueueAdminParts) {
     this.#parts = parts;
-    this.subscriptions = new SubscriptionAdmin(parts.handle, parts.tables.subscriptions);
+    this.subscriptions = new SubscriptionAdmin(parts.handle, parts.tables);
   }
 
   /**
@@ -111,19 +79,21 @@ export class QueueAdmin {
    * @param options.since counts what has ended only when it was due since then. Default: all there is, which reads the
    * whole table
    */
-  async counts({ since }: { readonly since?: Date } = {}): Promise<readonly TaskCount[]> {
-    const rows = await this.#ask(countTasks(this.#parts.tables), [since?.toISOString() ?? null]);
+  async counts(options: { readonly since?: Date | undefined } = {}): Promise<readonly TaskCount[]> {
+    const { since } = readOptions(options, ['since']);
+    const from = since === undefined ? null : readTime('since', since);
+    const rows = await this.#read(countTasks(this.#parts.tables), [from]);
     return rows.map((row) => ({
       topic: readText(row['processo']),
       subscriptionId: readText(row['subscriber_id']),
-      status: readStatus(row['status']),
+      status: String(row['status']),
       count: Number(row['n']),
     }));
   }
 
   /** The pending attempt that has been due for longest; undefined when none is. */
   async oldestPending(): Promise<WaitingTask | undefined> {
-    const [row] = await this.#ask(oldestPending(this.#parts.tables), []);
+    const [row] = await this.#read(oldestPending(this.#parts.tables), []);
     return row && { task: readTaskRecord(row), waitingMs: Number(row['waiting_ms']) };
   }
 
@@ -132,10 +102,30 @@ export class QueueAdmin {
     await this.#ask('select 1', []);
   }
 
-  /** True when a task has been due for longer than that and still waits. */
+  /**
+   * True when a task has been due for longer than that and still waits, though nobody has paused its topic or subscription.
+   * While some worker runs, tasks that none of them serves do not count: {@link unserved} answers these.
+   *
+   * @throws {TarefaError} `INPUT_INVALID`
+   */
   async hasWaited(olderThanMs: number): Promise<boolean> {
-    const [row] = await this.#ask(hasOverdue(this.#parts.tables).text, [olderThanMs]);
-    return row?.['overdue'] === true;
+    readDuration('olderThanMs', olderThanMs, longestAgeMs);
+    const waiting = await this.#parts.waiting();
+    return waiting.some(
+      ({ served, workerless, waitingMs }) => (served || workerless) && waitingMs > olderThanMs,
+    );
+  }
+
+  /**
+   * Topics and subscriptions whose tasks have waited for 15 s or longer while no running worker serves them: a name that
+   * is misspelt, or a worker that was not started. Always empty with `interop`: workers of nsj-queue-lib take every topic
+   * and register nowhere.
+   */
+  async unserved(): Promise<readonly UnservedRoute[]> {
+    const waiting = await this.#parts.waiting();
+    return waiting
+      .filter(({ served, waitingMs }) => !served && waitingMs >= unservedMs)
+      .map(({ route, waitingMs }) => ({ ...namesOfRoute(route), waitingMs: Math.round(waitingMs) }));
   }
 
   /**
@@ -146,22 +136,19 @@ export class QueueAdmin {
    * @param options.payload false leaves payloads in the database: each is null then. Default true
    * @throws {TarefaError} `INPUT_INVALID`
    */
-  async list(
-    filter: TaskFilter = {},
-    { limit = defaultPage, after, payload = true }: PageOptions = {},
-  ): Promise<TaskPage> {
-    if (!Number.isInteger(limit) || limit < 1 || limit > largestPage) {
-      throw new TarefaError(
-        'INPUT_INVALID',
-        `limit must be a whole number from 1 to ${largestPage}, not ${limit}`,
-      );
-    }
-    const { conditions, values } = filterSql(filter, 3);
-    const before = after === undefined ? beyondAllIds : readId(after);
-    const text = listTasks(this.#parts.tables, conditions, payload);
-    const rows = await this.#ask(text, [before, limit + 1, ...values]);
-    const tasks = rows.slice(0, limit).map(readTaskRecord);
-    return { tasks, next: rows.length > limit ? tasks.at(-1)?.id : undefined };
+  async list(filter: TaskFilter = {}, options: PageOptions = {}): Promise<TaskPage> {
+    const {
+      limit = defaultPage,
+      after,
+      payload = true,
+    } = readOptions(options, ['limit', 'after', 'payload']);
+    const rowsOfPage = readLimit(limit, largestPage);
+    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
+    const greatest = after === undefined ? greatestId : idBelow(BigInt(readId(after)));
+    const text = listTasks(this.#parts.tables, conditions, payload === true);
+    const rows = await this.#read(text, [String(greatest), rowsOfPage + 1, ...values]);
+    const tasks = rows.slice(0, rowsOfPage).map(readTaskRecord);
+    return { tasks, next: rows.length > rowsOfPage ? tasks.at(-1)?.id : undefined };
   }
 
   /**
@@ -171,8 +158,9 @@ export class QueueAdmin {
    * @param options.payload as for {@link list}
    * @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async find(id: string, { payload = true }: { readonly payload?: boolean } = {}): Promise<TaskHistory> {
-    const { current, attempts } = await this.#attempts(id, payload);
+  async find(id: string, options: { readonly payload?: boolean | undefined } = {}): Promise<TaskHistory> {
+    const { payload = true } = readOptions(options, ['payload']);
+    const { current, attempts } = await findAttempts(this.#parts, id, payload === true);
     const dead = await this.#ask(deadChains(this.#parts.tables), [current.firstAttemptId]);
     return { current, attempts, deadIds: dead.map((row) => String(row['id'])) };
   }
@@ -188,19 +176,44 @@ export class QueueAdmin {
   async retry(id: string): Promise<string> {
     const [row] = await this.#ask(retryTask(this.#parts.tables), [readId(id)]);
     if (row) return String(row['id']);
-    throw await this.#refusal(id, 'retried', 'only a task that has failed can be');
+    throw await refusal(this.#parts, id, 'retried', 'only a task that has failed can be');
+  }
+
+  /**
+   * Starts a failed task anew with another payload, which is checked as that of an insert is. The attempts before keep theirs;
+   * the metadata of the new one tells of it: `{ "tarefa:edits": [{ at, by, reason, after }] }`, where `after` is the id of the
+   * attempt that it follows.
+   *
+   * @param id of any of its attempts
+   * @param payload as `insertTask()` takes it
+   * @param options.by who edits it, at most 200 characters
+   * @returns id of the new attempt
+   * @throws {TarefaError} `TASK_STATE` unless the task has failed, of a delivery, and with `interop`; `PAYLOAD_INVALID`,
+   * `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   */
+  async retryEdited(
+    id: string,
+    payload: unknown,
+    options: { readonly by?: string | null | undefined; readonly reason?: string | null | undefined } = {},
+  ): Promise<string> {
+    const note = readNote(readOptions(options, ['by', 'reason']));
+    const { current } = await findAttempts(this.#parts, readId(id));
+    const retried = await retryWithPayload(this.#parts, current, payload, note);
+    if (retried !== undefined) return retried;
+    throw await refusal(this.#parts, id, 'retried', 'only a task that has failed can be');
   }
 
   /**
    * Makes a task due now that waits for its time or for its next attempt.
    *
    * @param id of any of its attempts
-   * @throws {TarefaError} `TASK_STATE` unless it is scheduled, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * @throws {TarefaError} `TASK_STATE` unless it is scheduled, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async runNow(id: string): Promise<void> {
     const { tables, channel } = this.#parts;
-    const rows = await this.#ask(runTaskNow(tables), [readId(id), channel]);
-    if (rows.length === 0) throw await this.#refusal(id, 'run now', 'only a task that is scheduled can be');
+    const rows = await this.#change(id, runTaskNow(tables), [channel]);
+    if (rows.length === 0)
+      throw await refusal(this.#parts, id, 'run now', 'only a task that is scheduled can be');
   }
 
   /**
@@ -208,11 +221,11 @@ export class QueueAdmin {
    *
    * @param id of any of its attempts
    * @param reason recorded as its message
-   * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async cancel(id: string, reason = 'cancelled'): Promise<void> {
-    const rows = await this.#ask(cancelTask(this.#parts.tables), [readId(id), messageOf(reason)]);
-    if (rows.length === 0) throw await this.#refusal(id, 'cancelled', 'only a task that waits can be');
+    const rows = await this.#change(id, cancelTask(this.#parts.tables), [messageOf(reason)]);
+    if (rows.length === 0) throw await refusal(this.#parts, id, 'cancelled', 'only a task that waits can be');
   }
 
   /**
@@ -222,43 +235,70 @@ export class QueueAdmin {
    * @param id of any of its attempts
    * @param reason recorded as its message
    * @returns id of the dead task
-   * @throws {TarefaError} `TASK_STATE` when it runs, has ended or is a dead task itself, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * @throws {TarefaError} `TASK_STATE` when it runs, has ended or is a dead task itself, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async bury(id: string, reason = 'buried'): Promise<string> {
-    const [row] = await this.#ask(buryTask(this.#parts.tables), [readId(id), messageOf(reason)]);
+    const [row] = await this.#change(id, buryTask(this.#parts.tables), [messageOf(reason)]);
     if (row) return String(row['id']);
-    throw await this.#refusal(id, 'buried', 'only a task that waits can be, and no dead task');
+    throw await refusal(this.#parts, id, 'buried', 'only a task that waits can be, and no dead task');
   }
 
   /**
-   * Deletes a task that has ended, with its attempts and its dead chains.
+   * Deletes a task that does not run, with all its attempts and the dead tasks that it left. What it had to do is not done any
+   * more, nothing remembers it, and an equal one may be inserted again. Deliveries of a publication are tasks of their own
+   * and stay.
    *
    * @param id of any of its attempts
-   * @throws {TarefaError} `TASK_STATE` unless it has ended, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * @returns how many attempts it was, those of its dead tasks included
+   * @throws {TarefaError} `TASK_STATE` when it or its dead task runs, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async delete(id: string): Promise<void> {
-    const rows = await this.#ask(deleteTask(this.#parts.tables), [readId(id)]);
-    if (rows.length > 0) return;
-    throw await this.#refusal(id, 'deleted', 'only a task that has ended can be, with its dead task');
+  async delete(id: string): Promise<number> {
+    const { tables, change } = this.#parts;
+    const { firstAttemptId } = (await findAttempts(this.#parts, readId(id))).current;
+    const { attempts } = await change(firstAttemptId, (tx) =>
+      deleteWhole(tx, tables, [firstAttemptId], { skips: false }),
+    );
+    if (attempts > 0) return attempts;
+    throw await refusal(this.#parts, id, 'deleted', 'only one can be that does not run, nor its dead task');
+  }
+
+  /**
+   * Does the same with many tasks at once: counts them first, then retries, cancels or deletes them in blocks.
+   *
+   * @param options.reason of `cancel`: recorded as the message of each. Default `cancelled`
+   * @example
+   * const run = admin.bulk('retry');
+   * const plan = await run.plan({ topic: 'send-receipt' });
+   * for await (const done of run.run(plan)) log(`${done} more of ${plan.total}`);
+   */
+  bulk(kind: BulkKind, options: { readonly reason?: string | undefined } = {}): BulkRun {
+    const { handle, tables, transaction, change } = this.#parts;
+    const { reason = 'cancelled' } = readOptions(options, ['reason']);
+    const turn: BulkRunParts['turn'] = (work) => change(undefined, work);
+    return new BulkRun(kind, { handle, tables, transaction, turn, reason: messageOf(reason) });
   }
 
   /**
    * Resolves with the last attempt once a task has ended, whichever worker runs it: succeeded, or failed without a next
    * attempt.
    *
+   * @typeParam Result what its handler returns, for `returned`
    * @param id of any of its attempts
-   * @param options.timeoutMs how long to wait. Default 30 s
+   * @param options.timeoutMs how long to wait, at most 24 days. Default 30 s
+   * @example const { returned } = await admin.waitFor<{ total: number }>(id);
    * @throws {TarefaError} `WAIT_TIMEOUT`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async waitFor(
+  async waitFor<Result = unknown>(
     id: string,
-    { timeoutMs = 30_000 }: { readonly timeoutMs?: number } = {},
-  ): Promise<TaskRecord> {
-    const { firstAttemptId } = (await this.#attempts(id)).current;
+    options: { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<EndedTask<Result>> {
+    const { timeoutMs: given = 30_000 } = readOptions(options, ['timeoutMs']);
+    const timeoutMs = readDuration('timeoutMs', given, longestWaitMs);
+    const { firstAttemptId } = (await findAttempts(this.#parts, id)).current;
     return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
-      const { current } = await this.#attempts(firstAttemptId, true);
+      const { current } = await findAttempts(this.#parts, firstAttemptId, true);
       const ended = current.status === 'succeeded' || (current.status === 'failed' && !current.retried);
-      return ended ? current : undefined;
+      return ended ? asEnded<Result>(current) : undefined;
     });
   }
 
@@ -280,8 +320,17 @@ export class QueueAdmin {
   }
 
   async paused(): Promise<readonly Pause[]> {
-    const rows = await this.#ask(listPaused(this.#parts.tables), []);
+    const rows = await this.#read(listPaused(this.#parts.tables), []);
     return rows.map(readPause);
+  }
+
+  /**
+   * Tells all workers that run now to stop after their current work; one that does not listen sees it at its next poll.
+   * Answers their ids. Needs the right to update `<table>_worker`.
+   */
+  async halt(): Promise<readonly string[]> {
+    const [row] = await this.#ask(haltWorkers(this.#parts.tables), [this.#parts.channel, haltText]);
+    return (row?.['told'] as readonly string[] | undefined) ?? [];
   }
 
   /** Deletes old history now, by the queue's own rules; answers how many attempts. */
@@ -289,52 +338,18 @@ export class QueueAdmin {
     return this.#parts.purge();
   }
 
-  async #attempts(id: string, withPayload = false): Promise<Omit<TaskHistory, 'deadIds'>> {
-    const rows = await this.#ask(taskAttempts(this.#parts.tables, withPayload), [readId(id)]);
-    const attempts = rows.map(readTaskRecord);
-    const current = attempts.at(-1);
-    if (!current) throw notFound(id);
-    return { current, attempts };
+  /** Parameter 1 is the id. */
+  async #change(id: string, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+    const attemptId = readId(id);
+    return this.#parts.change(attemptId, async (sql) => (await sql.query(text, [attemptId, ...values])).rows);
   }
 
-  async #refusal(id: string, verb: string, rule: string): Promise<TarefaError> {
-    const { current } = await this.#attempts(id);
-    return new TarefaError(
-      'TASK_STATE',
-      `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
-    );
+  /** What cannot be sent is shown all the same: see {@link queryReadable}. */
+  async #read(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+    return (await queryReadable(this.#parts.handle, text, values)).rows;
   }
 
   async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
     return (await this.#parts.handle.query(text, values)).rows;
   }
-}
-
-/** Reads a row of `list_paused`. */
-export function readPause(row: Readonly<Record<string, unknown>>): Pause {
-  const route = String(row['route']);
-  const since = readDate(row['paused_at']) ?? new Date(Number.NaN);
-  const id = route.slice(2);
-  return route.startsWith('s:') ? { subscriptionId: id, since } : { topic: id === '' ? null : id, since };
-}
-
-function routeOf(what: Pausable): string {
-  if ('subscriptionId' in what && 'topic' in what) {
-    throw new TarefaError('INPUT_INVALID', 'pause a topic or a subscription, not both in one call');
-  }
-  if ('subscriptionId' in what && typeof what.subscriptionId === 'string') {
-    return subscriptionRoute(what.subscriptionId);
-  }
-  if ('topic' in what && (what.topic === null || typeof what.topic === 'string'))
-    return topicRoute(what.topic);
-  throw new TarefaError('INPUT_INVALID', 'name what to pause or resume: { topic } or { subscriptionId }');
-}
-
-/** As the column takes it. */
-function messageOf(reason: string): string {
-  return Array.from(reason.replaceAll('\0', '')).slice(0, columnLength.message).join('');
-}
-
-function notFound(id: string): TarefaError {
-  return new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
 }

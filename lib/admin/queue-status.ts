@@ -3,8 +3,9 @@ import { livenessPrefix } from '../coordination/lost-workers.js';
 import { readDate } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { listPaused } from '../storage/postgres/statements/admin.js';
+import { isDataError, queryBytes, type ReadRows } from '../storage/postgres/readable-rows.js';
 import * as sql from '../storage/postgres/statements/status.js';
-import type { PurgeLook, PurgeableWindow } from '../storage/storage.js';
+import type { PurgeLook, PurgeableWindow } from '../storage/purge-look.js';
 import {
   mergeCounts,
   readEnded,
@@ -17,10 +18,12 @@ import {
   readScheduled,
   readSize,
   readSnapshot,
+  readUnheard,
   readWorkers,
   type Rows,
 } from './read-status.js';
 import type { StatusReport, UnknownSection } from './status-report.js';
+import { findUnserved, servedRoutes } from './unserved.js';
 
 /** What a {@link QueueStatus} works with. */
 export interface QueueStatusParts {
@@ -29,18 +32,20 @@ export interface QueueStatusParts {
   readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
   readonly findPurgeable: (look: PurgeLook) => Promise<PurgeableWindow>;
   readonly purgeMaxAgeDays: number;
+  /** True when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere. Default false. */
+  readonly interop?: boolean;
 }
 
 /** How to look. */
 export interface StatusRequest {
   /** What has ended is counted when it was due since then. Default: an hour ago, by this process's clock. */
-  readonly since?: Date;
+  readonly since?: Date | undefined;
   /** How long each part of the report may take, in ms. Default 5000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Whether what has ended is counted. Default true. */
-  readonly ended?: boolean;
+  readonly ended?: boolean | undefined;
   /** Whether old history is counted. Default true. */
-  readonly purgeable?: boolean;
+  readonly purgeable?: boolean | undefined;
 }
 
 const defaultTimeoutMs = 5_000;
@@ -63,7 +68,7 @@ export class QueueStatus {
   /** Reads it anew. Parts are read one after the other, so numbers of different parts may differ by what happened since. */
   async read(request: StatusRequest = {}): Promise<StatusReport> {
     const { timeoutMs = defaultTimeoutMs, since = new Date(Date.now() - defaultSinceMs) } = request;
-    const { tables, purgeMaxAgeDays, transaction } = this.#parts;
+    const { tables, purgeMaxAgeDays, transaction, interop = false } = this.#parts;
     const unknown: UnknownSection[] = [];
     const report = await transaction(async (tx) => {
       await tx.query(sql.statusSettings(timeoutMs));
@@ -73,8 +78,8 @@ export class QueueStatus {
 
       await tx.query(sql.walkSettings);
       const places = await ask('lag', sql.pendingPlaces(tables), [], readPlaces);
-      const { routes = [], priorities = [], isCut = false } = places ?? {};
-      const perPlace = [routes, priorities, sql.rowsOfPlace(routes.length)];
+      const { ids = [], isCut = false } = places ?? {};
+      const perPlace = [ids, sql.rowsOfPlace(ids.length)];
       const pending = await ask('pending', sql.pendingCounts(tables), perPlace, (rows) =>
         readPending(rows, isCut),
       );
@@ -84,6 +89,15 @@ export class QueueStatus {
       const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
       const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
       const paused = await ask('paused', listPaused(tables), [], readPaused);
+      const unheard =
+        interop || tables.subscriptions === undefined || workers === undefined
+          ? []
+          : await ask(
+              'subscriptions',
+              sql.unheardSubscriptions(tables),
+              [servedRoutes(workers)],
+              readUnheard,
+            );
       const ended =
         request.ended === false
           ? undefined
@@ -91,21 +105,27 @@ export class QueueStatus {
       const size = await ask('size', sql.tableSize, [tables.queue], readSize);
       const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
       const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
-      const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
+      const counts = mergeCounts([pending, scheduled, running?.counts, ended?.counts]);
+      const seen = {
+        waiting: places?.waiting ?? [],
+        counts,
+        workers: workers ?? [],
+        paused: paused ?? [],
+      };
       return {
         table: tables.qualifiedName,
         at: readDate(basics?.['at']) ?? new Date(),
         serverVersion: String(basics?.['server_version']),
         endedSince: since,
-        counts,
+        ...seen,
+        buried: ended?.buried ?? null,
         oldestPending: places?.oldest ?? null,
-        waiting: places?.waiting ?? [],
+        unserved: interop || workers === undefined ? [] : findUnserved(seen, unheard ?? []),
+        unheard: (unheard ?? []).filter(({ active }) => active),
         lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
         nextScheduled: next ?? null,
         running: running?.tasks ?? [],
         runningTotal: running?.total ?? { count: 0, isCapped: false },
-        workers: workers ?? [],
-        paused: paused ?? [],
         size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
         oldestSnapshot: snapshot ?? null,
         seesAllSessions: basics?.['sees_all_sessions'] === true,
@@ -143,17 +163,24 @@ function sectionReader(
   tx: SqlHandle,
   unknown: UnknownSection[],
 ): <T>(section: string, text: string, values: unknown[], read: (rows: Rows) => T) => Promise<T | undefined> {
-  return async (section, text, values, read) => {
+  const ask = async (text: string, values: unknown[], query: ReadRows): Promise<Rows> => {
     await tx.query('savepoint section');
     try {
-      const { rows } = await tx.query(text, values);
+      const { rows } = await query(tx, text, values);
       await tx.query('release savepoint section');
-      return read(rows);
+      return rows;
     } catch (error) {
       // Also fails when the connection is gone, and then so does the whole report.
       await tx.query('rollback to savepoint section');
-      noteIn(unknown, section)(error);
-      return undefined;
+      throw error;
+    }
+  };
+  return async (section, text, values, read) => {
+    try {
+      return read(await ask(text, values, (handle, ...query) => handle.query(...query)));
+    } catch (error) {
+      if (!isDataError(error)) return noteIn(unknown, section)(error);
+      return ask(text, values, queryBytes).then(read, noteIn(unknown, section));
     }
   };
 }
@@ -161,6 +188,8 @@ function sectionReader(
 function noteIn(unknown: UnknownSection[], section: string): (error: unknown) => undefined {
   return (error) => {
     const { code, message } = error as { code?: unknown; message?: unknown };
+    // Their URLs and headers may hold secrets: a role that only looks is not meant to see them.
+    if (section === 'subscriptions' && code === '42501') return undefined;
     const reason =
       code === '57014' ? 'it took too long' : code === '55P03' ? 'the table is locked' : String(message);
     unknown.push({ section, reason });

@@ -1,8 +1,8 @@
-import { readBoolean, readDate, readStatus, readText, statusColumn } from '../storage/columns.js';
+import { readBoolean, readDate, readStatus, readText, taskStates } from '../storage/columns.js';
 import { countLimit, endedLimit, listLimit, placeLimit } from '../storage/postgres/statements/status.js';
 import { plainRoute, publicationRoute } from '../storage/route.js';
-import type { TaskStatus } from '../task.js';
-import { readPause, type Pause } from './queue-admin.js';
+import type { TaskState } from '../task.js';
+import { readPause, type Pause } from './pauses.js';
 import type {
   CappedCount,
   NextTask,
@@ -12,6 +12,7 @@ import type {
   StatusCount,
   StatusTask,
   TableSize,
+  UnheardSubscription,
   WaitingRoute,
   WorkerStatus,
 } from './status-report.js';
@@ -24,8 +25,8 @@ type Row = Rows[number];
 
 /** Where pending attempts are, and the one that is due for longest. */
 export interface PendingPlaces {
-  readonly routes: readonly string[];
-  readonly priorities: readonly number[];
+  /** The attempt of each that is due for longest. */
+  readonly ids: readonly string[];
   readonly oldest: PendingTask | undefined;
   readonly waiting: readonly WaitingRoute[];
   /** True when there may be more places. */
@@ -33,14 +34,13 @@ export interface PendingPlaces {
 }
 
 export function readPlaces(rows: Rows): PendingPlaces {
-  const due = rows.filter((row) => Number(row['waiting_ms']) >= 0);
+  const due = rows.filter((row) => row['waiting_ms'] !== null && Number(row['waiting_ms']) >= 0);
   const first = due.reduce<Row | undefined>(
     (oldest, row) => (oldest && Number(oldest['waiting_ms']) >= Number(row['waiting_ms']) ? oldest : row),
     undefined,
   );
   return {
-    routes: rows.map((row) => String(row['route'])),
-    priorities: rows.map((row) => Number(row['priority'])),
+    ids: rows.map((row) => String(row['id'])),
     oldest: first && {
       ...readName(first),
       dueAt: dateOf(first['due']),
@@ -70,7 +70,7 @@ export function readPending(rows: Rows, isCut: boolean): StatusCount[] {
 
 export function readScheduled(rows: Rows): StatusCount[] {
   const isCapped = totalOf(rows) >= countLimit;
-  return rows.map((row) => readCount(row, 'scheduled', isCapped));
+  return rows.map((row) => readCount(row, String(row['state']), isCapped));
 }
 
 export function readNext(rows: Rows): NextTask | undefined {
@@ -90,7 +90,8 @@ export function readRunning(rows: Rows): { counts: StatusCount[]; tasks: Running
     firstAttemptId: String(row['first_id']),
     attempt: Number(row['tentativa'] ?? 1),
     startedAt: dateOf(row['started']),
-    runningMs: wholeOf(row['running_ms']),
+    // By the table, it may begin later than now.
+    runningMs: Math.max(0, wholeOf(row['running_ms'])),
     workerId: readText(row['executor']),
     host: readText(row['host']),
     pid: numberOf(row['pid']),
@@ -98,12 +99,15 @@ export function readRunning(rows: Rows): { counts: StatusCount[]; tasks: Running
   return { counts, tasks, total: { count: rows.length, isCapped } };
 }
 
-export function readEnded(rows: Rows): StatusCount[] {
+export function readEnded(rows: Rows): { counts: StatusCount[]; buried: CappedCount } {
   const isCapped = totalOf(rows) >= endedLimit;
-  return rows.map((row) => readCount(row, readStatus(row['status']), isCapped));
+  return {
+    counts: rows.map((row) => readCount(row, readStatus(row['status']), isCapped)),
+    buried: { count: rows.reduce((sum, row) => sum + Number(row['buried']), 0), isCapped },
+  };
 }
 
-const order = Object.keys(statusColumn);
+const order: readonly string[] = taskStates;
 
 /** Those of several places together: one entry for a topic, subscription and status. */
 export function mergeCounts(lists: readonly (readonly StatusCount[] | undefined)[]): readonly StatusCount[] {
@@ -133,6 +137,14 @@ export function readWorkers(rows: Rows): WorkerStatus[] {
     startedAt: dateOf(row['started_at']),
     alive: readBoolean(row['has_lock']) ? 'lock' : readBoolean(row['has_lease']) ? 'lease' : false,
     missedAt: readDate(row['missed_at']),
+  }));
+}
+
+export function readUnheard(rows: Rows): UnheardSubscription[] {
+  return rows.map((row) => ({
+    id: String(row['id']),
+    topic: String(row['processo']),
+    active: readBoolean(row['ativo']),
   }));
 }
 
@@ -185,7 +197,7 @@ function readName(row: Row): StatusTask {
   };
 }
 
-function readCount(row: Row, status: TaskStatus, isCapped: boolean): StatusCount {
+function readCount(row: Row, status: TaskState, isCapped: boolean): StatusCount {
   const { topic, subscriptionId, dead } = readName(row);
   return {
     topic,

@@ -1,5 +1,5 @@
-import type { TaskStatus } from '../task.js';
-import type { Pause } from './queue-admin.js';
+import type { TaskState } from '../task.js';
+import type { Pause } from './pauses.js';
 
 /** A number that may have stopped at a limit: then it is at least so many. */
 export interface CappedCount {
@@ -13,7 +13,7 @@ export interface StatusCount extends CappedCount {
   /** Null for tasks that are no delivery. */
   readonly subscriptionId: string | null;
   readonly dead: boolean;
-  readonly status: TaskStatus;
+  readonly status: TaskState;
   /** When the first of them is or was due; null where that was not read. */
   readonly oldestDueAt: Date | null;
 }
@@ -35,6 +35,21 @@ export interface PendingTask extends StatusTask {
 export interface WaitingRoute extends StatusTask {
   readonly publication: boolean;
   readonly waitingMs: number;
+}
+
+/** A topic or subscription whose tasks wait while no living worker serves them. Both names are null for tasks without topic. */
+export interface UnservedCount extends CappedCount {
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+  readonly waitingMs: number;
+}
+
+/** A subscription without a URL that no living worker has a method for. */
+export interface UnheardSubscription {
+  readonly id: string;
+  readonly topic: string;
+  /** False: publications make no delivery for it. */
+  readonly active: boolean;
 }
 
 export interface NextTask extends StatusTask {
@@ -113,9 +128,15 @@ export interface StatusReport {
   /** What has ended is counted when it was due since then. */
   readonly endedSince: Date;
   readonly counts: readonly StatusCount[];
+  /** Tasks among them that were lost: they ran out of attempts, or were buried. Null when what has ended was not counted. */
+  readonly buried: CappedCount | null;
   readonly oldestPending: PendingTask | null;
   /** The task that has waited for longest of each topic and subscription. */
   readonly waiting: readonly WaitingRoute[];
+  /** Of those, what no living worker serves; empty with `interop`, as workers of nsj-queue-lib register nowhere. */
+  readonly unserved: readonly UnservedCount[];
+  /** Active subscriptions without a URL that no living worker serves, at most 200; empty with `interop`. */
+  readonly unheard: readonly UnheardSubscription[];
   /** How long the task that is due for longest has waited, in ms: 0 when none waits. */
   readonly lagMs: number;
   readonly nextScheduled: NextTask | null;

@@ -1,9 +1,17 @@
-import { readTenant, readText } from '../client/task-input.js';
+import { readText } from '../client/task-input.js';
 import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
-import { columnLength, readBoolean, readDate, readText as textOf } from '../storage/columns.js';
+import type { Some } from '../without-unset.js';
+import { readFields } from '../read-fields.js';
+import { shownValue } from '../shown-value.js';
+import { columnLength, readBoolean, readDate, readJson, readText as textOf } from '../storage/columns.js';
+import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable, type ReadRows } from '../storage/postgres/readable-rows.js';
+import { countSecrets } from '../storage/postgres/statements/webhooks.js';
 import type { Subscription } from '../task.js';
-import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
+import { secretHeaders } from '../webhooks/request-headers.js';
+import { originOf } from '../webhooks/webhook-url.js';
+import { fieldNames, readId, valuesOf, type GivenSubscription } from './subscription-input.js';
 
 /** A subscription as it stands in its table. */
 export interface SubscriptionRecord extends Subscription {
@@ -18,38 +26,41 @@ export interface SubscriptionInput {
   readonly id: string;
   readonly topic: string;
   /** Only publications of this tenant; null: of all. */
-  readonly tenant?: string | number | bigint | null;
+  readonly tenant?: string | number | bigint | null | undefined;
   /** Only publications of this group; null: of all. */
-  readonly group?: string | null;
+  readonly group?: string | null | undefined;
   /** Where deliveries are sent as webhooks; null: code handles them. */
-  readonly url?: string | null;
+  readonly url?: string | null | undefined;
   /** Default `POST` where there is a URL. */
-  readonly httpMethod?: string | null;
-  readonly headers?: Readonly<Record<string, string>> | null;
+  readonly httpMethod?: string | null | undefined;
+  readonly headers?: Readonly<Record<string, string>> | null | undefined;
   /** Default true. */
-  readonly active?: boolean;
+  readonly active?: boolean | undefined;
 }
 
 /** What webhooks have to do with subscriptions. */
 export interface WebhookKeeper {
   /** Throws what is wrong with a URL or its headers, before they are stored. */
   check(subscription: Pick<SubscriptionInput, 'url' | 'headers'>): void;
+  /**
+   * A subscription is about to lead to another origin (null: to none): what signed for the old one must not sign for it.
+   * Without this a subscription that is signed cannot be changed so.
+   */
+  move?(subscriptionId: string, from: string | null, to: string | null): Promise<void>;
   /** A subscription is gone, and its secrets with it: another one may get its id. */
   forget(subscriptionId: string): Promise<void>;
 }
 
-const longestUrl = 2_048;
-
 /** Reads and writes a queue's subscriptions. Deliveries that were made stay what they are. */
 export class SubscriptionAdmin {
   readonly #handle: SqlHandle;
-  readonly #table: string | undefined;
+  readonly #tables: Pick<QueueTables, 'subscriptions' | 'webhooks'>;
   #webhooks: WebhookKeeper | undefined;
 
-  /** @param table quoted; undefined where publications are switched off */
-  constructor(handle: SqlHandle, table: string | undefined) {
+  /** @param tables quoted; without subscriptions where publications are switched off */
+  constructor(handle: SqlHandle, tables: Pick<QueueTables, 'subscriptions' | 'webhooks'>) {
     this.#handle = handle;
-    this.#table = table;
+    this.#tables = tables;
   }
 
   /** @internal Where webhooks are delivered. */
@@ -58,20 +69,21 @@ export class SubscriptionAdmin {
   }
 
   /** All of them, or those of one topic, by id. */
-  async list({ topic }: { readonly topic?: string } = {}): Promise<readonly SubscriptionRecord[]> {
-    const rows = await this.#ask(
+  async list(options: { readonly topic?: string | undefined } = {}): Promise<readonly SubscriptionRecord[]> {
+    const { topic } = readFields('what is given besides', options, ['topic']);
+    const rows = await this.#read(
       (table) => `-- name: list_subscriptions
 select ${fields} from ${table} s where $1::text is null or s.processo = $1::text order by s.id`,
-      [topic ?? null],
+      [readText('topic', topic, columnLength.topic)],
     );
     return rows.map(readSubscription);
   }
 
   async find(id: string): Promise<SubscriptionRecord | undefined> {
-    const [row] = await this.#ask(
+    const [row] = await this.#read(
       (table) => `-- name: find_subscription
 select ${fields} from ${table} s where s.id = $1::text`,
-      [id],
+      [readId(id)],
     );
     return row && readSubscription(row);
   }
@@ -82,26 +94,40 @@ select ${fields} from ${table} s where s.id = $1::text`,
    * @throws {TarefaError} `INPUT_INVALID`; `SUBSCRIPTION_EXISTS`
    */
   async add(input: SubscriptionInput): Promise<SubscriptionRecord> {
+    const given = readFields('a subscription', input, fieldNames);
     const [row] = await this.#ask(
       (table) => `-- name: add_subscription
 insert into ${table} as s (id, processo, tenant, grupo_empresarial, url, http_method, headers, ativo)
 values ($1::text, $2::text, $3::text::bigint, $4::text, $5::text, $6::text, $7::text::json, $8::boolean)
 on conflict (id) do nothing
 returning ${fields}`,
-      this.#valuesOf(input),
+      this.#valuesOf(given),
     );
     if (row) return readSubscription(row);
-    throw new TarefaError('SUBSCRIPTION_EXISTS', `there is a subscription '${input.id}' already: update it`);
+    throw new TarefaError(
+      'SUBSCRIPTION_EXISTS',
+      `there is a subscription '${String(given.id)}' already: update it`,
+    );
   }
 
   /**
-   * Changes what is given of a subscription; the rest stays.
+   * Changes what is given of a subscription; the rest stays. What was a secret between the old URL and this queue is none of a
+   * new origin's (scheme, host and port) business: its headers have to be given anew then, and its deliveries are signed with
+   * a new secret, which `QueueWebhooks.createSecret()` makes known.
    *
    * @throws {TarefaError} `INPUT_INVALID`; `SUBSCRIPTION_NOT_FOUND`
    */
-  async update(id: string, changes: Partial<Omit<SubscriptionInput, 'id'>>): Promise<SubscriptionRecord> {
+  async update(id: string, changes: Some<Omit<SubscriptionInput, 'id'>>): Promise<SubscriptionRecord> {
+    const given = Object.fromEntries(
+      Object.entries(readFields('what changes', changes, fieldNames)).filter(
+        ([, value]) => value !== undefined,
+      ),
+    ) as GivenSubscription;
     const present = await this.find(id);
     if (!present) throw subscriptionNotFound(id);
+    const next = { ...present, ...given, id };
+    const values = this.#valuesOf(next, { isNew: 'url' in given || 'headers' in given });
+    if ('url' in given) await this.#leadTo(next.url as string | null, present, 'headers' in given);
     const [row] = await this.#ask(
       (table) => `-- name: update_subscription
 update ${table} s
@@ -109,7 +135,7 @@ set processo = $2::text, tenant = $3::text::bigint, grupo_empresarial = $4::text
   http_method = $6::text, headers = $7::text::json, ativo = $8::boolean
 where s.id = $1::text
 returning ${fields}`,
-      this.#valuesOf({ ...present, ...changes, id }, { isNew: 'url' in changes || 'headers' in changes }),
+      values,
     );
     if (!row) throw subscriptionNotFound(id);
     return readSubscription(row);
@@ -120,18 +146,51 @@ returning ${fields}`,
     const rows = await this.#ask(
       (table) => `-- name: remove_subscription
 delete from ${table} s where s.id = $1::text returning s.id`,
-      [id],
+      [readId(id)],
     );
     if (rows.length === 0) throw subscriptionNotFound(id);
     await this.#webhooks?.forget(id);
   }
 
+  /** Before it is stored: until then the old origin is told what it was told so far. */
+  async #leadTo(url: string | null, present: SubscriptionRecord, hasNewHeaders: boolean): Promise<void> {
+    const [from, to] = [originOf(present.url), originOf(url)];
+    if (from === to) return;
+    const secret = secretHeaders(present.headers);
+    if (to !== null && secret.length > 0 && !hasNewHeaders) {
+      throw new TarefaError(
+        'INPUT_INVALID',
+        `the URL of ${shownValue(present.id)} would lead to ${to} ${from === null ? '' : `instead of ${from} `}with the headers that are stored ` +
+          `(${secret.join(', ')}), which may be keys: give headers together with the URL, all of them, or null for none`,
+      );
+    }
+    if (this.#webhooks?.move) return this.#webhooks.move(present.id, from, to);
+    if (to === null || !(await this.#isSigned(present.id))) return;
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `the deliveries of ${shownValue(present.id)} are signed, and ${to} needs a secret of its own: change its URL in a process whose option webhooks is on`,
+    );
+  }
+
+  async #isSigned(id: string): Promise<boolean> {
+    const { webhooks } = this.#tables;
+    const { rows: tables } = await this.#handle.query('select to_regclass($1::text) is not null as found', [
+      webhooks,
+    ]);
+    if (tables[0]?.['found'] !== true) return false;
+    const { rows } = await this.#handle.query(countSecrets(this.#tables), [id]);
+    return Number(rows[0]?.['n']) > 0;
+  }
+
   /** A webhook that stands there already, and could not be sent, keeps nobody from changing the rest. */
-  #valuesOf(input: SubscriptionInput, { isNew } = { isNew: true }): unknown[] {
+  #valuesOf(input: GivenSubscription, { isNew } = { isNew: true }): unknown[] {
     const values = valuesOf(input);
     if (isNew && typeof input.url === 'string') {
       try {
-        this.#webhooks?.check(input);
+        this.#webhooks?.check({
+          url: input.url,
+          headers: (input.headers as SubscriptionInput['headers']) ?? null,
+        });
       } catch (error) {
         throw new TarefaError('INPUT_INVALID', `the webhook cannot be sent: ${(error as Error).message}`, {
           cause: error,
@@ -141,14 +200,27 @@ delete from ${table} s where s.id = $1::text returning s.id`,
     return values;
   }
 
-  async #ask(text: (table: string) => string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    if (this.#table === undefined) {
+  #ask(text: (table: string) => string, values: unknown[]): Promise<Record<string, unknown>[]> {
+    return this.#query(text, values, (handle, ...query) => handle.query(...query));
+  }
+
+  #read(text: (table: string) => string, values: unknown[]): Promise<Record<string, unknown>[]> {
+    return this.#query(text, values, queryReadable);
+  }
+
+  async #query(
+    text: (table: string) => string,
+    values: unknown[],
+    query: ReadRows,
+  ): Promise<Record<string, unknown>[]> {
+    const { subscriptions } = this.#tables;
+    if (subscriptions === undefined) {
       throw new TarefaError(
         'SUBSCRIPTIONS_UNAVAILABLE',
         'this queue has no subscriptions: subscriptionTable is false',
       );
     }
-    return (await this.#handle.query(text(this.#table), values)).rows;
+    return (await query(this.#handle, text(subscriptions), values)).rows;
   }
 }
 
@@ -156,7 +228,6 @@ const fields = `s.id, s.processo, s.tenant::text as tenant, s.grupo_empresarial,
   s.headers::text as headers, s.ativo, s.created_at`;
 
 function readSubscription(row: Record<string, unknown>): SubscriptionRecord {
-  const headers = textOf(row['headers']);
   return {
     id: String(row['id']),
     topic: String(row['processo']),
@@ -164,69 +235,22 @@ function readSubscription(row: Record<string, unknown>): SubscriptionRecord {
     group: textOf(row['grupo_empresarial']),
     url: textOf(row['url']),
     httpMethod: textOf(row['http_method']),
-    headers: headers === null ? null : (JSON.parse(headers) as Record<string, string>),
+    headers: readHeaderFields(row['headers']),
     active: readBoolean(row['ativo']),
     createdAt: readDate(row['created_at']),
   };
 }
 
-/** @throws {TarefaError} `INPUT_INVALID` */
-function valuesOf(input: SubscriptionInput): unknown[] {
-  const { id, topic, tenant, group, url, httpMethod, headers, active = true } = input;
-  if (!readText('id', id, columnLength.subscriptionId)) throw invalid('id', id, 'must be text');
-  if (!readText('topic', topic, columnLength.topic)) throw invalid('topic', topic, 'must be text');
-  if (typeof active !== 'boolean') throw invalid('active', active, 'must be true or false');
-  return [
-    id,
-    topic,
-    readTenant(tenant),
-    readText('group', group, columnLength.group),
-    readUrl(url),
-    readMethod(httpMethod ?? (typeof url === 'string' ? 'POST' : null)),
-    readHeaders(headers),
-    active,
-  ];
-}
-
-function readUrl(url: SubscriptionInput['url']): string | null {
-  if (url === undefined || url === null) return null;
-  const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : '';
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    throw invalid('url', url, 'must be an address that begins with http:// or https://');
-  }
-  return readText('url', url, longestUrl);
-}
-
-function readMethod(method: SubscriptionInput['httpMethod']): string | null {
-  if (method === undefined || method === null) return null;
-  const read = typeof method === 'string' ? readWebhookMethod(method) : undefined;
-  if (read !== undefined) return read;
-  throw invalid('httpMethod', method, `must be one of ${webhookMethods.join(', ')}`);
-}
-
-function readHeaders(headers: SubscriptionInput['headers']): string | null {
-  if (headers === undefined || headers === null) return null;
-  try {
-    // Refuses names and values that no request can carry.
-    for (const [name, value] of Object.entries(headers)) {
-      if (typeof value !== 'string') throw new TypeError(`${name} is no text`);
-      void new Headers([[name, value]]);
-    }
-  } catch (error) {
-    throw invalid(
-      'headers',
-      JSON.stringify(headers),
-      `must be an object of texts: ${(error as Error).message}`,
-    );
-  }
-  return JSON.stringify(headers);
+/** JSON that is no object holds no headers; values that are no texts are shown as JSON writes them. */
+function readHeaderFields(value: unknown): Record<string, string> | null {
+  const json: unknown = readJson(value);
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return null;
+  return Object.fromEntries(
+    Object.entries(json).map(([name, one]) => [name, typeof one === 'string' ? one : JSON.stringify(one)]),
+  );
 }
 
 /** What is said of a subscription that is not there. */
 export function subscriptionNotFound(id: string): TarefaError {
-  return new TarefaError('SUBSCRIPTION_NOT_FOUND', `there is no subscription ${JSON.stringify(id)}`);
-}
-
-function invalid(field: string, value: unknown, problem: string): TarefaError {
-  return new TarefaError('INPUT_INVALID', `${field} ${problem} (got ${JSON.stringify(value)})`);
+  return new TarefaError('SUBSCRIPTION_NOT_FOUND', `there is no subscription ${shownValue(id)}`);
 }

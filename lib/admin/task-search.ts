@@ -1,11 +1,20 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
-import { readTaskRecord, statusColumn } from '../storage/columns.js';
+import { readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { readIds } from '../storage/postgres/read-rows.js';
+import { readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
 import * as sql from '../storage/postgres/statements/search.js';
-import type { TaskRecord, TaskStatus } from '../task.js';
-import { filterSql, type FilterSql, type TaskFilter } from './task-filter.js';
+import type { TaskRecord } from '../task.js';
+import {
+  filterSql,
+  greatestId,
+  idBelow,
+  leastId,
+  type FilterSql,
+  type TaskFilter,
+  type TaskStateName,
+} from './task-filter.js';
 
 /** What a {@link TaskSearch} works with. */
 export interface TaskSearchParts {
@@ -19,11 +28,13 @@ export interface SearchPage {
   readonly limit: number;
   /** `next` of the page before. */
   readonly after?: string | undefined;
+  /** Asked of what a search in payloads has found, each with its payload. Default: all of it. */
+  readonly accept?: ((task: TaskRecord) => boolean) | undefined;
 }
 
 /** What was found so far: it may be less than asked for though there is more. */
 export interface SearchResult {
-  /** Without payload, result, error and metadata. */
+  /** Without result, error and metadata, and without payload unless it was searched. */
   readonly tasks: readonly TaskRecord[];
   /** Ask on with it as `after`; undefined at the end. */
   readonly next: string | undefined;
@@ -37,11 +48,11 @@ const budgetMs = 400;
 const timeoutMs = 5_000;
 /** Ids that the first statement of a page looks at, and any of them at most; between them what the last one took decides. */
 const firstWidth = 10_000n;
+/** The same where payloads are read: they may be large. */
+const firstPayloadWidth = 500n;
 const widest = 2_000_000n;
 const quickMs = 60;
 const slowMs = 200;
-
-const beyondAllIds = 2n ** 63n - 1n;
 
 /** Prefix of where a search by key goes on: its index holds none of what has failed or runs. */
 const withoutIndex = 'f';
@@ -64,17 +75,25 @@ export class TaskSearch {
    */
   async list(filter: TaskFilter, page: SearchPage): Promise<SearchResult> {
     const place = readPlace(page.after);
-    return this.#parts.transaction(async (tx) => {
+    return readInTransaction(this.#parts.transaction, async (tx, read) => {
       await tx.query(sql.searchSettings(timeoutMs));
-      const request = { tx, filter: filterSql(filter, 4), limit: page.limit, ...place };
-      if (filter.publicationId !== undefined) return this.#byIndex(tx, filter, page.limit, place.before);
+      const request = {
+        tx,
+        read,
+        filter: filterSql(filter, 4, this.#parts.tables),
+        limit: page.limit,
+        ...place,
+      };
+      // However few attempts an index finds, to read all of their payloads may take too long.
+      if (filter.payload !== undefined) return this.#walk(request, { ...payloadPace, accept: page.accept });
+      if (filter.publicationId !== undefined) return this.#byIndex(request, filter);
       const live = liveOnly(filter.status);
       if (live) {
         const ids = await this.#liveIds(tx, live);
         if (ids) return this.#among(ids, request);
       }
       if (filter.externalKey !== undefined && page.after === undefined) {
-        const found = await this.#byKey(tx, filter, page.limit);
+        const found = await this.#byKey(request, filter);
         if (found) return found;
       }
       return this.#walk(request);
@@ -93,91 +112,117 @@ export class TaskSearch {
     return ids;
   }
 
-  async #among(ids: readonly string[], { tx, filter, limit, before }: Walk): Promise<SearchResult> {
+  async #among(ids: readonly string[], { tx, read, filter, limit, upTo }: Walk): Promise<SearchResult> {
     const text = sql.searchIds(this.#parts.tables, filter.conditions);
-    const { rows } = await tx.query(text, [ids, String(before), limit + 1, ...filter.values]);
+    const { rows } = await read(tx, text, [ids, String(upTo), limit + 1, ...filter.values]);
     return wholePage(rows, limit);
   }
 
-  async #byIndex(tx: SqlHandle, filter: TaskFilter, limit: number, before: bigint): Promise<SearchResult> {
-    const { conditions, values } = filterSql(filter, 3);
+  async #byIndex({ tx, read, limit, upTo }: Walk, filter: TaskFilter): Promise<SearchResult> {
+    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
     const text = sql.searchIndexed(this.#parts.tables, conditions);
-    return wholePage((await tx.query(text, [String(before), limit + 1, ...values])).rows, limit);
+    return wholePage((await read(tx, text, [String(upTo), limit + 1, ...values])).rows, limit);
   }
 
   /** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
-  async #byKey(tx: SqlHandle, filter: TaskFilter, limit: number): Promise<SearchResult | undefined> {
-    const { conditions, values } = filterSql(filter, 3);
+  async #byKey({ tx, read, limit }: Walk, filter: TaskFilter): Promise<SearchResult | undefined> {
+    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
     const text = sql.searchIndexed(this.#parts.tables, [...conditions, sql.keyedStatuses]);
-    const { rows } = await tx.query(text, [String(beyondAllIds), limit + 1, ...values]);
+    const { rows } = await read(tx, text, [String(greatestId), limit + 1, ...values]);
     if (rows.length > limit) return undefined;
-    return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${beyondAllIds}`, searched: 0 };
+    return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${greatestId + 1n}`, searched: 0 };
   }
 
-  async #walk({ tx, filter, limit, before, isRest }: Walk): Promise<SearchResult> {
+  async #walk(
+    { tx, read, filter, limit, upTo, isRest }: Walk,
+    { first: narrowest, withPayload, accept = () => true }: Pace = plainPace,
+  ): Promise<SearchResult> {
     const { tables } = this.#parts;
     const [bounds] = (await tx.query(sql.idBounds(tables))).rows;
     if (typeof bounds?.['last'] !== 'string') return { tasks: [], next: undefined, searched: 1 };
     const [first, last] = [BigInt(String(bounds['first'])), BigInt(bounds['last'])];
     const conditions = isRest ? [...filter.conditions, sql.unkeyedStatuses] : filter.conditions;
-    const text = sql.searchRange(tables, conditions);
+    const text = sql.searchRange(tables, conditions, withPayload);
     await tx.query(sql.walkBackwards);
     const tasks: TaskRecord[] = [];
     const begun = performance.now();
-    let from = before > last ? last + 1n : before;
-    let width = firstWidth;
-    while (from > first && performance.now() - begun < budgetMs) {
-      const to = from - width > first ? from - width : first;
+    let width = narrowest;
+    let at = await this.#idUpTo(tx, upTo < last ? upTo : last);
+    while (at !== undefined && performance.now() - begun < budgetMs) {
+      const to = at - width >= first ? at - width + 1n : first;
       const asked = performance.now();
       const missing = limit - tasks.length;
-      const { rows } = await tx.query(text, [String(from), String(to), missing + 1, ...filter.values]);
-      tasks.push(...rows.slice(0, missing).map(readTaskRecord));
-      from = rows.length > missing ? BigInt(tasks.at(-1)?.id ?? to) : to;
-      if (rows.length > missing) break;
-      width = nextWidth(width, performance.now() - asked);
+      const { rows } = await read(tx, text, [String(at), String(to), missing + 1, ...filter.values]);
+      const found = rows.slice(0, missing).map(readTaskRecord);
+      tasks.push(...found.filter(accept));
+      const isFull = rows.length > missing;
+      const behind = isFull ? BigInt(found.at(-1)?.id ?? at + 1n) : to;
+      at = behind > first ? await this.#idUpTo(tx, idBelow(behind)) : undefined;
+      if (isFull && tasks.length >= limit) break;
+      width = nextWidth(width, narrowest, performance.now() - asked);
     }
-    const isOver = from <= first;
     return {
       tasks,
-      next: isOver ? undefined : `${isRest ? withoutIndex : ''}${from}`,
-      searched: isOver ? 1 : Number(last + 1n - from) / Number(last + 1n - first),
+      next: at === undefined ? undefined : `${isRest ? withoutIndex : ''}${at + 1n}`,
+      searched: at === undefined ? 1 : Number(last - at) / Number(last + 1n - first),
     };
+  }
+
+  /** Where the walk goes on: over ids that nobody has it does not go step by step. */
+  async #idUpTo(tx: SqlHandle, id: bigint): Promise<bigint | undefined> {
+    const [row] = (await tx.query(sql.idUpTo(this.#parts.tables), [String(id)])).rows;
+    return row && BigInt(String(row['id']));
   }
 }
 
 /** A page to be made, from an id down. */
 interface Walk extends Place {
   readonly tx: SqlHandle;
+  readonly read: ReadRows;
   readonly filter: FilterSql;
   readonly limit: number;
 }
 
+/** How a walk goes on. */
+interface Pace {
+  /** Ids that are looked at first, and at least. */
+  readonly first: bigint;
+  readonly withPayload: boolean;
+  readonly accept?: SearchPage['accept'];
+}
+
+const plainPace: Pace = { first: firstWidth, withPayload: false };
+const payloadPace: Pace = { first: firstPayloadWidth, withPayload: true };
+
 interface Place {
-  readonly before: bigint;
+  /** The greatest id that is meant. */
+  readonly upTo: bigint;
   /** True in the part of a search by key that its index cannot answer. */
   readonly isRest: boolean;
 }
 
 function readPlace(after: string | undefined): Place {
-  if (after === undefined) return { before: beyondAllIds, isRest: false };
+  if (after === undefined) return { upTo: greatestId, isRest: false };
   const isRest = after.startsWith(withoutIndex);
   const digits = isRest ? after.slice(withoutIndex.length) : after;
-  if (/^\d{1,19}$/.test(digits)) return { before: BigInt(digits), isRest };
+  const upTo = /^-?\d{1,19}$/.test(digits) ? BigInt(digits) - 1n : undefined;
+  if (upTo !== undefined && upTo >= leastId && upTo <= greatestId) return { upTo, isRest };
   throw new TarefaError('INPUT_INVALID', `after must be \`next\` of a page, not ${JSON.stringify(after)}`);
 }
 
 /** The statuses in the table's words, when all of them are of what waits or runs. */
 function liveOnly(status: TaskFilter['status']): readonly sql.LiveStatus[] | undefined {
-  const statuses: readonly TaskStatus[] = status === undefined ? [] : [status].flat();
-  const live = statuses.map((one) => statusColumn[one]).filter((one) => one in liveStatuses);
-  if (live.length === 0 || live.length < statuses.length) return undefined;
-  return live as readonly sql.LiveStatus[];
+  const states: readonly TaskStateName[] = status === undefined ? [] : [status].flat();
+  const live = states.map((one) => liveStatuses[one]).filter((one) => one !== undefined);
+  if (live.length === 0 || live.length < states.length) return undefined;
+  return [...new Set(live)];
 }
 
-const liveStatuses: Readonly<Record<sql.LiveStatus, true>> = {
-  pendente: true,
-  agendada: true,
-  processando: true,
+const liveStatuses: Readonly<Partial<Record<TaskStateName, sql.LiveStatus>>> = {
+  scheduled: 'agendada',
+  retrying: 'agendada',
+  pending: 'pendente',
+  processing: 'processando',
 };
 
 function readList(value: unknown): readonly string[] {
@@ -190,8 +235,8 @@ function wholePage(rows: readonly Readonly<Record<string, unknown>>[], limit: nu
   return { tasks, next: rows.length > limit ? tasks.at(-1)?.id : undefined, searched: 1 };
 }
 
-function nextWidth(width: bigint, tookMs: number): bigint {
-  if (tookMs > slowMs) return width > firstWidth ? width / 2n : width;
+function nextWidth(width: bigint, narrowest: bigint, tookMs: number): bigint {
+  if (tookMs > slowMs) return width > narrowest ? width / 2n : width;
   if (tookMs > quickMs) return width;
   return width * 4n < widest ? width * 4n : widest;
 }

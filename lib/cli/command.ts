@@ -16,6 +16,8 @@ export interface CommandOption {
   readonly multiple?: boolean;
   /** What the help shows in its place: `<n>`. */
   readonly value?: string;
+  /** What it may be, where that is one of a few words. */
+  readonly choices?: readonly string[];
   readonly description: string;
 }
 
@@ -32,6 +34,8 @@ export interface Command {
   readonly summary: string;
   /** What stands behind the name: `<schema> <queue> [channel]`. */
   readonly usage: string;
+  /** Words that may stand there, for shells that complete them. */
+  readonly words?: readonly string[];
   /** Paragraphs of `tarefa <name> --help`, with an empty line between two. */
   readonly description?: string;
   /** Besides the common ones. */

@@ -3,11 +3,14 @@ import { adoptCommand } from './commands/adopt.js';
 import { dbGenCommand } from './commands/db-gen.js';
 import { migrateCommand } from './commands/migrate.js';
 import { buryCommand, cancelCommand } from './commands/cancel.js';
+import { completionCommand } from './commands/completion.js';
 import { dashboardCommand } from './commands/dashboard.js';
+import { deleteCommand } from './commands/delete.js';
 import { haltCommand } from './commands/halt.js';
 import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { purgeCommand } from './commands/purge.js';
 import { retryCommand } from './commands/retry.js';
+import { runNowCommand } from './commands/run-now.js';
 import { statusCommand } from './commands/status.js';
 import { subscriptionsCommand } from './commands/subscriptions.js';
 import { taskCommand } from './commands/task.js';
@@ -25,8 +28,10 @@ export const commands: readonly Command[] = [
   tasksCommand,
   taskCommand,
   retryCommand,
+  runNowCommand,
   cancelCommand,
   buryCommand,
+  deleteCommand,
   pauseCommand,
   resumeCommand,
   purgeCommand,
@@ -36,4 +41,5 @@ export const commands: readonly Command[] = [
   publishCommand,
   workerCommand,
   dashboardCommand,
+  completionCommand(() => commands),
 ];

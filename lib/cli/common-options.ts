@@ -1,5 +1,6 @@
 import { connectionVariableNames, type Environment } from '../queue.environment.js';
 import type { QueueOptions } from '../queue.options.js';
+import { numberOption } from './option-values.js';
 import { UsageError, type CommandOption, type OptionValues } from './command.js';
 
 /** What every command takes. */
@@ -24,8 +25,24 @@ export const commonOptions: Readonly<Record<string, CommandOption>> = {
     value: '<table>',
     description: 'the subscriptions table. Default: QUEUE_SUBSCRIBER_TABLE, else `<table>_subscriber`',
   },
+  'connect-retry': {
+    type: 'string',
+    value: '<seconds>',
+    description:
+      'how long a server may take that cannot be reached or is starting. Default: 0, and 60 for `worker`',
+  },
+  utc: { type: 'boolean', description: 'shows times in UTC, instead of the time zone of this computer' },
   json: { type: 'boolean', description: 'says the result as JSON' },
   help: { type: 'boolean', short: 'h', description: 'shows this help' },
+};
+
+/** For commands that change tasks which wait. */
+export const interopOption: Readonly<Record<string, CommandOption>> = {
+  interop: {
+    type: 'boolean',
+    description:
+      'workers of nsj-queue-lib serve the table too: a scheduled task is changed in turn with their notify job',
+  },
 };
 
 /**
@@ -52,11 +69,20 @@ export function readQueueOptions(values: OptionValues, env: Environment): QueueO
     // The command line looks; it makes tables only by the commands that say so.
     schema: 'check',
     worker: false,
+    // Who sits before it sees at once that nobody answers.
+    connectRetryMs: readConnectRetry(values) ?? 0,
     ...(connection === undefined ? {} : { connection }),
     ...(table === undefined ? {} : { table }),
     ...(queue === undefined ? {} : { queue }),
     ...(subscriptionTable === undefined ? {} : { subscriptionTable }),
+    ...(values['interop'] === true ? { interop: 'nsj' } : {}),
   };
+}
+
+/** In ms; undefined where nothing is said. */
+export function readConnectRetry(values: OptionValues): number | undefined {
+  const seconds = numberOption(values, 'connect-retry', { least: 0, most: 86_400, whole: false });
+  return seconds === undefined ? undefined : Math.round(seconds * 1_000);
 }
 
 function connectionNames(): readonly string[] {

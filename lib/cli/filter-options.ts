@@ -1,10 +1,9 @@
-import type { TaskFilter } from '../admin/task-filter.js';
-import { statusColumn } from '../storage/columns.js';
-import type { TaskStatus } from '../task.js';
+import type { TaskFilter, TaskStateName } from '../admin/task-filter.js';
+import { taskStates } from '../storage/columns.js';
 import { UsageError, type CommandOption, type OptionValues } from './command.js';
 import { flagOption, listOption, textOption, timeOption } from './option-values.js';
 
-/** What `tasks` and `retry --all` choose by, but the status. */
+/** What `tasks` and commands with `--all` choose by, but the status. */
 export const filterOptions: Readonly<Record<string, CommandOption>> = {
   topic: { type: 'string', value: '<topic>', description: 'of that topic' },
   subscription: { type: 'string', value: '<id>', description: 'deliveries of that subscription' },
@@ -19,6 +18,10 @@ export const filterOptions: Readonly<Record<string, CommandOption>> = {
   },
   until: { type: 'string', value: '<time>', description: 'due before that time' },
   dead: { type: 'boolean', description: 'dead tasks only' },
+  buried: {
+    type: 'boolean',
+    description: 'lost tasks only, as they stand now: they ran out of attempts, and were not retried since',
+  },
   message: { type: 'string', value: '<text>', description: 'whose message holds that text, in any case' },
 };
 
@@ -28,7 +31,8 @@ export const statusOption: Readonly<Record<string, CommandOption>> = {
     type: 'string',
     multiple: true,
     value: '<status>',
-    description: `one of ${Object.keys(statusColumn).join(', ')}`,
+    choices: taskStates,
+    description: `one of ${taskStates.join(', ')}`,
   },
 };
 
@@ -51,15 +55,16 @@ export function readFilter(options: OptionValues): TaskFilter {
     message: textOption(options, 'message'),
     since,
     until,
+    payload: textOption(options, 'payload'),
     dead: flagOption(options, 'dead') ? true : undefined,
+    buried: flagOption(options, 'buried') ? true : undefined,
     status: statuses.length > 0 ? statuses : undefined,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-function readStatus(text: string): TaskStatus {
-  if (Object.hasOwn(statusColumn, text)) return text as TaskStatus;
-  throw new UsageError(
-    `--status must be one of ${Object.keys(statusColumn).join(', ')}, not ${JSON.stringify(text)}`,
-  );
+function readStatus(text: string): TaskStateName {
+  const state = taskStates.find((one) => one === text);
+  if (state) return state;
+  throw new UsageError(`--status must be one of ${taskStates.join(', ')}, not ${JSON.stringify(text)}`);
 }

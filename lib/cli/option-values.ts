@@ -1,3 +1,4 @@
+import { parseInstant, readInstant } from '../instant.js';
 import { UsageError, type OptionValues } from './command.js';
 
 // Readers of a command's options; what is wrong with one is said with its name.
@@ -45,14 +46,11 @@ export function timeOption(options: OptionValues, name: string): Date | undefine
   const text = textOption(options, name);
   if (text === undefined) return undefined;
   const [, number = '', unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const date = number ? new Date(Date.now() - Number(number) * (unitMs[unit] ?? 0)) : isoDate(text);
-  if (!Number.isNaN(date.getTime())) return date;
+  const date = number
+    ? readInstant(new Date(Date.now() - Number(number) * (unitMs[unit] ?? 0)))
+    : parseInstant(text, { zone: 'optional' });
+  if (date) return date;
   throw new UsageError(
     `--${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z, or so long ago as in 30m, 24h or 7d, not ${JSON.stringify(text)}`,
   );
-}
-
-function isoDate(text: string): Date {
-  const isIso = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text);
-  return new Date(isIso ? text.replace(' ', 'T') : Number.NaN);
 }

@@ -9,6 +9,7 @@ import { resolveOptions } from '../resolve-options.js';
 import { loadUndici } from '../webhooks/undici-package.js';
 import type { WebhookOptions } from '../webhooks/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';
+import { readConnectRetry } from './common-options.js';
 import { UsageError, type CommandCall, type ExitCode, type OptionValues } from './command.js';
 import { flagOption, listOption, numberOption, textOption } from './option-values.js';
 import { outputLogger } from './output/output-logger.js';
@@ -59,6 +60,8 @@ function readWorkerOptions(queue: QueueOptions, given: OptionValues, env: Enviro
     ...readEnvironment(env).options,
     ...queue,
     worker: true,
+    // A service starts beside its database, and waits for it as an application does.
+    connectRetryMs: readConnectRetry(given),
     unknownTasks: 'leave',
     shutdownTimeoutMs: ms('shutdown-timeout'),
     webhooks: withoutUnset(webhooks),

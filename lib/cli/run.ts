@@ -7,7 +7,7 @@ import { commands } from './commands.js';
 import { commonOptions, readQueueOptions } from './common-options.js';
 import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
-import { nearest } from './nearest.js';
+import { nearest } from '../nearest.js';
 import type { Opened } from './open-queue.js';
 import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
@@ -28,7 +28,8 @@ export const interrupted = 130;
 
 /** Runs one command line and answers its exit code. Never throws, and leaves nothing open. */
 export async function run(args: readonly string[], context: RunContext): Promise<number> {
-  const output = new Output(context.out, context.err, args.includes('--json'));
+  const look = { isUtc: args.includes('--utc'), env: context.env };
+  const output = new Output(context.out, context.err, args.includes('--json'), look);
   const text = new Output(context.out, context.err, false);
   const index = commandIndex(args, commonOptions);
   const isHelpAsked = asksForHelp(args);
@@ -36,12 +37,7 @@ export async function run(args: readonly string[], context: RunContext): Promise
   if (name === undefined || (name === 'help' && args[index + 1] === undefined)) {
     if (args.includes('--version')) text.line(version);
     else if (isHelpAsked || name === 'help') text.text(generalHelp(commands));
-    else
-      return refuse(
-        text,
-        args.length === 0 ? 'which command?' : 'no command is given',
-        generalHelp(commands),
-      );
+    else return refuseToGuess(text, args);
     return 0;
   }
   const wanted = name === 'help' ? (args[index + 1] ?? '') : name;
@@ -134,6 +130,13 @@ function makeCall(
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end === -1 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
+}
+
+/** The help is our own text: nothing in it is hidden, as it is in what errors say. */
+function refuseToGuess(output: Output, args: readonly string[]): number {
+  if (args.length > 0) output.error('tarefa: no command is given');
+  output.text(generalHelp(commands));
+  return 1;
 }
 
 function refuse(output: Output, problem: string, help: string): number {

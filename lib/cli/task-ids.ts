@@ -50,4 +50,4 @@ export async function forEachTask(
   return done === results.length ? 0 : done > 0 ? 3 : 2;
 }
 
-const refusals: ReadonlySet<string> = new Set(['TASK_STATE', 'TASK_NOT_FOUND']);
+const refusals: ReadonlySet<string> = new Set(['TASK_STATE', 'TASK_NOT_FOUND', 'QUEUE_BUSY']);

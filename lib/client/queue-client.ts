@@ -1,15 +1,22 @@
+import type { TopicName } from '../queue-topics.js';
 import { TarefaError } from '../queue.errors.js';
-import { decodeText } from '../payload-text.js';
-import { statusColumn } from '../storage/columns.js';
-import { validatePayload } from '../standard-schema.js';
+import { readFields, readList } from '../read-fields.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { defaultEquivalentStatuses } from './equivalent-tasks.js';
 import { SqlInserts } from './sql-inserts.js';
-import { encodeTask, type EncodedTask, type TaskInput } from './task-input.js';
+import {
+  encodeTask,
+  readTaskFields,
+  type EncodedTask,
+  type InsertedTask,
+  type JsonTasks,
+  type TaskInput,
+} from './task-input.js';
 import type { TaskInserts } from './task-inserts.js';
 import type { TopicSchemas } from './topic-schemas.js';
-import { refuseWithoutTransaction, type SqlHandle } from './sql-handle.js';
+import { readStatuses } from './read-statuses.js';
+import { readTransaction, type SqlHandle } from './sql-handle.js';
 
 /** Payload bytes allowed where nothing else is said: 1 MiB. */
 export const defaultMaxPayloadBytes = 1_048_576;
@@ -18,7 +25,7 @@ export interface QueueClientOptions {
   /** Queue table, optionally with its schema: `orders`, `shop.orders`. */
   readonly table: string;
   /** Largest payload in bytes of UTF-8. Default 1 MiB. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
 }
 
 /** @internal What the module knows besides. */
@@ -35,7 +42,7 @@ export interface InsertOptions {
    * The caller's own transaction: the task exists exactly when it commits. Without it the insert joins the one that the
    * option `transaction` names; where there is none it commits alone.
    */
-  readonly tx?: SqlHandle;
+  readonly tx?: SqlHandle | undefined;
 }
 
 /** A task to look for; {@link QueueClient.listEquivalentTask}. */
@@ -44,7 +51,7 @@ export interface EquivalentTaskInput extends Pick<
   'topic' | 'payload' | 'externalKey' | 'origin' | 'destination' | 'tenant' | 'group'
 > {
   /** Default: succeeded, pending and scheduled. */
-  readonly status?: readonly TaskStatus[];
+  readonly status?: readonly TaskStatus[] | undefined;
 }
 
 /**
@@ -82,43 +89,48 @@ export class QueueClient {
    *
    * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`: nothing was inserted
    */
-  async insertTask<Topic extends string>(
-    input: TaskInput<Topic>,
-    { tx }: InsertOptions = {},
+  async insertTask<Topic extends TopicName, Payload>(
+    input: InsertedTask<Topic, Payload>,
+    options: InsertOptions = {},
   ): Promise<string> {
-    return this.#insertOne(input, false, tx);
+    return this.#insertOne(input, false, options);
   }
 
   /** Inserts many tasks by one statement, all or none, and answers their ids in the same order. */
-  async insertTasks<const Topics extends readonly string[]>(
-    inputs: { readonly [Index in keyof Topics]: TaskInput<Topics[Index]> },
-    { tx }: InsertOptions = {},
+  async insertTasks<const Topics extends readonly TopicName[], const Tasks extends readonly unknown[]>(
+    inputs: { readonly [Index in keyof Topics]: InsertedTask<Topics[Index], unknown> } & Tasks &
+      JsonTasks<Tasks>,
+    options: InsertOptions = {},
   ): Promise<string[]> {
-    if (inputs.length === 0) return [];
-    const tasks = inputs.map((input, index) => this.#encodeAt(input, index));
+    const tasks = readList('the batch', inputs).map((input, index) =>
+      this.#encodeAt(input as TaskInput, index),
+    );
+    if (tasks.length === 0) return [];
     if (this.#schemas?.isEmpty === false) {
-      for (const [index, task] of tasks.entries()) await this.#check(task).catch(explainAt(index));
+      for (const [index, { processo, payload }] of tasks.entries()) {
+        await this.#schemas.check(processo, payload).catch(explainAt(index));
+      }
     }
-    return this.#inserts.many(tasks, this.#transactionOf(tx));
+    return this.#inserts.many(tasks, this.#transactionOf(options));
   }
 
   /**
    * Publishes: one delivery for every active subscription of the topic, each with its own attempts. Answers
    * the publication's id.
    */
-  async insertTaskPubSub<Topic extends string>(
-    input: TaskInput<Topic> & { readonly topic: Topic },
-    { tx }: InsertOptions = {},
+  async insertTaskPubSub<Topic extends TopicName, Payload>(
+    input: InsertedTask<Topic, Payload> & { readonly topic: Topic },
+    options: InsertOptions = {},
   ): Promise<string> {
-    return this.#insertOne(input, true, tx);
+    return this.#insertOne(input, true, options);
   }
 
   /** Publishes, like `insertTaskPubSub`: subscriptions with a URL are delivered as webhooks. */
-  async insertTaskWebhook<Topic extends string>(
-    input: TaskInput<Topic> & { readonly topic: Topic },
+  async insertTaskWebhook<Topic extends TopicName, Payload>(
+    input: InsertedTask<Topic, Payload> & { readonly topic: Topic },
     options: InsertOptions = {},
   ): Promise<string> {
-    return this.insertTaskPubSub(input, options);
+    return this.#insertOne(input, true, options);
   }
 
   /**
@@ -129,30 +141,27 @@ export class QueueClient {
    * const equal = await queue.listEquivalentTask(task, { tx });
    * if (equal.length === 0) await queue.insertTask(task, { tx });
    */
-  async listEquivalentTask(input: EquivalentTaskInput, { tx }: InsertOptions = {}): Promise<TaskRecord[]> {
-    const { status, ...task } = input;
-    const statuses = readStatuses(status);
-    const encoded = encodeTask(task, false, this.#maxPayloadBytes);
+  async listEquivalentTask(input: EquivalentTaskInput, options: InsertOptions = {}): Promise<TaskRecord[]> {
+    const { status, ...task } = readTaskFields(input, ['status']);
+    const statuses = status === undefined ? defaultEquivalentStatuses : readStatuses(status);
+    const encoded = encodeTask(task as TaskInput, false, this.#maxPayloadBytes);
     if (encoded.chave_externa === null || encoded.payload_hash === null || statuses.length === 0) return [];
-    return this.#inserts.equivalent(encoded, statuses, this.#transactionOf(tx));
+    return this.#inserts.equivalent(encoded, statuses, this.#transactionOf(options));
   }
 
-  async #insertOne(input: TaskInput, publication: boolean, tx: SqlHandle | undefined): Promise<string> {
+  async #insertOne(input: object, publication: boolean, options: InsertOptions): Promise<string> {
     const task = encodeTask(input, publication, this.#maxPayloadBytes);
-    if (this.#schemas?.isEmpty === false) await this.#check(task);
-    return this.#inserts.one(task, this.#transactionOf(tx));
+    if (this.#schemas?.isEmpty === false) await this.#schemas.check(task.processo, task.payload);
+    return this.#inserts.one(task, this.#transactionOf(options));
   }
 
-  #transactionOf(tx: SqlHandle | undefined): SqlHandle | undefined {
-    if (tx === undefined) return this.#ambient?.();
-    refuseWithoutTransaction(tx);
-    return tx;
-  }
-
-  /** Checks what the handler would get. What a schema makes of that is the handler's business: it is not stored. */
-  async #check({ processo, payload }: EncodedTask): Promise<void> {
-    const schema = this.#schemas?.forInserts(processo);
-    if (schema) await validatePayload(schema, decodeText(payload, 'json'));
+  #transactionOf(options: InsertOptions): SqlHandle | undefined {
+    const { tx } = readFields('what an insert is told besides', options, ['tx'], (name) =>
+      name === 'tx'
+        ? undefined
+        : `an insert has no option '${name.slice(0, 100)}': give the transaction as { tx }`,
+    );
+    return tx === undefined ? this.#ambient?.() : readTransaction(tx);
   }
 
   #encodeAt(input: TaskInput, index: number): EncodedTask {
@@ -170,15 +179,3 @@ const explainAt =
     if (!(error instanceof TarefaError)) throw error;
     throw new TarefaError(error.code, `task ${index} of the batch: ${error.message}`, { cause: error });
   };
-
-function readStatuses(statuses: readonly TaskStatus[] = defaultEquivalentStatuses): readonly TaskStatus[] {
-  for (const status of statuses) {
-    if (!Object.hasOwn(statusColumn, status)) {
-      throw new TarefaError(
-        'INPUT_INVALID',
-        `${JSON.stringify(status)} is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
-      );
-    }
-  }
-  return statuses;
-}

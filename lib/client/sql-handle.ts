@@ -1,4 +1,5 @@
 import { TarefaError } from '../queue.errors.js';
+import { shownValue } from '../shown-value.js';
 
 /**
  * Anything that runs one SQL statement with `$1` placeholders: a `pg` client inside a transaction, a pool, or
@@ -20,17 +21,40 @@ interface PgLike {
 }
 
 /**
- * Refuses a handle of `pg` that is in no transaction though one was asked for: what it inserts would commit alone.
+ * Refuses what runs no SQL, and a handle of `pg` that is in no transaction though one was asked for: what it inserts would
+ * commit alone.
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */
-export function refuseWithoutTransaction(tx: SqlHandle): void {
-  const { getTransactionStatus, readyForQuery, totalCount } = tx as SqlHandle & PgLike;
+export function readTransaction(tx: unknown): SqlHandle {
+  const isHandle = (typeof tx === 'object' && tx !== null) || typeof tx === 'function';
+  const { query, getTransactionStatus, readyForQuery, totalCount } = isHandle ? partsOf(tx) : {};
+  if (typeof query !== 'function') {
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `tx must be a client with query(), or what fromTypeOrm, fromPrisma, fromDrizzle or another adapter makes of a transaction (got ${shownValue(tx)}); nothing was inserted`,
+    );
+  }
   if (typeof totalCount === 'number') {
     throw notInTransaction('a pool, which runs each statement on whatever connection is free');
   }
   const isIdle = typeof getTransactionStatus === 'function' && readyForQuery === true;
   if (isIdle && getTransactionStatus.call(tx) === 'I') throw notInTransaction('a client without one');
+  return tx as SqlHandle;
+}
+
+/** Proxies of other libraries may throw when they are asked for what they do not have. */
+function partsOf(tx: object): Partial<SqlHandle & PgLike> {
+  try {
+    const { query, getTransactionStatus, readyForQuery, totalCount } = tx as Partial<SqlHandle & PgLike>;
+    return { query, getTransactionStatus, readyForQuery, totalCount } as Partial<SqlHandle & PgLike>;
+  } catch (cause) {
+    throw new TarefaError(
+      'INPUT_INVALID',
+      'tx cannot be read: it threw an error when asked for its query(); nothing was inserted',
+      { cause },
+    );
+  }
 }
 
 /** What is said of a handle that is in no transaction. */

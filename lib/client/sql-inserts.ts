@@ -1,6 +1,7 @@
 import { ringText, type Ringer, type RingRequest } from '../coordination/ringer.js';
 import { TarefaError } from '../queue.errors.js';
 import { readTaskRecord } from '../storage/columns.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { insertMany, insertOne } from '../storage/postgres/statements/insert.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { listEquivalent } from './equivalent-tasks.js';
@@ -71,7 +72,7 @@ export class SqlInserts implements TaskInserts {
     statuses: readonly TaskStatus[],
     tx: SqlHandle | undefined,
   ): Promise<TaskRecord[]> {
-    const rows = await ask(tx ?? this.#handle, listEquivalent(this.#table, statuses), [
+    const values = [
       task.chave_externa,
       task.payload_hash,
       task.origem,
@@ -79,7 +80,10 @@ export class SqlInserts implements TaskInserts {
       task.processo,
       task.tenant,
       task.grupo_empresarial,
-    ]);
+    ];
+    const text = listEquivalent(this.#table, statuses);
+    // In a transaction of the caller's nothing more can be read once a row could not be.
+    const rows = tx ? await ask(tx, text, values) : (await queryReadable(this.#handle, text, values)).rows;
     return rows.map(readTaskRecord);
   }
 

@@ -1,57 +1,66 @@
 import { hash } from 'node:crypto';
-import { isDate } from 'node:util/types';
+import { parseInstant, readInstant } from '../instant.js';
+import { didYouMean } from '../nearest.js';
+import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../queue-topics.js';
 import { TarefaError } from '../queue.errors.js';
+import { readFields } from '../read-fields.js';
+import { shownValue } from '../shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { JsonObject } from '../task.js';
 
-/**
- * Payloads by topic, for the compiler: inserts of these topics then take no other payload. Empty until an application
- * adds to it.
- *
- * @example
- * declare module 'nestjs-tarefa' {
- *   interface QueueTopics {
- *     'order-placed': { id: number; total: number };
- *   }
- * }
- */
-// eslint-disable-next-line @typescript-eslint/no-empty-object-type
-export interface QueueTopics {}
-
-/** The payload of a topic: what {@link QueueTopics} says, else anything. */
-export type TopicPayload<Topic> = Topic extends keyof QueueTopics ? QueueTopics[Topic] : unknown;
+/** A type that nothing is inferred from: unions stay whole. */
+type Fixed<T> = [T][T extends unknown ? 0 : never];
 
 /** A task to insert. Everything may be left out; what is left out falls back to the table's defaults. */
-export interface TaskInput<Topic extends string = string> {
+export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicPayload<Topic>> {
   /** Type of task: what handlers and subscriptions go by. At most 250 characters. */
-  readonly topic?: Topic | null;
+  readonly topic?: Topic | null | undefined;
   /**
    * What the handler gets. Text is stored as it is, an object as JSON, anything else as its text. At most
    * `maxPayloadBytes` bytes of UTF-8.
    */
-  readonly payload?: TopicPayload<Topic>;
+  readonly payload?: Payload | undefined;
   /** Id in the producer's own world, such as an order number. Tasks without one are equivalent to none. */
-  readonly externalKey?: string | null;
+  readonly externalKey?: string | null | undefined;
   /** Who asks, free text of at most 150 characters. */
-  readonly origin?: string | null;
+  readonly origin?: string | null | undefined;
   /** Whom it is for, free text of at most 150 characters. */
-  readonly destination?: string | null;
+  readonly destination?: string | null | undefined;
   /** A whole number of at most 63 bits; text where it exceeds 2^53. */
-  readonly tenant?: string | number | bigint | null;
+  readonly tenant?: string | number | bigint | null | undefined;
   /** At most 40 characters. */
-  readonly group?: string | null;
+  readonly group?: string | null | undefined;
   /** Larger runs first. Default 50. */
-  readonly priority?: number | null;
+  readonly priority?: number | null | undefined;
   /**
    * When the first attempt is due. Default: now. Text is ISO 8601 with its time zone, and may be finer than the
    * milliseconds of a `Date`: `2026-07-01T10:00:00.123456Z`.
    */
-  readonly runAt?: Date | string | null;
+  readonly runAt?: Date | string | null | undefined;
   /** Instead of `runAt`: ms from now, by the database's clock; at most 100 years. */
-  readonly delayMs?: number | null;
-  /** Kept beside the payload and shown in `ctx.task.metadata`. */
-  readonly metadata?: JsonObject | null;
+  readonly delayMs?: number | null | undefined;
+  /** Kept beside the payload and shown in `ctx.task.metadata`: an object of at most 1 MiB as JSON, in 500 levels. */
+  readonly metadata?: JsonObject | null | undefined;
 }
+
+/**
+ * A task as it is inserted: with the payload of its topic where that is listed, else with any that JSON can hold. The payload
+ * is inferred from {@link TaskInput} alone: whole, if it is a union.
+ */
+export type InsertedTask<Topic extends TopicName, Payload> = [Topic] extends [keyof QueueTopics]
+  ? TaskInput<Topic, Json<QueueTopics[Topic]>>
+  : TaskInput<Topic, Payload> & { readonly payload?: Json<Fixed<Payload>> | undefined };
+
+/** Many tasks, none of which holds what JSON cannot, nor fields that a task does not have. */
+export type JsonTasks<Tasks extends readonly unknown[]> = {
+  readonly [Index in keyof Tasks]: {
+    readonly [Field in keyof Tasks[Index]]: Field extends 'payload'
+      ? Json<Tasks[Index][Field]>
+      : Field extends keyof TaskInput
+        ? Tasks[Index][Field]
+        : NotJson<'a task has no such field'>;
+  };
+};
 
 /** A task as the insert statements take it; keys are the table's columns. */
 export interface EncodedTask {
@@ -70,8 +79,13 @@ export interface EncodedTask {
   readonly metadados: JsonObject | null;
 }
 
+/** The name of what a {@link TaskInput} may say. */
+type TaskField = keyof TaskInput;
+/** What a program gave as a task, whatever it is. */
+type GivenTask = Readonly<Partial<Record<TaskField, unknown>>>;
+
 /** Names of what a {@link TaskInput} may say. */
-export const taskFields: ReadonlySet<string> = new Set([
+const fieldNames: readonly TaskField[] = [
   'topic',
   'payload',
   'externalKey',
@@ -83,14 +97,20 @@ export const taskFields: ReadonlySet<string> = new Set([
   'runAt',
   'delayMs',
   'metadata',
-]);
+];
+/** The same, to look them up. */
+export const taskFields: ReadonlySet<string> = new Set(fieldNames);
 
 const largestTenant = 2n ** 63n - 1n;
+/** Longer ones are beyond 63 bits, and slow to read. */
+const wholeNumber = /^\s{0,9}[+-]?\d{1,40}\s{0,9}$/;
 const largestPriority = 2 ** 31 - 1;
 const longestDelayMs = 100 * 365 * 86_400_000;
 
-/** What JavaScript and PostgreSQL write for an instant. Without a zone the two would read it differently. */
-const instantText = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$/i;
+/** What a `jsonb` column takes without running out of stack or space. */
+const largestMetadata = 1_048_576;
+const deepestMetadata = 500;
+
 /** Escapes in JSON that `jsonb` refuses: NUL and lone surrogates. */
 const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
@@ -100,45 +120,54 @@ const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
  * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`
  */
 export function encodeTask(input: TaskInput, publication: boolean, maxPayloadBytes: number): EncodedTask {
-  if (typeof input !== 'object' || input === null) throw invalid('a task', input, 'must be an object');
-  for (const field of Object.keys(input)) {
-    if (!taskFields.has(field)) {
-      throw new TarefaError(
-        'INPUT_INVALID',
-        `a task has no field '${field}'; its fields are ${[...taskFields].join(', ')}`,
-      );
-    }
-  }
-  const topic = readText('topic', input.topic, columnLength.topic);
+  const given = readTaskFields(input);
+  const topic = readText('topic', given.topic, columnLength.topic);
   if (publication && !topic)
     throw invalid(
       'topic',
-      input.topic,
+      given.topic,
       'must be given: a publication reaches the subscriptions of its topic',
     );
-  const payload = encodePayload(input.payload, maxPayloadBytes);
-  const { data_hora, delay_ms } = readDue(input);
+  const payload = encodePayload(given.payload, maxPayloadBytes);
+  const { data_hora, delay_ms } = readDue(given);
   return {
     data_hora,
     delay_ms,
-    origem: readText('origin', input.origin, columnLength.origin),
-    destino: readText('destination', input.destination, columnLength.destination),
+    origem: readText('origin', given.origin, columnLength.origin),
+    destino: readText('destination', given.destination, columnLength.destination),
     processo: topic,
-    chave_externa: readText('externalKey', input.externalKey, columnLength.externalKey),
+    chave_externa: readText('externalKey', given.externalKey, columnLength.externalKey),
     payload,
     payload_hash: hashPayload(payload),
-    tenant: readTenant(input.tenant),
-    grupo_empresarial: readText('group', input.group, columnLength.group),
-    prioridade: readPriority(input.priority),
+    tenant: readTenant(given.tenant),
+    grupo_empresarial: readText('group', given.group, columnLength.group),
+    prioridade: readPriority(given.priority),
     pub_sub: publication,
-    metadados: readMetadata(input.metadata),
+    metadados: readMetadata(given.metadata),
   };
+}
+
+/**
+ * Reads a task's fields, each once, and those that are asked for besides.
+ *
+ * @throws {TarefaError} `INPUT_INVALID`
+ */
+export function readTaskFields<Other extends string = never>(
+  input: unknown,
+  others: readonly Other[] = [],
+): GivenTask & Readonly<Partial<Record<Other, unknown>>> {
+  const names: readonly (TaskField | Other)[] = [...fieldNames, ...others];
+  return readFields('a task', input, names, (field) =>
+    (names as readonly string[]).includes(field)
+      ? undefined
+      : `a task has no field '${field.slice(0, 100)}'${didYouMean(field, names)}`,
+  ) as GivenTask & Readonly<Partial<Record<Other, unknown>>>;
 }
 
 /** The text a payload is stored as. The limit is checked before anything else is done with it. */
 export function encodePayload(payload: unknown, maxBytes: number): string | null {
   if (payload === undefined || payload === null) return null;
-  const text = typeof payload === 'object' ? toJson(payload) : toText(payload);
+  const text = typeof payload === 'object' ? toJson(payload, notSerialisable) : toText(payload);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
     throw new TarefaError(
@@ -157,19 +186,15 @@ export function hashPayload(payload: string | null): string | null {
   return payload ? hash('sha256', payload) : null;
 }
 
-export function readTenant(tenant: TaskInput['tenant']): string | null {
+export function readTenant(tenant: unknown): string | null {
   if (tenant === undefined || tenant === null) return null;
-  const problem = 'must be a whole number of at most 63 bits; give text beyond 2^53';
-  if (typeof tenant === 'number' && !Number.isSafeInteger(tenant)) throw invalid('tenant', tenant, problem);
-  let value: bigint;
-  try {
-    value = BigInt(tenant);
-  } catch {
-    throw invalid('tenant', tenant, problem);
-  }
-  if (tenant === '' || value > largestTenant || value < -largestTenant - 1n)
-    throw invalid('tenant', tenant, problem);
-  return value.toString();
+  const isWhole =
+    typeof tenant === 'bigint' ||
+    (typeof tenant === 'number' && Number.isSafeInteger(tenant)) ||
+    (typeof tenant === 'string' && wholeNumber.test(tenant));
+  const value = isWhole ? BigInt(tenant) : undefined;
+  if (value !== undefined && value <= largestTenant && value >= -largestTenant - 1n) return value.toString();
+  throw invalid('tenant', tenant, 'must be a whole number of at most 63 bits; give text beyond 2^53');
 }
 
 export function readText(field: string, value: unknown, longest: number): string | null {
@@ -191,75 +216,109 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
 }
 
-function readDue({ runAt, delayMs }: TaskInput): Pick<EncodedTask, 'data_hora' | 'delay_ms'> {
+function readDue({ runAt, delayMs }: GivenTask): Pick<EncodedTask, 'data_hora' | 'delay_ms'> {
   const givenDelay = delayMs !== undefined && delayMs !== null;
   if (runAt !== undefined && runAt !== null) {
     if (givenDelay) throw invalid('delayMs', delayMs, 'must not be given together with runAt');
-    return { data_hora: readInstant(runAt), delay_ms: null };
+    return { data_hora: readRunAt(runAt), delay_ms: null };
   }
-  if (givenDelay && !(typeof delayMs === 'number' && delayMs >= 0 && delayMs <= longestDelayMs)) {
-    throw invalid('delayMs', delayMs, 'must be a number of milliseconds from 0 to 100 years');
+  if (!givenDelay) return { data_hora: null, delay_ms: null };
+  if (typeof delayMs === 'number' && delayMs >= 0 && delayMs <= longestDelayMs) {
+    return { data_hora: null, delay_ms: delayMs };
   }
-  return { data_hora: null, delay_ms: delayMs ?? null };
+  throw invalid('delayMs', delayMs, 'must be a number of milliseconds from 0 to 100 years');
 }
 
 /** Text is handed on as it is: it may be finer than the milliseconds of a Date. */
-function readInstant(runAt: Date | string): string {
-  const text = isDate(runAt) && !Number.isNaN(runAt.getTime()) ? runAt.toISOString() : runAt;
-  const isInstant = typeof text === 'string' && instantText.test(text);
-  // JavaScript wants the minutes of a zone that PostgreSQL leaves out.
-  if (!isInstant || Number.isNaN(Date.parse(text.replace(/[+-]\d{2}$/, '$&:00')))) {
-    throw invalid(
-      'runAt',
-      runAt,
-      'must be a Date or ISO 8601 text with its time zone, in the years 0 to 9999',
-    );
-  }
-  return text;
+function readRunAt(runAt: unknown): string {
+  if (typeof runAt === 'string' && parseInstant(runAt, { zone: 'required' })) return runAt;
+  const date = readInstant(runAt);
+  if (date) return date.toISOString();
+  throw invalid(
+    'runAt',
+    runAt,
+    'must be a Date or ISO 8601 text with its time zone, of a day that exists, in the years 1 to 9999',
+  );
 }
 
-function readPriority(priority: TaskInput['priority']): number | null {
+function readPriority(priority: unknown): number | null {
   if (priority === undefined || priority === null) return null;
-  if (!Number.isInteger(priority) || Math.abs(priority) > largestPriority) {
+  if (typeof priority !== 'number' || !Number.isInteger(priority) || Math.abs(priority) > largestPriority) {
     throw invalid('priority', priority, 'must be a whole number of 32 bits');
   }
   return priority;
 }
 
-function readMetadata(metadata: TaskInput['metadata']): JsonObject | null {
+/** A copy: what was checked is what is stored, however often its getters are asked. */
+function readMetadata(metadata: unknown): JsonObject | null {
   if (metadata === undefined || metadata === null) return null;
-  if (typeof metadata !== 'object' || Array.isArray(metadata))
-    throw invalid('metadata', metadata, 'must be an object');
-  if (refusedEscape.test(toJson(metadata))) {
+  const text = typeof metadata === 'object' ? toJson(metadata, metadataProblem) : '';
+  if (!text.startsWith('{')) throw invalid('metadata', metadata, 'must be an object');
+  if (refusedEscape.test(text)) {
     throw invalid('metadata', 'text with a NUL character or half a surrogate pair', 'cannot be stored');
   }
-  return metadata;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > largestMetadata) {
+    throw metadataProblem(
+      `has ${bytes} bytes, and may have ${largestMetadata}: put the rest into the payload`,
+    );
+  }
+  if (isDeeper(text, deepestMetadata))
+    throw metadataProblem(`is nested in more than ${deepestMetadata} levels`);
+  return JSON.parse(text) as JsonObject;
 }
 
-function toJson(value: object): string {
-  try {
-    const text = JSON.stringify(value) as string | undefined;
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw notSerialisable(`cannot be written as JSON: ${String(cause)}`, cause);
+function metadataProblem(problem: string, cause?: unknown): TarefaError {
+  return new TarefaError('INPUT_INVALID', `metadata ${problem}; nothing was inserted`, { cause });
+}
+
+/** Whether JSON is nested in more levels than that. */
+function isDeeper(json: string, levels: number): boolean {
+  let depth = 0;
+  for (const [bracket] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[{}\]]/g)) {
+    if (bracket === '{' || bracket === '[') depth += 1;
+    else if (bracket === '}' || bracket === ']') depth -= 1;
+    if (depth > levels) return true;
   }
-  throw notSerialisable('is written as nothing by its toJSON()', undefined);
+  return false;
+}
+
+function toJson(value: object, refusal: (problem: string, cause?: unknown) => TarefaError): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value) as string | undefined;
+  } catch (cause) {
+    throw refusal(`cannot be written as JSON: ${reasonOf(cause)}`, cause);
+  }
+  if (text !== undefined) return text;
+  throw refusal('is written as nothing by its toJSON()');
+}
+
+/** Whatever was thrown may throw in turn when it is asked for its text. */
+function reasonOf(cause: unknown): string {
+  try {
+    return String(cause).slice(0, 500);
+  } catch {
+    return 'something was thrown that has no text';
+  }
 }
 
 function toText(value: unknown): string {
   if (typeof value === 'function' || typeof value === 'symbol') {
-    throw notSerialisable(`is a ${typeof value}, which has no text`, undefined);
+    throw notSerialisable(`is a ${typeof value}, which has no text`);
   }
   return wellFormed(String(value));
 }
 
-function notSerialisable(problem: string, cause: unknown): TarefaError {
+function notSerialisable(problem: string, cause?: unknown): TarefaError {
   return new TarefaError('PAYLOAD_NOT_SERIALISABLE', `the payload ${problem}; nothing was inserted`, {
     cause,
   });
 }
 
 function invalid(field: string, value: unknown, problem: string): TarefaError {
-  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value);
-  return new TarefaError('INPUT_INVALID', `${field} ${problem} (got ${shown}); nothing was inserted`);
+  return new TarefaError(
+    'INPUT_INVALID',
+    `${field} ${problem} (got ${shownValue(value)}); nothing was inserted`,
+  );
 }

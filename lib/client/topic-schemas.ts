@@ -1,4 +1,8 @@
-import type { StandardSchema } from '../standard-schema.js';
+import type { OptionCheck } from '../option-check.js';
+import { decodeText } from '../payload-text.js';
+import type { QueueOptions } from '../queue.options.js';
+import { withoutUnset } from '../without-unset.js';
+import { isStandardSchema, validatePayload, type StandardSchema } from '../standard-schema.js';
 
 /** Schemas of payloads by topic. */
 export class TopicSchemas {
@@ -25,8 +29,32 @@ export class TopicSchemas {
     return this.#given.size === 0 && this.#ofHandlers.size === 0;
   }
 
-  /** What an insert of that topic goes by. */
-  forInserts(topic: string | null): StandardSchema | undefined {
-    return this.#given.get(topic ?? '') ?? this.#ofHandlers.get(topic ?? '');
+  /**
+   * Checks what the handler would get. What a schema makes of that is the handler's business: it is not stored.
+   *
+   * @param payload as it is stored
+   * @throws {TarefaError} `PAYLOAD_INVALID`
+   */
+  async check(topic: string | null, payload: string | null): Promise<void> {
+    const schema = this.#given.get(topic ?? '') ?? this.#ofHandlers.get(topic ?? '');
+    if (schema) await validatePayload(schema, decodeText(payload, 'json'));
   }
+}
+
+/** Reads the option, the mistakes of which `check` collects. */
+export function checkSchemas(
+  given: QueueOptions['schemas'],
+  check: OptionCheck,
+): Readonly<Record<string, StandardSchema>> {
+  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
+    check.mistake('schemas must be an object: a schema by topic');
+    return {};
+  }
+  const schemas = withoutUnset(given ?? {}) as Readonly<Record<string, StandardSchema>>;
+  for (const [topic, schema] of Object.entries(schemas)) {
+    if (!isStandardSchema(schema)) {
+      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
+    }
+  }
+  return Object.freeze({ ...schemas });
 }

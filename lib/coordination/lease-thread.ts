@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
+import { Sockets } from '../storage/postgres/sockets.js';
 import { renewLease, type LeaseOrders, type LeaseReport } from './lease-protocol.js';
 
 /**
@@ -10,6 +11,7 @@ import { renewLease, type LeaseOrders, type LeaseReport } from './lease-protocol
 const { config, workers, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
+const sockets = new Sockets();
 let client: Client | undefined;
 let troubled = false;
 
@@ -42,7 +44,12 @@ async function renew(): Promise<void> {
 
 async function connect(): Promise<Client> {
   // An answer that does not come in time is a lease that is not renewed.
-  const opened = new Client({ ...config, query_timeout: leaseMs / 2, connectionTimeoutMillis: leaseMs / 2 });
+  const opened = new Client({
+    stream: sockets.open,
+    ...config,
+    query_timeout: leaseMs / 2,
+    connectionTimeoutMillis: leaseMs / 2,
+  });
   opened.on('error', () => {
     if (client === opened) client = undefined;
   });

@@ -9,7 +9,7 @@ export interface LeaseParts extends Omit<LeaseOrders, 'renewedAt'> {
 }
 
 /** The thread is given so long to end by itself. */
-const goodbyeMs = 2_000;
+const goodbyeMs = 500;
 
 /** A place among the living that is renewed by a thread, whatever the event loop of the worker does. */
 export class Lease {

@@ -2,7 +2,7 @@ import { Client, type ClientConfig } from 'pg';
 import { withAnswerLimit } from '../storage/postgres/answer-limit.js';
 import { sessionSettings } from '../storage/postgres/connection-config.js';
 import { quoteIdentifier } from '../storage/postgres/identifiers.js';
-import { Sockets } from '../storage/postgres/sockets.js';
+import { goodbyeMs, Sockets } from '../storage/postgres/sockets.js';
 import { Backoff } from './backoff.js';
 
 /** Told when the session is gone and when it is back. */
@@ -114,7 +114,7 @@ export class PostgresSession {
     this.#backoff.cancel();
     const client = this.#client;
     this.#client = undefined;
-    await this.#sockets.closeAfter(client?.end().catch(() => undefined) ?? Promise.resolve());
+    await this.#sockets.closeAfter(client?.end().catch(() => undefined) ?? Promise.resolve(), goodbyeMs);
     await this.#reconnecting;
   }
 

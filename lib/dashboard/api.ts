@@ -1,16 +1,42 @@
-import type { TaskStatus } from '../task.js';
+import type { StoredStatus, TaskState } from '../task.js';
 
 // What the page asks for and is told, in JSON. Times are ISO text in UTC by the database's clock, durations are ms.
-// Everything is below the dashboard's path: `api/…`; a refusal is `{ code, message }` with a status of 4xx or 5xx.
+// Everything is below the dashboard's path: `api/…`; a refusal is a {@link RefusalJson} with a status of 4xx or 5xx.
 
 /** What can be done from the page, each a permission of its own. */
 export type DashboardAction =
-  'retry' | 'retry-all' | 'cancel' | 'bury' | 'run-now' | 'pause' | 'edit-subscription' | 'ping';
+  | 'retry'
+  | 'retry-edited'
+  | 'retry-all'
+  | 'cancel'
+  | 'cancel-all'
+  | 'bury'
+  | 'run-now'
+  | 'delete'
+  | 'delete-all'
+  | 'insert'
+  | 'pause'
+  | 'add-subscription'
+  | 'edit-subscription'
+  | 'remove-subscription'
+  | 'ping';
+
+/** What can be done with many tasks at once. */
+export type BulkAction = Extract<DashboardAction, `${string}-all`>;
+
+/** A dashboard of the same application, by the queue it is of. */
+export interface QueueJson {
+  readonly name: string;
+  /** Of its dashboard, below the application's prefix, without slashes at its ends. */
+  readonly path: string;
+}
 
 /** `GET api/info`: what this dashboard is of, and what it may. */
 export interface InfoJson {
   /** Name of the queue in the application; `default` where it has one. */
   readonly queue: string;
+  /** Every queue of the application that has a dashboard, this one too. */
+  readonly queues: readonly QueueJson[];
   readonly table: string;
   readonly version: string;
   readonly actions: readonly DashboardAction[];
@@ -28,7 +54,8 @@ export interface RouteJson {
 
 export interface CountJson extends RouteJson {
   readonly dead: boolean;
-  readonly status: 'pending' | 'scheduled' | 'processing';
+  /** `scheduled`: for its first attempt; `retrying`: failed, and scheduled for its next attempt; `pending`: due now. */
+  readonly status: 'pending' | 'scheduled' | 'retrying' | 'processing';
   readonly count: number;
   /** True: at least so many. */
   readonly isCapped: boolean;
@@ -54,9 +81,12 @@ export interface WorkerJson {
   readonly concurrency: number;
   /** Slots that run something; counted among those listed as running. */
   readonly busy: number;
-  /** Topics and subscriptions that it has handlers for; `takesAll` where it also takes (and fails) others. */
+  /** Topics and subscriptions that it has handlers for. */
   readonly routes: readonly RouteJson[];
+  /** True: it has a handler for every topic that none is declared for. */
   readonly takesAll: boolean;
+  /** True: it sends webhooks, of whatever subscription. */
+  readonly webhooks: boolean;
   readonly startedAt: string;
   readonly alive: 'lock' | 'lease' | false;
 }
@@ -77,6 +107,10 @@ export type ProblemJson =
       readonly count: number;
       readonly isCapped: boolean;
     })
+  /** An active subscription without a URL that no worker serves. */
+  | (RouteJson & { readonly kind: 'unheard' })
+  /** Publications of the last hour that reached nobody. */
+  | (RouteJson & { readonly kind: 'discarded'; readonly count: number })
   | (RouteJson & { readonly kind: 'paused'; readonly since: string; readonly count: number })
   | (RouteJson & { readonly kind: 'unknown-handler'; readonly failures: number })
   | (RouteJson & { readonly kind: 'failing'; readonly failed: number; readonly ended: number })
@@ -106,6 +140,11 @@ export type ProblemJson =
 /** `GET api/overview`, and every event `overview` of `api/stream`. */
 export interface OverviewJson {
   readonly at: string;
+  /**
+   * How many tasks were lost within the past hour: they ran out of attempts. Attempts that failed and were tried again do not
+   * count. They are listed by `GET api/tasks?buried=true`.
+   */
+  readonly buriedLastHour: number;
   /** How long the task that is due for longest has waited: 0 when none waits. */
   readonly lagMs: number;
   readonly counts: readonly CountJson[];
@@ -163,12 +202,20 @@ export interface HistoryJson {
   readonly routes: readonly RouteTotalsJson[];
 }
 
+/** `GET api/counts`: how many tasks there are of each status, by topic and subscription. */
+export interface CountsJson {
+  /** Those that have ended are counted as they stand now, and only when they were due since then. */
+  readonly endedSince: string;
+  readonly counts: readonly (Omit<CountJson, 'status'> & { readonly status: StoredStatus })[];
+}
+
 /** An attempt, without its payload. */
 export interface TaskJson extends RouteJson {
   readonly id: string;
   readonly firstAttemptId: string;
   readonly attempt: number;
-  readonly status: TaskStatus;
+  /** A word that another program wrote stands for itself. */
+  readonly status: TaskState;
   readonly dead: boolean;
   readonly liveId: string | null;
   readonly publication: boolean;
@@ -188,6 +235,8 @@ export interface TaskJson extends RouteJson {
   readonly retried: boolean;
   readonly exhausted: boolean;
   readonly message: TextJson | null;
+  /** Columns whose bytes are no text: what is shown of them has these bytes escaped. */
+  readonly unreadable: readonly string[];
 }
 
 /** A text, of which the end may be left out. */
@@ -198,11 +247,15 @@ export interface TextJson {
 }
 
 /**
- * `GET api/tasks`, by any of `status` (several by commas), `topic`, `subscription`, `tenant`, `group`, `key`, `publication`,
- * `message`, `since`, `until` (ISO), `dead` (`true`, `false`), `latest` (`true`: as each task stands now), `limit` (1 to 100,
- * default 50), `after`. Newest first, except that of those which still wait or run all are looked at before what has ended.
+ * `GET api/tasks`, by any of `status` (several by commas; `scheduled`, `retrying`, `pending`, `processing`, `succeeded`,
+ * `failed`), `topic`, `subscription`, `tenant`, `group`, `key`, `publication`, `message`, `payload` (text in it, in any case),
+ * `since`, `until` (ISO), `dead` (`true`, `false`), `latest` (`true`: as each task stands now), `buried` (`true`: tasks that
+ * ran out of attempts, as they stand now), `limit` (1 to 100, default 50), `after`. Newest first, except that of those which still wait or run all are looked at before what has ended.
  *
  * A page looks at so many rows only: it may have fewer tasks than `limit`, or none, and still a `next`.
+ *
+ * A search in payloads finds only what this dashboard would show: not what is redacted, and no payload of more than 64 KiB. It is
+ * refused (403) where payloads are not shown, and told in an event.
  */
 export interface TasksJson {
   readonly tasks: readonly TaskJson[];
@@ -247,6 +300,8 @@ export interface PayloadJson {
   readonly bytes: number;
   /** How many values were redacted. */
   readonly redacted: number;
+  /** True when all of it is shown, so that it can be edited for `retry-edited`; never of a delivery. */
+  readonly isWhole: boolean;
 }
 
 export interface SubscriptionJson {
@@ -260,6 +315,8 @@ export interface SubscriptionJson {
   /** Names; values are not told. */
   readonly headers: readonly string[];
   readonly active: boolean;
+  /** True: a handler of this application declares it, and makes it again at the next start. Deactivate it instead of removing it. */
+  readonly declared: boolean;
   readonly createdAt: string | null;
   readonly paused: boolean;
   /** Of the last hour. */
@@ -288,41 +345,4 @@ export interface SubscriptionsJson {
   readonly subscriptions: readonly SubscriptionJson[];
 }
 
-// Actions: `POST api/actions/<action>` with JSON and the header `x-tarefa-dashboard: 1`; each answers `{}` unless it says
-// otherwise.
-//
-// - `retry`, `cancel`, `bury`, `run-now`: `{ id, reason? }`. Retry answers `{ id }` of the new attempt, bury that of the dead
-//   task.
-// - `pause`: `{ topic, paused }` (null: tasks without one) or `{ subscriptionId, paused }`; `paused: false` resumes.
-// - `retry-all/count`: `{ filter }`, with the parameters of `GET api/tasks`: which failed tasks are meant.
-// - `retry-all`: `{ filter, lastId, after }`: the next block of them; begin with `after: '0'`.
-// - `edit-subscription`: `{ id, topic?, tenant?, group?, url?, httpMethod?, headers?, active? }`: what is left out stays as it
-//   is; headers are given all together. Answers {@link SubscriptionJson}.
-// - `ping`: `{ id }` of a subscription: sends a signed test request.
-
-/** Of `retry-all/count`. */
-export interface RetryPlanJson {
-  readonly total: number;
-  readonly counts: readonly (RouteJson & { readonly count: number })[];
-  readonly lastId: string;
-}
-
-/** Of `retry-all`. */
-export interface RetryBlockJson {
-  readonly retried: number;
-  /** Ask on with it; null when all are done. */
-  readonly after: string | null;
-}
-
-/** Of `ping`. */
-export interface PingJson {
-  readonly ok: boolean;
-  readonly status: number | null;
-  readonly durationMs: number | null;
-  readonly failure: string | null;
-}
-
-export interface RefusalJson {
-  readonly code: string;
-  readonly message: string;
-}
+export type * from './actions-api.js';

@@ -1,26 +1,31 @@
-import { BulkRetry } from '../admin/bulk-retry.js';
-import type { Pausable, QueueAdmin } from '../admin/queue-admin.js';
-import type { TaskFilter } from '../admin/task-filter.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
+import type { BulkFilter, BulkKind, BulkRun } from '../admin/bulk-run.js';
+import type { Pausable } from '../admin/pauses.js';
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import type { SubscriptionInput } from '../admin/subscription-admin.js';
+import type { QueueClient } from '../client/queue-client.js';
+import type { TaskInput } from '../client/task-input.js';
+import { hasCode, TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
-import type { DashboardAction, PingJson, RetryBlockJson, RetryPlanJson, SubscriptionJson } from './api.js';
+import type { BulkBlockJson, BulkPlanJson, BulkScopeJson, InsertJson, PingJson } from './actions-api.js';
+import type { BulkAction, DashboardAction, SubscriptionJson } from './api.js';
+import { shownValue } from '../shown-value.js';
 import { readFilter } from './read-filter.js';
 import type { SubscriptionReader } from './subscription-reader.js';
+import type { TaskReader } from './task-reader.js';
 
 /** What {@link DashboardActions} work with. */
 export interface DashboardActionsParts {
   readonly admin: QueueAdmin;
   readonly webhooks: QueueWebhooks;
   readonly subscriptions: SubscriptionReader;
-  readonly handle: SqlHandle;
-  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-  readonly tables: QueueTables;
+  readonly tasks: TaskReader;
+  readonly client: QueueClient;
   readonly events: QueueEvents;
   /** What is allowed. */
   readonly allowed: readonly DashboardAction[];
+  /** False: payloads are not shown. */
+  readonly showsPayloads: boolean;
 }
 
 /** Who asks, and the body of the request as it came. */
@@ -34,6 +39,27 @@ type Body = Readonly<Record<string, unknown>>;
 /** Counting may read the whole table: it is given up after so many ms. */
 const countTimeoutMs = 30_000;
 const editable = ['topic', 'tenant', 'group', 'url', 'httpMethod', 'headers', 'active'] as const;
+const insertable: readonly (keyof InsertJson)[] = [
+  'topic',
+  'payload',
+  'delayMs',
+  'runAt',
+  'priority',
+  'externalKey',
+  'origin',
+  'destination',
+  'tenant',
+  'group',
+];
+/** How {@link BulkScopeJson} names tasks. */
+const scopes: readonly (keyof BulkScopeJson)[] = ['filter', 'ids'];
+
+/** What each does to many tasks. */
+export const bulkKinds: Readonly<Record<BulkAction, BulkKind>> = {
+  'retry-all': 'retry',
+  'cancel-all': 'cancel',
+  'delete-all': 'delete',
+};
 
 /** What can be done from the page. Each is told in an event, also when it is refused. */
 export class DashboardActions {
@@ -80,35 +106,91 @@ export class DashboardActions {
     });
   }
 
+  /** What is left out of the redacted payload that was edited is put back before it is stored. */
+  retryEdited(request: ActionRequest): Promise<{ readonly id: string }> {
+    return this.#do('retry-edited', request, idOf, async ({ id, payload, reason }) => {
+      const { admin, tasks, showsPayloads } = this.#parts;
+      if (!showsPayloads) {
+        throw new TarefaError(
+          'ACTION_FORBIDDEN',
+          'this dashboard shows no payloads (dashboard.payloads is false), so it edits none',
+        );
+      }
+      const whole = await tasks.restored(textOf('id', id), textOf('payload', payload));
+      const note = { by: request.actor, reason: reason === undefined ? null : textOf('reason', reason) };
+      return { id: await admin.retryEdited(textOf('id', id), whole, note) };
+    });
+  }
+
+  delete(request: ActionRequest): Promise<{ readonly attempts: number }> {
+    return this.#do('delete', request, idOf, async ({ id }) => ({
+      attempts: await this.#parts.admin.delete(textOf('id', id)),
+    }));
+  }
+
+  insert(request: ActionRequest): Promise<{ readonly id: string }> {
+    const target = ({ topic }: Body): string => nameOf('topic', topic) ?? '';
+    return this.#do('insert', request, target, async ({ publication = false, ...given }) => {
+      if (typeof publication !== 'boolean') throw invalid('publication must be true or false');
+      refuseOthers(given, insertable, 'a task from here');
+      const { client } = this.#parts;
+      if (given['payload'] !== undefined && given['payload'] !== null) textOf('payload', given['payload']);
+      const id = publication
+        ? await client.insertTaskPubSub(given as unknown as TaskInput & { readonly topic: string })
+        : await client.insertTask(given);
+      return { id };
+    });
+  }
+
   /** Counts only: nothing is done yet. */
-  async countFailed({ body }: ActionRequest): Promise<RetryPlanJson> {
-    this.#mustBeAllowed('retry-all');
-    const filter = failedOf(bodyOf(body)['filter']);
-    const { transaction, tables } = this.#parts;
-    const { total, counts, lastId } = await transaction(async (tx) => {
-      await tx.query(`set local statement_timeout = ${countTimeoutMs}`);
-      return new BulkRetry(tx, tables).plan(filter);
+  async count(action: BulkAction, { body }: ActionRequest): Promise<BulkPlanJson> {
+    this.#mustBeAllowed(action);
+    const filter = scopeOf(bodyOf(body));
+    const { total, counts, lastId } = await this.#bulk(action, 'counted').plan(filter, {
+      timeoutMs: countTimeoutMs,
     });
     return { total, counts: counts.map(({ oldest: _oldest, ...one }) => one), lastId };
   }
 
   /** One block of them: whoever stops asking stops it. */
-  retryBlock(request: ActionRequest): Promise<RetryBlockJson> {
-    const target = ({ filter }: Body): string => JSON.stringify(filter);
-    return this.#do('retry-all', request, target, async ({ filter, lastId, after }) => {
-      const { handle, tables } = this.#parts;
-      const plan = { filter: failedOf(filter), lastId: textOf('lastId', lastId) };
-      return new BulkRetry(handle, tables).block(plan, textOf('after', after));
+  block(action: BulkAction, request: ActionRequest): Promise<BulkBlockJson & { readonly retried?: number }> {
+    const target = ({ filter, ids }: Body): string => JSON.stringify(filter ?? { ids });
+    return this.#do(action, request, target, async ({ lastId, after, reason, ...scope }) => {
+      const run = this.#bulk(action, reasonOf(reason, 'cancelled', request));
+      const plan = { filter: scopeOf(scope), lastId: textOf('lastId', lastId) };
+      const block = await run.block(plan, textOf('after', after));
+      // Pages that were loaded before a deploy read it by its older name.
+      return action === 'retry-all' ? { ...block, retried: block.done } : block;
+    });
+  }
+
+  addSubscription(request: ActionRequest): Promise<SubscriptionJson> {
+    return this.#do('add-subscription', request, idOf, async (given) => {
+      refuseOthers(given, ['id', ...editable], 'a subscription');
+      const { admin, subscriptions } = this.#parts;
+      const { id } = await admin.subscriptions.add(given as unknown as SubscriptionInput);
+      return subscriptions.find(id);
+    });
+  }
+
+  removeSubscription(request: ActionRequest): Promise<object> {
+    return this.#do('remove-subscription', request, idOf, async ({ id }) => {
+      const { admin, subscriptions } = this.#parts;
+      const own = textOf('id', id);
+      if (subscriptions.isDeclared(own)) {
+        throw new TarefaError(
+          'SUBSCRIPTION_DECLARED',
+          `a handler of this application declares the subscription ${shownValue(own)}, and would make it again at the next start: deactivate it instead, or remove the handler first`,
+        );
+      }
+      await admin.subscriptions.remove(own);
+      return {};
     });
   }
 
   editSubscription(request: ActionRequest): Promise<SubscriptionJson> {
     return this.#do('edit-subscription', request, idOf, async ({ id, ...changes }) => {
-      for (const name of Object.keys(changes)) {
-        if (!(editable as readonly string[]).includes(name)) {
-          throw invalid(`${name} cannot be changed; ${editable.join(', ')} can`);
-        }
-      }
+      refuseOthers(changes, editable, 'what changes of a subscription');
       const { admin, subscriptions, webhooks } = this.#parts;
       const own = textOf('id', id);
       const before = await subscriptions.find(own);
@@ -126,14 +208,22 @@ export class DashboardActions {
     });
   }
 
-  /** Somebody looks at a payload: told as an action is. */
-  shown(actor: string | null, id: string): void {
-    this.#parts.events.emit('dashboard.action', {
-      action: 'show-payload',
-      target: id,
-      actor,
-      refused: undefined,
-    });
+  /** Somebody looks at a payload, or into many: told as an action is. */
+  shown(action: 'show-payload' | 'search-payloads', actor: string | null, target: string): void {
+    this.#parts.events.emit('dashboard.action', { action, target, actor, refused: undefined });
+  }
+
+  #bulk(action: BulkAction, reason: string): BulkRun {
+    return this.#parts.admin.bulk(bulkKinds[action], { reason });
+  }
+
+  /** What a refused action was about, for the page to say it in its language. */
+  async valuesOf(cause: unknown, action: string, body: unknown): Promise<Readonly<Record<string, string>>> {
+    const id = idOf((body ?? {}) as Body);
+    if (!hasCode(cause, 'TASK_STATE')) return { action, id };
+    // It may have gone on, or away, since.
+    const task = await this.#parts.admin.find(id).catch(() => undefined);
+    return { action, id, ...(task && { status: task.current.status }) };
   }
 
   async #do<T>(
@@ -195,10 +285,25 @@ function reasonOf(reason: unknown, otherwise: string, { actor }: ActionRequest):
   return text === '' ? `${otherwise}${who}` : text;
 }
 
-/** Which failed tasks are meant; that they have failed goes without saying. */
-function failedOf(filter: unknown): Omit<TaskFilter, 'status' | 'latest'> {
-  const { status: _status, latest: _latest, ...rest } = readFilter(bodyOf(filter));
-  return rest;
+/** Which tasks are meant; in which state goes without saying. */
+function scopeOf(scope: Body): BulkFilter {
+  refuseOthers(scope, scopes, 'which tasks are meant');
+  const { filter, ids } = scope;
+  if ((filter === undefined) === (ids === undefined)) throw invalid('name either a filter or ids');
+  if (ids !== undefined) return { ids: ids as readonly string[] };
+  const { latest: _latest, payload, ...rest } = readFilter(bodyOf(filter));
+  // What is redacted could be found out by counting.
+  if (payload === undefined) return rest;
+  throw invalid(
+    'many tasks cannot be chosen by their payloads: search them, and name the ids of those you mean',
+  );
+}
+
+/** A field that is mistyped must not be passed over. */
+function refuseOthers(body: Body, names: readonly string[], what: string): void {
+  const other = Object.keys(body).find((name) => !names.includes(name));
+  if (other === undefined) return;
+  throw invalid(`${what} has no field '${other.slice(0, 100)}'; there are ${names.join(', ')}`);
 }
 
 function invalid(message: string): TarefaError {

@@ -6,29 +6,29 @@ import type { DashboardAction } from './api.js';
 /** How a queue's dashboard is served. */
 export interface DashboardOptions {
   /** Where in the application it is, below its global prefix. Default `/queues`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * Who may see it: guards of Nest, asked at every request. Without any it is served in development only
    * (`NODE_ENV=development` or `test`), and to this machine only.
    */
-  readonly guards?: readonly (Type<CanActivate> | CanActivate)[];
+  readonly guards?: readonly (Type<CanActivate> | CanActivate)[] | undefined;
   /** Modules that export what the guards inject. Default: none. */
-  readonly imports?: ModuleMetadata['imports'];
+  readonly imports?: ModuleMetadata['imports'] | undefined;
   /** What may be done from it: true for everything, or a list. Default: nothing, it is read-only. */
-  readonly actions?: boolean | readonly DashboardAction[];
+  readonly actions?: boolean | readonly DashboardAction[] | undefined;
   /** False: payloads are not shown. Default true: they are when asked for, redacted, and each time an event tells it. */
-  readonly payloads?: boolean;
+  readonly payloads?: boolean | undefined;
   /**
    * Values that are not shown, besides those whose names say that they are secret (`password`, `senha`, `token` …): a name
    * (`cpf`) or `*.cpf` anywhere, `customer.*.number` by its path.
    */
-  readonly redact?: readonly string[];
+  readonly redact?: readonly string[] | undefined;
   /**
    * Who acts, for the event `dashboard.action`. Asked with the request of Express or Fastify. Default: nobody is named.
    *
    * @example actor: (request: { user?: { email: string } }) => request.user?.email
    */
-  readonly actor?: (request: never) => string | undefined;
+  readonly actor?: ((request: never) => string | undefined) | undefined;
 }
 
 /** The same, checked and complete. */
@@ -46,12 +46,19 @@ export interface ResolvedDashboardOptions {
 /** Everything that can be done. */
 export const dashboardActions: readonly DashboardAction[] = [
   'retry',
+  'retry-edited',
   'retry-all',
   'cancel',
+  'cancel-all',
   'bury',
   'run-now',
+  'delete',
+  'delete-all',
+  'insert',
   'pause',
+  'add-subscription',
   'edit-subscription',
+  'remove-subscription',
   'ping',
 ];
 

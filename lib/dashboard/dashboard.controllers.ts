@@ -1,5 +1,4 @@
 import {
-  Body,
   Controller,
   Get,
   Header,
@@ -10,6 +9,7 @@ import {
   Post,
   Query,
   Req,
+  Res,
   SetMetadata,
   Sse,
   StreamableFile,
@@ -21,12 +21,15 @@ import {
   type Type,
 } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { DashboardAction } from './api.js';
-import type { ActionRequest, DashboardActions } from './dashboard-actions.js';
+import type { BulkAction, DashboardAction } from './api.js';
+import { bulkKinds, type ActionRequest, type DashboardActions } from './dashboard-actions.js';
 import type { Dashboard } from './dashboard.js';
-import { readPage } from './page-files.js';
+import { OwnPageGuard } from './own-page.guard.js';
+import { readPage, versionPrefix } from './page-files.js';
 import type { Query as Parameters } from './read-filter.js';
 import { answered } from './refusal.js';
+import { readBody } from './request-body.js';
+import { headerOf, type Answer, type DashboardRequest } from './request.js';
 import { SameSiteGuard } from './same-site.guard.js';
 
 /** What the controllers of one dashboard are made from. */
@@ -38,17 +41,8 @@ export interface ControllerParts {
   readonly actor: ((request: never) => string | undefined) | undefined;
 }
 
-/** Nothing of it may be kept by a browser or a proxy, framed, or guessed at. */
-const safely = (): MethodDecorator => (target, key, descriptor) => {
-  for (const [name, value] of [
-    ['Cache-Control', 'no-store'],
-    ['X-Content-Type-Options', 'nosniff'],
-    ['Referrer-Policy', 'no-referrer'],
-    ['X-Frame-Options', 'DENY'],
-  ] as const) {
-    Header(name, value)(target, key, descriptor);
-  }
-};
+/** Classes of controllers: of the page's files, of what it reads and of what it does. */
+export type Controllers = Readonly<Record<'page' | 'read' | 'action', Type<unknown>>>;
 
 /** For `@nestjs/swagger`: it is no part of the application's interface. */
 const undocumented = SetMetadata('swagger/apiExcludeController', [true]);
@@ -57,41 +51,57 @@ const undocumented = SetMetadata('swagger/apiExcludeController', [true]);
  * Controllers of one dashboard: Nest takes paths and guards from a class, so each dashboard has classes of its own. They use
  * nothing of Express or Fastify.
  */
-export async function makeControllers(parts: ControllerParts): Promise<readonly Type<unknown>[]> {
-  return [await makePageController(parts), makeReadController(parts), makeActionController(parts)];
+export async function makeControllers(parts: ControllerParts): Promise<Controllers> {
+  return {
+    page: await makePageController(parts),
+    read: makeReadController(parts),
+    action: makeActionController(parts),
+  };
 }
 
 async function makePageController({ path, guards }: ControllerParts): Promise<Type<unknown>> {
-  const { document, policy, assets } = await readPage();
+  const { document, policy, version, assets } = await readPage();
 
   @undocumented
-  @UseGuards(...guards)
+  @UseGuards(OwnPageGuard, ...guards)
   @Controller({ path, version: VERSION_NEUTRAL })
   class DashboardPageController {
     @Get()
-    @safely()
     @Header('Content-Type', 'text/html; charset=utf-8')
     @Header('Content-Security-Policy', policy)
     page(): string {
       return document;
     }
 
-    @Get('assets/:file')
-    @safely()
-    asset(@Param('file') file: string): StreamableFile {
-      return this.#asset(file);
+    @Get('assets/:first')
+    one(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
+      return this.#asset(names, request, answer);
     }
 
-    @Get('assets/:folder/:file')
-    @safely()
-    nested(@Param('folder') folder: string, @Param('file') file: string): StreamableFile {
-      return this.#asset(`${folder}/${file}`);
+    @Get('assets/:first/:second')
+    two(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
+      return this.#asset(names, request, answer);
     }
 
-    #asset(name: string): StreamableFile {
-      const asset = assets.get(name);
+    @Get('assets/:first/:second/:third')
+    three(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
+      return this.#asset(names, request, answer);
+    }
+
+    async #asset(names: object, request: object, answer: Answer): Promise<StreamableFile> {
+      const parts: readonly string[] = Object.values(names);
+      // Another version is that of a page which another process has served, before or after this one: it gets what there is.
+      const isVersioned = parts[0]?.startsWith(versionPrefix) === true;
+      const asset = assets.get((isVersioned ? parts.slice(1) : parts).join('/'));
       if (!asset) throw new NotFoundException();
-      return new StreamableFile(asset.content, { type: asset.type, length: asset.content.length });
+      const accepted = headerOf(request as DashboardRequest, 'accept-encoding') ?? '';
+      const { type, content, encoding } = await asset.send(accepted);
+      const vary = answer.getHeader('Vary');
+      // Who allows other origins varies by them, too.
+      answer.header('Vary', typeof vary === 'string' ? `${vary}, Accept-Encoding` : 'Accept-Encoding');
+      if (encoding !== undefined) answer.header('Content-Encoding', encoding);
+      if (parts[0] === version) answer.header('Cache-Control', 'private, max-age=31536000, immutable');
+      return new StreamableFile(content, { type, length: content.length });
     }
   }
   return DashboardPageController;
@@ -99,7 +109,7 @@ async function makePageController({ path, guards }: ControllerParts): Promise<Ty
 
 function makeReadController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
   @undocumented
-  @UseGuards(...guards)
+  @UseGuards(OwnPageGuard, ...guards)
   @Controller({ path: `${path}/api`, version: VERSION_NEUTRAL })
   class DashboardReadController implements OnModuleDestroy {
     constructor(@Inject(token) readonly dashboard: Dashboard) {}
@@ -110,13 +120,11 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
     }
 
     @Get('info')
-    @safely()
     info(): object {
       return this.dashboard.info();
     }
 
     @Get('overview')
-    @safely()
     overview(): Promise<object> {
       return answered(() => this.dashboard.overview.read());
     }
@@ -127,67 +135,81 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
     }
 
     @Get('history')
-    @safely()
     history(@Query() query: object): Promise<object> {
       return answered(() => this.dashboard.history(query as Parameters));
     }
 
+    @Get('counts')
+    counts(): Promise<object> {
+      return answered(() => this.dashboard.overview.allCounts());
+    }
+
     @Get('tasks')
-    @safely()
-    tasks(@Query() query: object): Promise<object> {
-      return answered(() => this.dashboard.tasks.list(query as Parameters));
+    tasks(@Query() query: object, @Req() request: object): Promise<object> {
+      return answered(() => this.dashboard.list(query as Parameters, nameOf(actor, request)));
     }
 
     @Get('tasks/:id')
-    @safely()
     task(@Param('id') id: string): Promise<object> {
-      return answered(() => this.dashboard.tasks.find(id));
+      return answered(() => this.dashboard.tasks.find(id), { id });
     }
 
     @Get('tasks/:id/payload')
-    @safely()
     payload(@Param('id') id: string, @Req() request: object): Promise<object> {
-      return answered(() => this.dashboard.payload(id, nameOf(actor, request)));
+      return answered(() => this.dashboard.payload(id, nameOf(actor, request)), { id });
     }
 
     @Get('subscriptions')
-    @safely()
     subscriptions(): Promise<object> {
       return answered(() => this.dashboard.subscriptions.list());
     }
 
     @Get('subscriptions/:id')
-    @safely()
     subscription(@Param('id') id: string): Promise<object> {
-      return answered(() => this.dashboard.subscriptions.find(id));
+      return answered(() => this.dashboard.subscriptions.find(id), { id });
     }
   }
   return DashboardReadController;
 }
 
 function makeActionController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
-  const asked = (request: object, body: unknown): ActionRequest => ({ actor: nameOf(actor, request), body });
+  const asked = (
+    { actions }: Dashboard,
+    action: string,
+    request: object,
+    work: (request: ActionRequest) => Promise<object>,
+  ): Promise<object> => {
+    const name = nameOf(actor, request);
+    let body: unknown;
+    return answered(
+      async () => {
+        body = await readBody(request as DashboardRequest);
+        return work({ actor: name, body });
+      },
+      (error) => actions.valuesOf(error, action, body),
+    );
+  };
 
   @undocumented
-  @UseGuards(...guards, SameSiteGuard)
+  @UseGuards(OwnPageGuard, ...guards, SameSiteGuard)
   @Controller({ path: `${path}/api/actions`, version: VERSION_NEUTRAL })
   class DashboardActionController {
     constructor(@Inject(token) readonly dashboard: Dashboard) {}
 
-    @Post('retry-all/count')
+    @Post(':action/count')
     @HttpCode(200)
-    @safely()
-    countFailed(@Req() request: object, @Body() body: object): Promise<object> {
-      return answered(() => this.dashboard.actions.countFailed(asked(request, body)));
+    count(@Param('action') action: string, @Req() request: object): Promise<object> {
+      if (!Object.hasOwn(bulkKinds, action)) throw new NotFoundException();
+      const { actions } = this.dashboard;
+      return asked(this.dashboard, action, request, (one) => actions.count(action as BulkAction, one));
     }
 
     @Post(':action')
     @HttpCode(200)
-    @safely()
-    act(@Param('action') action: string, @Req() request: object, @Body() body: object): Promise<object> {
+    act(@Param('action') action: string, @Req() request: object): Promise<object> {
       const perform = Object.hasOwn(performers, action) ? performers[action as DashboardAction] : undefined;
       if (!perform) throw new NotFoundException();
-      return answered(() => perform(this.dashboard.actions, asked(request, body)));
+      return asked(this.dashboard, action, request, (one) => perform(this.dashboard.actions, one));
     }
   }
   return DashboardActionController;
@@ -197,11 +219,18 @@ type Perform = (actions: DashboardActions, request: ActionRequest) => Promise<ob
 
 const performers: Readonly<Record<DashboardAction, Perform>> = {
   retry: (actions, request) => actions.retry(request),
-  'retry-all': (actions, request) => actions.retryBlock(request),
+  'retry-edited': (actions, request) => actions.retryEdited(request),
+  'retry-all': (actions, request) => actions.block('retry-all', request),
+  'cancel-all': (actions, request) => actions.block('cancel-all', request),
+  'delete-all': (actions, request) => actions.block('delete-all', request),
   cancel: (actions, request) => actions.cancel(request),
   bury: (actions, request) => actions.bury(request),
   'run-now': (actions, request) => actions.runNow(request),
+  delete: (actions, request) => actions.delete(request),
+  insert: (actions, request) => actions.insert(request),
   pause: (actions, request) => actions.pause(request),
+  'add-subscription': (actions, request) => actions.addSubscription(request),
+  'remove-subscription': (actions, request) => actions.removeSubscription(request),
   'edit-subscription': (actions, request) => actions.editSubscription(request),
   ping: (actions, request) => actions.ping(request),
 };

@@ -1,14 +1,30 @@
-import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import {
+  Inject,
+  Module,
+  type DynamicModule,
+  type MiddlewareConsumer,
+  type NestModule,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueCore } from '../queue.assembly.js';
-import { getPartToken, getQueueToken } from '../queue.tokens.js';
+import { defaultQueueName, getPartToken, getQueueToken } from '../queue.tokens.js';
 import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
+import { DashboardGroup } from './dashboard-group.js';
 import { Dashboard } from './dashboard.js';
 import { resolveDashboard, type DashboardOptions } from './dashboard-options.js';
 import { LoopbackGuard } from './loopback.guard.js';
+import { keepBodyUnread } from './request-body.js';
 import { serveSlash } from './slash-route.js';
+
+/** What the dashboards of one application share. */
+@Module({
+  providers: [{ provide: DashboardGroup, useFactory: () => new DashboardGroup() }],
+  exports: [DashboardGroup],
+})
+class DashboardGroupModule {}
 
 /**
  * Serves the dashboard of one queue, in applications that serve HTTP.
@@ -35,25 +51,32 @@ async function makeModule(
 ): Promise<DynamicModule> {
   const options = resolveDashboard(given);
   const { path, actor } = options;
+  const queueName = name ?? defaultQueueName;
+  const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];
+  const token = getPartToken(name, 'dashboard');
+  const controllers = await makeControllers({ token, path, guards, actor });
 
   @Module({})
-  class QueueDashboardModule implements OnModuleInit {
+  class QueueDashboardModule implements NestModule, OnModuleInit {
     constructor(
       @Inject(HttpAdapterHost) readonly host: HttpAdapterHost,
       @Inject(ApplicationConfig) readonly application: ApplicationConfig,
     ) {}
+
+    configure(consumer: MiddlewareConsumer): void {
+      if (this.host.httpAdapter.getType() !== 'fastify') return;
+      consumer.apply(keepBodyUnread).forRoutes(controllers.action);
+    }
 
     onModuleInit(): void {
       serveSlash(this.host.httpAdapter, `${this.application.getGlobalPrefix()}/${path}`);
     }
   }
 
-  const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];
-  const token = getPartToken(name, 'dashboard');
   return {
     module: QueueDashboardModule,
-    imports: [core, ...options.imports],
-    controllers: [...(await makeControllers({ token, path, guards, actor }))],
+    imports: [core, DashboardGroupModule, ...options.imports],
+    controllers: Object.values(controllers),
     providers: [
       {
         provide: token,
@@ -61,9 +84,12 @@ async function makeModule(
           getPartToken(name, 'core'),
           getQueueToken(name, QueueAdmin),
           getQueueToken(name, QueueWebhooks),
+          DashboardGroup,
         ],
-        useFactory: (queue: QueueCore, admin: QueueAdmin, webhooks: QueueWebhooks) =>
-          new Dashboard({ name: name ?? 'default', core: queue, admin, webhooks, options }),
+        useFactory: (queue: QueueCore, admin: QueueAdmin, webhooks: QueueWebhooks, group: DashboardGroup) => {
+          group.add({ name: queueName, path });
+          return new Dashboard({ name: queueName, core: queue, admin, webhooks, group, options });
+        },
       },
     ],
   };

@@ -10,8 +10,9 @@ import { inTransaction } from '../storage/postgres/in-transaction.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
 import { version } from '../version.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
-import type { HistoryJson, InfoJson, PayloadJson } from './api.js';
+import type { HistoryJson, InfoJson, PayloadJson, TasksJson } from './api.js';
 import { DashboardActions } from './dashboard-actions.js';
+import type { DashboardGroup } from './dashboard-group.js';
 import type { ResolvedDashboardOptions } from './dashboard-options.js';
 import { LiveOverview } from './live-overview.js';
 import { OverviewReader } from './overview-reader.js';
@@ -25,9 +26,13 @@ import { countsJson, routeJson, timeJson } from './to-json.js';
 export interface DashboardParts {
   /** Name of the queue in the application. */
   readonly name: string;
-  readonly core: Pick<QueueCore, 'options' | 'storage' | 'schema' | 'connections' | 'events'>;
+  readonly core: Pick<
+    QueueCore,
+    'options' | 'storage' | 'schema' | 'connections' | 'events' | 'client' | 'declared'
+  >;
   readonly admin: QueueAdmin;
   readonly webhooks: QueueWebhooks;
+  readonly group: DashboardGroup;
   readonly options: Pick<ResolvedDashboardOptions, 'actions' | 'payloads' | 'redact'>;
 }
 
@@ -66,6 +71,7 @@ export class Dashboard {
       transaction,
       findPurgeable: (look) => storage.findPurgeable(look),
       purgeMaxAgeDays: core.options.purgeMaxAgeDays,
+      interop: core.options.interop !== undefined,
     });
     this.overview = new OverviewReader({ status, handle, transaction, tables, hasEndpoints });
     this.live = new LiveOverview(() => this.overview.read());
@@ -81,17 +87,18 @@ export class Dashboard {
       tables,
       admin,
       hasEndpoints,
+      declared: core.declared,
       counts: () => this.overview.counts(),
     });
     this.actions = new DashboardActions({
       admin,
       webhooks,
       subscriptions: this.subscriptions,
-      handle,
-      transaction,
-      tables,
+      tasks: this.tasks,
+      client: core.client,
       events,
       allowed: options.actions,
+      showsPayloads: options.payloads,
     });
   }
 
@@ -99,6 +106,7 @@ export class Dashboard {
     const { name, core, options } = this.#parts;
     return {
       queue: name,
+      queues: this.#parts.group.list(),
       table: core.schema.tables.qualifiedName,
       version,
       actions: options.actions,
@@ -106,6 +114,16 @@ export class Dashboard {
       publications: core.schema.tables.subscriptions !== undefined,
       webhooks: core.options.webhooks !== undefined,
     };
+  }
+
+  /** @throws {TarefaError} `INPUT_INVALID`; `ACTION_FORBIDDEN` for a search in payloads where these are not shown */
+  async list(query: Query, actor: string | null): Promise<TasksJson> {
+    const { payload, ...rest } = query;
+    if (payload === undefined) return this.tasks.list(query);
+    this.#mustShowPayloads();
+    const found = await this.tasks.list(query);
+    this.actions.shown('search-payloads', actor, JSON.stringify(rest).slice(0, 500));
+    return found;
   }
 
   /** @throws {TarefaError} `INPUT_INVALID` */
@@ -145,15 +163,18 @@ export class Dashboard {
 
   /** @throws {TarefaError} `ACTION_FORBIDDEN` where payloads are not shown, `TASK_NOT_FOUND`, `INPUT_INVALID` */
   async payload(id: string, actor: string | null): Promise<PayloadJson> {
-    if (!this.#parts.options.payloads) {
-      throw new TarefaError(
-        'ACTION_FORBIDDEN',
-        'this dashboard shows no payloads: dashboard.payloads is false',
-      );
-    }
+    this.#mustShowPayloads();
     const payload = await this.tasks.payload(id);
-    this.actions.shown(actor, id);
+    this.actions.shown('show-payload', actor, id);
     return payload;
+  }
+
+  #mustShowPayloads(): void {
+    if (this.#parts.options.payloads) return;
+    throw new TarefaError(
+      'ACTION_FORBIDDEN',
+      'this dashboard shows no payloads: dashboard.payloads is false',
+    );
   }
 
   /** Another process may deliver the webhooks: their table tells. */

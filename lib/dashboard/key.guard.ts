@@ -1,11 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { headerOf, requestOf } from './request.js';
-
-/** What Express and Fastify have in common. */
-interface Answer {
-  header(name: string, value: string): unknown;
-}
+import { headerOf, requestOf, type Answer } from './request.js';
 
 /** Lets in who knows a key: from the address, and then from a cookie, which this browser sends to this site only. */
 export class KeyGuard implements CanActivate {

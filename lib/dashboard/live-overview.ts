@@ -1,5 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
 import type { OverviewJson } from './api.js';
+import { refusalOf } from './refusal.js';
 
 /** What is sent to a page that watches. */
 export interface OverviewEvent {
@@ -66,7 +67,7 @@ export class LiveOverview {
       (overview): OverviewEvent => ({ type: 'overview', data: JSON.stringify(overview) }),
       (error: unknown): OverviewEvent => ({
         type: 'trouble',
-        data: JSON.stringify({ message: nameOf(error) }),
+        data: JSON.stringify(refusalOf(error).body),
       }),
     );
     this.#looking = false;
@@ -79,10 +80,4 @@ export class LiveOverview {
       void this.#look();
     }, pause).unref();
   }
-}
-
-/** Messages of drivers may tell where the database is. */
-function nameOf(error: unknown): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'string' ? `the database did not answer (${code})` : 'the database did not answer';
 }

@@ -5,10 +5,12 @@ import type { SqlHandle } from '../client/sql-handle.js';
 import { readHistory, type History } from '../history/history-reader.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable, readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
 import { nextScheduled, statusSettings } from '../storage/postgres/statements/status.js';
 import { troubledEndpoints } from '../storage/postgres/statements/webhooks.js';
-import { everyTopic } from '../storage/route.js';
-import type { CountJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
+import { everyTopic, webhookRoute } from '../storage/route.js';
+import type { TaskState } from '../task.js';
+import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
 import { findProblems, type TroubledEndpoint } from './problems.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 
@@ -29,9 +31,12 @@ const mostEndpoints = 20;
 /** The history changes four times a minute. */
 const historyForMs = 10_000;
 
+const countsForMs = 5_000;
+
 /** Reads how a queue stands, for the first view. Nothing that it reads grows with the table. */
 export class OverviewReader {
   readonly #parts: OverviewReaderParts;
+  #counts: { readonly read: Promise<CountsJson>; readonly at: number } | undefined;
   #history: { readonly read: Promise<History>; readonly at: number } | undefined;
 
   constructor(parts: OverviewReaderParts) {
@@ -43,6 +48,16 @@ export class OverviewReader {
     return (await this.#report()).counts.flatMap(countJson);
   }
 
+  /** The same with what has ended; read once for all who ask within seconds. */
+  allCounts(): Promise<CountsJson> {
+    if (!this.#counts || performance.now() - this.#counts.at > countsForMs) {
+      const read = this.#parts.status.read({ timeoutMs, purgeable: false }).then(countsJson);
+      this.#counts = { read, at: performance.now() };
+      read.catch(() => (this.#counts = undefined));
+    }
+    return this.#counts.read;
+  }
+
   async read(): Promise<OverviewJson> {
     const report = await this.#report();
     const [scheduled, history, endpoints] = [
@@ -52,6 +67,7 @@ export class OverviewReader {
     ];
     return {
       at: timeJson(report.at),
+      buriedLastHour: history.points.reduce((sum, { buried }) => sum + buried, 0),
       lagMs: report.lagMs,
       counts: report.counts.flatMap(countJson),
       running: report.running.slice(0, mostRunning).map(runningJson),
@@ -71,9 +87,9 @@ export class OverviewReader {
 
   async #scheduled(): Promise<OverviewJson['scheduled']> {
     const { transaction, tables } = this.#parts;
-    const rows = await transaction(async (tx) => {
+    const { rows } = await readInTransaction<Awaited<ReturnType<ReadRows>>>(transaction, async (tx, read) => {
       await tx.query(statusSettings(timeoutMs));
-      return (await tx.query(nextScheduled(tables, mostScheduled))).rows;
+      return read(tx, nextScheduled(tables, mostScheduled));
     });
     return readNextTasks(rows).map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
   }
@@ -91,7 +107,7 @@ export class OverviewReader {
   async #endpoints(): Promise<readonly TroubledEndpoint[]> {
     const { handle, tables, hasEndpoints } = this.#parts;
     if (!(await hasEndpoints())) return [];
-    const { rows } = await handle.query(troubledEndpoints(tables), [mostEndpoints]);
+    const { rows } = await queryReadable(handle, troubledEndpoints(tables), [mostEndpoints]);
     return rows.map((row) => ({
       subscriptionId: String(row['id']),
       failures: Number(row['failures']),
@@ -99,6 +115,13 @@ export class OverviewReader {
       deactivatedFor: readText(row['deactivated_for']),
     }));
   }
+}
+
+function countsJson({ counts, endedSince }: StatusReport): CountsJson {
+  return {
+    endedSince: timeJson(endedSince),
+    counts: counts.map(({ oldestDueAt: _oldest, ...one }) => one),
+  };
 }
 
 function countJson({
@@ -109,8 +132,11 @@ function countJson({
   count,
   isCapped,
 }: StatusReport['counts'][number]): readonly CountJson[] {
-  if (status !== 'pending' && status !== 'scheduled' && status !== 'processing') return [];
-  return [{ topic, subscriptionId, dead, status, count, isCapped }];
+  return isLive(status) ? [{ topic, subscriptionId, dead, status, count, isCapped }] : [];
+}
+
+function isLive(status: TaskState): status is CountJson['status'] {
+  return ['pending', 'scheduled', 'retrying', 'processing'].includes(status);
 }
 
 function runningJson({
@@ -134,7 +160,8 @@ function workerJson(
     concurrency,
     busy: running.filter(({ workerId }) => workerId === id).length,
     routes: named.map(routeJson),
-    takesAll: named.length < routes.length,
+    takesAll: routes.includes(everyTopic),
+    webhooks: routes.includes(webhookRoute),
     startedAt: timeJson(startedAt),
     alive,
   };

@@ -1,7 +1,6 @@
 import type { StatusReport } from '../admin/status-report.js';
 import type { History, RouteHistory } from '../history/history-reader.js';
-import { everyTopic, plainRoute, subscriptionRoute, topicRoute, webhookRoute } from '../storage/route.js';
-import type { Route } from '../storage/storage.js';
+import { plainRoute } from '../storage/route.js';
 import { restRoute } from '../history/outcome-tally.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 import type { ProblemJson } from './api.js';
@@ -24,8 +23,6 @@ export interface ProblemSources {
   readonly endpoints: readonly TroubledEndpoint[];
 }
 
-/** A task may wait so long before its topic counts as served by nobody. */
-const unservedMs = 15_000;
 /** Shorter waits are nobody's problem, though they grow. */
 const leastLagMs = 60_000;
 /** Minutes that are compared. */
@@ -39,7 +36,8 @@ const lateMs = 60_000;
 /** What an operator should know, most urgent first. */
 export function findProblems({ report, history, endpoints }: ProblemSources): readonly ProblemJson[] {
   return [
-    ...unserved(report),
+    ...report.unserved.map((one): ProblemJson => ({ kind: 'no-worker', ...one })),
+    ...report.unheard.map(({ id, topic }): ProblemJson => ({ kind: 'unheard', topic, subscriptionId: id })),
     ...lostWorkers(report),
     ...growingLag(report, history),
     ...lateScheduled(report),
@@ -49,41 +47,6 @@ export function findProblems({ report, history, endpoints }: ProblemSources): re
     ...pauses(report),
     ...report.unknown.map(({ section, reason }): ProblemJson => ({ kind: 'unread', section, reason })),
   ];
-}
-
-/** Topics and subscriptions whose tasks wait while no worker has a handler for them. */
-function unserved({ waiting, counts, workers, paused }: StatusReport): readonly ProblemJson[] {
-  const alive = workers.filter(({ alive: lives }) => lives !== false);
-  const served = new Set(alive.flatMap(({ routes }) => routes));
-  const isPaused = new Set(
-    paused.map((one) =>
-      'subscriptionId' in one ? subscriptionRoute(one.subscriptionId) : topicRoute(one.topic),
-    ),
-  );
-  return waiting.flatMap(({ topic, subscriptionId, publication, waitingMs }): readonly ProblemJson[] => {
-    const route = subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId);
-    // Publications need no handler: any worker delivers them.
-    const isServed = alive.length > 0 && (publication || serves(served, route));
-    if (waitingMs < unservedMs || isServed || isPaused.has(route)) return [];
-    const same = counts.filter(
-      (one) => one.status === 'pending' && one.topic === topic && one.subscriptionId === subscriptionId,
-    );
-    const count = same.reduce((sum, one) => sum + one.count, 0);
-    return [
-      {
-        kind: 'no-worker',
-        topic,
-        subscriptionId,
-        waitingMs,
-        count,
-        isCapped: same.some(({ isCapped }) => isCapped),
-      },
-    ];
-  });
-}
-
-function serves(served: ReadonlySet<Route>, route: Route): boolean {
-  return served.has(route) || served.has(route.startsWith('s:') ? webhookRoute : everyTopic);
 }
 
 function lostWorkers({ workers }: StatusReport): readonly ProblemJson[] {
@@ -122,13 +85,23 @@ function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly ProblemJso
   return [{ kind: 'old-snapshot', sinceMs: one.sinceMs, transactions: one.transactions, holder }];
 }
 
-function troublesOf({ route, succeeded, failed, unhandled }: RouteHistory): readonly ProblemJson[] {
+function troublesOf({
+  route,
+  succeeded,
+  failed,
+  delivered,
+  unhandled,
+}: RouteHistory): readonly ProblemJson[] {
   if (route === restRoute) return [];
   const names = routeJson(plainRoute(route));
   const ended = succeeded + failed;
+  // Attempts without a handler and publications that reached nobody stand in one number. A topic has publications or tasks.
+  const discarded = Math.min(unhandled, delivered);
+  const unregistered = unhandled - discarded;
   return [
-    ...(unhandled > 0 ? [{ kind: 'unknown-handler', ...names, failures: unhandled } as const] : []),
-    ...(ended >= leastEnded && failed * 2 >= ended && unhandled < failed
+    ...(discarded > 0 ? [{ kind: 'discarded', ...names, count: discarded } as const] : []),
+    ...(unregistered > 0 ? [{ kind: 'unknown-handler', ...names, failures: unregistered } as const] : []),
+    ...(ended >= leastEnded && failed * 2 >= ended && unregistered < failed
       ? [{ kind: 'failing', ...names, failed, ended } as const]
       : []),
   ];

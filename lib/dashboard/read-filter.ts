@@ -1,13 +1,14 @@
-import type { TaskFilter } from '../admin/task-filter.js';
+import type { TaskFilter, TaskStateName } from '../admin/task-filter.js';
+import { parseInstant } from '../instant.js';
 import { TarefaError } from '../queue.errors.js';
-import type { TaskStatus } from '../task.js';
+import { shownValue } from '../shown-value.js';
 
 /** Parameters of a request, as Express and Fastify give them. */
 export type Query = Readonly<Record<string, unknown>>;
 
 /** What the page calls the fields of a filter. */
 const readers: Readonly<Record<string, (value: string) => Partial<TaskFilter>>> = {
-  status: (value) => ({ status: value.split(',') as TaskStatus[] }),
+  status: (value) => ({ status: value.split(',') as TaskStateName[] }),
   topic: (value) => ({ topic: value === '' ? null : value }),
   subscription: (value) => ({ subscriptionId: value }),
   tenant: (value) => ({ tenant: value }),
@@ -15,10 +16,12 @@ const readers: Readonly<Record<string, (value: string) => Partial<TaskFilter>>> 
   key: (value) => ({ externalKey: value }),
   publication: (value) => ({ publicationId: value }),
   message: (value) => ({ message: value }),
+  payload: (value) => ({ payload: value }),
   since: (value) => ({ since: timeOf('since', value) }),
   until: (value) => ({ until: timeOf('until', value) }),
   dead: (value) => ({ dead: flagOf('dead', value) }),
   latest: (value) => ({ latest: flagOf('latest', value) }),
+  buried: (value) => ({ buried: flagOf('buried', value) }),
 };
 
 /**
@@ -33,8 +36,8 @@ export function readFilter(query: Query, others: readonly string[] = []): TaskFi
     if (others.includes(name)) continue;
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
     if (!read) throw invalid(`there is no parameter '${name}'; there are ${Object.keys(readers).join(', ')}`);
-    if (typeof value !== 'string') throw invalid(`${name} must be one text`);
-    if (value !== '' || name === 'topic') filter = { ...filter, ...read(value) };
+    const text = textOf(name, value);
+    if (text !== '' || name === 'topic') filter = { ...filter, ...read(text) };
   }
   return filter;
 }
@@ -42,16 +45,21 @@ export function readFilter(query: Query, others: readonly string[] = []): TaskFi
 /** One parameter as text; undefined when it is not there. */
 export function readParameter(query: Query, name: string): string | undefined {
   const value = query[name];
-  if (value === undefined) return undefined;
-  if (typeof value === 'string') return value;
-  throw invalid(`${name} must be one text`);
+  return value === undefined ? undefined : textOf(name, value);
+}
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalid(`${name} must be one text`);
+  if (value.includes('\0')) throw invalid(`${name} must not hold a NUL character: no text of the table does`);
+  return value;
 }
 
 function timeOf(name: string, value: string): Date {
-  const time = new Date(value);
-  if (Number.isNaN(time.getTime()))
-    throw invalid(`${name} must be a time such as 2026-11-22T10:00:00Z, not '${value}'`);
-  return time;
+  const time = parseInstant(value, { zone: 'optional' });
+  if (time) return time;
+  throw invalid(
+    `${name} must be a time such as 2026-11-22T10:00:00Z, of a day that exists in the years 1 to 9999, not ${shownValue(value)}`,
+  );
 }
 
 function flagOf(name: string, value: string): boolean {

@@ -5,9 +5,19 @@ import type { IncomingHttpHeaders } from 'node:http';
 export interface DashboardRequest {
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
+  /** What a body parser made of the body; undefined where none did. */
+  readonly body?: unknown;
+  /** Nest's, of applications with `rawBody: true`. */
+  readonly rawBody?: Buffer;
   readonly socket?: { readonly remoteAddress?: string | undefined };
   /** Fastify's: the request of Node. */
   readonly raw?: { readonly socket?: { readonly remoteAddress?: string | undefined } };
+}
+
+/** What answers of Express and Fastify have in common. */
+export interface Answer {
+  header(name: string, value: string): unknown;
+  getHeader(name: string): unknown;
 }
 
 /** The request that a guard is asked about. */
@@ -19,4 +29,17 @@ export function requestOf(context: ExecutionContext): DashboardRequest {
 export function headerOf({ headers }: DashboardRequest, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+/**
+ * The host that was asked for, as it came: `request.host` of Express and Fastify may be what a proxy, or whoever plays one,
+ * says it was (`trust proxy`).
+ */
+export function hostOf(request: DashboardRequest): string {
+  return headerOf(request, ':authority') ?? headerOf(request, 'host') ?? '';
+}
+
+/** The address at the other end of the connection, whatever `trust proxy` makes of it. */
+export function remoteAddressOf({ raw, socket }: DashboardRequest): string | undefined {
+  return (raw?.socket ?? socket)?.remoteAddress;
 }

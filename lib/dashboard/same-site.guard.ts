@@ -1,5 +1,7 @@
 import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { headerOf, requestOf, type DashboardRequest } from './request.js';
+import { contentTypeOf } from './request-body.js';
+import { foreignSite } from './same-site.js';
 
 /** The header that every action has. A page of another site cannot send it without asking first, which nobody allows. */
 export const actionHeader = 'x-tarefa-dashboard';
@@ -20,16 +22,9 @@ export class SameSiteGuard implements CanActivate {
 }
 
 function problemOf(request: DashboardRequest): string | undefined {
-  const type = (headerOf(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') return 'its content-type is not application/json';
+  if (contentTypeOf(request) !== 'application/json') return 'its content-type is not application/json';
   if (headerOf(request, actionHeader) !== '1') return `the header ${actionHeader} is missing`;
-  const site = headerOf(request, 'sec-fetch-site');
-  if (site !== undefined) return site === 'same-origin' ? undefined : `the browser calls it ${site}`;
-  // Older browsers, and those that reach it without TLS by another name than localhost.
-  const origin = headerOf(request, 'origin');
-  if (origin === undefined) return undefined;
-  const hosts = [headerOf(request, 'host'), headerOf(request, 'x-forwarded-host')?.split(',')[0]?.trim()];
-  return URL.canParse(origin) && hosts.includes(new URL(origin).host)
-    ? undefined
-    : `it comes from ${origin}, which is another site`;
+  // No page sends an action from the address bar.
+  if (headerOf(request, 'sec-fetch-site') === 'none') return 'the browser calls it none';
+  return foreignSite(request);
 }

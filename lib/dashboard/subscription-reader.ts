@@ -5,6 +5,7 @@ import type { SqlHandle } from '../client/sql-handle.js';
 import { readHistory, type RouteHistory } from '../history/history-reader.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { readEndpoints } from '../storage/postgres/statements/webhooks.js';
 import { subscriptionRoute } from '../storage/route.js';
 import type { CountJson, EndpointJson, SubscriptionJson, SubscriptionsJson } from './api.js';
@@ -16,6 +17,8 @@ export interface SubscriptionReaderParts {
   readonly tables: QueueTables;
   readonly admin: QueueAdmin;
   readonly hasEndpoints: () => Promise<boolean>;
+  /** Ids of those that handlers of this application declare. */
+  readonly declared: ReadonlySet<string>;
   /** How many of each topic and subscription wait. */
   readonly counts: () => Promise<readonly CountJson[]>;
 }
@@ -41,6 +44,11 @@ export class SubscriptionReader {
     return subscription;
   }
 
+  /** True for one that a handler of this application makes again at its next start. */
+  isDeclared(id: string): boolean {
+    return this.#parts.declared.has(id);
+  }
+
   async #describe(records: readonly SubscriptionRecord[]): Promise<readonly SubscriptionJson[]> {
     const { handle, tables, admin, counts } = this.#parts;
     const history = await readHistory(handle, tables, { range: 'hour' });
@@ -52,6 +60,7 @@ export class SubscriptionReader {
     );
     return records.map((record) => ({
       ...fieldsOf(record),
+      declared: this.isDeclared(record.id),
       paused: paused.has(record.id),
       ...healthOf(byRoute.get(subscriptionRoute(record.id))),
       ...pendingOf(record.id, waiting),
@@ -63,7 +72,7 @@ export class SubscriptionReader {
   async #endpoints(): Promise<ReadonlyMap<string, EndpointJson> | undefined> {
     const { handle, tables, hasEndpoints } = this.#parts;
     if (!(await hasEndpoints())) return undefined;
-    const { rows } = await handle.query(readEndpoints(tables), []);
+    const { rows } = await queryReadable(handle, readEndpoints(tables), []);
     return new Map(
       rows.map((row) => [
         String(row['subscriber_id']),

@@ -4,8 +4,10 @@ import type { SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import { readText, readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { deadChains } from '../storage/postgres/statements/admin.js';
 import { lastAttempts, longestText, searchPayload } from '../storage/postgres/statements/search.js';
+import { unreadableColumns } from '../storage/unreadable.js';
 import type { TaskRecord } from '../task.js';
 import type {
   AttemptJson,
@@ -14,10 +16,12 @@ import type {
   TaskDetailsJson,
   TaskJson,
   TasksJson,
+  TextJson,
 } from './api.js';
 import { readFilter, readParameter, type Query } from './read-filter.js';
 import { redacted, type Redaction } from './redaction.js';
-import { taskJson, textJson } from './to-json.js';
+import { restoreRedacted } from './redaction/restored-payload.js';
+import { cutText, taskJson } from './to-json.js';
 
 /** What a {@link TaskReader} works with. */
 export interface TaskReaderParts {
@@ -51,7 +55,9 @@ export class TaskReader {
     const filter = readFilter(query, ['limit', 'after']);
     const limit = readLimit(readParameter(query, 'limit'));
     const after = readParameter(query, 'after');
-    const { tasks, next, searched } = await this.#parts.search.list(filter, { limit, after });
+    const { payload } = filter;
+    const accept = payload === undefined ? undefined : (task: TaskRecord) => this.#isShown(task, payload);
+    const { tasks, next, searched } = await this.#parts.search.list(filter, { limit, after, accept });
     return { tasks: tasks.map(taskJson), next: next ?? null, searched };
   }
 
@@ -80,38 +86,69 @@ export class TaskReader {
 
   /** @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID` */
   async payload(id: string): Promise<PayloadJson> {
+    const { text, bytes, isWhole } = await this.#stored(id);
+    if (text === null) return { payload: null, isJson: false, bytes, redacted: 0, isWhole };
+    const shown = this.#parts.redaction.text(text);
+    const payload = cutText(shown.text, shownPayload);
+    return {
+      payload,
+      isJson: isJson(text),
+      bytes,
+      redacted: shown.count,
+      isWhole: isWhole && payload.text.length === payload.length,
+    };
+  }
+
+  /**
+   * A payload that was edited, with what was redacted put back where it still says so.
+   *
+   * @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID`
+   */
+  async restored(id: string, edited: string): Promise<string> {
+    const { text, isWhole } = await this.#stored(id);
+    return restoreRedacted(edited, isWhole ? text : null, this.#parts.redaction);
+  }
+
+  /** What was published, of a delivery. A text that is not there, or too large, is null. */
+  async #stored(
+    id: string,
+  ): Promise<{ readonly text: string | null; readonly bytes: number; readonly isWhole: boolean }> {
     const [row] = await this.#ask(searchPayload(this.#parts.tables), [readId(id), largestPayloadBytes]);
     if (!row) throw new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
     const bytes = Number(row['bytes'] ?? 0);
     const stored = readText(row['payload']);
-    if (stored === null) return { payload: null, isJson: false, bytes, redacted: 0 };
     const isDelivery = row['subscriber_id'] !== null;
-    const parsed = parseJson(stored);
-    const text = isDelivery && parsed ? publicationOf(parsed.value) : stored;
-    if (text === null) return { payload: null, isJson: false, bytes, redacted: 0 };
-    const own = text === stored ? parsed : parseJson(text);
-    if (!own) return { payload: textJson(text, shownPayload), isJson: false, bytes, redacted: 0 };
-    const { value, count } = this.#parts.redaction.redact(own.value);
-    const shown = count === 0 ? text : printJson(value);
-    return { payload: textJson(shown, shownPayload), isJson: true, bytes, redacted: count };
+    const isReadable = row[unreadableColumns] === undefined && bytes <= largestPayloadBytes;
+    const text = stored !== null && isDelivery ? publicationOf(stored) : stored;
+    return { text, bytes, isWhole: isReadable && !isDelivery };
+  }
+
+  /** Whether the text that was looked for is in what this dashboard shows: what is redacted cannot be found out by searching. */
+  #isShown({ payload, subscriptionId }: TaskRecord, text: string): boolean {
+    const isDelivery = subscriptionId !== null;
+    const own = payload !== null && isDelivery ? publicationOf(payload) : payload;
+    if (own === null) return false;
+    const shown = this.#parts.redaction.text(own);
+    if (shown.count === 0 && !isDelivery) return true;
+    return shown.text.toLowerCase().includes(text.toLowerCase());
   }
 
   #attemptJson(row: Readonly<Record<string, unknown>>): AttemptJson {
     const task = readTaskRecord(row);
     return {
       ...taskJson(task),
-      result: textJson(this.#shownResult(task.result), longestText, Number(row['result_length'] ?? 0)),
-      error: textJson(task.error, longestText, Number(row['error_length'] ?? 0)),
+      result: this.#shownText(task.result, Number(row['result_length'] ?? 0)),
+      error: this.#shownText(task.error, Number(row['error_length'] ?? 0)),
     };
   }
 
-  /** A result that was cut is no JSON any more: what is secret in it could not be found. */
-  #shownResult(result: string | null): string | null {
-    if (result === null) return null;
-    const parsed = parseJson(result);
-    if (!parsed) return result.length < longestText ? result : redacted;
-    const { value, count } = this.#parts.redaction.redact(parsed.value);
-    return count === 0 ? result : (printJson(value) ?? redacted);
+  /** JSON that the database has cut cannot be read any more: what a path names in it would not be found. */
+  #shownText(text: string | null, length: number): TextJson | null {
+    if (text === null) return null;
+    const isCut = length > longestText || text.length >= longestText;
+    if (isCut && /^\s*[[{"]/.test(text)) return cutText(redacted, longestText, length);
+    const { text: shown } = this.#parts.redaction.text(text);
+    return cutText(shown, longestText, Math.max(length, text.length));
   }
 
   async #deliveries(publicationId: string | null, except: string): Promise<readonly TaskJson[]> {
@@ -134,18 +171,22 @@ export class TaskReader {
   }
 
   async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    return (await this.#parts.handle.query(text, values)).rows;
+    return (await queryReadable(this.#parts.handle, text, values)).rows;
   }
 }
 
 /** What the task's state allows. */
-function possibleActions({ status, retried, dead }: TaskRecord): readonly DashboardAction[] {
-  if (status === 'failed' && !retried) return ['retry'];
-  if (status !== 'pending' && status !== 'scheduled') return [];
+function possibleActions({ status, retried, dead, subscriptionId }: TaskRecord): readonly DashboardAction[] {
+  if (status === 'processing') return [];
+  if (status === 'failed' && !retried) {
+    return ['retry', ...(subscriptionId === null ? (['retry-edited'] as const) : []), 'delete'];
+  }
+  if (status !== 'pending' && status !== 'scheduled') return ['delete'];
   return [
     ...(status === 'scheduled' ? (['run-now'] as const) : []),
     'cancel',
     ...(dead ? [] : (['bury'] as const)),
+    'delete',
   ];
 }
 
@@ -158,26 +199,26 @@ function readLimit(text: string | undefined): number {
   );
 }
 
-/** In a box, because null is JSON as well. */
-function parseJson(text: string): { readonly value: unknown } | undefined {
+function isJson(text: string): boolean {
   try {
-    return { value: JSON.parse(text) as unknown };
+    JSON.parse(text);
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
-/** Null when it is nested too deep to be printed. */
-function printJson(value: unknown): string | null {
+/**
+ * Of the envelope of a delivery: what was published. The subscription in it has headers, which are secret. An envelope that
+ * cannot be read is shown as it is, like any text.
+ */
+function publicationOf(stored: string): string | null {
+  let envelope: unknown;
   try {
-    return JSON.stringify(value);
+    envelope = JSON.parse(stored);
   } catch {
-    return null;
+    return stored;
   }
-}
-
-/** Of the envelope of a delivery: what was published. The subscription in it has headers, which are secret. */
-function publicationOf(envelope: unknown): string | null {
   const { publication } = (envelope ?? {}) as { readonly publication?: unknown };
   return typeof publication === 'string' ? publication : null;
 }

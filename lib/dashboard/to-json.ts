@@ -1,8 +1,9 @@
+import { taskState } from '../storage/columns.js';
 import type { TaskRecord } from '../task.js';
 import type { Route } from '../storage/storage.js';
 import type { HistoryCounts } from '../history/history-reader.js';
-import type { Pause } from '../admin/queue-admin.js';
-import { withoutCredentials } from './redaction.js';
+import type { Pause } from '../admin/pauses.js';
+import { withoutSecrets } from './redaction.js';
 import type { EndedJson, RouteJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */
@@ -13,14 +14,17 @@ export function timeJson(time: Date | null): string | null {
 }
 
 /**
- * A text that may be cut.
+ * A text of anybody's without its secrets, that may be cut: in that order, because half a secret is not recognised.
  *
  * @param length characters it has in all, where `text` was cut before
  */
 export function textJson(text: string | null, most: number, length?: number | null): TextJson | null {
-  if (text === null) return null;
-  const cut = text.length > most ? text.slice(0, most) : text;
-  return { text: withoutCredentials(cut), length: Math.max(length ?? 0, text.length) };
+  return text === null ? null : cutText(withoutSecrets(text), most, Math.max(length ?? 0, text.length));
+}
+
+/** A text that is shown as it is, or the beginning of it. */
+export function cutText(text: string, most: number, length = text.length): TextJson {
+  return { text: text.slice(0, most), length };
 }
 
 /** A topic or subscription from the way its tasks go. */
@@ -62,7 +66,7 @@ export function taskJson(task: TaskRecord): TaskJson {
     id: task.id,
     firstAttemptId: task.firstAttemptId,
     attempt: task.attempt,
-    status: task.status,
+    status: taskState(task),
     topic: task.topic,
     subscriptionId: task.subscriptionId,
     dead: task.dead,
@@ -83,5 +87,6 @@ export function taskJson(task: TaskRecord): TaskJson {
     retried: task.retried,
     exhausted: task.exhausted,
     message: textJson(task.message, longestMessage),
+    unreadable: task.unreadable ?? [],
   };
 }

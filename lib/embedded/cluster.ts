@@ -92,7 +92,7 @@ export async function initialiseCluster(
     binaries.initdb,
     [
       ...['-D', folder, '-U', superuser, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
-      ...['--encoding=UTF8', '--locale=C', ...localeProvider(binaries), '--no-instructions'],
+      ...['--encoding=UTF8', '--locale=C', ...localeProvider(binaries), ...withoutAdvice(binaries)],
     ],
     user,
   );
@@ -135,4 +135,9 @@ export async function readPassword(directory: DataDirectory): Promise<string> {
 /** From 17 on: code point order like C, but upper and lower case of all letters. */
 function localeProvider(binaries: RunnableBinaries): readonly string[] {
   return binaries.major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
+}
+
+/** From 14 on: not how to start the server by hand. */
+function withoutAdvice(binaries: RunnableBinaries): readonly string[] {
+  return binaries.major >= 14 ? ['--no-instructions'] : [];
 }

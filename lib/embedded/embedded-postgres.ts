@@ -10,11 +10,11 @@ import { withStartLock } from './start-lock.js';
 /** What may be said about the embedded server. */
 export interface EmbeddedPostgresOptions {
   /** Folder that keeps the data between runs. Default: `.tarefa` in the working folder. */
-  readonly dataDir?: string;
+  readonly dataDir?: string | undefined;
   /** Receives a line for each thing worth knowing: files made, server started, found or stopped. */
-  readonly log?: (line: string) => void;
+  readonly log?: ((line: string) => void) | undefined;
   /** Settings of PostgreSQL, as on its command line with `-c`, for instance `{ max_connections: '200' }`. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A running embedded server. */

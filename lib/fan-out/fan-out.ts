@@ -2,7 +2,7 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { ClaimedTask, FanOutOutcome, Storage, WorkerId } from '../storage/storage.js';
 import { oversized } from '../worker/executor.js';
-import { nextAttempt } from '../worker/outcome.js';
+import { checkAttempt, nextAttempt } from '../worker/outcome.js';
 import { sizeAbove } from '../worker/payload.js';
 import { reference, type Settler } from '../worker/settler.js';
 import type { WorkerOptions } from '../worker/worker-options.js';
@@ -34,7 +34,7 @@ export class FanOut {
 
   /** Resolves when every publication is delivered, or its failure is with the settler. */
   async deliver(claimed: readonly ClaimedTask[]): Promise<void> {
-    const publications = claimed.filter((one) => !this.#refuseOversized(one));
+    const publications = claimed.filter((one) => this.#isDeliverable(one));
     if (publications.length === 0) return;
     const sentAt = performance.now();
     try {
@@ -58,7 +58,10 @@ export class FanOut {
     for (const publication of publications) {
       const made = deliveries.get(publication.id);
       if (made === undefined) continue;
-      this.#parts.events.emit('publication.delivered', { task: reference(publication), deliveries: made });
+      const { events } = this.#parts;
+      const task = reference(publication);
+      events.emit('publication.delivered', { task, deliveries: made });
+      if (made === 0) events.emit('publication.discarded', { task });
     }
     return publications.filter(({ id }) => !deliveries.has(id));
   }
@@ -70,12 +73,18 @@ export class FanOut {
     else this.#parts.settler.lose(publication);
   }
 
-  #refuseOversized(publication: ClaimedTask): boolean {
-    const { maxPayloadBytes } = this.#parts.options;
-    const bytes = sizeAbove(publication, maxPayloadBytes);
-    if (bytes === undefined) return false;
-    this.#fail(publication, oversized(bytes, maxPayloadBytes));
-    return true;
+  /** What is not has failed. */
+  #isDeliverable(publication: ClaimedTask): boolean {
+    const { maxAttempts, maxPayloadBytes } = this.#parts.options;
+    try {
+      checkAttempt(publication.task, maxAttempts);
+      const bytes = sizeAbove(publication, maxPayloadBytes);
+      if (bytes !== undefined) throw oversized(bytes, maxPayloadBytes);
+      return true;
+    } catch (error) {
+      this.#fail(publication, error);
+      return false;
+    }
   }
 
   #fail(publication: ClaimedTask, error: unknown): void {

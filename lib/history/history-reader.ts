@@ -1,5 +1,6 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { readCounts, readDurations, wholeQueue } from '../storage/postgres/statements/history.js';
 import type { Route } from '../storage/storage.js';
 import { percentile, type Histogram } from './histogram.js';
@@ -13,7 +14,7 @@ export interface HistoryCounts {
   readonly buried: number;
   /** Publications. */
   readonly delivered: number;
-  /** Of those that failed: because no handler was there. */
+  /** What nobody was there for: attempts that failed because no handler was, and publications that reached nobody. */
   readonly unhandled: number;
   readonly wait: { readonly p50: number | null; readonly p95: number | null; readonly p99: number | null };
   readonly run: { readonly p50: number | null; readonly p95: number | null };
@@ -65,8 +66,8 @@ export async function readHistory(
 ): Promise<History> {
   const { stepSeconds, steps } = ranges[range];
   const values = [stepSeconds, steps, route ?? null];
-  const { rows } = await handle.query(readCounts(tables), values);
-  const { rows: durations } = await handle.query(readDurations(tables), values);
+  const { rows } = await queryReadable(handle, readCounts(tables), values);
+  const { rows: durations } = await queryReadable(handle, readDurations(tables), values);
   const last = Number(rows[0]?.['last'] ?? 0);
   const times = Array.from({ length: steps }, (_, index) => last - (steps - 1 - index) * stepSeconds);
   const byStep = new Map<number, Sums>();

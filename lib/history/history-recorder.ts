@@ -31,8 +31,8 @@ interface Measured {
 }
 
 /**
- * Writes down what ended in this process, four times a minute in one statement: counts are exact, durations are those of a
- * sample. Whoever reads the charts reads this small table, never the queue.
+ * Writes down what ended in this process, four times a minute: counts are exact, durations are those of a sample. Where
+ * nothing has ended nothing is sent. Whoever reads the charts reads this small table, never the queue.
  */
 export class HistoryRecorder {
   readonly tally = new OutcomeTally();
@@ -67,6 +67,8 @@ export class HistoryRecorder {
 
   async #write(): Promise<void> {
     const taken = this.tally.take();
+    // An idle worker sends nothing: where nothing ends, the charts have nothing to show.
+    if (taken.length === 0) return;
     try {
       await this.#add(taken);
     } catch (error) {
@@ -78,7 +80,6 @@ export class HistoryRecorder {
   }
 
   async #add(taken: readonly RouteTally[]): Promise<void> {
-    if (taken.length === 0) return;
     const { handle, tables } = this.#parts;
     const measured = await this.#measure(taken.flatMap(({ sample }) => sample));
     const rows = taken.map(({ sample, ...counts }) => {
@@ -107,7 +108,7 @@ export class HistoryRecorder {
     );
   }
 
-  /** Once a minute, one process of all looks how long tasks wait, puts old minutes together and forgets older ones. */
+  /** Once a minute in which something ended, one process of all looks how long tasks wait, puts old minutes together and forgets older ones. */
   async #look(): Promise<void> {
     const { handle, tables, readLag } = this.#parts;
     const [turn] = (await handle.query(takeMinute(tables), [])).rows;

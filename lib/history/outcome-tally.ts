@@ -10,7 +10,7 @@ export interface RouteTally {
   failed: number;
   buried: number;
   delivered: number;
-  /** Of those that failed: because no handler was there. */
+  /** What nobody was there for: attempts that failed because no handler was, and publications that reached nobody. */
   unhandled: number;
   /** Some of the attempts that ended, each as likely as the others: their times stand in the table. */
   readonly sample: string[];
@@ -44,6 +44,9 @@ export class OutcomeTally {
     });
     events.on('publication.delivered', ({ task }) => {
       this.#of(routeOf(task)).delivered += 1;
+    });
+    events.on('publication.discarded', ({ task }) => {
+      this.#of(routeOf(task)).unhandled += 1;
     });
   }
 

@@ -1,6 +1,7 @@
 import { readPlaces } from '../admin/read-status.js';
 import type { SqlHandle } from '../client/sql-handle.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { readInTransaction } from '../storage/postgres/readable-rows.js';
 import { pendingPlaces, statusSettings, walkSettings } from '../storage/postgres/statements/status.js';
 
 /** Where dead entries of the index have piled up, a look may take long: it is given up then. */
@@ -11,10 +12,10 @@ export async function readQueueLag(
   transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
   tables: QueueTables,
 ): Promise<number> {
-  return transaction(async (tx) => {
+  return readInTransaction<number>(transaction, async (tx, read) => {
     await tx.query(statusSettings(timeoutMs));
     await tx.query(walkSettings);
-    const { oldest } = readPlaces((await tx.query(pendingPlaces(tables))).rows);
+    const { oldest } = readPlaces((await read(tx, pendingPlaces(tables))).rows);
     return Math.max(0, oldest?.waitingMs ?? 0);
   });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Coordinator } from '../coordination/coordinator.js';
-import type { PurgeableWindow, Storage } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
+import type { PurgeableWindow } from '../storage/purge-look.js';
 
 export interface PurgeRules {
   /** Tasks whose attempts were all due longer ago are deleted. */
@@ -37,6 +38,7 @@ export class PurgeRoutine {
   #blockRows: number;
   #cut = new AbortController();
 
+  /** @hidden */
   constructor(storage: Storage, coordinator: Coordinator, rules: PurgeRules) {
     this.#storage = storage;
     this.#coordinator = coordinator;

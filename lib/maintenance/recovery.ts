@@ -6,8 +6,10 @@ import type { QueueEvents } from '../queue.events.js';
 import type { Failure, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import { failureDetail } from '../worker/outcome.js';
+import { IsolatedFailures } from './isolated-failures.js';
 import { reference } from '../worker/settler.js';
 import type { RecoveryOptions, WorkerOptions } from '../worker/worker-options.js';
+import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 /** What {@link Recovery} works with. */
 export interface RecoveryParts {
@@ -18,6 +20,7 @@ export interface RecoveryParts {
   /** How sure one must be, also when the interval is switched off. */
   readonly timing: RecoveryOptions;
   readonly events: QueueEvents;
+  readonly foreignLocks: ForeignLockWatch;
 }
 
 const page = 500;
@@ -29,7 +32,10 @@ const patience = 0.1;
  * Attempts held by somebody who is no registered worker are looked for at every so many looks at most: rows changed by
  * hand, or of a worker whose row was deleted.
  */
-const looksPerWalk = 2;
+const looksPerWalk = 12;
+
+/** So many intervals after a look nobody needs another one. */
+const lookCounts = 2;
 
 /**
  * Fails the attempts of workers that are gone, so that their next ones start at once. A worker counts as gone when two
@@ -43,6 +49,7 @@ export class Recovery {
   /** Found by the last walk, and not recovered since. */
   #unregistered: readonly WorkerId[] = [];
   readonly #pace: WalkPace;
+  readonly #isolated: IsolatedFailures;
   #workerId: WorkerId | undefined;
   #started = false;
   /** Set to the next look of this worker, unless another one looks before. */
@@ -50,12 +57,15 @@ export class Recovery {
   /** The second look: not at the next round, which may come a moment too soon to count. */
   #confirming: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
+  /** When somebody has looked last, here or elsewhere, by `performance.now()`. */
+  #lookedAt = -Infinity;
   /** True since this worker has looked, until it hears of one that goes before. */
   #leading = false;
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
+    this.#isolated = new IsolatedFailures(parts);
   }
 
   start(workerId: WorkerId): void {
@@ -74,9 +84,15 @@ export class Recovery {
 
   /** Another worker has looked: it will again. Of several that look at the same time, the oldest goes on. */
   postpone(isOlder: boolean): void {
+    this.#lookedAt = performance.now();
     if (this.#leading && !isOlder) return;
     this.#leading = false;
     if (!this.#looking) this.#lookIn(this.#patienceMs);
+  }
+
+  /** True while some worker of the fleet looks every few seconds. */
+  get isContinuous(): boolean {
+    return performance.now() - this.#lookedAt < lookCounts * this.#parts.timing.intervalMs;
   }
 
   /** Two looks, far enough apart: for the retry routine. Answers how many attempts were recovered. */
@@ -97,6 +113,8 @@ export class Recovery {
   async #lookForAbandoned(): Promise<number> {
     const { storage, coordinator, options } = this.#parts;
     if (!options.interop || !this.#workerId) return 0;
+    // What runs under locks elsewhere looks abandoned.
+    if (!(await this.#parts.foreignLocks.areAbsent())) return 0;
     const sentAt = performance.now();
     let recovered = 0;
     for (;;) {
@@ -141,6 +159,7 @@ export class Recovery {
       this.#parts.events.emit('routine.failed', { routine: 'recover', error });
     });
     this.#looking = undefined;
+    if (this.#leading) this.#lookedAt = performance.now();
     // Who cannot look lets another one try.
     this.#lookIn(this.#leading ? this.#parts.timing.intervalMs : this.#patienceMs);
     this.#confirmLater();
@@ -182,7 +201,7 @@ export class Recovery {
 
   async #fail(held: readonly HeldTask[], worker?: string): Promise<readonly FailureOutcome[]> {
     const failures = held.map((task) => this.#failureOf(task, worker ?? `worker ${task.workerId}`));
-    const outcomes = await this.#parts.storage.fail(failures);
+    const outcomes = await this.#isolated.fail(failures);
     this.#report(held, new Set(outcomes.map(({ id }) => id)));
     return outcomes;
   }

@@ -6,9 +6,15 @@ export class RetryRoutine {
   readonly #coordinator: Coordinator;
   readonly #recovery: Recovery;
 
+  /** @hidden */
   constructor(coordinator: Coordinator, recovery: Recovery) {
     this.#coordinator = coordinator;
     this.#recovery = recovery;
+  }
+
+  /** What its minutes do: nothing, while workers look all the time. */
+  async runIfNeeded(): Promise<number | undefined> {
+    return this.#recovery.isContinuous ? 0 : this.run();
   }
 
   /** Runs one round; answers how many attempts were recovered, undefined when another worker runs it now. */

@@ -77,6 +77,17 @@ export const eventLines: Lines = {
       `the outcome of ${describe(task)} was refused: it belongs to another worker by now`,
       fieldsOf(task),
     ),
+  'tasks.unserved': ({ topic, subscriptionId, waitingMs }) => {
+    const name = subscriptionId === null ? topicText(topic) : `subscription '${subscriptionId}'`;
+    const decorator = subscriptionId === null ? 'TaskHandler' : 'Subscriber';
+    return line(
+      'warn',
+      'tasks',
+      `${name} has waited for ${Math.round(waitingMs / 1_000)} s, and no running worker serves it: start the worker that ` +
+        `has its @${decorator}, or correct the name`,
+      { topic, subscriptionId, waitingMs },
+    );
+  },
   'webhook.opened': ({ subscriptionId, failures, forMs }) =>
     line(
       'warn',
@@ -147,6 +158,10 @@ export const detailLines: Lines = {
       durationMs,
     }),
 };
+
+function topicText(topic: string | null): string {
+  return topic === null ? 'a task without topic' : `topic '${topic}'`;
+}
 
 function describe({ firstAttemptId, attempt, topic, subscriptionId, dead }: TaskReference): string {
   const route = subscriptionId === null ? topic : `${topic} -> ${subscriptionId}`;

@@ -1,6 +1,7 @@
 import type { QueueEventMap, QueueEventName, QueueEvents } from '../queue.events.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import { cleanText } from './clean-text.js';
+import { DiscardedLines } from './discarded-lines.js';
 import { detailLines, eventLines } from './event-lines.js';
 import type { LogFields, LogLine } from './log-line.js';
 import type { LogSink } from './log-sink.js';
@@ -31,6 +32,7 @@ export class QueueLogs {
   #clock: TaskClock | undefined;
   #sinks: readonly LogSink[] = [];
   #loki: LokiSink | undefined;
+  readonly #discarded = new DiscardedLines((line) => this.#write(this.#sinks, line, 'publication.discarded'));
 
   /** Lines that were sent to Loki, that wait, and that were dropped. */
   stats(): LogStats {
@@ -49,11 +51,13 @@ export class QueueLogs {
     // Without it nobody listens to what happens to every task, and the worker makes no event of it.
     if (logDebug) this.#clock = new TaskClock();
     const names = [...Object.keys(eventLines), ...(logDebug ? Object.keys(detailLines) : [])];
+    this.#discarded.listen(events);
     for (const name of new Set(names as QueueEventName[])) this.#listen(events, name);
   }
 
   /** @internal Writes out what is left, within a few seconds. Idempotent. */
   async close(): Promise<void> {
+    this.#discarded.close();
     for (const sink of this.#sinks) await sink.close();
   }
 

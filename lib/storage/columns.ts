@@ -1,4 +1,5 @@
-import type { JsonObject, TaskRecord, TaskStatus } from '../task.js';
+import type { JsonObject, StoredStatus, TaskRecord, TaskState, TaskStatus } from '../task.js';
+import { unreadableColumns } from './unreadable.js';
 
 /** The table's names for the statuses: the only place that maps them. */
 export const statusColumn = {
@@ -14,6 +15,45 @@ const statusByColumn = new Map<string, TaskStatus>(
 );
 // Written by old nsj-queue-lib workers for an attempt whose worker crashed.
 statusByColumn.set('falha_processando', 'failed');
+
+/** Everything that may be asked for by name, in the order of a task's life. */
+export const taskStates = ['scheduled', 'retrying', 'pending', 'processing', 'succeeded', 'failed'] as const;
+
+/** That an attempt follows one that failed: the number of a first attempt is 1. */
+const hasFailedBefore = (row: string): string => `coalesce(${row}.tentativa, 1) > 1`;
+
+/**
+ * SQL that is true of attempts in one of these states. Statuses are literals, so that the planner can use the partial indexes.
+ */
+export function stateCondition(row: string, states: readonly (typeof taskStates)[number][]): string {
+  const statuses = states.flatMap((state) => statusTexts(state === 'retrying' ? 'scheduled' : state));
+  const list = [...new Set(statuses)].map((text) => `'${text}'`).join(', ') || 'null';
+  const isListed = `${row}.status in (${list})`;
+  const [scheduled, retrying] = [states.includes('scheduled'), states.includes('retrying')];
+  if (scheduled === retrying) return isListed;
+  const other = `${row}.status <> '${statusColumn.scheduled}'`;
+  return `${isListed} and (${other} or ${scheduled ? `not ${hasFailedBefore(row)}` : hasFailedBefore(row)})`;
+}
+
+/** SQL that is true of the last attempt of a task that was lost: it ran out of attempts, or was buried. */
+export function isBuried(row: string): string {
+  const failed = statusTexts('failed').map((text) => `'${text}'`);
+  return `(${row}.estouro_tentativas and ${row}.reenfileirado is not true and not ${row}.dead and ${row}.status in (${failed.join(', ')}))`;
+}
+
+/** SQL of a {@link TaskState} in English; what another program wrote stands for itself. */
+export function stateSql(row: string): string {
+  const retrying = `when ${row}.status = '${statusColumn.scheduled}' and ${hasFailedBefore(row)} then 'retrying'`;
+  const others = [...statusByColumn].map(
+    ([text, status]) => `when ${row}.status = '${text}' then '${status}'`,
+  );
+  return `case ${[retrying, ...others].join('\n    ')}\n    else ${row}.status end`;
+}
+
+/** Where a task stands whose last attempt this is. */
+export function taskState({ status, attempt }: Pick<TaskRecord, 'status' | 'attempt'>): TaskState {
+  return status === 'scheduled' && attempt > 1 ? 'retrying' : status;
+}
 
 /** Every text that means that status. */
 export function statusTexts(status: TaskStatus): readonly string[] {
@@ -55,13 +95,14 @@ export const column = {
   metadata: 'metadados',
 } as const;
 
-/** Columns of 64 bits: read as text, whatever a driver makes of them. */
-const bigColumns: ReadonlySet<string> = new Set([
+/** Columns of 64 bits, and JSON, which may be no object: read as text, whatever a driver makes of them. */
+const textualColumns: ReadonlySet<string> = new Set([
   column.id,
   column.firstAttemptId,
   column.tenant,
   column.publicationId,
   column.liveId,
+  column.metadata,
 ]);
 
 /**
@@ -78,7 +119,7 @@ export function recordFields(
     .map((name) => {
       const other = name === column.payload ? payload : instead[name];
       if (other !== undefined) return `${other} as ${name}`;
-      return bigColumns.has(name) ? `${row}.${name}::text as ${name}` : `${row}.${name}`;
+      return textualColumns.has(name) ? `${row}.${name}::text as ${name}` : `${row}.${name}`;
     })
     .join(', ');
 }
@@ -97,11 +138,10 @@ export const columnLength = {
 /** A row as any driver gives it: numbers, dates and booleans may come as text or as values. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Reads a status of the table; unknown text (a foreign program's) is an error, never a guess. */
-export function readStatus(value: unknown): TaskStatus {
-  const status = statusByColumn.get(String(value));
-  if (status === undefined) throw new Error(`the table holds an unknown status '${String(value)}'`);
-  return status;
+/** Reads a status of the table; unknown text (a foreign program's) stands for itself. */
+export function readStatus(value: unknown): StoredStatus {
+  const text = String(value);
+  return statusByColumn.get(text) ?? text;
 }
 
 /** Reads a whole attempt from a row that has all columns. */
@@ -135,7 +175,14 @@ export function readTaskRecord(row: Row): TaskRecord {
     exhausted: readBoolean(row[column.exhausted]),
     startedAt: readDate(row[column.startedAt]),
     finishedAt: readDate(row[column.finishedAt]),
+    ...readUnreadable(row),
   };
+}
+
+/** What of a row could only be read with its bytes escaped, where something could. */
+function readUnreadable(row: Row): Pick<TaskRecord, 'unreadable'> {
+  const columns = row[unreadableColumns];
+  return Array.isArray(columns) ? { unreadable: columns.map(String) } : {};
 }
 
 export function readText(value: unknown): string | null {
@@ -146,14 +193,27 @@ export function readBoolean(value: unknown): boolean {
   return value === true || value === 't' || value === 'true';
 }
 
+/** The last and the first moment that a `Date` can hold: what lies beyond, such as `infinity`, is read as these. */
+export const [lastMoment, firstMoment] = [new Date(8.64e15), new Date(-8.64e15)];
+
 export function readDate(value: unknown): Date | null {
   if (value === null || value === undefined) return null;
-  return value instanceof Date ? value : new Date(value as string);
+  const date = value instanceof Date ? value : new Date(value as string | number);
+  if (!Number.isNaN(date.getTime())) return date;
+  // Drivers make numbers of the infinite ones; years before the first have a minus there or `BC` behind.
+  const isBefore = /^-|BC$/.test(textOf(value));
+  return isBefore ? firstMoment : lastMoment;
 }
 
+/** JSON of any kind: the column may hold more than objects. Null when it is none, as its bytes were no text. */
 export function readJson(value: unknown): JsonObject | null {
   if (value === null || value === undefined) return null;
-  return (typeof value === 'string' ? JSON.parse(value) : value) as JsonObject;
+  if (typeof value !== 'string') return value as JsonObject;
+  try {
+    return JSON.parse(value) as JsonObject;
+  } catch {
+    return null;
+  }
 }
 
 /** Drivers give ids as text, numbers or BigInt. */

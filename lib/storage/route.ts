@@ -34,6 +34,16 @@ export function plainRoute(route: Route): Route {
   return route.startsWith(isolatedPrefix) ? route.slice(isolatedPrefix.length) : route;
 }
 
+/** The topic or subscription of a route; both are null for publications and for tasks without topic. */
+export function namesOfRoute(route: Route): {
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+} {
+  const id = route.slice(2);
+  if (route.startsWith('s:')) return { topic: null, subscriptionId: id };
+  return { topic: route.startsWith('t:') && id !== '' ? id : null, subscriptionId: null };
+}
+
 /** A route in words, for logs and messages. */
 export function describeRoute(route: Route): string {
   const id = route.slice(2);

@@ -1,5 +1,9 @@
 import type { SqlHandle } from '../client/sql-handle.js';
 import type { Task } from '../task.js';
+import type { DeclaredSubscription, SubscriptionRow } from './declared-subscription.js';
+import type { PartitionPurge, PurgeableWindow, PurgeLook } from './purge-look.js';
+import type { UnreadableAmong, UnreadableTask } from './unreadable-task.js';
+import type { ServedRoutes, WaitingRoute } from './waiting-route.js';
 
 /** Id of a running worker, as `executor` in the rows it holds. */
 export type WorkerId = string;
@@ -66,6 +70,8 @@ export interface ClaimRequest {
   readonly stretches: readonly Stretch[];
   /** Limit of all together. */
   readonly total: number;
+  /** Of a route, true for dead attempts only, false for others only. Default: undefined, which is both. */
+  readonly dead?: (route: Route) => boolean | undefined;
 }
 
 /** How an attempt ended well. */
@@ -86,6 +92,8 @@ export interface Failure extends Claim {
   readonly next: NextAttempt;
   /** True when the worker was lost: the next attempt counts one more loss. */
   readonly lost: boolean;
+  /** True when nothing may be computed of its payload, because the database has refused to. */
+  readonly untouched?: true;
 }
 
 /** When the next attempt is due. `never` buries the chain at once. */
@@ -144,7 +152,11 @@ export interface PromoteResult {
 export interface NextDue {
   /** Milliseconds until an attempt is due, not above 0 when one is already; undefined when none waits. */
   readonly inMs: number | undefined;
+  /** Routes with pending attempts, for a worker that finds out whether they are its own; empty for others. */
+  readonly pending: readonly Route[];
   readonly holding: boolean;
+  /** True when the worker was told to stop. */
+  readonly halted: boolean;
 }
 
 /** One publication delivered: how many copies were made. */
@@ -161,41 +173,6 @@ export interface HeldTask extends Claim {
   readonly losses: number;
 }
 
-/** Where a purge looks. */
-export interface PurgeLook {
-  /** Only tasks of which all attempts were due longer ago than that. */
-  readonly olderThanDays: number;
-  /** Only at rows with greater ids; undefined for all. */
-  readonly after: string | undefined;
-  /** Only at rows with lesser ids. Default: all. */
-  readonly before?: string | undefined;
-  /** At so many rows. */
-  readonly rows: number;
-  /** A block is full with so many rows; a task is never divided, so it may be more. */
-  readonly blockRows: number;
-}
-
-/** What a purge has seen. */
-export interface PurgeableWindow {
-  /** Ids of attempts to be deleted together, the oldest first; with a task's attempts in the window come its others. */
-  readonly blocks: readonly (readonly string[])[];
-  /** The last row that was looked at; undefined when there was none. */
-  readonly last: string | undefined;
-  /** The first that is not to be deleted. */
-  readonly keptFrom: string | undefined;
-  /** False when there are no more rows, or all that were looked at are too young. */
-  readonly goesOn: boolean;
-}
-
-/** What went with whole partitions. */
-export interface PartitionPurge {
-  readonly rows: number;
-  /** Only rows with lesser ids are to be purged one by one; undefined for all. */
-  readonly before: string | undefined;
-  /** Why a partition could not be dropped that could have been. */
-  readonly problem: Error | undefined;
-}
-
 /** What a worker says of itself when it starts. */
 export interface WorkerDescription {
   readonly host: string;
@@ -203,6 +180,8 @@ export interface WorkerDescription {
   readonly version: string;
   readonly concurrency: number;
   readonly routes: readonly Route[];
+  /** Routes of which it handles dead attempts. */
+  readonly deadRoutes: readonly Route[];
 }
 
 /**
@@ -260,6 +239,14 @@ export class GroupBroken extends Error {
   }
 }
 
+/** Whether workers of nsj-queue-lib lock tasks where this library cannot see it. */
+export interface ForeignLocks {
+  /** What shows it, for people; undefined when nothing does. */
+  readonly evidence: string | undefined;
+  /** Sessions that do not show what they do, so that nothing can be said of them. */
+  readonly hiddenSessions: number;
+}
+
 /**
  * The seam between the queue and its database: one sentence per method. Every state change is one guarded
  * statement; rows that changed meanwhile are simply absent from the answer.
@@ -281,14 +268,27 @@ export interface Storage {
     request?: ClaimRequest,
     lane?: Lane,
   ): Promise<SettleAndClaimResult>;
+  /**
+   * Claims dead attempts, the oldest first, that no running worker has a handler for, wherever it is: at most `limit`.
+   */
+  claimUnattended(workerId: WorkerId, limit: number): Promise<readonly ClaimedTask[]>;
+  /** Fails and buries pending attempts that cannot be sent to any client. */
+  endUnreadable(workerId: WorkerId, among: UnreadableAmong): Promise<readonly UnreadableTask[]>;
+  /** Undefined when that lane can send at once; otherwise opens what it sends through, and resolves when that is open. */
+  laneOpening(lane: Lane): Promise<void> | undefined;
   /** Closes attempts as failed and inserts their next attempts or dead chains. */
   fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
   /** Gives attempts back that were claimed but not started; returns the ids given back. */
   release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
   promote(limit: number): Promise<PromoteResult>;
-  /** When the next attempt is due, and whether the given worker holds any. */
-  nextDue(workerId: WorkerId | undefined): Promise<NextDue>;
+  /**
+   * When the next attempt is due that the worker serves, whether it was told to stop, and, if that is asked, whether it
+   * holds any.
+   */
+  nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue>;
+  /** True when the worker was told to stop, in its row. */
+  isHalted(workerId: WorkerId): Promise<boolean>;
   /** Routes whose attempts are to wait until somebody says otherwise. */
   pausedRoutes(): Promise<readonly Route[]>;
   /** Routes that have pending attempts now. */
@@ -315,6 +315,8 @@ export interface Storage {
    * that went with a connection. Answers false when somebody else has one of these: to be called again in a moment.
    */
   keepTaskLocks(workerId: WorkerId, held: readonly string[]): Promise<boolean>;
+  /** With interop: looks for workers of nsj-queue-lib whose task locks are not in the database. */
+  findForeignLocks(): Promise<ForeignLocks>;
   /** With interop: takes over running attempts, at most `limit`, that a worker of nsj-queue-lib has left. */
   takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]>;
   /** The worker's claims of those attempts that it still holds. */
@@ -323,8 +325,13 @@ export interface Storage {
   unregisteredHolders(): Promise<readonly WorkerId[]>;
   /** Writes down which workers are missing; answers those that have been for so long, and were at an earlier look. */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
-  /** True when a due attempt has been pending for longer than that. */
-  hasOverdue(olderThanMs: number): Promise<boolean>;
+  /** Routes whose attempts are due and wait, but for paused ones, and whether a running worker serves each. */
+  waitingRoutes(): Promise<readonly WaitingRoute[]>;
+  /**
+   * Makes the rows that are missing of subscriptions that have a topic; answers the row of each subscription that has one.
+   * A row that is there stays as it is.
+   */
+  declareSubscriptions(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]>;
   /** Makes the partitions that are needed next, where the queue has some. */
   makePartitions(): Promise<void>;
   /** Drops partitions of which all tasks may be deleted, where the queue has some. */

@@ -1,51 +1,85 @@
 import 'reflect-metadata';
 import { TarefaError } from '../queue.errors.js';
+import { defaultQueueName } from '../queue.tokens.js';
 import type { StandardSchema } from '../standard-schema.js';
+import type {
+  ReceivedPayload,
+  SubscriptionName,
+  SubscriptionTopic,
+  TopicName,
+  TopicResult,
+} from '../queue-topics.js';
+import type { HandlerDecorator, HandlerPayload } from './handler-types.js';
+import { noteDecorated } from './decorated-classes.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';
 
 /** How one handler is run. What is left out falls back to the queue's options. */
-export interface HandlerOptions {
+export interface HandlerOptions<
+  Schema extends StandardSchema | undefined = StandardSchema | undefined,
+  Form extends 'json' | 'text' = 'json' | 'text',
+  Transformed extends boolean = boolean,
+> {
   /** Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * After so many ms the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
    * promise settles: inline code can be told to stop, not stopped. Default: none.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Attempts a task may have. Default: the queue's. */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
   /** Ms from a failure to the next attempt. Default: the queue's rule. */
-  readonly retryDelayMs?: number;
+  readonly retryDelayMs?: number | undefined;
   /** The same by the number of the attempt that failed. */
-  readonly retry?: (attempt: number) => number;
+  readonly retry?: ((attempt: number) => number) | undefined;
   /** `text`: the payload arrives as it is stored. Default `json`: text that begins with `{` or `[` is parsed. */
-  readonly payload?: 'json' | 'text';
+  readonly payload?: Form | undefined;
   /**
    * What the payload must look like, of any library that implements Standard Schema (Zod, Valibot, ArkType …). The
    * handler gets what the schema makes of it; a payload that does not match fails the task at once, without further
    * attempts, and one for the topic of a `@TaskHandler` is refused at insert already. Default: the queue's `schemas`.
    */
-  readonly schema?: StandardSchema;
+  readonly schema?: Schema | undefined;
+  /**
+   * True where pipes or decorated parameters make something else of the payload, which the compiler cannot see: it then does
+   * not compare the method with the payload of its topic. Default: false.
+   */
+  readonly transformed?: Transformed | undefined;
   /**
    * True for small handlers that do nothing but work through `ctx.db`: many tasks share one transaction, a savepoint
    * each, and run one after the other. Default: false.
    */
-  readonly grouped?: boolean;
+  readonly grouped?: boolean | undefined;
   /** Name of the queue, when there are several. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
 }
+
+/** The same for a subscription. */
+export interface SubscriberOptions<
+  Schema extends StandardSchema | undefined = StandardSchema | undefined,
+  Form extends 'json' | 'text' = 'json' | 'text',
+  Transformed extends boolean = boolean,
+  Topic extends string = string,
+> extends HandlerOptions<Schema, Form, Transformed> {
+  /**
+   * What it subscribes to. At start the row of the subscription is made when it is missing, so that a row that was deleted
+   * comes back: deactivate it instead. A row that is there is never changed; one with another topic refuses the start.
+   * Default: the row is made by somebody else.
+   */
+  readonly topic?: Topic | undefined;
+}
+
+/** What a subscription may be declared to subscribe to: with its topic listed in `QueueSubscriptions`, nothing else. */
+type TopicOf<Id> = [SubscriptionTopic<Id>] extends [never] ? TopicName : SubscriptionTopic<Id>;
 
 /** What a decorator leaves on a method; one method may carry several. */
 export interface HandlerMetadata {
   readonly target: HandlerTarget;
-  readonly options: HandlerOptions;
+  readonly options: SubscriberOptions;
 }
 
-type HandlerDecorator = <Method extends (...args: never[]) => unknown>(
-  target: object,
-  method: string | symbol,
-  descriptor: TypedPropertyDescriptor<Method>,
-) => void;
+/** A decorator of any method: what it may be is said to the compiler by the overloads only. */
+type MethodDecoration = HandlerDecorator<never, unknown, true>;
 
 // Found by every copy of this library that an application may hold.
 const metadataKey = Symbol.for('nestjs-tarefa:handlers');
@@ -54,18 +88,43 @@ const metadataKey = Symbol.for('nestjs-tarefa:handlers');
  * Handles the deliveries of one subscription: a publication of its topic becomes one for every active row of
  * the subscriptions table.
  *
+ * With `topic` that row is made at start; without it somebody else makes it.
+ *
  * @example
- * @Subscriber('search-index')
+ * @Subscriber('search-index', { topic: 'order-placed' })
  * async index(order: OrderPlaced, ctx: TaskContext) {
  *   await ctx.db.query('insert into search_index (order_id) values ($1)', [order.id]);
  * }
  */
-export function Subscriber(id: string, options: HandlerOptions = {}): HandlerDecorator {
+export function Subscriber<
+  Id extends SubscriptionName,
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+  Topic extends TopicOf<Id> = SubscriptionTopic<Id>,
+>(
+  id: Id,
+  options?: SubscriberOptions<Schema, Form, Transformed, Topic>,
+): HandlerDecorator<HandlerPayload<ReceivedPayload<Topic>, Schema, Form>, unknown, Transformed>;
+export function Subscriber(id: string, options: SubscriberOptions = {}): MethodDecoration {
   return append({ target: { kind: 'subscriber', id }, options });
 }
 
 /** Handles a delivery that ran out of attempts. Without one the dead delivery ends with a warning. */
-export function DeadSubscriber(id: string, options: HandlerOptions = {}): HandlerDecorator {
+export function DeadSubscriber<
+  Id extends SubscriptionName,
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+>(
+  id: Id,
+  options?: HandlerOptions<Schema, Form, Transformed>,
+): HandlerDecorator<
+  HandlerPayload<ReceivedPayload<SubscriptionTopic<Id>>, Schema, Form>,
+  unknown,
+  Transformed
+>;
+export function DeadSubscriber(id: string, options: HandlerOptions = {}): MethodDecoration {
   return append({ target: { kind: 'dead-subscriber', id }, options });
 }
 
@@ -76,19 +135,47 @@ export function DeadSubscriber(id: string, options: HandlerOptions = {}): Handle
  * @TaskHandler('send-receipt', { concurrency: 5, maxAttempts: 8, retryDelayMs: 2_000 })
  * async receipt(payload: Receipt) {}
  */
-export function TaskHandler(topic?: string, options?: HandlerOptions): HandlerDecorator;
-export function TaskHandler(options: HandlerOptions): HandlerDecorator;
-export function TaskHandler(topic?: string | HandlerOptions, options: HandlerOptions = {}): HandlerDecorator {
+export function TaskHandler<
+  Topic extends TopicName = never,
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+>(
+  topic?: Topic,
+  options?: HandlerOptions<Schema, Form, Transformed>,
+): HandlerDecorator<HandlerPayload<ReceivedPayload<Topic>, Schema, Form>, TopicResult<Topic>, Transformed>;
+export function TaskHandler<
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+>(
+  options: HandlerOptions<Schema, Form, Transformed>,
+): HandlerDecorator<HandlerPayload<never, Schema, Form>, unknown, Transformed>;
+export function TaskHandler(topic?: string | HandlerOptions, options: HandlerOptions = {}): MethodDecoration {
   return append(taskMetadata('task', topic, options));
 }
 
 /** Handles a task of that topic that ran out of attempts; without a topic, of every topic. */
-export function DeadTaskHandler(topic?: string, options?: HandlerOptions): HandlerDecorator;
-export function DeadTaskHandler(options: HandlerOptions): HandlerDecorator;
+export function DeadTaskHandler<
+  Topic extends TopicName = never,
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+>(
+  topic?: Topic,
+  options?: HandlerOptions<Schema, Form, Transformed>,
+): HandlerDecorator<HandlerPayload<ReceivedPayload<Topic>, Schema, Form>, unknown, Transformed>;
+export function DeadTaskHandler<
+  Schema extends StandardSchema | undefined = undefined,
+  Form extends 'json' | 'text' = 'json',
+  Transformed extends boolean = false,
+>(
+  options: HandlerOptions<Schema, Form, Transformed>,
+): HandlerDecorator<HandlerPayload<never, Schema, Form>, unknown, Transformed>;
 export function DeadTaskHandler(
   topic?: string | HandlerOptions,
   options: HandlerOptions = {},
-): HandlerDecorator {
+): MethodDecoration {
   return append(taskMetadata('dead-task', topic, options));
 }
 
@@ -107,7 +194,7 @@ function taskMetadata(
     : { target: { kind, id: topic }, options };
 }
 
-function append(metadata: HandlerMetadata): HandlerDecorator {
+function append(metadata: HandlerMetadata): MethodDecoration {
   return (target, name, descriptor) => {
     const method = descriptor.value;
     if (typeof target === 'function')
@@ -116,6 +203,7 @@ function append(metadata: HandlerMetadata): HandlerDecorator {
       throw unreachable(metadata, target, name, 'Nest finds methods named by text only');
     if (typeof method !== 'function') throw unreachable(metadata, target, name, 'it is no method');
     Reflect.defineMetadata(metadataKey, [...readHandlerMetadata(method), metadata], method);
+    noteDecorated(target, metadata.options.queue ?? defaultQueueName);
   };
 }
 

@@ -10,7 +10,8 @@ const contextIndexes = 'nestjs-tarefa:ctx';
 /** Nest's number for the body of a request: pipes such as `ValidationPipe` look at parameters of that kind. */
 const bodyType = 3;
 
-type Pipe = Type<PipeTransform> | PipeTransform;
+/** A pipe of Nest: a class, or an instance. */
+export type Pipe = Type<PipeTransform> | PipeTransform;
 
 /**
  * The payload, or one property of it, through pipes.

@@ -11,8 +11,11 @@ export interface HandlerRules {
   readonly maxAttempts: number | undefined;
   /** Milliseconds from the failure of that attempt to the next one. */
   readonly retryDelay: ((attempt: number) => number) | undefined;
-  /** `text` hands the payload over as it is stored; `json` parses text that begins with `{` or `[`. */
-  readonly payload: 'json' | 'text';
+  /**
+   * `text` hands the payload over as it was inserted; `json` parses text that begins with `{` or `[`; `stored` is for who
+   * reads the envelopes of deliveries itself.
+   */
+  readonly payload: 'json' | 'text' | 'stored';
   /** True when its tasks share transactions. */
   readonly grouped: boolean;
 }
@@ -97,9 +100,15 @@ export class HandlerRegistry {
     await this.#left?.learn(pending);
   }
 
-  /** What a worker says that it serves. */
+  /** What a worker says that it serves: routes with a live handler. */
   get announced(): readonly Route[] {
-    return [...this.routes(), ...(this.takesAnyTopic ? [everyTopic] : [])];
+    const live = this.routes().filter((route) => this.#live.has(route));
+    return [...live, ...(this.#anyTopic ? [everyTopic] : [])];
+  }
+
+  /** Routes of which a worker says that it handles dead attempts, those of webhooks included. */
+  get announcedDead(): readonly Route[] {
+    return [...this.#dead.keys(), ...(this.#anyDeadTopic ? [everyTopic] : [])];
   }
 
   /** What serves that route, exactly or by a handler for every topic. */

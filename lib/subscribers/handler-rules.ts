@@ -1,10 +1,11 @@
 import { OptionCheck } from '../option-check.js';
 import { isStandardSchema } from '../standard-schema.js';
 import { columnLength } from '../storage/columns.js';
-import type { HandlerMetadata, HandlerOptions } from './decorators.js';
+import type { HandlerMetadata, SubscriberOptions } from './decorators.js';
+import { shownValue } from '../shown-value.js';
 import type { HandlerRules } from './handler-registry.js';
 
-const knownOptions: Record<keyof HandlerOptions, true> = {
+const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {
   concurrency: true,
   timeoutMs: true,
   maxAttempts: true,
@@ -12,6 +13,7 @@ const knownOptions: Record<keyof HandlerOptions, true> = {
   retry: true,
   payload: true,
   schema: true,
+  transformed: true,
   grouped: true,
   queue: true,
 };
@@ -32,8 +34,12 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   if (!isText && (id !== undefined || ofSubscription)) {
     check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
   }
-  check.known(Object.keys(options), Object.keys(knownOptions));
-  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, schema, grouped } = options;
+  check.known(Object.keys(options), [
+    ...Object.keys(knownOptions),
+    ...(kind === 'subscriber' ? ['topic'] : []),
+  ]);
+  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, schema, transformed, grouped } =
+    options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
@@ -45,6 +51,10 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   if (payload !== undefined) check.oneOf('payload', payload, ['json', 'text']);
   if (schema !== undefined && !isStandardSchema(schema))
     check.mistake('schema must be one that implements Standard Schema');
+  if (transformed !== undefined) check.boolean('transformed', transformed);
+  const { topic } = options;
+  if (kind === 'subscriber' && topic !== undefined && !isTopic(topic))
+    check.mistake(`topic must be text of 1 to ${columnLength.topic} characters (got ${shownValue(topic)})`);
   if (grouped !== undefined) check.boolean('grouped', grouped);
   check.throwIfAny(`the handler ${name}`);
   return {
@@ -55,4 +65,8 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     payload: payload ?? 'json',
     grouped: grouped ?? false,
   };
+}
+
+function isTopic(topic: unknown): boolean {
+  return typeof topic === 'string' && topic !== '' && Array.from(topic).length <= columnLength.topic;
 }

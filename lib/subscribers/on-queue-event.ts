@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { defaultQueueName } from '../queue.tokens.js';
+import { noteDecorated } from './decorated-classes.js';
 import type { QueueEventMap, QueueEventName } from '../queue.events.js';
 
 /** What {@link OnQueueEvent} leaves on a method; one method may carry several. */
@@ -10,7 +12,7 @@ export interface QueueListenerMetadata {
 
 const metadataKey = Symbol.for('nestjs-tarefa:listeners');
 
-type ListenerDecorator<Name extends QueueEventName> = <
+export type ListenerDecorator<Name extends QueueEventName> = <
   Method extends (event: QueueEventMap[Name]) => unknown,
 >(
   target: object,
@@ -22,7 +24,6 @@ type ListenerDecorator<Name extends QueueEventName> = <
  * Calls the method for each event of that name. What it throws, or rejects with, becomes a warning: a listener disturbs
  * no task. It is not called for request-scoped providers.
  *
- * @param options.queue name of the queue, when there are several
  * @example
  * @OnQueueEvent('task.buried')
  * tell({ task }: QueueEventMap['task.buried']) {
@@ -31,12 +32,18 @@ type ListenerDecorator<Name extends QueueEventName> = <
  */
 export function OnQueueEvent<Name extends QueueEventName>(
   event: Name,
-  { queue }: { readonly queue?: string } = {},
+  {
+    queue,
+  }: {
+    /** Name of the queue, when there are several. */
+    readonly queue?: string | undefined;
+  } = {},
 ): ListenerDecorator<Name> {
-  return (_target, _method, { value }) => {
+  return (target, _method, { value }) => {
     if (typeof value !== 'function') throw new TypeError('@OnQueueEvent() belongs on a method');
     const present = readQueueListeners(value);
     Reflect.defineMetadata(metadataKey, [...present, { event, queue }], value);
+    noteDecorated(target, queue ?? defaultQueueName);
   };
 }
 

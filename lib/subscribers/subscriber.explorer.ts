@@ -121,6 +121,17 @@ export class SubscriberExplorer {
     }
   }
 
+  /** Prototypes of all that the application provides, whether it is constructed already or made anew for each task. */
+  provided(): readonly object[] {
+    const { discovery } = this.#parts;
+    return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
+      const declared: unknown =
+        typeof wrapper.metatype === 'function' ? wrapper.metatype.prototype : undefined;
+      const made = prototypeOf(wrapper);
+      return [declared, made].filter((one): one is object => typeof one === 'object' && one !== null);
+    });
+  }
+
   #methods(): readonly FoundMethod[] {
     const seen = new Set<object>();
     const { discovery } = this.#parts;

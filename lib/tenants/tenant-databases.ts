@@ -26,6 +26,7 @@ const made = new Set(['42P07', '23505']);
 export class TenantDatabases {
   readonly #parts: TenantDatabasesParts;
 
+  /** @hidden */
   constructor(parts: TenantDatabasesParts) {
     this.#parts = parts;
   }

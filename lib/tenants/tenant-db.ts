@@ -19,7 +19,7 @@ export type Once<T> = { readonly ran: true; readonly value: T } | { readonly ran
 /** Which part of a task is done once. */
 export interface OnceOptions {
   /** Name of the part, where a handler has several. Default: the whole task is one. */
-  readonly step?: string;
+  readonly step?: string | undefined;
 }
 
 /**

@@ -17,48 +17,48 @@ export type TenantResolver = (
 /** Where the databases of tenants are, and how many connections they may have. */
 export interface TenantDatabaseOptions {
   /** Tells where a tenant's database is: a URL or a `pg` configuration. Default: `service` does. */
-  readonly resolve?: TenantResolver;
+  readonly resolve?: TenantResolver | undefined;
   /** A service that knows the credentials: see {@link TenantServiceOptions}. Default: with `MULTI_DATABASE=TRUE` its variables. */
-  readonly service?: TenantServiceOptions;
+  readonly service?: TenantServiceOptions | undefined;
   /** Connections to one tenant's database from this process. Default 5. */
-  readonly maxConnectionsPerTenant?: number;
+  readonly maxConnectionsPerTenant?: number | undefined;
   /** Tenants with connections at once; the one unused for longest makes room. Default 50. */
-  readonly maxPools?: number;
+  readonly maxPools?: number | undefined;
   /** Ms after which unused connections, and what is known of their tenant, are given up. Default 60000. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** Ms for opening a connection. Default 5000. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** Ms for finding out where a tenant's database is, however many requests that takes. Default 20000. */
-  readonly resolveTimeoutMs?: number;
+  readonly resolveTimeoutMs?: number | undefined;
   /** Ms that a handler may wait while all connections of its tenant, or all pools, are in use. Default 10000. */
-  readonly waitTimeoutMs?: number;
+  readonly waitTimeoutMs?: number | undefined;
   /** Ms for the answer to one statement there; 0: no limit. Default 60000. */
-  readonly queryTimeoutMs?: number;
+  readonly queryTimeoutMs?: number | undefined;
   /**
    * Ms that a tenant is left alone when its database answered too late or its credentials were refused: its tasks fail
    * at once. Default 15000.
    */
-  readonly restMs?: number;
+  readonly restMs?: number | undefined;
   /** Table of `once()` in tenants' databases, with its schema. Default `public.tarefa_done`. */
-  readonly dedupTable?: string;
+  readonly dedupTable?: string | undefined;
 }
 
 /** An OAuth token service, and a service that answers a tenant's credentials to whoever has a token. */
 export interface TenantServiceOptions {
   /** Of the password grant. Variable `MULTI_DATABASE_USER`. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   /** The same. Variable `MULTI_DATABASE_PASSWORD`. */
-  readonly password?: string;
+  readonly password?: string | undefined;
   /** The same. Variable `MULTI_DATABASE_CLIENT_ID`. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /** Gets `{ tenant }` by POST. Variable `MULTI_DATABASE_API_CREDETIALS_URL`. Default `https://api.sre.nasajon.com.br/erp/credentials`. */
-  readonly credentialsUrl?: string;
+  readonly credentialsUrl?: string | undefined;
   /** Where tokens come from. Variable `OAUTH_TOKEN_URL`. Default `https://auth.nasajon.com.br/auth/realms/master/protocol/openid-connect/token`. */
-  readonly tokenUrl?: string;
+  readonly tokenUrl?: string | undefined;
   /** Ms for each request. Default 10000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** TLS to the databases, as `pg` takes it. Default: as `pg` has it, without. */
-  readonly ssl?: boolean | ConnectionOptions;
+  readonly ssl?: boolean | ConnectionOptions | undefined;
 }
 
 /** The service's options, checked and complete. */

@@ -5,7 +5,7 @@ import {
   connectionKey,
   type PostgresConnection,
 } from '../storage/postgres/connection-config.js';
-import { Sockets } from '../storage/postgres/sockets.js';
+import { goodbyeMs, Sockets } from '../storage/postgres/sockets.js';
 import { deadlineIn } from '../worker/deadline.js';
 import { isRefusedLogin, isSteering, messageOf, TenantRefusal, unavailable } from './tenant-error.js';
 import { TenantLease } from './tenant-lease.js';
@@ -97,7 +97,9 @@ export class TenantPool {
     this.#line.dismiss();
     this.retire();
     for (const lease of this.#leases) lease.destroy(new Error('the connection is closing'));
-    await Promise.all([...this.#opened.keys()].map((opened) => opened.sockets.closeAfter(this.#end(opened))));
+    await Promise.all(
+      [...this.#opened.keys()].map((opened) => opened.sockets.closeAfter(this.#end(opened), goodbyeMs)),
+    );
   }
 
   async #takeTurn(): Promise<void> {

@@ -2,22 +2,31 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
 import { QueueAdmin } from '../admin/queue-admin.js';
+import { describeRoute, subscriptionRoute, topicRoute } from '../storage/route.js';
 import { getQueueToken } from '../queue.tokens.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 
 /** What a queue must be like to count as healthy. */
 export interface QueueHealthOptions {
   /** Name of the queue, when there are several. */
-  readonly queue?: string;
-  /** Unhealthy when a task has been due for longer and still waits. Default: never. */
-  readonly maxWaitingMs?: number;
+  readonly queue?: string | undefined;
+  /**
+   * Unhealthy when a task has been due for longer and still waits: one that some running worker serves, or any while no
+   * worker runs at all. Default: never.
+   */
+  readonly maxWaitingMs?: number | undefined;
+  /**
+   * True: unhealthy while tasks wait that no running worker serves. Default false: the result names them and stays up, as
+   * to restart this process would not help. A process without a worker does not ask.
+   */
+  readonly failOnUnserved?: boolean | undefined;
   /** Unhealthy when the database takes longer to answer. Default 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /**
  * A health indicator for `@nestjs/terminus`: the database answers, the worker of this process runs (where it has one), and
- * no task waits for too long. Provide it beside `TerminusModule`.
+ * no task waits for too long. Topics and subscriptions that wait while no running worker serves them stand in `unserved`. Provide it beside `TerminusModule`.
  *
  * @example
  * @HealthCheck()
@@ -41,7 +50,7 @@ export class QueueHealthIndicator {
   /** @param key under which the result stands */
   async isHealthy<const Key extends string>(
     key: Key,
-    { queue, maxWaitingMs, timeoutMs = 5_000 }: QueueHealthOptions = {},
+    { queue, maxWaitingMs, failOnUnserved = false, timeoutMs = 5_000 }: QueueHealthOptions = {},
   ): Promise<HealthIndicatorResult<Key>> {
     const indicator = this.#health.check(key);
     const worker = this.#modules.get<QueueWorker>(getQueueToken(queue, QueueWorker), { strict: false });
@@ -50,13 +59,28 @@ export class QueueHealthIndicator {
     if (worker.enabled && worker.state !== 'running') {
       return indicator.down({ ...facts, message: `the worker is ${worker.state}` });
     }
-    const asked = maxWaitingMs === undefined ? admin.ping() : admin.hasWaited(maxWaitingMs);
-    const answer = await within<unknown>(asked, timeoutMs).catch((error: unknown) => error as Error);
+    const asked = Promise.all([
+      maxWaitingMs === undefined ? admin.ping() : admin.hasWaited(maxWaitingMs),
+      worker.enabled ? namesOf(admin) : [],
+    ]);
+    const answer = await within(asked, timeoutMs).catch((error: unknown) => error as Error);
     if (answer instanceof Error) return indicator.down({ ...facts, message: answer.message });
-    if (answer === true)
-      return indicator.down({ ...facts, message: `a task has waited for more than ${maxWaitingMs} ms` });
-    return indicator.up(facts);
+    const [hasWaited, unserved] = answer;
+    const all = unserved.length === 0 ? facts : { ...facts, unserved };
+    if (hasWaited === true)
+      return indicator.down({ ...all, message: `a task has waited for more than ${maxWaitingMs} ms` });
+    if (failOnUnserved && unserved.length > 0)
+      return indicator.down({ ...all, message: `no running worker serves ${unserved.join(', ')}` });
+    return indicator.up(all);
   }
+}
+
+/** What waits while no running worker serves it, in words. */
+async function namesOf(admin: QueueAdmin): Promise<readonly string[]> {
+  const unserved = await admin.unserved();
+  return unserved.map(({ topic, subscriptionId }) =>
+    describeRoute(subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId)),
+  );
 }
 
 function within<T>(answer: Promise<T>, ms: number): Promise<T> {

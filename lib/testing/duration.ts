@@ -4,11 +4,11 @@ import { TarefaError } from '../queue.errors.js';
 export type Duration =
   | number
   | {
-      readonly days?: number;
-      readonly hours?: number;
-      readonly minutes?: number;
-      readonly seconds?: number;
-      readonly ms?: number;
+      readonly days?: number | undefined;
+      readonly hours?: number | undefined;
+      readonly minutes?: number | undefined;
+      readonly seconds?: number | undefined;
+      readonly ms?: number | undefined;
     };
 
 const unitsInMs: Readonly<Record<string, number>> = {
@@ -24,6 +24,7 @@ export function inMs(duration: Duration): number {
   const parts = typeof duration === 'number' ? { ms: duration } : duration;
   let sum = 0;
   for (const [unit, amount] of Object.entries(parts)) {
+    if (amount === undefined) continue;
     const unitInMs = unitsInMs[unit];
     if (unitInMs === undefined || !(Number.isFinite(amount) && amount >= 0)) {
       throw new TarefaError(

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { encodePayload, readTenant, type TaskInput } from '../client/task-input.js';
+import { encodePayload, readTenant } from '../client/task-input.js';
 import { TarefaError } from '../queue.errors.js';
 import { decodeText } from '../payload-text.js';
 import type { JsonObject, TaskRecord } from '../task.js';
@@ -12,18 +12,18 @@ export interface InsertedTask extends TaskRecord {
 
 /** What an inserted task must be like; what is left out does not matter. */
 export interface InsertedMatch {
-  readonly topic?: string | null;
+  readonly topic?: string | null | undefined;
   /** Equal to this, as handlers get it. */
   readonly payload?: unknown;
-  readonly externalKey?: string | null;
-  readonly origin?: string | null;
-  readonly destination?: string | null;
-  readonly tenant?: string | number | bigint | null;
-  readonly group?: string | null;
-  readonly priority?: number;
-  readonly metadata?: JsonObject | null;
+  readonly externalKey?: string | null | undefined;
+  readonly origin?: string | null | undefined;
+  readonly destination?: string | null | undefined;
+  readonly tenant?: string | number | bigint | null | undefined;
+  readonly group?: string | null | undefined;
+  readonly priority?: number | undefined;
+  readonly metadata?: JsonObject | null | undefined;
   /** True for publications only, false for the others only. */
-  readonly publication?: boolean;
+  readonly publication?: boolean | undefined;
 }
 
 const readers: Readonly<Record<keyof InsertedMatch, (task: InsertedTask) => unknown>> = {
@@ -57,7 +57,7 @@ export function matcher(match: InsertedMatch): (task: InsertedTask) => boolean {
 /** What the queue makes of the value on its way to the table and back. */
 function expected(name: string, value: unknown): unknown {
   if (name === 'payload') return decodeText(encodePayload(value, Infinity), 'json');
-  return name === 'tenant' ? readTenant(value as TaskInput['tenant']) : value;
+  return name === 'tenant' ? readTenant(value) : value;
 }
 
 function unknownCondition(name: string): TarefaError {

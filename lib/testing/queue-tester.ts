@@ -24,11 +24,11 @@ export interface TaskRun {
 /** How far to drain. */
 export interface DrainOptions {
   /** True: when nothing is due, time moves on to what is next, so that retries and later tasks run too. Default false. */
-  readonly travel?: boolean;
+  readonly travel?: boolean | undefined;
   /** Stops as soon as that task stands there: a failed one has no further attempt. Default: when nothing is left. */
-  readonly until?: { readonly id: string; readonly status: TaskStatus };
+  readonly until?: { readonly id: string; readonly status: TaskStatus } | undefined;
   /** Attempts after which something must be wrong, such as a task that inserts itself. Default 10,000. */
-  readonly most?: number;
+  readonly most?: number | undefined;
 }
 
 const mostRuns = 10_000;
@@ -72,12 +72,16 @@ export class QueueTester {
   /**
    * What was inserted, oldest first: tasks and publications, whether they have run or not.
    *
-   * @param options.tx reads inside that transaction, which then need not be committed
    * @throws {TarefaError} `INPUT_INVALID` for a condition that does not exist
    */
   async inserted(
     match: InsertedMatch = {},
-    { tx }: { readonly tx?: SqlHandle } = {},
+    {
+      tx,
+    }: {
+      /** Reads inside that transaction, which then need not be committed. */
+      readonly tx?: SqlHandle | undefined;
+    } = {},
   ): Promise<readonly InsertedTask[]> {
     return (await this.#store.inserted(tx)).map(asInserted).filter(matcher(match));
   }
@@ -89,7 +93,7 @@ export class QueueTester {
    */
   async expectInserted(
     match: InsertedMatch,
-    options: { readonly tx?: SqlHandle } = {},
+    options: { readonly tx?: SqlHandle | undefined } = {},
   ): Promise<InsertedTask> {
     const all = await this.inserted({}, options);
     const [found, another] = all.filter(matcher(match));
@@ -110,7 +114,8 @@ export class QueueTester {
    * completion. Other tasks that wait are left alone.
    */
   async run<Topic extends string>(input: TaskInput<Topic>): Promise<TaskRun> {
-    return this.#runHeld(await this.#store.client.insertTask(input));
+    const task: TaskInput = input;
+    return this.#runHeld(await this.#store.client.insertTask(task));
   }
 
   /**
@@ -197,7 +202,11 @@ export class QueueTester {
 
   async #describe({ id, status }: NonNullable<DrainOptions['until']>): Promise<string> {
     const current = (await this.#store.attempts(id)).at(-1);
-    const hint = current?.status === 'scheduled' ? ': it is for later, so travel: true is needed' : '';
+    const hints: Partial<Record<string, string>> = {
+      scheduled: ': it is for later, so travel: true is needed',
+      pending: ': no method of this application handles it, or it is paused',
+    };
+    const hint = hints[current?.status ?? ''] ?? '';
     return `nothing is left to run, and task ${id} is ${current?.status}, not ${status}${hint}`;
   }
 

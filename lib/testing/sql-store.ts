@@ -5,6 +5,7 @@ import type { QueueCore } from '../queue.assembly.js';
 import { hasCode } from '../queue.errors.js';
 import { recordFields, readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { nextReservation } from '../storage/postgres/statement.js';
 import { taskAttempts } from '../storage/postgres/statements/admin.js';
 import type { WorkerId } from '../storage/storage.js';
 import type { TaskRecord } from '../task.js';
@@ -41,7 +42,7 @@ order by f.id`);
     await this.#handle.query(
       `-- name: hold
 update ${this.#tables.queue} f
-set status = 'processando', executor = $2::text::bigint, reserva = f.reserva + 1, iniciada_em = clock_timestamp(),
+set status = 'processando', executor = $2::text::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp(),
   subscriber_id = coalesce($3::text, f.subscriber_id), payload = coalesce($4::text, f.payload)
 where f.id = $1::text::bigint and f.status in ('pendente', 'agendada')`,
       [id, workerId, delivery?.subscriptionId ?? null, delivery?.envelope ?? null],
@@ -60,7 +61,7 @@ select row_to_json(s)::text as text from ${subscriptions} s where s.id = $1::tex
   }
 
   async subscribe(topic: string, subscriptionId: string): Promise<void> {
-    const admin = new SubscriptionAdmin(this.#handle, this.#tables.subscriptions);
+    const admin = new SubscriptionAdmin(this.#handle, this.#tables);
     await admin.add({ id: subscriptionId, topic }).catch((error: unknown) => {
       if (!hasCode(error, 'SUBSCRIPTION_EXISTS')) throw error;
     });

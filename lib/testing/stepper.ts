@@ -31,7 +31,7 @@ export class Stepper {
     while ((await storage.promote(promotePage)).promoted === promotePage);
     const stretches = (await this.#routes()).map((route) => ({ route, limit: 1 }));
     if (stretches.length === 0) return undefined;
-    const request = { shape: 'counted', stretches, total: 1 } as const;
+    const request = { shape: 'counted', stretches, total: 1, dead: this.#dead } as const;
     const [claimed] = (await storage.settleAndClaim(workerId, [], request)).claimed;
     if (claimed) await this.#run(claimed);
     return claimed;
@@ -76,26 +76,32 @@ export class Stepper {
       version,
       concurrency: 1,
       routes,
+      deadRoutes: registry.announcedDead,
     });
     for (const part of [engine.settler, engine.executor, engine.fanOut]) part.start(id);
     return id;
   }
 
-  /** Pauses hold here as well, and foreign tasks are left where a worker would leave them. */
+  /** Where a worker would leave foreign tasks, only dead ones are taken: for those without a handler there is the default. */
+  readonly #dead = (route: Route): boolean | undefined => {
+    const plain = plainRoute(route);
+    const isTaken =
+      plain === publicationRoute ||
+      this.#core.options.unknownTasks === 'fail' ||
+      this.#assembly.registry.of(plain).live !== undefined;
+    return isTaken ? undefined : true;
+  };
+
+  /** Pauses hold here as well. */
   async #routes(): Promise<readonly Route[]> {
-    const { storage, options } = this.#core;
+    const { storage } = this.#core;
     const paused = new Set(await storage.pausedRoutes());
-    const isOurs = (route: Route): boolean => {
-      const { live, dead } = this.#assembly.registry.of(route);
-      return route === publicationRoute || live !== undefined || dead !== undefined;
-    };
     const pending = await storage.pendingRoutes();
     const { registry } = this.#assembly;
     await registry.learn(pending);
     return pending.filter((route) => {
       const plain = plainRoute(route);
-      if (registry.leaves(plain)) return false;
-      return !paused.has(plain) && (options.unknownTasks === 'fail' || isOurs(plain));
+      return !registry.leaves(plain) && !paused.has(plain);
     });
   }
 

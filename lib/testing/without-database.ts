@@ -18,11 +18,11 @@ export interface OverridableModule {
 /** How a queue without a database behaves. */
 export interface WithoutDatabaseOptions {
   /** Name of the queue, when there are several. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** Its clock, in ms since 1970. Default `Date.now`, so a fake one of the test runner counts. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** Runs the statements of `ctx.db`, for handlers that use it. Default: an error that says that a database is needed. */
-  readonly db?: SqlHandle;
+  readonly db?: SqlHandle | undefined;
 }
 
 /**

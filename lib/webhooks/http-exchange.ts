@@ -37,6 +37,7 @@ export function exchange(
       status,
       headers: received,
       body: Buffer.concat(chunks).subarray(0, keptBytes),
+      bytes,
       cut,
     });
 

@@ -14,6 +14,8 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders;
   /** The first bytes of its body, as they came: nothing is decompressed. */
   readonly body: Buffer;
+  /** Bytes of the body that came, kept or not. */
+  readonly bytes: number;
   /** True when the body went on after what was read: its connection cannot be used again. */
   readonly cut: boolean;
 }

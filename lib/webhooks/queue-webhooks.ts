@@ -1,9 +1,11 @@
-import type { QueueAdmin, TaskPage } from '../admin/queue-admin.js';
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import type { TaskPage } from '../admin/task-answers.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { TarefaError } from '../queue.errors.js';
 import type { SqlHandle } from '../client/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { replayFailed } from '../storage/postgres/statements/admin.js';
 import { reactivate, readEndpoint } from '../storage/postgres/statements/webhooks.js';
 import type { TaskStatus } from '../task.js';
@@ -45,9 +47,9 @@ export interface PingResult {
 
 /** Which deliveries to list. */
 export interface DeliveryFilter {
-  readonly status?: TaskStatus | readonly TaskStatus[];
+  readonly status?: TaskStatus | readonly TaskStatus[] | undefined;
   /** Due at that time or later. */
-  readonly since?: Date;
+  readonly since?: Date | undefined;
 }
 
 /** What {@link QueueWebhooks} work with. */
@@ -72,21 +74,23 @@ const replayPage = 1_000;
 export class QueueWebhooks {
   readonly #parts: QueueWebhooksParts;
 
+  /** @hidden */
   constructor(parts: QueueWebhooksParts) {
     this.#parts = parts;
   }
 
   /**
    * Makes a signing secret and answers it, this once. Secrets that were there sign as well for 24 hours, so that receivers
-   * have time to change; workers use it within seconds.
+   * have time to change; workers use it within seconds. It signs for the origin (scheme, host and port) that the subscription
+   * leads to now, and for no other.
    *
    * @returns `whsec_` and 32 random bytes in base64, as Standard Webhooks have it
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async createSecret(subscriptionId: string): Promise<string> {
-    await this.#row(subscriptionId);
+    const { url } = await this.#row(subscriptionId);
     const secret = generateSecret();
-    await this.#parts.book.addSecret(subscriptionId, secret);
+    await this.#parts.book.addSecret(subscriptionId, secret, readText(url));
     return secret;
   }
 
@@ -98,9 +102,9 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async createKeyPair(subscriptionId: string): Promise<string> {
-    await this.#row(subscriptionId);
+    const { url } = await this.#row(subscriptionId);
     const { secret, publicKey } = await generateKeyPair();
-    await this.#parts.book.addSecret(subscriptionId, secret);
+    await this.#parts.book.addSecret(subscriptionId, secret, readText(url));
     return publicKey;
   }
 
@@ -154,9 +158,10 @@ export class QueueWebhooks {
       timestamp: timestamp.toISOString(),
       data: { subscriptionId },
     });
-    const secrets = await book.secretsOf(subscriptionId);
     const id = webhookId('ping', subscriptionId, String(timestamp.getTime()));
+    let secrets: readonly string[] = [];
     try {
+      secrets = await book.secretsOf(subscriptionId, url);
       const { ok, status, durationMs } = await client.send({ url, method, headers, body, id, secrets });
       return { ok, status, durationMs, failure: undefined };
     } catch (error) {
@@ -174,7 +179,7 @@ export class QueueWebhooks {
   deliveries(
     subscriptionId: string,
     filter: DeliveryFilter = {},
-    page: { readonly limit?: number; readonly after?: string } = {},
+    page: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
   ): Promise<TaskPage> {
     return this.#parts.admin.list({ ...filter, subscriptionId }, page);
   }
@@ -206,7 +211,7 @@ export class QueueWebhooks {
 
   async #row(subscriptionId: string): Promise<Record<string, unknown>> {
     const { handle, tables } = this.#parts;
-    const { rows } = await handle.query(readEndpoint(tables), [subscriptionId]);
+    const { rows } = await queryReadable(handle, readEndpoint(tables), [subscriptionId]);
     if (rows[0]) return rows[0];
     throw subscriptionNotFound(subscriptionId);
   }

@@ -62,6 +62,11 @@ export function harmlessHeaders(
   );
 }
 
+/** Names of those header fields of a subscription that may be keys to its origin. */
+export function secretHeaders(headers: Readonly<Record<string, unknown>> | null): readonly string[] {
+  return Object.keys(headers ?? {}).filter((name) => !harmless.has(name.toLowerCase()));
+}
+
 function readValue(name: string, value: unknown): string {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
     throw refusal(name, 'has a value that is no text');

@@ -44,9 +44,9 @@ export type HeaderFields =
 /** How a signature is verified. */
 export interface VerifyOptions {
   /** Largest distance between the timestamp and the clock. Default 300. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | undefined;
   /** Milliseconds since 1970. Default: the clock. */
-  readonly now?: number;
+  readonly now?: number | undefined;
 }
 
 /** More are ignored: verifying costs time, and whoever asks is not known yet. */

@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { defaultQueueName } from '../queue.tokens.js';
+import { noteDecorated } from '../subscribers/decorated-classes.js';
 
 const metadataKey = Symbol.for('nestjs-tarefa:webhooks');
 
@@ -17,9 +19,13 @@ export interface DeclaredWebhook {
  * @Injectable()
  * export class CrmModuleMarker {}
  */
-export function SubscriberWebhook(id: string, { queue }: { readonly queue?: string } = {}): ClassDecorator {
+export function SubscriberWebhook(
+  id: string,
+  { queue }: { readonly queue?: string | undefined } = {},
+): ClassDecorator {
   return (target) => {
     Reflect.defineMetadata(metadataKey, [...readDeclaredWebhooks(target), { id, queue }], target);
+    noteDecorated(target.prototype as object, queue ?? defaultQueueName);
   };
 }
 

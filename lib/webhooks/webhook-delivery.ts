@@ -1,8 +1,9 @@
-import { RetryIn, TarefaError, UnrecoverableError } from '../queue.errors.js';
+import { RetryIn, UnrecoverableError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { Handler } from '../subscribers/handler-registry.js';
-import type { TaskContext } from '../task.js';
+import type { Task, TaskContext } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
+import type { DeliveryTargets } from './delivery-target.js';
 import type { EndpointBook } from './endpoint-book.js';
 import { retryAfterMs } from './retry-after.js';
 import { standardAttempts, standardDelayMs } from './standard-schedule.js';
@@ -16,6 +17,7 @@ import type { ResolvedWebhookOptions } from './webhook-options.js';
 export interface WebhookDeliveryParts {
   readonly client: Pick<WebhookClient, 'send'>;
   readonly book: EndpointBook;
+  readonly targets: DeliveryTargets;
   readonly events: QueueEvents;
   readonly options: Pick<ResolvedWebhookOptions, 'endpointConcurrency' | 'schedule'>;
   /** The queue's, in minutes: what a receiver's `Retry-After` is at least. */
@@ -57,23 +59,19 @@ export class WebhookDelivery {
         timeoutMs: undefined,
         maxAttempts: isStandard ? standardAttempts : undefined,
         retryDelay: isStandard ? (attempt) => standardDelayMs(attempt) ?? 0 : undefined,
-        payload: 'text',
+        payload: 'stored',
         grouped: false,
       },
       invoke: (payload, ctx) => this.#deliver(payload as string | null, ctx),
     };
   }
 
-  async #deliver(body: string | null, { task, subscription, signal }: TaskContext): Promise<string> {
-    const { book, client } = this.#parts;
-    if (!subscription?.url) {
-      throw new TarefaError(
-        'HANDLER_NOT_REGISTERED',
-        `not registered: no method of this process handles subscription '${task.subscriptionId}', and it has no URL`,
-      );
-    }
-    const { id, url, httpMethod: method, headers } = subscription;
-    const secrets = await book.secretsOf(id);
+  /** The delivery is for the subscription that its row names. */
+  async #deliver(stored: string | null, { task, signal }: TaskContext): Promise<string> {
+    const { book, client, targets } = this.#parts;
+    const { url, method, headers, body } = await targets.of(task, stored);
+    const id = task.subscriptionId ?? '';
+    const secrets = await book.secretsOf(id, url);
     const begunAt = performance.now();
     const outcome = await client
       .send({ url, method, headers, body, id: webhookId(task.key), secrets }, signal)
@@ -88,19 +86,24 @@ export class WebhookDelivery {
     }
     if (outcome instanceof WebhookFailure && outcome.kind === 'aborted') throw new Error(message);
     await this.#note(() => book.failed(id, performance.now() - begunAt));
-    if (!(outcome instanceof WebhookFailure)) await this.#obey(outcome, id, task.attempt, message);
+    if (!(outcome instanceof WebhookFailure)) await this.#obey(outcome, { url, task, message });
     throw new Error(message);
   }
 
   /** @throws what the receiver wants to come of it */
   async #obey(
     { status, headers }: WebhookAnswer,
-    subscriptionId: string,
-    attempt: number,
-    message: string,
+    {
+      url,
+      task: { subscriptionId, attempt },
+      message,
+    }: { readonly url: string; readonly task: Task; readonly message: string },
   ): Promise<void> {
     if (status === gone) {
-      await this.#note(() => this.#parts.book.deactivate(subscriptionId, 'its endpoint answered 410 (gone)'));
+      // Where the subscription led when this was published may be gone, and where it leads now there.
+      await this.#note(() =>
+        this.#parts.book.deactivate(subscriptionId ?? '', 'its endpoint answered 410 (gone)', url),
+      );
       throw new UnrecoverableError(message);
     }
     if (headers['webhook-delivery'] === abortMessage) throw new UnrecoverableError(message);

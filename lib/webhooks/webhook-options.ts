@@ -1,38 +1,39 @@
+import { withoutUnset, type Some } from '../without-unset.js';
 import type { OptionCheck } from '../option-check.js';
 
 /** How webhooks are delivered. */
 export interface WebhookOptions {
   /** Requests at once in this process, beside its `concurrency`. Default 100. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * Requests at once to one endpoint; one whose last answer was no success, or that has not answered yet, gets one at a
    * time. Default 5.
    */
-  readonly endpointConcurrency?: number;
+  readonly endpointConcurrency?: number | undefined;
   /** Ms for all of a request: name, connection, TLS, answer. Variable `DEFAULT_WEBHOOK_TIMEOUT` (seconds). Default 20000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** `refuse`: only 2xx is a success. `follow`: redirects are followed, and 3xx is a success. Default `refuse`. */
-  readonly redirects?: 'refuse' | 'follow';
+  readonly redirects?: 'refuse' | 'follow' | undefined;
   /** Addresses to allow besides the public internet: CIDR ranges, addresses, host names. Default: none. */
-  readonly allowedAddresses?: readonly string[];
+  readonly allowedAddresses?: readonly string[] | undefined;
   /** Name servers, `address` or `address:port`. Default: the computer's. */
-  readonly dnsServers?: readonly string[];
+  readonly dnsServers?: readonly string[] | undefined;
   /** Certificates (PEM) of authorities to trust instead of Node's. Default: Node's. */
-  readonly ca?: readonly string[];
+  readonly ca?: readonly string[] | undefined;
   /**
    * `queue`: attempts and intervals of the queue. `standard`: those of Standard Webhooks, ten attempts in about three
    * days. Default `queue`.
    */
-  readonly schedule?: 'queue' | 'standard';
+  readonly schedule?: 'queue' | 'standard' | undefined;
   /** Days without a success after which a subscription is deactivated; false: never. Default: false, with `standard` 5. */
-  readonly deactivateAfterDays?: number | false;
+  readonly deactivateAfterDays?: number | false | undefined;
   /** When an endpoint rests: see {@link CircuitOptions}; false: never. Default `{ failures: 5, restMs: 30000, longestRestMs: 900000 }`. */
-  readonly circuit?: Partial<CircuitOptions> | false;
+  readonly circuit?: Some<CircuitOptions> | false | undefined;
   /**
    * Keys that signing secrets are stored encrypted with: base64 of 32 bytes each; the first encrypts, all decrypt.
    * Default: none, secrets are stored as they are.
    */
-  readonly secretKeys?: string | readonly string[];
+  readonly secretKeys?: string | readonly string[] | undefined;
 }
 
 /** When an endpoint that fails is left alone. */
@@ -125,7 +126,7 @@ function resolveCircuit(given: WebhookOptions['circuit'], check: OptionCheck): C
     return undefined;
   }
   check.known(Object.keys(given ?? {}), Object.keys(defaultCircuit), 'webhooks.circuit.');
-  const { failures, restMs, longestRestMs } = { ...defaultCircuit, ...given };
+  const { failures, restMs, longestRestMs } = { ...defaultCircuit, ...withoutUnset(given ?? {}) };
   return Object.freeze({
     failures: check.whole('webhooks.circuit.failures', failures, 1, 1_000_000),
     restMs: check.number('webhooks.circuit.restMs', restMs, 1, 86_400_000),

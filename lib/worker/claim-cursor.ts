@@ -228,6 +228,9 @@ function stretch(
   return { route, limit, bounds: { highest, lowest, since } };
 }
 
+/** What was due before 1970, or at `-infinity`, is rung for as if due then. */
 function positionAt(ms: number): Position {
-  return { since: new Date(ms).toISOString(), sinceMs: ms };
+  return ms <= 0
+    ? { since: fromTheStart, sinceMs: -Infinity }
+    : { since: new Date(ms).toISOString(), sinceMs: ms };
 }

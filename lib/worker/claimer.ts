@@ -18,6 +18,7 @@ import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
 import type { RunningTasks } from './running-tasks.js';
 import { isRowError, type Settler } from './settler.js';
+import type { Unreadable } from './unreadable.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link Claimer} works with. */
@@ -30,6 +31,7 @@ export interface ClaimerParts {
   readonly pauses: Pauses;
   readonly reminders: Reminders;
   readonly running: RunningTasks;
+  readonly unreadable: Unreadable;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
   /** False while nothing new may be claimed. */
@@ -84,7 +86,7 @@ export class Claimer {
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
   async settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, storage, isolation, reminders, start } = this.#parts;
+    const { settler, storage, isolation, reminders, unreadable, start } = this.#parts;
     if (reminders.pollMissed) this.expectAnything();
     const taken = settler.take(this.lanes.share);
     const without = this.#lockedRoutes;
@@ -101,13 +103,19 @@ export class Claimer {
     this.lanes.begin(lane, total);
     let result;
     try {
-      result = await storage.settleAndClaim(this.#workerId, completions, request, lane);
+      const { dead } = this.#parts.demand;
+      const asked = request && { ...request, dead };
+      result = await storage.settleAndClaim(this.#workerId, completions, asked, lane);
     } catch (error) {
       this.expect();
       if (request) this.#planner.cursor.failed(request);
       // Awaited here: until then this lane is at work.
-      if (isRowError(error) && taken.length > 0) return await this.#separate(taken, error);
+      if (isRowError(error) && taken.length > 0) return await this.#separate(taken);
       settler.putBack(taken);
+      if (request && (await unreadable.end(error, this.#workerId, request))) {
+        this.#parts.wake();
+        return 0;
+      }
       throw error;
     } finally {
       this.lanes.end(lane);
@@ -117,6 +125,12 @@ export class Claimer {
     await settler.settled(taken, result);
     this.#goOn(result, without, alone && total > 0);
     return result.claimed.length;
+  }
+
+  /** Slots that are free now: none beside an attempt that is run alone. */
+  get free(): number {
+    const { settler, demand, isolation, mayClaim } = this.#parts;
+    return isolation.active || !mayClaim() ? 0 : demand.free(settler.failing + this.lanes.underWay);
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
@@ -183,22 +197,21 @@ export class Claimer {
     }
   }
 
-  /** The database refused an outcome: every one goes alone, and the one it refuses fails its attempt. */
-  async #separate(taken: ReturnType<Settler['take']>, error: unknown): Promise<number> {
+  /**
+   * The database refused an outcome, or what was to be claimed beside it: every outcome goes alone, and only the one
+   * that is refused then fails its attempt.
+   */
+  async #separate(taken: ReturnType<Settler['take']>): Promise<number> {
     const { settler, storage, executor } = this.#parts;
-    const [first, ...others] = taken;
-    if (first && others.length === 0) {
-      executor.fail(first.claimed, error);
-      return 0;
-    }
     for (const one of taken) {
       try {
         await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion]));
       } catch (refusal) {
-        if (!isRowError(refusal)) settler.putBack([one]);
-        else await this.#separate([one], refusal);
+        if (isRowError(refusal)) executor.fail(one.claimed, refusal);
+        else settler.putBack([one]);
       }
     }
+    this.#parts.wake();
     return 0;
   }
 }

@@ -1,4 +1,5 @@
 import { isolatedRoute, plainRoute, publicationRoute } from '../storage/route.js';
+import type { ServedRoutes } from '../storage/waiting-route.js';
 import type { ClaimedTask, Route, RouteDemand } from '../storage/storage.js';
 import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -41,6 +42,41 @@ export class DemandBook {
   /** True when the tasks of routes that are not known yet have their place in the order of pick-up. */
   get takesAnyTopic(): boolean {
     return this.#registry.takesAnyTopic;
+  }
+
+  /**
+   * Which attempts of a route are ours: true for dead ones only, false for others only, undefined for both. Dead ones
+   * without a handler here are left to whoever has one; `Discovery` claims those that nobody has one for.
+   */
+  readonly dead = (route: Route): boolean | undefined => {
+    const { live, dead } = this.#registry.of(plainRoute(route));
+    if (!dead) return false;
+    return live || this.#failsUnknown ? undefined : true;
+  };
+
+  /** Slots that are free. @param held rows that are held beside those that run */
+  free(held: number): number {
+    return this.#options.concurrency - this.#taken - held;
+  }
+
+  /** What may wait for this worker while it is idle. */
+  get served(): ServedRoutes {
+    const live = [publicationRoute, ...this.#registry.routes().filter((route) => this.dead(route) !== true)];
+    return {
+      routes: [...live, ...live.map(isolatedRoute)],
+      deadRoutes: this.#registry.announcedDead,
+      discovers: this.mustDiscover,
+    };
+  }
+
+  /** True when live attempts of some of these routes, which have pending ones, are this worker's to claim. */
+  async wants(pending: readonly Route[]): Promise<boolean> {
+    if (pending.length === 0) return false;
+    const plain = pending.map(plainRoute);
+    await this.learn(plain);
+    return plain.some(
+      (route) => route === publicationRoute || (this.#isOurs(route) && this.dead(route) !== true),
+    );
   }
 
   /** Finds out whose routes are that turned up. */
@@ -89,7 +125,7 @@ export class DemandBook {
    * @param except routes to leave out
    */
   read(held: number, except: ReadonlySet<Route>): Demand {
-    const total = this.#options.concurrency - this.#taken - held;
+    const total = this.free(held);
     if (total <= 0) return nothing;
     const routes: RouteDemand[] = [];
     const left = new Map<Handler, number>();

@@ -8,13 +8,16 @@ import { Claimer } from './claimer.js';
 import type { DemandBook } from './demand.js';
 import { Discovery } from './discovery.js';
 import type { Executor } from './executor.js';
+import type { HaltOrder } from './halt-order.js';
 import { Isolation } from './isolation.js';
 import { Pauses, type Hold } from './pauses.js';
+import { LaneOpener } from './lane-opener.js';
 import type { Reconciler } from './reconciler.js';
 import { Reminders } from './reminders.js';
 import { RunningTasks, type RunningTask } from './running-tasks.js';
 import { reference, type Settler } from './settler.js';
 import { nextTurn, type Signal } from './signal.js';
+import { Unreadable } from './unreadable.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link Dispatcher} works with. */
@@ -25,6 +28,7 @@ export interface DispatcherParts {
   readonly fanOut: FanOut;
   readonly settler: Settler;
   readonly reconciler: Reconciler;
+  readonly halt: HaltOrder;
   readonly demand: DemandBook;
   /** Which routes wait. Default: those that somebody has paused. */
   readonly holds?: (() => Promise<readonly Hold[]>) | undefined;
@@ -48,6 +52,7 @@ export class Dispatcher {
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
+  readonly #second: LaneOpener;
   readonly #pauses: Pauses;
   #workerId: WorkerId = '';
   #loop: Promise<void> | undefined;
@@ -67,7 +72,14 @@ export class Dispatcher {
     const wake = (): void => this.wake();
     this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
-    this.#discovery = new Discovery({ storage, demand, found: wake, later });
+    const lookForDead = (): void => {
+      this.#discovery.request();
+      wake();
+    };
+    const unreadable = new Unreadable({ ...parts, buried: lookForDead });
+    const start = (claimed: readonly ClaimedTask[]): void => this.#startAll(claimed);
+    const free = (): number => this.#claimer.free;
+    this.#discovery = new Discovery({ storage, demand, unreadable, free, start, found: wake, later });
     this.#reminders = new Reminders({
       wake,
       look: () => this.look(),
@@ -75,6 +87,8 @@ export class Dispatcher {
       isIdle: () => this.#running.size === 0 && parts.reconciler.isSure,
       reconcile: () => this.reconcile(),
       nextDue: () => parts.reconciler.nextDue(this.#workerId),
+      askHalted: () => parts.halt.ask(),
+      halted: () => parts.halt.obey(),
       pollIntervalMs: options.pollIntervalMs,
     });
     this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(storage)), later });
@@ -84,10 +98,13 @@ export class Dispatcher {
       isolation: this.#isolation,
       reminders: this.#reminders,
       running: this.#running,
+      unreadable,
       mayClaim: () => this.#claiming && coordinator.alive,
-      start: (claimed) => this.#startAll(claimed),
+      start,
       wake,
     });
+    const { signal } = this.#claimer.lanes;
+    this.#second = new LaneOpener({ storage, lane: 'second', changed: () => signal.set() });
   }
 
   /** What runs now. */
@@ -98,6 +115,7 @@ export class Dispatcher {
   start(workerId: WorkerId): void {
     this.#workerId = workerId;
     this.#claimer.begin(workerId);
+    this.#discovery.begin(workerId);
     this.#claiming = true;
     this.#reminders.start();
     this.#loop = this.#run();
@@ -143,6 +161,7 @@ export class Dispatcher {
   /** Ends the loop once all outcomes are in the table, or at the deadline. */
   async finish(deadline: Promise<void>): Promise<void> {
     this.#finishing = true;
+    this.#second.stop();
     this.#parts.signal.set();
     const late = deadline.then(() => {
       this.#late = true;
@@ -181,6 +200,7 @@ export class Dispatcher {
       await lanes.signal.wait();
       await nextTurn();
       if (!this.#claiming || this.#unsure || this.#isolation.active || !lanes.mayAssist) continue;
+      if (!this.#second.isOpen()) continue;
       try {
         if ((await this.#claimer.settleAndClaim('second')) > 0) lanes.signal.set();
       } catch (error) {
@@ -267,7 +287,9 @@ export class Dispatcher {
         later = true;
         if (this.#parts.options.scheduledTimer) this.#reminders.lookIn(Math.max(1, nextAttemptInMs));
       }
-      if (deadId !== undefined) this.#claimer.expect();
+      if (deadId === undefined) continue;
+      this.#claimer.expect();
+      this.#discovery.request();
     }
     this.#parts.coordinator.ring({ later, sentAt });
   }
@@ -284,7 +306,8 @@ export class Dispatcher {
       });
     if (promoted > 0) {
       events.emit('tasks.promoted', { count: promoted });
-      const dueMs = earliest === undefined ? 0 : new Date(earliest).getTime();
+      // At `-infinity`, which is no date, as well.
+      const dueMs = Date.parse(earliest ?? '') || 0;
       this.#claimer.expectSince(dueMs, Infinity);
       coordinator.ring({ later: isolated, dueMs });
     }

@@ -13,7 +13,7 @@ import type { Handler, HandlerRegistry } from '../subscribers/handler-registry.j
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
 import { HandlerContext } from './handler-context.js';
-import { failureMessage, nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
+import { checkAttempt, failureMessage, nextAttempt, readReturn, type RecordedReturn } from './outcome.js';
 import { decodePayload, sizeAbove } from './payload.js';
 import type { RunningTask } from './running-tasks.js';
 import { reference, type Settler } from './settler.js';
@@ -82,6 +82,7 @@ export class Executor {
     const { claimed } = running;
     const { storage, tenants, options } = this.#parts;
     if (!handler) return { payload: undefined, context: undefined };
+    checkAttempt(claimed.task, handler.rules.maxAttempts ?? options.maxAttempts);
     const stored = await this.#loadPayload(claimed);
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
     running.context = new HandlerContext(

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { refuseWithoutTransaction, type SqlHandle } from '../client/sql-handle.js';
+import { readTransaction, type SqlHandle } from '../client/sql-handle.js';
 import { TarefaError } from '../queue.errors.js';
 import type {
   ClaimedTask,
@@ -70,7 +70,7 @@ export class HandlerContext implements TaskContext {
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
     this.#refuseCompletion();
-    refuseWithoutTransaction(tx);
+    readTransaction(tx);
     const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
     const { id, reservation } = this.#claimed;
     const completion: Completion = { id, reservation, message, result: recorded };

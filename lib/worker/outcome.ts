@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from '../queue.errors.js';
 import type { NextAttempt } from '../storage/storage.js';
 import type { HandlerRules } from '../subscribers/handler-registry.js';
+import type { Task } from '../task.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** Characters kept of an error with its stack. */
@@ -73,16 +74,26 @@ export function nextAttempt(
     safely(() => readRetryIn(error), undefined) ??
     (rules?.retryDelay && safeDelay(rules.retryDelay, attempt));
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
-  return {
-    kind: 'after-due',
-    delayMs: Math.min(longestDelay, attempt * options.retryIntervalMinutes * 60_000),
-  };
+  // Who writes into the table may have numbered it below the first: that is no delay into the past.
+  const delayMinutes = Math.max(0, attempt) * options.retryIntervalMinutes;
+  return { kind: 'after-due', delayMs: Math.min(longestDelay, delayMinutes * 60_000) };
 }
 
 /** A payload neither shrinks nor mends itself: more attempts are useless. */
 function isHopeless(error: unknown): boolean {
   return (
     isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE') || hasCode(error, 'PAYLOAD_INVALID')
+  );
+}
+
+/**
+ * @throws {TarefaError} `ATTEMPTS_EXHAUSTED` for an attempt that may not exist: nobody counts on it being run
+ */
+export function checkAttempt({ attempt }: Task, maxAttempts: number): void {
+  if (attempt <= maxAttempts) return;
+  throw new TarefaError(
+    'ATTEMPTS_EXHAUSTED',
+    `attempt ${attempt} is above maxAttempts (${maxAttempts}): it was not run`,
   );
 }
 

@@ -8,19 +8,33 @@ export interface DecodedPayload {
   readonly subscription: Subscription | undefined;
 }
 
+/** How a handler gets its payload; `stored` for one that reads envelopes itself. */
+export type PayloadForm = 'json' | 'text' | 'stored';
+
 /**
  * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
  * row at that moment. What was inserted as an object arrives as that object, a string as that string.
  *
  * @throws {Error} when a delivery holds no envelope: some other program made the row
  */
-export function decodePayload(stored: string | null, task: Task, as: 'json' | 'text'): DecodedPayload {
+export function decodePayload(stored: string | null, task: Task, as: PayloadForm): DecodedPayload {
+  if (as === 'stored') return { payload: stored, subscription: undefined };
   if (task.subscriptionId === null) return { payload: decodeText(stored, as), subscription: undefined };
-  const envelope = readEnvelope(stored, task);
-  return {
-    payload: decodeText(envelope.publication, as),
-    subscription: readSubscription(envelope.subscription, task),
-  };
+  const { publication, subscription } = readDelivery(stored, task);
+  return { payload: decodeText(publication, as), subscription };
+}
+
+/**
+ * Reads the envelope of a delivery. Which subscription it is for the row says, whatever the envelope does.
+ *
+ * @throws {Error} when there is none
+ */
+export function readDelivery(
+  stored: string | null,
+  task: Task,
+): { readonly publication: string | null; readonly subscription: Subscription } {
+  const { publication, subscription } = readEnvelope(stored, task);
+  return { publication, subscription: readSubscription(subscription, task) };
 }
 
 /** The size of a payload in bytes when it is above the limit; known before a large one is loaded. */
@@ -40,9 +54,10 @@ interface Envelope {
 function readEnvelope(stored: string | null, task: Task): Envelope {
   try {
     const envelope = JSON.parse(stored ?? '') as Partial<Envelope> | null;
-    if (envelope !== null && typeof envelope.subscription === 'object' && envelope.subscription !== null) {
-      return { publication: envelope.publication ?? null, subscription: envelope.subscription };
-    }
+    const { publication = null, subscription } = envelope ?? {};
+    const isText = publication === null || typeof publication === 'string';
+    if (isText && typeof subscription === 'object' && subscription !== null)
+      return { publication, subscription };
   } catch {
     // The message below says what to do.
   }
@@ -55,7 +70,7 @@ function readEnvelope(stored: string | null, task: Task): Envelope {
 function readSubscription(row: Readonly<Record<string, unknown>>, task: Task): Subscription {
   const text = (name: string): string | null => (typeof row[name] === 'string' ? row[name] : null);
   return {
-    id: text('id') ?? task.subscriptionId ?? '',
+    id: task.subscriptionId ?? '',
     topic: text('processo') ?? task.topic ?? '',
     // Either unset or the publication's own, which JSON numbers cannot hold beyond 2^53.
     tenant: row['tenant'] == null ? null : task.tenant,

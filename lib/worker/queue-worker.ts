@@ -6,11 +6,15 @@ import type { QueueEvents } from '../queue.events.js';
 import { publicationRoute } from '../storage/route.js';
 import type { Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
+import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import type { Recovery } from '../maintenance/recovery.js';
+import { closingReserves, type ClosingTime } from './closing-time.js';
 import { deadlineIn, within } from './deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './executor.js';
+import type { HaltOrder } from './halt-order.js';
 import type { Settler } from './settler.js';
+import type { UnservedWatch } from './unserved-watch.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link QueueWorker} is made of. */
@@ -23,6 +27,11 @@ export interface QueueWorkerParts {
   readonly fanOut: FanOut;
   readonly settler: Settler;
   readonly recovery: Recovery;
+  /** Shared by all that is closed with this worker. */
+  readonly closing: ClosingTime;
+  readonly foreignLocks: ForeignLockWatch;
+  readonly halt: HaltOrder;
+  readonly unserved: UnservedWatch;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
   readonly version: string;
@@ -32,8 +41,6 @@ export interface QueueWorkerParts {
 
 /** After their signal was aborted handlers have so many ms to end and be settled. */
 const abortGraceMs = 1_000;
-/** How long the database may take to hear that this worker leaves. */
-const goodbyeMs = 5_000;
 
 /**
  * The life of a worker: it announces itself, works, and leaves without leaving anything behind.
@@ -45,7 +52,9 @@ export class QueueWorker {
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
   #companion: QueueWorker | undefined;
+  #isCompanion = false;
 
+  /** @hidden */
   constructor(parts: QueueWorkerParts) {
     this.#parts = parts;
   }
@@ -73,6 +82,8 @@ export class QueueWorker {
   /** @internal Another worker of this process, which starts and stops together with this one. */
   attach(companion: QueueWorker): void {
     this.#companion = companion;
+    companion.#isCompanion = true;
+    companion.#parts.halt.silence();
   }
 
   /** Starts claiming. Idempotent until `stop`. */
@@ -102,6 +113,7 @@ export class QueueWorker {
     const { storage, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
+    if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
     const routes = [publicationRoute, ...registry.announced];
     const { concurrency } = options;
     const id = await storage.registerWorker({
@@ -110,8 +122,10 @@ export class QueueWorker {
       version,
       concurrency,
       routes,
+      deadRoutes: registry.announcedDead,
     });
     this.#id = id;
+    this.#parts.halt.start(id, () => void this.stop());
     await coordinator.start(id, {
       ring: (ring) => this.#rung(ring),
       lost: (error) => events.emit('connection.lost', { connection: coordinator.connection, error }),
@@ -125,14 +139,18 @@ export class QueueWorker {
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
     recovery.start(id);
+    // The other worker of this process looks for both.
+    if (!this.#isCompanion) this.#parts.unserved.start();
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();
   }
 
   #rung(ring: Ring): void {
-    if (ring.halt) void this.stop();
-    else this.#parts.dispatcher.rung(ring);
+    const { halt, dispatcher } = this.#parts;
+    if (ring.halt) return halt.rung();
+    dispatcher.rung(ring);
+    this.#parts.unserved.expect();
   }
 
   async #stop(): Promise<void> {
@@ -144,11 +162,13 @@ export class QueueWorker {
   }
 
   async #leave(id: WorkerId): Promise<void> {
-    const { storage, coordinator, dispatcher, executor, recovery, options, events } = this.#parts;
+    const { storage, coordinator, dispatcher, executor, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
+    this.#parts.halt.end();
+    this.#parts.unserved.stop();
     dispatcher.stopClaiming();
-    await within(recovery.stop(), goodbyeMs);
-    await within(running.idle(), options.shutdownTimeoutMs);
+    const recovered = recovery.stop();
+    await closing.drain(running.idle());
     if (running.size > 0) {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
       running.abort(reason);
@@ -156,16 +176,16 @@ export class QueueWorker {
       running.abandon(reason);
     }
     executor.stop();
-    const { cancel, reached } = deadlineIn(options.shutdownTimeoutMs);
-    await dispatcher.finish(reached);
-    cancel();
+    await closing.step(async (leftMs) => {
+      const { cancel, reached } = deadlineIn(leftMs);
+      await Promise.all([dispatcher.finish(reached), recovered]);
+      cancel();
+    }, closingReserves.settle);
     const unfinished = running.size;
-    // A database that does not answer must not keep the application from ending.
-    await within(coordinator.stop(), goodbyeMs);
-    await within(
-      storage.retireWorker(id, 'stopped').catch(() => undefined),
-      goodbyeMs,
-    );
+    await closing.step(async () => {
+      const retired = storage.retireWorker(id, 'stopped').catch(() => undefined);
+      await Promise.all([coordinator.stop(), retired]);
+    }, closingReserves.leave);
     events.emit('worker.stopped', { workerId: id, unfinished });
   }
 }

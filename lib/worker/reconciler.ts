@@ -4,6 +4,7 @@ import { TarefaError } from '../queue.errors.js';
 import type { QueueEvents } from '../queue.events.js';
 import type { Claim, HeldTask, NextDue, Storage, WorkerId } from '../storage/storage.js';
 import type { RunningTask, RunningTasks } from './running-tasks.js';
+import type { DemandBook } from './demand.js';
 import { claimKey, reference, type Settler } from './settler.js';
 
 /** What a {@link Reconciler} works with. */
@@ -11,6 +12,7 @@ export interface ReconcilerParts {
   readonly storage: Storage;
   readonly coordinator: Coordinator;
   readonly settler: Settler;
+  readonly demand: Pick<DemandBook, 'served' | 'wants'>;
   readonly events: QueueEvents;
 }
 
@@ -42,10 +44,14 @@ export class Reconciler {
     this.#doubts = 2;
   }
 
-  /** What an idle worker asks before it compares. */
-  nextDue(workerId: WorkerId): Promise<NextDue> {
-    const { storage } = this.#parts;
-    return this.#pace.due ? this.#pace.walk(() => storage.nextDue(workerId)) : storage.nextDue(undefined);
+  /** What an idle worker asks before it compares: of what it serves, whatever else waits. */
+  async nextDue(workerId: WorkerId): Promise<NextDue> {
+    const { storage, demand } = this.#parts;
+    const { served } = demand;
+    const next = await (this.#pace.due
+      ? this.#pace.walk(() => storage.nextDue(workerId, true, served))
+      : storage.nextDue(workerId, false, served));
+    return (await demand.wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
   }
 
   /**

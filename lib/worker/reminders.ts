@@ -13,8 +13,12 @@ export interface RemindersParts {
   readonly reconcile: () => void;
   /** True when nothing runs, and no connection was lost of late. */
   readonly isIdle: () => boolean;
-  /** Asks when something is due, and whether the worker holds anything. */
+  /** Asks when something is due, whether the worker holds anything, and whether it was told to stop. */
   readonly nextDue: () => Promise<NextDue>;
+  /** Asks, by a statement of its own, whether the worker was told to stop. */
+  readonly askHalted: () => void;
+  /** The worker was told to stop. */
+  readonly halted: () => void;
   /** How often to do so without being told; 0 never. */
   readonly pollIntervalMs: number;
 }
@@ -87,10 +91,14 @@ export class Reminders {
   /** An idle worker asks by one statement whether there is anything to do, which takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
-    const { compare, isIdle, nextDue, reconcile } = this.#parts;
-    if (!isIdle()) return compare();
+    const { compare, isIdle, nextDue, reconcile, askHalted, halted } = this.#parts;
+    if (!isIdle()) {
+      askHalted();
+      return compare();
+    }
     // Whatever is wrong with the database, a comparison meets it too, and says so.
     const next = await nextDue().catch(compare);
+    if (next?.halted) return halted();
     if (next?.holding) return reconcile();
     if (next?.inMs === undefined) return;
     if (next.inMs > 0) this.lookIn(next.inMs);

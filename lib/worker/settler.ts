@@ -36,8 +36,6 @@ interface PendingFailure {
   readonly failure: Failure;
   readonly claimed: ClaimedTask;
   readonly error: unknown;
-  /** True when it was made as plain as can be, because the database refused a value of it. */
-  readonly plain?: true;
 }
 
 /** What to do about outcomes of one kind that a statement did not write. */
@@ -213,8 +211,8 @@ export class Settler {
     const [first] = taken;
     if (!first || taken.length > 1) {
       this.#separated.push(...taken);
-    } else if (isDataError(error) && !first.plain) {
-      this.#separated.unshift(asPlain(first));
+    } else if (isDataError(error) && !first.failure.untouched) {
+      this.#separated.unshift({ ...first, failure: asPlain(first.failure) });
     } else {
       if (!this.#warned.has(first.claimed)) {
         const text = `attempt ${first.claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
@@ -306,11 +304,11 @@ export function isRowError(error: unknown): boolean {
 const rowErrorClasses: ReadonlySet<string> = new Set(['22', '23', '38', '39', '44', 'P0']);
 
 /** A failure of which the database refused a value: without texts, its next attempt counted from now. */
-function asPlain(one: PendingFailure): PendingFailure {
-  const { next } = one.failure;
+export function asPlain(failure: Failure): Failure {
+  const { next } = failure;
   const message = 'failed; what it failed with could not be stored';
   const plainNext = 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
-  return { ...one, plain: true, failure: { ...one.failure, message, error: null, next: plainNext } };
+  return { ...failure, message, error: null, next: plainNext, untouched: true };
 }
 
 /** Tells one claim of an attempt from another. */

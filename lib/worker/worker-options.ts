@@ -16,6 +16,8 @@ export interface WorkerOptions {
   readonly unknownTasks: 'fail' | 'leave';
   /** `nsj` when workers of nsj-queue-lib serve the same table. */
   readonly interop: 'nsj' | undefined;
+  /** True when the notification HALT alone stops the worker, whoever sent it. */
+  readonly halt: boolean;
   readonly shutdownTimeoutMs: number;
   /** Undefined when lost workers are only recovered by the retry routine at its minutes. */
   readonly recovery: RecoveryOptions | undefined;

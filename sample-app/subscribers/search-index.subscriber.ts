@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Subscriber, type TaskContext } from '../../lib/index.js';
-import type { Order } from '../orders/order.js';
+import { orderPlaced, type Order } from '../orders/order.js';
 
 /** Makes an order searchable. The entry and the delivery's success are one commit: exactly one entry, ever. */
 @Injectable()
 export class SearchIndexSubscriber {
-  @Subscriber('search-index')
+  @Subscriber('search-index', { topic: orderPlaced })
   async index(order: Order, { db }: TaskContext): Promise<string> {
     const words = wordsOf(order);
     await db.query('insert into shop_search_entry (order_id, words) values ($1, $2)', [

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DeadSubscriber, Subscriber, UnrecoverableError, type TaskContext } from '../../lib/index.js';
-import type { Order } from '../orders/order.js';
+import { orderPlaced, type Order } from '../orders/order.js';
 
 /** Reserves stock, all items of an order or none. */
 @Injectable()
 export class StockSubscriber {
-  @Subscriber('stock')
+  @Subscriber('stock', { topic: orderPlaced })
   async reserve(order: Order, { db }: TaskContext): Promise<string> {
     for (const [index, { sku, quantity }] of order.items.entries()) {
       // Thrown at the third item, it undoes the first two. Trying again would not help, so the task is dead at once.

@@ -7,6 +7,13 @@ export interface Survey {
   readonly orderId: number;
 }
 
+// From here on the compiler refuses another payload for this topic, where it is inserted and where it is handled.
+declare module '../../lib/index.js' {
+  interface QueueTopics {
+    [sendSurvey]: Survey;
+  }
+}
+
 /** Asks the customer how it was: a simple task, inserted for later by the receipt. */
 @Injectable()
 export class SurveyTask {

@@ -35,7 +35,7 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
   fails = true;
   hold = deferred();
   keys = [];
-  const app = await bench.start({ handlers: [Handlers], maxAttempts: 1, ...options });
+  const app = await bench.start({ handlers: [Handlers], maxAttempts: 1, unknownTasks: 'fail', ...options });
   return { ...app, admin: app.app.get(QueueAdmin) };
 }
 
@@ -110,7 +110,7 @@ test('a task that waits is cancelled, and gets no dead task; one that runs or ha
   expect(await admin.waitFor(running)).toMatchObject({ result: '{"held":true}' });
 });
 
-test('a task that has ended is deleted with its dead chains; an unfinished one is an error', async () => {
+test('a task that does not run is deleted with its dead chains; what is retried meanwhile stays whole', async () => {
   const { queue, admin } = await start();
   const other = await queue.insertTask({ topic: 'none' });
   const id = await queue.insertTask({ topic: 'work' });
@@ -121,8 +121,54 @@ test('a task that has ended is deleted with its dead chains; an unfinished one i
   const { rows } = await bench.pool.query<{ id: string }>('select id from tasks where not dead');
   expect(rows).toEqual([{ id: other }]);
   const waiting = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
-  await expect(admin.delete(waiting)).rejects.toMatchObject({ code: 'TASK_STATE' });
-  expect((await admin.find(waiting)).current.status).toBe('scheduled');
+  expect(await admin.delete(waiting)).toBe(1);
+  const running = await queue.insertTask({ topic: 'hold' });
+  await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
+  await expect(admin.delete(running)).rejects.toMatchObject({ code: 'TASK_STATE' });
+  hold.resolve();
+  // Its next attempt is inserted by whoever has its lock: it must not be left without the first one's payload.
+  const locker = await bench.connect();
+  await locker.query(`begin; update tasks set status = 'falha', reenfileirado = true where id = ${other}`);
+  const deleted = admin.delete(other).catch((error: unknown) => error);
+  await until(async () => {
+    const { rowCount } = await bench.pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rowCount === 1;
+  }, 'the lock of the attempt is waited for');
+  await locker.query(`insert into tasks (id_inicial, id_anterior, tentativa, status, data_hora)
+    values (${other}, ${other}, 2, 'agendada', now() + interval '1 hour'); commit`);
+  expect(await deleted).toMatchObject({ code: 'TASK_STATE' });
+  expect((await admin.find(other)).attempts).toHaveLength(2);
+  // With the dead task that it left before.
+  expect(await admin.delete(other)).toBe(3);
+});
+
+test('a failed task is retried with another payload, which stays its own while it is tried again', async () => {
+  const { queue, admin } = await start();
+  const id = await queue.insertTask({ topic: 'work', payload: { order: 1 }, metadata: { trace: 'a' } });
+  const died = await bench.endedChain(id, 3);
+  expect(died.length).toBeGreaterThan(1);
+  const edited = await admin.retryEdited(id, '{"order":2}', { by: 'ana', reason: 'wrong order' });
+  await bench.endedChain(id, 6);
+  const { attempts, current } = await admin.find(id);
+  expect(attempts.map(({ payload }) => payload)).toEqual([
+    ...attempts
+      .slice(
+        0,
+        attempts.findIndex((one) => one.id === edited),
+      )
+      .map(() => '{"order":1}'),
+    ...attempts.slice(attempts.findIndex((one) => one.id === edited)).map(() => '{"order":2}'),
+  ]);
+  expect(attempts.at(-1)?.id).not.toBe(edited);
+  expect(current.metadata).toEqual({
+    trace: 'a',
+    'tarefa:edits': [{ at: expect.any(String), by: 'ana', reason: 'wrong order', after: expect.any(String) }],
+  });
+  await expect(admin.retryEdited(id, 'x'.repeat(1_048_577))).rejects.toMatchObject({
+    code: 'PAYLOAD_TOO_LARGE',
+  });
 });
 
 test('tasks are listed by what they are, page by page', async () => {
@@ -166,8 +212,8 @@ test('counts and the oldest pending task', async () => {
   await bench.pool.query(`update tasks set status = 'falha' where processo is null`);
   expect(await admin.counts()).toEqual([
     { topic: null, subscriptionId: null, status: 'failed', count: 1 },
-    { topic: 'a', subscriptionId: null, status: 'scheduled', count: 1 },
     { topic: 'a', subscriptionId: null, status: 'pending', count: 2 },
+    { topic: 'a', subscriptionId: null, status: 'scheduled', count: 1 },
     { topic: 'b', subscriptionId: null, status: 'pending', count: 1 },
   ]);
   expect(await admin.counts({ since: new Date(Date.now() + 60_000) })).toHaveLength(3);

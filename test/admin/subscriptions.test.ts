@@ -74,6 +74,12 @@ test.each([
   [{ headers: { 'a b': 'x' } }, /headers must be an object of texts/],
   [{ headers: { a: 'x\ny' } }, /headers must be an object of texts/],
   [{ headers: { a: 1 } }, /headers must be an object of texts: a is no text/],
+  [{ headers: ['a'] }, /headers must be an object of texts \(got a list\)/],
+  [{ headers: 'authorization: x' }, /headers must be an object of texts/],
+  [{ headers: new Headers({ a: 'x' }) }, /headers must be an object of texts/],
+  [{ headers: { authorization: 's3cret\nx' } }, /^(?!.*s3cret)/],
+  [{ url: 'ftp://ana:s3cret@example.test' }, /^(?!.*s3cret)/],
+  [{ id: 'a\0b' }, /id must not hold a NUL/],
   [{ active: 'yes' }, /active must be true or false/],
 ])('%j is refused', async (changes, message) => {
   const { admin } = await start();

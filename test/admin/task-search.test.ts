@@ -142,7 +142,7 @@ test('an empty table is searched at once', async () => {
   });
 });
 
-test.each(['', 'x', '-1', 'f', '1; drop table tasks', '99999999999999999999'])(
+test.each(['', 'x', '--1', 'f', '1; drop table tasks', '99999999999999999999'])(
   'a place %j is refused',
   async (after) => {
     await expect(search.list({}, { limit: 10, after })).rejects.toThrow(/must be `next` of a page/);

@@ -52,7 +52,12 @@ const options = JSON.parse(process.env['QUEUE_OPTIONS'] ?? '{}') as QueueModuleO
 @Module({
   imports: [
     HandlersModule,
-    QueueModule.forRoot({ connection: connectionString, queue: 'tasks', ...options }),
+    QueueModule.forRoot({
+      connection: connectionString,
+      queue: 'tasks',
+      unknownTasks: 'fail',
+      ...options,
+    }),
   ],
 })
 class ChaosWorkerApp {}

@@ -110,11 +110,11 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   const unasked = await cli.run(filter);
   expect(unasked.code).toBe(1);
   expect(unasked.stderr).toMatch(
-    /Retry 1 tasks\? Nobody can be asked here: give --yes, or look first with --dry-run/,
+    /Retry 1 task\? Nobody can be asked here: give --yes, or look first with --dry-run/,
   );
   for (const input of ['n\n', '', 'what\n', Readable.from([])]) {
     const no = await cli.run(filter, { terminal: 80, input });
-    expect(no).toMatchObject({ code: 0, stderr: 'Retry 1 tasks? [y/N] ' });
+    expect(no).toMatchObject({ code: 0, stderr: 'Retry 1 task? [y/N] ' });
     expect(no.stdout).toMatch(/nothing was retried\n$/);
   }
   expect(await statuses()).toEqual(before);
@@ -178,7 +178,7 @@ test('halt tells the workers of the queue to stop, and waits until they have', a
   hold = deferred();
   expect((await bench.start({ worker: false })).worker).toBeDefined();
   const nobody = await cli.run(['halt', '--wait']);
-  expect(nobody).toMatchObject({ code: 0, stdout: 'no worker listens\nno worker runs any more\n' });
+  expect(nobody).toMatchObject({ code: 0, stdout: 'no worker runs\nno worker runs any more\n' });
   const { queue, worker, events } = await bench.start({ handlers: [Handlers] });
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
@@ -192,7 +192,7 @@ test('halt tells the workers of the queue to stop, and waits until they have', a
   const busy = await cli.run(['halt', '--wait', '--timeout', '0']);
   expect(busy).toMatchObject({
     code: 3,
-    stdout: '1 worker is told to stop; 1 behind a pooler cannot hear it: stop its process\n',
+    stdout: '2 workers are told to stop; 1 behind a pooler sees it at the next poll\n',
   });
   expect(busy.stderr).toMatch(
     new RegExp(
@@ -201,6 +201,8 @@ test('halt tells the workers of the queue to stop, and waits until they have', a
   );
   await listener.query('select 1');
   expect(heard).toEqual([haltText]);
+  const { rows: told } = await bench.pool.query('select host from tasks_worker where halt_at is not null');
+  expect(told).toHaveLength(2);
   await bench.pool.query(`delete from tasks_worker where host = 'leased'`);
   const stopped = nextEvent(events, 'worker.stopped');
   const waiting = cli.json<{ listening: number; stillRunning: unknown[] }>([
@@ -224,4 +226,50 @@ test('Ctrl-C ends a command that waits for an answer of the database', async () 
   await lockIsWaitedFor(bench.pool, 'tasks_paused');
   controller.abort();
   expect(await answer).toEqual({ code: 130, stdout: '', stderr: '' });
+});
+
+test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, and only those', async () => {
+  await bench.start({ worker: false });
+  const [, retrying = '', , running = '', done = ''] = await cli.rows(
+    'processo, status, tentativa, data_hora',
+    `'a', 'agendada', 1, now() + interval '1 hour'`,
+    `'a', 'agendada', 2, now() + interval '1 hour'`,
+    `'a', 'pendente', 2, now()`,
+    `'a', 'processando', 1, now()`,
+    `'a', 'sucesso', 1, now()`,
+  );
+  const listed = await cli.json<{ tasks: { id: string; status: string }[] }>([
+    'tasks',
+    '--status',
+    'retrying',
+  ]);
+  expect(listed.tasks.map(({ id, status }) => [id, status])).toEqual([[retrying, 'retrying']]);
+  const cancel = ['cancel', '--all', '--topic', 'a', '--reason', 'off'];
+  expect(await cli.json([...cancel, '--status', 'retrying', '--dry-run'])).toMatchObject({
+    waiting: 1,
+    cancelled: 0,
+  });
+  expect(await cli.json([...cancel, '--status', 'retrying', '-y'])).toMatchObject({
+    waiting: 1,
+    cancelled: 1,
+  });
+  expect(await bench.row(retrying)).toMatchObject({ status: 'falha', mensagem: 'off' });
+  expect(await cli.json([...cancel, '-y'])).toMatchObject({ waiting: 2, cancelled: 2, finished: true });
+  const refused = await cli.run(['delete', done, running]);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Delete 2 tasks with') });
+  expect(await cli.run(['delete', done, running, '--yes'])).toMatchObject({
+    code: 3,
+    stdout: `task ${done} is deleted, with its attempt\n`,
+    stderr: expect.stringContaining('is processing'),
+  });
+  expect(await cli.json(['delete', '--all', '--yes'])).toMatchObject({ deletable: 3, deleted: 3 });
+  expect(await statuses()).toEqual(['0 processando 0']);
+  const [later = ''] = await cli.rows('data_hora', `now() + interval '1 hour'`);
+  expect(await cli.run(['run-now', later])).toMatchObject({ code: 0, stdout: `task ${later} is due now\n` });
+  expect((await bench.row(later)).status).toBe('pendente');
+  const bad = await cli.run(['insert', '--topic', 'a', '--payload', '{bad']);
+  expect(bad).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('is no JSON, so it is inserted as text'),
+  });
 });

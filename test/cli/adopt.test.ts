@@ -1,102 +1,23 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { DeadTaskHandler, Subscriber, TaskHandler } from '../../lib/index.js';
 import { readColumns, readIndexes, readSchema } from '../storage/catalog.js';
 import { fillAsNsj, nsjRows } from '../storage/nsj-rows.js';
 import { createNsjTable, type NsjAge } from '../storage/nsj-table.js';
-import { createDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
 import { listen } from '../support/listening.js';
-import { until } from '../support/waiting.js';
+import { startApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
-import { runCli, type CliResult } from './support.js';
+import { adoptBench } from './adopt-bench.js';
 
-const database = await createDatabase();
+const bench = await adoptBench();
+const { database, adopt, report, runToTheEnd } = bench;
 const { pool } = database;
 /** A table per test. */
 let table = '';
 
 beforeEach(() => {
-  table = `fila_${randomBytes(4).toString('hex')}`;
+  table = bench.nextTable();
 });
 
 afterAll(() => database.drop());
-
-const adopt = (...args: string[]): Promise<CliResult> =>
-  runCli(['adopt', table, '--url', database.url, ...args]);
-
-interface Report {
-  readonly channel: string;
-  readonly adopted: boolean;
-  readonly statuses: readonly { status: string | null; count: number }[];
-  readonly findings: readonly {
-    kind: string;
-    weight: string;
-    count?: number;
-    examples?: readonly string[];
-  }[];
-  readonly steps: readonly { what: string; ms?: number }[];
-}
-
-async function report(...args: string[]): Promise<Report> {
-  const { code, stdout, stderr } = await adopt('--json', ...args);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return JSON.parse(stdout) as Report;
-}
-
-const kinds = ({ findings }: Report): readonly string[] => findings.map(({ kind }) => kind);
-
-let calls: string[] = [];
-
-class Handlers {
-  @TaskHandler('greet')
-  greet(payload: string): void {
-    calls.push(`greet ${payload}`);
-  }
-
-  @DeadTaskHandler('greet')
-  mourn(payload: string): void {
-    calls.push(`mourn ${payload}`);
-  }
-
-  @TaskHandler('fail', { maxAttempts: 2 })
-  fail(payload: string): never {
-    calls.push(`fail ${payload}`);
-    throw new Error('never works');
-  }
-
-  @DeadTaskHandler('fail')
-  mournFailed(payload: string): void {
-    calls.push(`mourn ${payload}`);
-  }
-
-  @Subscriber('mail')
-  mail(payload: string): void {
-    calls.push(`mail ${payload}`);
-  }
-}
-
-/** Runs everything that is due to its end, on a table that has to be complete. */
-async function runToTheEnd(queue = table): Promise<readonly string[]> {
-  calls = [];
-  const app: QueueApp = await startApp(database, {
-    table,
-    queue,
-    schema: 'check',
-    handlers: [Handlers],
-    pollIntervalMs: 100,
-    maxAttempts: 3,
-  });
-  await until(async () => {
-    const { rows } = await pool.query(
-      `select from ${table} where status in ('pendente', 'agendada') and data_hora < now() + interval '1 hour'
-       union all select from ${table} where status = 'processando' and executor is not null`,
-    );
-    return rows.length === 0;
-  }, 'the end of every task');
-  await app.close();
-  return [...calls].sort();
-}
 
 const everyCall = [
   'fail twice',
@@ -195,7 +116,10 @@ describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone])
     const { code, stdout } = await adopt('--yes', ...args);
     expect(code).toBe(0);
     expect(stdout).toMatch(/is a queue of this library now\n$/);
-    expect((await pool.query(rows)).rows).toEqual(before);
+    // Tasks for later are filed as such.
+    expect((await pool.query(rows)).rows).toEqual(
+      before.map((row) => (row.payload === 'later' ? { ...row, status: 'agendada' } : row)),
+    );
     expect(
       (await pool.query(`select id::int, rodada from ${table} where rodada > 0 order by id`)).rows,
     ).toEqual([
@@ -276,6 +200,33 @@ test('producers of nsj-queue-lib go on, on the channel that the table had', asyn
   expect(await runToTheEnd('Sino')).toEqual(['greet rung']);
 });
 
+test('tasks for later that were pending are scheduled, and start on time', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(
+    `insert into ${table} (processo, payload, data_hora)
+     select 'greet', n, clock_timestamp() + interval '1 hour' from generate_series(1, 2500) n`,
+  );
+  await pool.query(`insert into ${table} (processo, payload) values ('greet', 'now')`);
+  const { findings } = await report('--yes');
+  expect(findings).toContainEqual(expect.objectContaining({ kind: 'for-later', count: 2_500 }));
+  const { rows } = await pool.query(`select status, count(*)::int as n from ${table} group by 1 order by 1`);
+  expect(rows).toEqual([
+    { status: 'agendada', n: 2_500 },
+    { status: 'pendente', n: 1 },
+  ]);
+});
+
+test('a table is adopted with the channel that is given, where it rings that one', async () => {
+  await createNsjTable(pool, table, { channel: 'sino' });
+  expect(await report('--yes', '--queue', 'sino')).toMatchObject({
+    channel: 'sino',
+    findings: [
+      expect.objectContaining({ kind: 'trigger' }),
+      expect.objectContaining({ kind: 'old-indexes' }),
+    ],
+  });
+});
+
 test('what users have added stays: columns, triggers, rules, indexes', async () => {
   await createNsjTable(pool, table);
   await pool.query(`
@@ -314,11 +265,11 @@ test('what users have added stays: columns, triggers, rules, indexes', async () 
 test('the old indexes go when that is asked for, also later', async () => {
   await createNsjTable(pool, table);
   await adopt('--yes');
-  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(14);
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(15);
   expect(await adopt()).toMatchObject({ code: 0, stdout: expect.stringContaining('There is nothing to do') });
   expect((await report('--drop-old-indexes')).steps).toHaveLength(4);
   await adopt('--drop-old-indexes', '--yes');
-  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(10);
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(11);
   expect(await adopt('--yes')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('was adopted before'),
@@ -330,7 +281,7 @@ test('a table that a start has completed loses its second bell', async () => {
   await (await startApp(database, { queue: table, worker: false })).close();
   expect(await report()).toMatchObject({
     adopted: true,
-    steps: [{ what: expect.stringContaining('in the place of trg_notify') }],
+    steps: [{ what: expect.stringContaining('in the place of trigger_insert_') }],
   });
   await adopt('--yes');
   const { rows } = await pool.query(
@@ -338,110 +289,4 @@ test('a table that a start has completed loses its second bell', async () => {
     [table],
   );
   expect(rows.map(({ tgname }) => tgname)).toEqual([`${table}_ring`, `${table}_schedule`]);
-});
-
-describe('mistakes', () => {
-  /** What a command said, and whether it has changed any definition. */
-  const attempt = async (...args: string[]) => {
-    const before = await readSchema(pool, 'public');
-    const { code, stderr } = await adopt(...args);
-    const after = await readSchema(pool, 'public');
-    return { code, stderr, isUntouched: after.join() === before.join() };
-  };
-  const refusal = (text: RegExp, code = 2) => ({
-    code,
-    stderr: expect.stringMatching(text),
-    isUntouched: true,
-  });
-
-  test('no table is named', async () => {
-    expect(await runCli(['adopt', '--url', database.url, '--table', 'x'])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('which table?'),
-    });
-  });
-
-  test('there is no such table', async () => {
-    expect(await attempt('--yes')).toEqual(
-      refusal(/there is no table public\.fila_\w+: write it with its schema/),
-    );
-  });
-
-  test('it is another table', async () => {
-    await pool.query(`create table ${table} (id bigint, status varchar(100), title text)`);
-    expect(await attempt('--yes')).toEqual(
-      refusal(/is no table of nsj-queue-lib: .*\.id_inicial \(bigint\) is missing/),
-    );
-  });
-
-  test('columns have other types', async () => {
-    await createNsjTable(pool, table);
-    await pool.query(`alter table ${table} alter column tenant type int`);
-    expect(await attempt('--yes')).toEqual(refusal(/tenant is integer, not bigint/));
-  });
-
-  test('times have no zone, and it is not said which one they mean', async () => {
-    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
-    expect(await attempt('--yes')).toEqual(refusal(/are stored without time zone; .*--time-zone/));
-    expect(kinds(await report())).toContain('zone-needed');
-  });
-
-  test('there is no such zone', async () => {
-    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
-    expect(await attempt('--yes', '--time-zone', 'Brazil')).toEqual(
-      refusal(/"Brazil" is no time zone of this server/, 1),
-    );
-  });
-
-  test('attempts would have ended before they were due, in that zone', async () => {
-    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
-    await pool.query(
-      `set timezone = 'UTC'; insert into ${table} (status) select 'sucesso' from generate_series(1, 30); reset timezone`,
-    );
-    expect(await attempt('--yes', '--time-zone', 'America/Sao_Paulo')).toEqual(
-      refusal(
-        /of the last 20 attempts that ended, 20 would be due only in the future, up to 3\.0 hours from now/,
-      ),
-    );
-    expect(await adopt('--yes', '--time-zone', 'UTC')).toMatchObject({ code: 0 });
-  });
-
-  test('views are made of times that have to be converted', async () => {
-    await createNsjTable(pool, table, { time: 'timestamp without time zone' });
-    await pool.query(`create view monitor_${table} as select id, data_hora from ${table}`);
-    expect(await attempt('--yes', '--time-zone', 'UTC')).toEqual(refusal(/views are made of these times/));
-    expect((await report('--time-zone', 'UTC')).findings).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ kind: 'views', examples: [`monitor_${table} (data_hora)`] }),
-      ]),
-    );
-    await pool.query(`drop view monitor_${table}`);
-    expect(await adopt('--yes', '--time-zone', 'UTC')).toMatchObject({ code: 0 });
-  });
-
-  test('the channel is another one', async () => {
-    await createNsjTable(pool, table, { channel: 'sino' });
-    expect(await attempt('--yes', '--queue', 'campainha')).toEqual(
-      refusal(/inserts ring the channel sino .*would listen on campainha/),
-    );
-  });
-
-  test('the role does not own the table', async () => {
-    await createNsjTable(pool, table);
-    const role = `clerk_${table}`;
-    await pool.query(
-      `create role ${role} login password 'secret'; grant select on all tables in schema public to ${role}`,
-    );
-    const url = new URL(database.url);
-    url.username = role;
-    url.password = 'secret';
-    const asClerk = (...args: string[]): Promise<CliResult> =>
-      runCli(['adopt', table, '--url', url.href, ...args]);
-    expect(await asClerk()).toMatchObject({ code: 0, stderr: '' });
-    expect(await asClerk('--yes')).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/does not own public\.fila_\w+: connect as/),
-    });
-    await pool.query(`drop owned by ${role}; drop role ${role}`);
-  });
 });

@@ -42,8 +42,6 @@ test('the help lists every command; each has its own, which names its options', 
 });
 
 test.each<[readonly string[], RegExp]>([
-  [[], /^tarefa: which command\?\n[^]*Usage: tarefa <command>/],
-  [['--json'], /no command is given/],
   [['puase'], /there is no command "puase": did you mean pause\?/],
   [['quux'], /there is no command "quux"\n/],
   [['help', 'resme'], /did you mean resume\?/],
@@ -61,6 +59,17 @@ test.each<[readonly string[], RegExp]>([
   const { code, stdout, stderr } = await runCli(args, { env });
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(problem);
+});
+
+test('without a command it shows its help as it is, and fails: a script has forgotten something', async () => {
+  const { stdout: help } = await runCli(['--help']);
+  expect(help).toContain('postgres://user:password@host:port/database');
+  expect(await runCli([])).toEqual({ code: 1, stdout: help, stderr: '' });
+  expect(await runCli(['--json'])).toEqual({
+    code: 1,
+    stdout: help,
+    stderr: 'tarefa: no command is given\n',
+  });
 });
 
 test('an option may stand before the command, and after -- nothing is one', async () => {
@@ -115,10 +124,13 @@ test('who does not answer, who is refused and what is not there is said with its
   const ask = (url: string, ...more: string[]): Promise<CliResult> =>
     runCli(['pause', '--url', url, '--table', 'tasks', ...more]);
   const answers = [
-    [await ask(at((url) => (url.port = '1'))), /at .*:1 cannot be used as .*ECONNREFUSED/],
+    [
+      await ask(at((url) => (url.port = '1'))),
+      /the queue 'tasks' cannot be used: no server listens at .*:1 .*ECONNREFUSED/,
+    ],
     [
       await ask(at((url) => (url.username = 'nobody_here'))),
-      /cannot be used as nobody_here: (password|role)/,
+      /cannot be used: the (password of|server does not let) the role "nobody_here"/,
     ],
     [await ask(at((url) => (url.protocol = 'mysql:'))), /must be a URL that begins with postgres/],
     [await ask('postgres://me:hunter2-hunter2@[::bad'), /cannot be read as a URL|must be a URL/],
@@ -126,14 +138,16 @@ test('who does not answer, who is refused and what is not there is said with its
   ] as const;
   for (const [{ code, stdout, stderr }, problem] of answers) {
     expect(stderr).toMatch(problem);
-    expect([code, stdout]).toEqual([/cannot be used as/.test(stderr) ? 2 : 1, '']);
+    expect([code, stdout]).toEqual([/cannot be used: the |cannot be used: no /.test(stderr) ? 2 : 1, '']);
     expect(stderr).not.toContain('hunter2');
   }
   const missing = new URL(database.url);
   missing.pathname = '/no_such_database';
   expect(await ask(missing.href)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/database "no_such_database" does not exist/) as unknown,
+    stderr: expect.stringMatching(
+      /there is no database "no_such_database" .*create database "no_such_database" owner/s,
+    ) as unknown,
   });
 });
 

@@ -92,6 +92,6 @@ test('a process of its own serves the page, in three files that are small, and e
   );
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   const bytes = [first, ...answers].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-  expect(bytes).toBeLessThan(150_000);
+  expect(bytes).toBeLessThan(170_000);
   expect(await child.kill('SIGTERM')).toEqual({ code: 0, signal: null });
 });

@@ -122,9 +122,9 @@ describe('scenario 2', () => {
 
   test('the third argument is the channel, and more are ignored', async () => {
     expect(await script('public', 'orders')).toContain(`execute function "public"."orders_ring"('orders')`);
-    const sql = await script('public', 'orders', 'bell', 'more', 'and more');
+    const sql = await script('public', 'orders', 'bell', 'surplus', 'another surplus');
     expect(sql).toContain(`execute function "public"."orders_ring"('bell')`);
-    expect(sql).not.toContain('more');
+    expect(sql).not.toContain('surplus');
   });
 
   test('no database is contacted, whatever the environment names', async () => {

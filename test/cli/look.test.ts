@@ -7,6 +7,8 @@ const bench = useQueue();
 const cli = useCli(bench);
 
 const hostile = 'a\u001b[2Jb\u009b31mc\u0007\nd\u202ee\u0000'.replaceAll('\0', '');
+/** Of a failed task the command shows its status in red, on a terminal. */
+const withoutRed = (text: string): string => text.replaceAll('\u001B[31m', '').replaceAll('\u001B[39m', '');
 const controls = /(?!\n)[\p{Cc}\p{Cf}]/u;
 
 interface ListedTask {
@@ -54,7 +56,7 @@ test('tasks are listed page by page, and never with their payloads', async () =>
 });
 
 test.each<[readonly string[], RegExp]>([
-  [['tasks', '--status', 'done'], /--status must be one of scheduled, pending.*not "done"/],
+  [['tasks', '--status', 'done'], /--status must be one of scheduled, retrying, pending.*not "done"/],
   [['tasks', '--limit', '5000'], /--limit must be a whole number from 1 to 1000, not "5000"/],
   [['tasks', '--limit', '1e2'], /--limit must be/],
   [['tasks', '--since', 'yesterday'], /--since must be a time such as 2026-01-31.* not "yesterday"/],
@@ -143,7 +145,7 @@ test('hostile text is shown as text, and a huge one is cut, except in JSON', asy
     for (const terminal of [undefined, 100]) {
       const { code, stdout } = await cli.run(args, terminal === undefined ? {} : { terminal });
       expect(code).toBe(0);
-      expect(stdout).not.toMatch(controls);
+      expect(withoutRed(stdout)).not.toMatch(controls);
       expect(stdout.length).toBeLessThan(40_000);
       expect(stdout).toContain('a\\x1b[2Jb\\x9b31mc\\x07');
     }
@@ -169,14 +171,19 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(stdout).toMatch(/^public\.tasks at 2.*Z, PostgreSQL \d+/);
   expect(stdout).toMatch(/^lag {13}1 h 0 min: task \d+, b$/m);
   expect(stdout).toMatch(/^next scheduled {2}in .*: task \d+, c$/m);
-  expect(stdout).toMatch(/^topic +subscription +scheduled +pending +running +succeeded +failed$/m);
+  expect(stdout).toMatch(/^topic +subscription +scheduled +retrying +pending +running +succeeded +failed$/m);
   expect(stdout).toMatch(/^b +1 *$/m);
   expect(stdout).toMatch(new RegExp(`^ *${worker.id} +\\S+ +${process.pid} +\\S+ +10 +by its lock +2`, 'm'));
   expect(stdout).toMatch(/^table \d+(\.\d)? k?B( in \d+ partitions)?, indexes .* rows, /m);
   expect(stdout).toMatch(/^tasks_ready +[\d.]+ kB/m);
+  expect(stdout).toMatch(/^no worker serves topic b: 1 task waiting, the oldest for 1 h 0 min$/m);
+  await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('crm', 'paid')`);
   const report = await cli.json(['status']);
+  expect(await cli.json(['status', '--interop'])).toMatchObject({ unserved: [], unheard: [] });
   expect(report).toMatchObject({
     table: 'public.tasks',
+    unserved: [{ topic: 'b', subscriptionId: null, count: 1 }],
+    unheard: [{ id: 'crm', topic: 'paid' }],
     unknown: [],
     purgeable: { count: 0, isCapped: false },
   });

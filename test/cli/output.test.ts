@@ -1,10 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { nearest } from '../../lib/cli/nearest.js';
+import { nearest } from '../../lib/nearest.js';
 import { Output } from '../../lib/cli/output/output.js';
 import { ProgressBar } from '../../lib/cli/output/progress-bar.js';
-import { readableBytes, readableDuration } from '../../lib/cli/output/readable.js';
+import { readableBytes, readableDuration, readableTime } from '../../lib/cli/output/readable.js';
 import { withoutPasswords } from '../../lib/cli/secrets.js';
 import { textTable } from '../../lib/cli/output/text-table.js';
+import { runCli } from './support.js';
 
 test('a table aligns numbers to the right, and cuts its last column to the width', () => {
   const rows = [
@@ -12,7 +14,7 @@ test('a table aligns numbers to the right, and cuts its last column to the width
     ['much longer', 12_345, new Date(0), 'x'.repeat(50)],
     ['ü€😀', null, undefined, 'one\ntwo\u001b[2J'],
   ];
-  expect(textTable(['name', 'n', 'when', 'text'], rows, 66)).toEqual([
+  expect(textTable(['name', 'n', 'when', 'text'], rows, { width: 66 })).toEqual([
     'name             n  when                      text',
     'a                1                            short',
     'much longer  12345  1970-01-01T00:00:00.000Z  xxxxxxxxxxxxxxxxxxx…',
@@ -107,4 +109,73 @@ test('durations and sizes are said as people say them', () => {
     '12.3 MB',
     '5000.0 TB',
   ]);
+});
+
+test('a bar fits into every width, and into one that nobody knows', () => {
+  for (const columns of [0, undefined, 12, 30, 200]) {
+    const written: string[] = [];
+    const bar = new ProgressBar({ columns, write: (text) => written.push(text) }, 'retrying', 1_200_000);
+    bar.advance(600_000);
+    bar.end();
+    const texts = written.slice(0, -1).map((text) => text.slice(1, -3));
+    expect(texts.every(({ length }) => length < (columns || 40))).toBe(true);
+    // Whole, whatever is left out.
+    expect(texts.at(-1)).toMatch(/(600,000 of 1,200,000( +[\d,]+\/s)?|50%)$/);
+  }
+});
+
+test('statuses have colours on a terminal only, unless the environment decides; columns stay aligned', () => {
+  const shown = (isTTY: boolean, env: Record<string, string>): string => {
+    let text = '';
+    const out = { isTTY, columns: 80, write: (some: string) => (text += some) };
+    new Output(out, out, false, { env }).table(
+      ['status', 'n'],
+      [
+        [{ status: 'failed' }, 1],
+        [{ status: 'odd' }, 2],
+      ],
+    );
+    return text;
+  };
+  const plain = 'status  n\nfailed  1\nodd     2\n';
+  const coloured = 'status  n\n\u001b[31mfailed\u001b[39m  1\nodd     2\n';
+  expect(shown(true, {})).toBe(coloured);
+  expect(shown(false, { FORCE_COLOR: '1' })).toBe(coloured);
+  for (const env of [{ NO_COLOR: '1' }, { FORCE_COLOR: '0' }, { TERM: 'dumb' }])
+    expect(shown(true, env)).toBe(plain);
+  expect(shown(false, {})).toBe(plain);
+});
+
+test('times have the offset of this computer, and with --utc none', () => {
+  const before = process.env['TZ'];
+  process.env['TZ'] = 'America/St_Johns';
+  try {
+    const time = new Date('2026-01-31T01:02:03.004Z');
+    expect(readableTime(time, false)).toBe('2026-01-30T21:32:03.004-03:30');
+    expect(readableTime(time, true)).toBe('2026-01-31T01:02:03.004Z');
+  } finally {
+    if (before === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = before;
+  }
+});
+
+test('a shell completes commands, their options and the words of an option', async () => {
+  const { stdout } = await runCli(['completion', 'bash']);
+  const complete = (line: string): string[] => {
+    const words = line.split(' ');
+    const script = `${stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _tarefa; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
+  };
+  expect(complete('tarefa re')).toEqual(['retry', 'resume']);
+  expect(complete('tarefa --table tasks --url x can')).toEqual(['cancel']);
+  expect(complete('tarefa retry --dr')).toEqual(['--dry-run']);
+  expect(complete('tarefa tasks --status ret')).toEqual(['retrying']);
+  expect(complete('tarefa subscriptions ad')).toEqual(['add']);
+  for (const shell of ['zsh', 'fish']) {
+    expect((await runCli(['completion', shell])).stdout).toContain('run-now');
+  }
+  expect(await runCli(['completion', 'csh'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('bash, zsh, fish'),
+  });
 });

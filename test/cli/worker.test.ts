@@ -105,9 +105,9 @@ test('told to stop, it lets a request end first', async () => {
   expect(await deliveries()).toEqual(['succeeded']);
 });
 
-test('HALT ends it, whoever sends it', async () => {
+test('`tarefa halt` ends it', async () => {
   const { ended } = await startWorker();
-  await database.pool.query("select pg_notify('tasks', 'HALT')");
+  await producer.app.get(QueueAdmin).halt();
   expect((await ended).code).toBe(0);
 });
 
@@ -158,7 +158,12 @@ test.each<[readonly string[], Record<string, string>, number, RegExp]>([
   ],
   [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
   [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue public.nothing is not complete/],
-  [['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none'], {}, 2, /ECONNREFUSED/],
+  [
+    ['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none', '--connect-retry', '0'],
+    {},
+    2,
+    /no server listens at 127\.0\.0\.1:1 \(connect ECONNREFUSED/,
+  ],
 ])('%j is refused with what to do', async (args, variables, exit, problem) => {
   const { code, stdout, stderr } = await runCli(args, { env: { ...env, ...variables } });
   expect([code, stdout]).toEqual([exit, '']);

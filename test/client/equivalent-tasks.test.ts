@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { TaskHandler, type EquivalentTaskInput, type TaskStatus } from '../../lib/index.js';
+import { TaskHandler, type EquivalentTaskInput, type TaskInput, type TaskStatus } from '../../lib/index.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
@@ -111,11 +111,12 @@ test.each(['topic', 'origin', 'destination', 'tenant', 'group'] as const)(
 );
 
 test('a task without external key or without payload is equivalent to none', async () => {
-  for (const input of [
+  const inputs: readonly TaskInput[] = [
     { ...task, externalKey: null },
     { ...task, payload: null },
     { ...task, payload: '' },
-  ]) {
+  ];
+  for (const input of inputs) {
     await queue.insertTask(input);
     expect(await find(input)).toEqual([]);
   }

@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { DeadTaskHandler, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
+import type { QueueAppOptions } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
@@ -9,6 +10,11 @@ const bench = useQueue();
 const options = { pollIntervalMs: 300, recovery: false, retryMinutes: [], notifyMinutes: [] } as const;
 
 afterEach(() => vi.restoreAllMocks());
+
+class Undertaker {
+  @DeadTaskHandler('buried')
+  bury(): void {}
+}
 
 /** A handler that runs until it is told to end. */
 function holding() {
@@ -107,11 +113,11 @@ test('an idle worker does not walk either where that takes long', async () => {
   ask.mockImplementationOnce(() => {
     ahead += 10_000;
     ask.mockClear();
-    return Promise.resolve({ inMs: undefined, holding: false });
+    return Promise.resolve({ inMs: undefined, pending: [], holding: false, halted: false });
   });
   await until(async () => ask.mock.calls.length >= 2, 'two more polls');
-  asked.push(...ask.mock.calls.flat());
-  expect(new Set(asked)).toEqual(new Set([undefined]));
+  asked.push(...ask.mock.calls.map(([, asksHeld]) => asksHeld));
+  expect(new Set(asked)).toEqual(new Set([false]));
   const released = nextEvent(events, 'task.released');
   await bench.pool.query(
     `insert into tasks (processo, status, executor, reserva) values ('work', 'processando', $1, 1)`,
@@ -136,4 +142,46 @@ test('after a lost connection all that the table says is compared, at once and a
   ask.mockClear();
   await until(async () => ask.mock.calls.length >= 3, 'three more polls');
   expect(walk).toHaveBeenCalledTimes(1);
+});
+
+test.each<readonly [string, QueueAppOptions]>([
+  ['that serves named topics', {}],
+  ['that delivers webhooks besides', { webhooks: true }],
+  ['that has only the dead handler of a topic', { handlers: [Undertaker] }],
+])('an idle worker %s stays idle beside tasks that it does not serve', async (_, more) => {
+  const { worker } = await bench.start({
+    handlers: holding().handlers,
+    ...options,
+    pollIntervalMs: 50,
+    ...more,
+  });
+  // As producers whose notifications are lost.
+  const insertQuietly = (columns: string, values: string): Promise<unknown> =>
+    bench.pool.query(
+      `begin; set local tarefa.quiet = 'on'; insert into tasks (${columns}) ${values}; commit`,
+    );
+  await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('elsewhere', 'x')`);
+  await insertQuietly('processo', `select 'nobody' from generate_series(1, 500)`);
+  await insertQuietly('processo', `select 'buried' from generate_series(1, 500)`);
+  await insertQuietly('processo, subscriber_id', `values ('x', 'elsewhere')`);
+  const polls = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  // What somebody rang for at the start is looked at by then.
+  await until(async () => polls.mock.calls.length >= 10, 'ten polls');
+  const looks = [
+    vi.spyOn(PostgresStorage.prototype, 'promote'),
+    vi.spyOn(PostgresStorage.prototype, 'settleAndClaim'),
+  ];
+  polls.mockClear();
+  await until(async () => polls.mock.calls.length >= 10, 'ten more');
+  expect(looks.map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  // It does see what is its own, and what is nobody's.
+  await insertQuietly('processo, pub_sub', `values ('x', true)`);
+  await insertQuietly('processo, dead, live_id', `values ('nobody', true, 1)`);
+  await until(async () => {
+    const { rowCount } = await bench.pool.query(
+      `select from tasks where status = 'sucesso' and executor = any($1::bigint[])`,
+      [[worker.id, Number(worker.id) + 1]],
+    );
+    return rowCount === 2;
+  }, 'both to end');
 });

@@ -52,17 +52,18 @@ test('an idle worker asks by one statement at each poll, whatever it is a worker
   expect(sent.length).toBeLessThan(12);
 });
 
-test('the one that recovers sends one statement at each look besides, and one at every second look', async () => {
+test('the one that recovers sends one statement at each look besides, and one at every twelfth look', async () => {
   const recovery = { intervalMs: 200, confirmMs: 200, graceMs: 0 };
   await bench.start({ handlers: [Handlers], pollIntervalMs: 0, recovery, ...withoutRoutines });
   // An earlier test's worker may have been stopped a moment ago.
   await pause(1_000);
   const sent = await sentWithin(2_000);
-  expect(new Set(sent)).toEqual(new Set(['lost_workers', 'unregistered_holders']));
+  expect(sent).toContain('lost_workers');
+  expect(sent.filter((name) => name !== 'lost_workers' && name !== 'unregistered_holders')).toEqual([]);
   const looks = sent.filter((name) => name === 'lost_workers').length;
   expect(looks).toBeGreaterThan(5);
   expect(looks).toBeLessThan(12);
-  expect(sent.length - looks).toBeLessThanOrEqual(Math.ceil(looks / 2));
+  expect(sent.length - looks).toBeLessThanOrEqual(1);
 });
 
 test('an idle worker finds at a poll what nobody has rung for', async () => {

@@ -3,6 +3,7 @@ import { TaskHandler } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
+import { withClient } from '../support/with-client.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 const eager = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
@@ -55,13 +56,22 @@ async function start(options: Parameters<typeof startApp>[1]): Promise<QueueApp>
   return app;
 }
 
-/** A task as recovery leaves it that has lost so many workers in a row. */
-async function insertLoser(name: string, { topic = 'gated', losses = 2 } = {}): Promise<void> {
-  await database.pool.query('insert into tasks (processo, payload, perdas) values ($1, $2, $3)', [
-    topic,
-    name,
-    losses,
-  ]);
+/**
+ * Tasks as recovery leaves them that have lost so many workers in a row, by payload: an insert by hand would be filed with
+ * none. Committed together, so that no look comes between.
+ */
+async function insertLosers(losses: Readonly<Record<string, number>>, topic = 'gated'): Promise<void> {
+  await withClient(database, async (client) => {
+    await client.query('begin');
+    for (const [name, lost] of Object.entries(losses)) {
+      const { rows } = await client.query<{ id: string }>(
+        'insert into tasks (processo, payload) values ($1, $2) returning id',
+        [topic, name],
+      );
+      await client.query('update tasks set perdas = $2 where id = $1', [rows[0]?.id, lost]);
+    }
+    await client.query('commit');
+  });
 }
 
 const insert = (name: string): Promise<unknown> =>
@@ -86,9 +96,7 @@ test('an attempt after two losses waits until nothing else runs, and then runs a
   await start({ handlers, concurrency: 5 });
   await insert('before');
   await until(async () => started.includes('before'), 'the neighbour runs');
-  await insertLoser('suspect', { losses: 3 });
-  await insertLoser('another');
-  await insertLoser('innocent', { losses: 1 });
+  await insertLosers({ suspect: 3, another: 2, innocent: 1 });
   // One loss may be anybody's fault.
   await until(async () => started.includes('innocent'), 'what lost one worker runs as ever');
   gate('innocent').resolve();
@@ -111,8 +119,7 @@ test('workers that are told by a ring take turns: while one is alone with a susp
   await start({ handlers: one.handlers, concurrency: 2 });
   await start({ handlers: two.handlers, concurrency: 2 });
   const both = (): readonly string[] => [...one.started, ...two.started];
-  await insertLoser('suspect');
-  await insertLoser('another');
+  await insertLosers({ suspect: 2, another: 2 });
   await until(async () => both().length === 1, 'a suspect runs');
   for (const name of ['a', 'b']) await insert(name);
   await until(async () => both().includes('a') && both().includes('b'), 'the other worker goes on');
@@ -125,7 +132,7 @@ test('workers that are told by a ring take turns: while one is alone with a susp
 test('a suspect of a topic that nobody names is found as well', async () => {
   const { handlers, started } = gatedHandlers();
   await start({ handlers });
-  await insertLoser('somebody', { topic: 'unheard of' });
+  await insertLosers({ somebody: 2 }, 'unheard of');
   await until(async () => started.length === 1, 'it runs');
   expect(started).toEqual(['somebody']);
 });

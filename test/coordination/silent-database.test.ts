@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
 import { startApp } from '../support/queue-app.js';
+import { deferred, nextEvent } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 let database: TestDatabase;
@@ -21,8 +24,8 @@ afterEach(async () => {
 test('scenario 128: a database that accepts connections and never answers is given up at the start', async () => {
   proxy.silence();
   const connection = { connectionString: proxy.url, connectionTimeoutMillis: 200 };
-  await expect(startApp(database, { connection })).rejects.toMatchObject({
-    code: 'CONNECTION_LOST',
+  await expect(startApp(database, { connection, connectRetryMs: 0 })).rejects.toMatchObject({
+    code: 'DATABASE_UNREACHABLE',
     message: expect.stringMatching(/did not answer.*timeout/) as unknown,
   });
 });
@@ -36,3 +39,65 @@ test('scenario 128: a database that falls silent keeps no process from ending', 
   child.send('close');
   expect(await child.exit).toEqual({ code: 0, signal: null });
 }, 60_000);
+
+/** What closing may take besides `shutdownTimeoutMs`. */
+const closingMs = 5_000;
+/** For a machine that is busy with other things. */
+const roomMs = 4_000;
+
+test.each([
+  { webhooks: undefined, kind: 'a worker' },
+  { webhooks: {}, kind: 'a worker with webhooks' },
+])(
+  '$kind closes within its time against a database that drops packets, whatever its handlers wait for',
+  async ({ webhooks }) => {
+    const shutdownTimeoutMs = 1_000;
+    const started = deferred();
+    const fell = deferred();
+    let aborted = false;
+    class Writing {
+      @TaskHandler('write')
+      async write(_: unknown, { db, signal }: TaskContext): Promise<void> {
+        signal.addEventListener('abort', () => (aborted = true));
+        await db.query('select 1');
+        started.resolve();
+        await fell.promise;
+        await db.query('select 2');
+      }
+      @TaskHandler('plain')
+      async plain(): Promise<void> {
+        await fell.promise;
+      }
+    }
+    const app = await startApp(database, {
+      connection: proxy.url,
+      handlers: [Writing],
+      shutdownTimeoutMs,
+      ...(webhooks && { webhooks }),
+    });
+    // Written down for the charts when it closes.
+    await app.queue.insertTasks([{ topic: 'plain' }, { topic: 'write' }]);
+    await started.promise;
+    proxy.silence();
+    fell.resolve();
+    const stopped = nextEvent(app.events, 'worker.stopped');
+    const closing = app.close().then(() => 'closed');
+    const late = pause(shutdownTimeoutMs + closingMs + roomMs, 'not closed', { ref: false });
+    expect(await Promise.race([closing, late])).toBe('closed');
+    // Its handlers had their time first, and the one that waits was told.
+    expect(aborted).toBe(true);
+    expect((await stopped).unfinished).toBeLessThanOrEqual(1);
+  },
+  60_000,
+);
+
+test('a process that only produces closes within its time against a database that drops packets', async () => {
+  const { queue, close } = await startApp(database, { connection: proxy.url, worker: false });
+  await queue.insertTask({ topic: 'plain' });
+  const silence = proxy.silence();
+  const inserting = queue.insertTask({ topic: 'plain' }).catch(() => 'lost');
+  await silence.hit;
+  const late = pause(closingMs + roomMs, 'not closed', { ref: false });
+  expect(await Promise.race([close().then(() => 'closed'), late])).toBe('closed');
+  expect(await inserting).toBe('lost');
+});

@@ -70,6 +70,7 @@ const views: readonly (readonly [string, () => string, (page: Page) => Promise<v
     async (page) => {
       await seen(page.getByRole('table'));
       await page.getByText('More filters').click();
+      await page.getByLabel(/^Select all/).check();
     },
   ],
   [
@@ -96,6 +97,41 @@ const views: readonly (readonly [string, () => string, (page: Page) => Promise<v
     async (page) => {
       await page.getByRole('button', { name: 'Retry all that match…' }).click();
       await seen(page.getByRole('dialog').getByRole('table'));
+    },
+  ],
+  [
+    'dialog that deletes what was selected',
+    () => '#/tasks',
+    async (page) => {
+      await page.getByLabel(`Select task ${id}`).check();
+      await page.getByRole('button', { name: 'Delete 1…' }).click();
+      await seen(page.getByLabel('They are deleted for good'));
+    },
+  ],
+  [
+    'form of a new task',
+    () => '#/tasks',
+    async (page) => {
+      await page.getByRole('button', { name: 'Insert a task…' }).click();
+      await page.getByLabel('Payload', { exact: true }).fill(`{${'x'.repeat(300)}`);
+      await page.getByText('More fields').click();
+    },
+  ],
+  [
+    'form of an edited payload',
+    () => `#/tasks/${id}`,
+    async (page) => {
+      await page.getByRole('button', { name: 'Edit and retry…' }).click();
+      await seen(page.getByRole('dialog').getByLabel('Payload'));
+    },
+  ],
+  [
+    'form of a new subscription',
+    () => '#/subscriptions',
+    async (page) => {
+      await page.getByRole('button', { name: 'Add a subscription…' }).click();
+      await page.getByLabel('URL').fill('https://crm.example');
+      await page.getByRole('button', { name: 'Add a header' }).click();
     },
   ],
   ['list of subscriptions', () => '#/subscriptions', (page) => seen(page.getByRole('table'))],

@@ -1,6 +1,10 @@
+import type { IncomingMessage } from 'node:http';
+import type { INestApplication } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { nextEvent, until } from '../support/waiting.js';
-import { TaskHandler } from '../../lib/index.js';
+import { Subscriber, TaskHandler } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { act, ask } from './kit/ask.js';
 import { startDashboardApp, type DashboardApp } from './kit/dashboard-app.js';
@@ -11,6 +15,7 @@ let app: DashboardApp;
 beforeAll(async () => {
   app = await startDashboardApp(bench.database.url, {
     webhooks: { allowedAddresses: ['127.0.0.1'] },
+    maxPayloadBytes: 50_000,
     dashboard: { actions: true, actor: () => 'ana' },
   });
 });
@@ -18,6 +23,11 @@ afterEach(() => {
   app.told.length = 0;
 });
 afterAll(() => app.close());
+
+class Declaring {
+  @Subscriber('declared', { topic: 'declared' })
+  take(): void {}
+}
 
 async function insert(columns: Readonly<Record<string, unknown>>): Promise<string> {
   const names = Object.keys(columns);
@@ -86,6 +96,7 @@ test('what the state of a task does not allow is refused with a reason, changes 
   for (const action of ['retry', 'cancel', 'bury', 'run-now']) {
     const { status, body } = await act(app.url, action, { id });
     expect([action, status, body['code']]).toEqual([action, 409, 'TASK_STATE']);
+    expect(body['values']).toEqual({ action, id, status: 'succeeded' });
     expect(body['message']).toContain('succeeded');
   }
   expect(await statusOf(id)).toBe('sucesso');
@@ -99,8 +110,22 @@ test.each<[string, string, unknown, number]>([
   ['no object', 'retry', [1], 400],
   ['no JSON', 'retry', '{', 400],
   ['nothing to pause', 'pause', { paused: true }, 400],
+  ['a topic to pause that is too long', 'pause', { topic: 'x'.repeat(251), paused: true }, 400],
+  ['a topic to pause with NUL', 'pause', { topic: 'a\0b', paused: true }, 400],
+  [
+    'a subscription to pause that is too long',
+    'pause',
+    { subscriptionId: 'x'.repeat(101), paused: true },
+    400,
+  ],
   ['both to pause', 'pause', { topic: 'a', subscriptionId: 'b', paused: true }, 400],
   ['a filter that means nothing', 'retry-all', { filter: { colour: 'red' }, lastId: '1', after: '0' }, 400],
+  ['many tasks by their payloads', 'delete-all/count', { filter: { payload: 's3cret' } }, 400],
+  ['both a filter and ids', 'cancel-all/count', { filter: {}, ids: [] }, 400],
+  ['too many ids', 'cancel-all/count', { ids: Array.from({ length: 1_001 }, () => '1') }, 400],
+  ['a task with a field that is mistyped', 'insert', { topic: 'a', delay: 5 }, 400],
+  ['a task whose priority is none', 'insert', { topic: 'a', priority: 'high' }, 400],
+  ['a payload that is too large', 'insert', { topic: 'a', payload: 'x'.repeat(60_000) }, 413],
   ['a place that is none', 'retry-all', { filter: {}, lastId: 'x', after: '0' }, 400],
   ['a subscription that is gone', 'edit-subscription', { id: 'nobody', active: true }, 404],
   ['an action that there is not', 'delete-everything', {}, 404],
@@ -119,14 +144,62 @@ test.each<[string, Readonly<Record<string, string | undefined>>, number]>([
   ['a form that looks like JSON', { 'content-type': 'text/plain' }, 403],
   ['a page without the header', { 'x-tarefa-dashboard': undefined }, 403],
   ['the page itself', { 'sec-fetch-site': 'same-origin' }, 404],
+  ['the page behind a proxy', { origin: 'https://ops.example', 'sec-fetch-site': 'same-origin' }, 404],
   [
-    'the page behind a proxy that tells who it is',
+    'another site that says it were a proxy',
     { origin: 'https://ops.example', 'x-forwarded-host': 'ops.example' },
-    404,
+    403,
   ],
   ['a program', {}, 404],
 ])('an action from %s', async (_who, headers, status) => {
   expect((await act(app.url, 'retry', { id: '999999' }, headers)).status).toBe(status);
+});
+
+const expressParser = (kind: 'text' | 'raw') => (one: INestApplication) =>
+  (one as NestExpressApplication).useBodyParser(kind, { type: () => true });
+const fastifyParser = (parseAs?: 'string' | 'buffer') => (one: INestApplication) => {
+  const fastify = (one as NestFastifyApplication).getHttpAdapter().getInstance();
+  fastify.removeAllContentTypeParsers();
+  const keep = (_request: unknown, body: unknown, done: (error: null, body: unknown) => void): void =>
+    done(null, body);
+  if (parseAs) fastify.addContentTypeParser('*', { parseAs }, keep);
+};
+
+test.each<[string, 'express' | 'fastify', ((one: INestApplication) => void) | undefined]>([
+  ['JSON', 'express', undefined],
+  ['text', 'express', expressParser('text')],
+  ['bytes', 'express', expressParser('raw')],
+  ['nothing', 'express', () => undefined],
+  ['JSON', 'fastify', undefined],
+  ['text', 'fastify', fastifyParser('string')],
+  ['bytes', 'fastify', fastifyParser('buffer')],
+  ['nothing', 'fastify', fastifyParser()],
+])('where an application reads bodies as %s, on %s, actions are understood', async (_as, adapter, parse) => {
+  const other = await startDashboardApp(bench.database.url, {
+    adapter,
+    globalPrefix: 'api',
+    ...(parse && { parse }),
+  });
+  expect((await act(other.url, 'pause', { topic: 'çã', paused: true })).status).toBe(200);
+  expect(await app.admin.paused()).toMatchObject([{ topic: 'çã' }]);
+  expect((await act(other.url, 'pause', { topic: 'çã', paused: false })).status).toBe(200);
+  for (const body of ['{', '', '[1]', '{}']) {
+    expect((await act(other.url, 'retry', body)).status, `for ${body}`).toBe(400);
+  }
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  expect((await act(other.url, 'retry', 'id=1', form)).status).toBeGreaterThanOrEqual(403);
+  await other.close();
+});
+
+test('an application that reads bodies and keeps nothing is told so', async () => {
+  const swallow = (request: IncomingMessage, _response: unknown, next: () => void): void =>
+    void request.resume().on('end', next);
+  const other = await startDashboardApp(bench.database.url, { parse: (one) => void one.use(swallow) });
+  expect((await act(other.url, 'retry', { id: '1' })).body).toMatchObject({
+    code: 'INPUT_INVALID',
+    message: expect.stringContaining('has read the body of this request and kept nothing of it'),
+  });
+  await other.close();
 });
 
 test('what a dashboard may not do it does not, whoever asks', async () => {
@@ -141,6 +214,13 @@ test('what a dashboard may not do it does not, whoever asks', async () => {
     'run-now',
     'retry-all',
     'retry-all/count',
+    'cancel-all',
+    'delete-all/count',
+    'retry-edited',
+    'delete',
+    'insert',
+    'add-subscription',
+    'remove-subscription',
     'edit-subscription',
     'ping',
   ]) {
@@ -248,4 +328,138 @@ test('who looks at a payload is told, and secrets in it stay hidden', async () =
   expect(app.told).toEqual([
     { action: 'show-payload', target: rows[0]?.id, actor: 'ana', refused: undefined },
   ]);
+});
+
+test('tasks that were selected are cancelled and deleted with a count first; a waiting one is deleted, its deliveries stay', async () => {
+  const ids = [
+    await insert({ processo: 'a' }),
+    await insert({ processo: 'a', status: 'sucesso', pub_sub: true }),
+    await insert({ processo: 'a', status: 'processando', executor: 1 }),
+  ];
+  const delivery = await insert({
+    processo: 'a',
+    status: 'falha',
+    publication_id: ids[1],
+    subscriber_id: 's',
+  });
+  expect((await act(app.url, 'cancel-all/count', { ids })).body).toMatchObject({ total: 1 });
+  const plan = (await act(app.url, 'delete-all/count', { ids })).body;
+  expect(plan).toMatchObject({ total: 2, counts: [{ topic: 'a', count: 2 }] });
+  const block = { ids, lastId: plan['lastId'], after: '0' };
+  expect((await act(app.url, 'cancel-all', block)).body).toEqual({ done: 1, after: null });
+  expect(await bench.row(ids[0] ?? '')).toMatchObject({ status: 'falha', mensagem: 'cancelled by ana' });
+  expect((await act(app.url, 'delete-all', block)).body).toEqual({ done: 2, after: null });
+  const { rows } = await bench.pool.query('select id from tasks order by id');
+  expect(rows.map(({ id }: { id: string }) => id)).toEqual([ids[2], delivery]);
+  expect((await act(app.url, 'delete', { id: ids[2] })).body['code']).toBe('TASK_STATE');
+  expect((await act(app.url, 'delete', { id: delivery })).body).toEqual({ attempts: 1 });
+});
+
+test('a redacted payload is edited for a retry: what still says so keeps its value, and nothing can be moved out', async () => {
+  const payload = '{"to": "bob", "token": "s3cret", "list": [{"pin": 1234}]}';
+  const id = await insert({ processo: 'a', status: 'falha', payload });
+  expect((await ask(`${app.url}/api/tasks/${id}/payload`)).body).toMatchObject({
+    isWhole: true,
+    redacted: 2,
+  });
+  const edit = (text: string) => act(app.url, 'retry-edited', { id, payload: text });
+  for (const moved of [
+    '{"to":"[redacted]","token":"x"}',
+    '{"to":"bob","note":"[redacted]"}',
+    '{"list":[1,{"pin":"[redacted]"}]}',
+    '[redacted]',
+    '{"token":"[redacted]","n":12345678901234567890}',
+  ]) {
+    expect([moved, (await edit(moved)).status]).toEqual([moved, 400]);
+  }
+  const { body } = await edit('{"to":"ann","token":"[redacted]","list":[{"pin":"[redacted]"}]}');
+  expect(await bench.row(String(body['id']))).toMatchObject({
+    payload: '{"to":"ann","token":"s3cret","list":[{"pin":1234}]}',
+    metadados: { 'tarefa:edits': [{ by: 'ana', after: id }] },
+  });
+  expect((await bench.row(id)).payload).toBe(payload);
+  const delivery = await insert({ status: 'falha', publication_id: id, subscriber_id: 's', payload: '{}' });
+  expect((await act(app.url, 'retry-edited', { id: delivery, payload: '{}' })).status).toBe(409);
+});
+
+test('payloads are searched as they are shown: a secret cannot be found out, what is told of a delivery is what was published', async () => {
+  const plain = await insert({ processo: 'a', payload: '{"city":"Itu 100%","token":"s3cret"}' });
+  const first = await insert({
+    processo: 'a',
+    status: 'falha',
+    reenfileirado: true,
+    payload: 'ITU 100% of it',
+  });
+  const next = await insert({
+    processo: 'a',
+    id_inicial: first,
+    id_anterior: first,
+    tentativa: 2,
+    data_hora: new Date(Date.now() + 3_600_000),
+  });
+  const envelope = JSON.stringify({
+    publication: '{"city":"Itu"}',
+    subscription: { headers: { x: 'hidden itu 100%' } },
+  });
+  const delivery = await insert({ processo: 'a', subscriber_id: 's', publication_id: 1, payload: envelope });
+  await insert({ processo: 'a', payload: `itu 100% ${'x'.repeat(70_000)}` });
+  const found = async (query: string): Promise<unknown[]> => {
+    const { body } = await ask(`${app.url}/api/tasks?${query}`);
+    expect(body['next']).toBeNull();
+    return (body['tasks'] as { id: string }[]).map(({ id }) => id);
+  };
+  expect(await found('payload=itu%20100%25')).toEqual([next, first, plain]);
+  expect(await found('payload=itu%20100%25&status=retrying')).toEqual([next]);
+  expect(await found(`payload=${encodeURIComponent('"city":"itu"')}`)).toEqual([delivery]);
+  expect(await found('payload=s3cret')).toEqual([]);
+  expect(app.told.map(({ action }) => action)).toEqual(Array.from({ length: 4 }, () => 'search-payloads'));
+  expect(JSON.stringify(app.told)).not.toContain('s3cret');
+});
+
+test('lost tasks are those that ran out of attempts, as they stand now', async () => {
+  const lost = await insert({ processo: 'a', status: 'falha', estouro_tentativas: true });
+  await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, reenfileirado: true });
+  await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, dead: true });
+  await insert({ processo: 'a', status: 'falha' });
+  const { body } = await ask(`${app.url}/api/tasks?buried=true`);
+  expect((body['tasks'] as { id: string }[]).map(({ id }) => id)).toEqual([lost]);
+  await bench.pool.query(
+    `insert into tasks_history (at, route, buried) values (date_trunc('minute', now()), 't:a', 3)`,
+  );
+  expect((await ask(`${app.url}/api/overview`)).body['buriedLastHour']).toBe(3);
+});
+
+test('a task is inserted, checked as producers are; subscriptions are added and removed, but one that is declared', async () => {
+  const inserted = await act(app.url, 'insert', {
+    topic: 'a',
+    payload: '{"n":1}',
+    delayMs: 3_600_000,
+    priority: 7,
+  });
+  expect(await bench.row(String(inserted.body['id']))).toMatchObject({
+    status: 'agendada',
+    payload: '{"n":1}',
+    prioridade: 7,
+    payload_hash: expect.anything(),
+  });
+  const published = await act(app.url, 'insert', { topic: 'a', publication: true });
+  expect((await bench.row(String(published.body['id']))).pub_sub).toBe(true);
+  const added = await act(app.url, 'add-subscription', { id: 'new', topic: 'a' });
+  expect(added.body).toMatchObject({ id: 'new', topic: 'a', active: true, declared: false });
+  expect((await act(app.url, 'add-subscription', { id: 'new', topic: 'b' })).status).toBe(409);
+  const declaring = await startDashboardApp(bench.database.url, { handlers: [Declaring] });
+  try {
+    const kept = await act(declaring.url, 'remove-subscription', { id: 'declared' });
+    expect([kept.status, kept.body['code']]).toEqual([409, 'SUBSCRIPTION_DECLARED']);
+    expect(
+      (await act(declaring.url, 'edit-subscription', { id: 'declared', active: false })).body,
+    ).toMatchObject({
+      declared: true,
+      active: false,
+    });
+  } finally {
+    await declaring.close();
+  }
+  expect((await act(app.url, 'remove-subscription', { id: 'new' })).status).toBe(200);
+  expect((await act(app.url, 'remove-subscription', { id: 'new' })).status).toBe(404);
 });

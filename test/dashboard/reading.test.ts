@@ -51,6 +51,13 @@ test('tasks that no worker has a handler for, by topic, subscription, and whethe
   await waiting('processo', `'other'`);
   await waiting('processo, subscriber_id, publication_id', `'paid', 'crm', 1`);
   await waiting('processo, pub_sub', `'paid', true`);
+  await bench.pool.query(
+    `insert into tasks_subscriber (id, processo, url, ativo) values ('code', 'paid', null, true), ('resting', 'paid', null, false),
+     ('crm', 'paid', 'https://a.test', true)`,
+  );
+  expect((await problems()).filter(({ kind }) => kind === 'unheard')).toEqual([
+    { kind: 'unheard', topic: 'paid', subscriptionId: 'code' },
+  ]);
   const found = (await problems()).filter(({ kind }) => kind === 'no-worker');
   // `mail` is paused, and publications need no handler.
   expect(new Set(found.map(({ topic, subscriptionId }) => subscriptionId ?? topic))).toEqual(
@@ -90,10 +97,11 @@ test('a topic that fails more often than not, handlers that are not there, and w
   const { body } = await withinOneMinute(bench.pool, async () => {
     await bench.pool.query('truncate tasks_history');
     await bench.pool.query(
-      `insert into tasks_history (at, route, succeeded, failed, unhandled, lag_ms)
-       select date_trunc('minute', now()) - m * interval '1 minute', route, good, bad, unknown, lag
+      `insert into tasks_history (at, route, succeeded, failed, unhandled, lag_ms, delivered)
+       select date_trunc('minute', now()) - m * interval '1 minute', route, good, bad, unknown, lag,
+         case when route = 't:unheard of' then 3 else 0 end
        from generate_series(1, 5) m, lateral (values
-         ('t:mail', 2, 3, 0, null), ('t:stock', 30, 2, 0, null), ('t:rare', 0, 1, 0, null), ('t:nobody', 0, 4, 4, null),
+         ('t:mail', 2, 3, 0, null), ('t:stock', 30, 2, 0, null), ('t:rare', 0, 1, 0, null), ('t:nobody', 0, 4, 4, null), ('t:unheard of', 0, 0, 2, null),
          ('', 0, 0, 0, (10 - m) * 20000)) one (route, good, bad, unknown, lag)`,
     );
     return ask(`${other.url}/api/overview`);
@@ -105,6 +113,9 @@ test('a topic that fails more often than not, handlers that are not there, and w
     ended: 25,
   });
   expect(found.filter(({ kind }) => kind === 'failing')).toHaveLength(1);
+  expect(found.filter(({ kind }) => kind === 'discarded')).toMatchObject([
+    { topic: 'unheard of', count: 10 },
+  ]);
   expect(found.filter(({ kind }) => kind === 'unknown-handler')).toMatchObject([
     { topic: 'nobody', failures: 20 },
   ]);
@@ -157,6 +168,7 @@ test('a task with all that is around it', async () => {
   }
   const { queue, events } = await bench.start({
     handlers: [Readers],
+    unknownTasks: 'fail',
     maxAttempts: 1,
     retryIntervalMinutes: 0,
   });
@@ -191,7 +203,7 @@ test('a task with all that is around it', async () => {
 
 test('long texts are cut, and said to be; the latest attempts of very many are shown, the oldest first', async () => {
   const { rows } = await bench.pool.query<{ id: string }>(
-    `insert into tasks (processo, status, erro, resultado) values ('a', 'falha', repeat('e', 50000), repeat('r', 50000)) returning id`,
+    `insert into tasks (processo, status, erro, resultado) values ('a', 'falha', repeat('e', 50000), '"' || repeat('r', 49999)) returning id`,
   );
   const first = rows[0]?.id ?? '';
   await bench.pool.query(
@@ -204,7 +216,7 @@ test('long texts are cut, and said to be; the latest attempts of very many are s
   await bench.pool.query('delete from tasks where tentativa > 1');
   const alone = (await task(first)).attempts[0];
   expect(alone?.error).toMatchObject({ length: 50_000, text: 'e'.repeat(20_000) });
-  // A result that was cut may hold what would have been redacted.
+  // JSON that was cut cannot be read any more, and may hold what would have been redacted.
   expect(alone?.result).toMatchObject({ length: 50_000, text: '[redacted]' });
 });
 

@@ -58,6 +58,39 @@ describe.each(['express', 'fastify'] as const)('on %s it is whole', (adapter) =>
   });
 });
 
+test('an address that leads nowhere is said so', async () => {
+  for (const hash of ['#/settings', '#/tasks/1/attempts', '#main']) {
+    const page = await bench.open(hash);
+    await seen(page.getByRole('heading', { name: 'Page not found', level: 1 }));
+    await says(page.getByRole('main'), hash.slice(1));
+    await page.getByRole('main').getByRole('link', { name: 'Overview' }).click();
+    await seen(page.getByRole('heading', { name: 'Overview', level: 1 }));
+  }
+});
+
+test.each(['express', 'fastify'] as const)(
+  'on %s each queue of an application leads to the others',
+  async (adapter) => {
+    const { url, origin } = await bench.start({
+      adapter,
+      globalPrefix: 'api',
+      others: [{ name: 'billing', queue: 'billing', dashboard: { path: 'internal/billing' } }],
+    });
+    const page = await bench.open('#/tasks', { url });
+    await page.getByLabel('Queue', { exact: true }).selectOption('billing');
+    await page.waitForURL(`${origin}/api/internal/billing`);
+    await says(page.getByRole('contentinfo'), 'public.billing');
+    await page.getByLabel('Queue', { exact: true }).selectOption('default');
+    await says(page.getByRole('contentinfo'), 'public.tasks');
+    // Under a path of a proxy's own nobody knows where the others are.
+    const proxy = await startReverseProxy({ target: origin, from: '/ops/q', to: '/api/queues' });
+    onTestFinished(proxy.close);
+    const behind = await bench.open('', { url: `${proxy.origin}/ops/q` });
+    await seen(behind.getByText('Live', { exact: true }));
+    expect(await behind.getByLabel('Queue', { exact: true }).count()).toBe(0);
+  },
+);
+
 test('what is read-only offers nothing to do', async () => {
   const failed = await seedTask(bench.pool, {
     topic: 'send-receipt',
@@ -166,6 +199,19 @@ describe('it speaks', () => {
     const page = await bench.open('', { locale });
     await seen(page.getByRole('heading', { name: heading, level: 1 }));
     expect(await page.evaluate('document.documentElement.lang')).toBe(lang);
+  });
+
+  test('Portuguese where the server refuses something, too', async () => {
+    const page = await bench.open('#/tasks/999999', { locale: 'pt-BR' });
+    await says(page.getByRole('alert'), 'Não existe tentativa 999999: talvez já tenha sido expurgada.');
+    const done = await seedTask(bench.pool, { topic: 'send-receipt', status: 'failed', due: -9 });
+    await page.goto(`${bench.app.url}/#/tasks/${done}`);
+    await page.getByRole('button', { name: 'Repetir', exact: true }).click();
+    await bench.pool.query(`update tasks set status = 'sucesso' where id = $1`, [done]);
+    const dialog = page.getByRole('dialog');
+    await dialog.locator('[data-action="confirm"]').click();
+    await says(dialog, `O estado da tarefa ${done} não permite isto. Estado atual: Sucesso.`);
+    expect(bench.takeFaults().every((fault) => /40[49]/.test(fault))).toBe(true);
   });
 
   test('Portuguese in every view, once it was chosen, also the next time', async () => {

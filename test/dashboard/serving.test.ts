@@ -58,9 +58,28 @@ test.each(adapters)(
       expect(headers.get('cache-control')).toBe('no-store');
       expect(text).not.toMatch(/https?:\/\//);
     }
-    const script = await ask(`${url}/assets/main.js`);
-    expect(script).toMatchObject({ status: 200 });
-    expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    const version = /assets\/(v-\w+)\//.exec((await ask(url)).text)?.[1] ?? '';
+    const sizes: number[] = [];
+    for (const [accepted, encoding] of [
+      ['identity', null],
+      ['gzip, br;q=0', 'gzip'],
+      ['gzip, deflate, br', 'br'],
+    ] as const) {
+      const headers = { 'accept-encoding': accepted };
+      const script = await ask(`${url}/assets/${version}/main.js`, { headers });
+      expect(script).toMatchObject({ status: 200, text: expect.stringContaining('import') });
+      expect(script.headers.get('content-encoding')).toBe(encoding);
+      expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+      expect(script.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+      expect(script.headers.get('vary')).toContain('Accept-Encoding');
+      sizes.push(Number(script.headers.get('content-length')));
+    }
+    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
+    // That of another version of the library, which serves the same page beside this one: nobody may keep what it gets.
+    for (const path of ['v-0123456789abcdef/main.js', 'main.js', 'v-0/charts/plot.js']) {
+      const other = await ask(`${url}/assets/${path}`);
+      expect([other.status, other.headers.get('cache-control')], `for ${path}`).toEqual([200, 'no-store']);
+    }
     for (const file of [
       'none.js',
       '..%2F..%2Fdashboard.js',
@@ -147,8 +166,6 @@ test('without guards only this machine may see it, by its own name, and nobody t
   for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example']) {
     expect(await askRaw(url, '/queues', { host }), `for ${host}`).toBeGreaterThanOrEqual(400);
   }
-  expect(await askRaw(url, '/queues', { 'x-forwarded-for': '203.0.113.5' })).toBe(403);
-  expect(await askRaw(url, '/queues', { forwarded: 'for=203.0.113.5' })).toBe(403);
 });
 
 test('outside development an application does not start with a dashboard that nobody guards', async () => {
@@ -192,7 +209,14 @@ test('two queues have two dashboards, with options from a provider too; a path t
     queue: 'default',
     table: 'public.tasks',
   });
-  expect((await ask(`${origin}/two/api/info`)).body).toMatchObject({ queue: 'other', table: 'public.other' });
+  expect((await ask(`${origin}/two/api/info`)).body).toMatchObject({
+    queue: 'other',
+    table: 'public.other',
+    queues: [
+      { name: 'default', path: 'one' },
+      { name: 'other', path: 'two' },
+    ],
+  });
   await app.close();
   const wrong = QueueModule.forRootAsync({
     useFactory: () => ({ connection, table: 'tasks', worker: false, dashboard: {} }) as object,

@@ -146,6 +146,57 @@ describe('it is edited', () => {
   });
 });
 
+test('one is added, and removed again', async () => {
+  const { pool } = bench;
+  const page = await bench.open('#/subscriptions');
+  await page.getByRole('button', { name: 'Add a subscription…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add a subscription' });
+  await dialog.getByLabel('Id', { exact: true }).fill('fresh');
+  await dialog.getByLabel('Topic').fill('order-placed');
+  await gone(dialog.getByLabel('Method'));
+  await dialog.getByLabel('URL').fill('https://fresh.example/in');
+  await dialog.getByLabel('Method').fill('PUT');
+  await dialog.getByRole('button', { name: 'Add a header' }).click();
+  await dialog.getByLabel('Name of header 1').fill('X-Api-Key');
+  await dialog.getByLabel('Value of header 1').fill('new-key');
+  await dialog.getByLabel('Active').uncheck();
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await seen(page.getByRole('heading', { name: 'fresh', level: 1 }));
+  const subscription = `select processo, url, http_method, headers, ativo from tasks_subscriber where id = 'fresh'`;
+  expect((await pool.query(subscription)).rows).toEqual([
+    {
+      processo: 'order-placed',
+      url: 'https://fresh.example/in',
+      http_method: 'PUT',
+      headers: { 'X-Api-Key': 'new-key' },
+      ativo: false,
+    },
+  ]);
+  await confirm(page, page.getByRole('button', { name: 'Remove' }), 'Remove');
+  await seen(page.getByRole('heading', { name: 'Subscriptions', level: 1 }));
+  expect((await pool.query(subscription)).rows).toEqual([]);
+});
+
+test('one that a handler declares is deactivated instead of removed', async () => {
+  const { pool, database } = bench;
+  await subscribe(database, [{ id: 'declared' }]);
+  const page = await bench.open('#/subscriptions/declared');
+  // As where a handler was started since the page was loaded.
+  await page.route('**/api/actions/remove-subscription', (route) =>
+    route.fulfill({ status: 409, json: { code: 'SUBSCRIPTION_DECLARED', message: 'a handler declares it' } }),
+  );
+  await page.getByRole('button', { name: 'Remove' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Remove' }).click();
+  await says(dialog, 'A handler declares declared, so it would be made again at the next start.');
+  expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
+  await dialog.getByRole('button', { name: 'Deactivate' }).click();
+  await gone(dialog);
+  await says(page.getByRole('main').locator('p'), /^Inactive/);
+  const { rows } = await pool.query(`select ativo from tasks_subscriber where id = 'declared'`);
+  expect(rows).toEqual([{ ativo: false }]);
+});
+
 test('it is paused and resumed', async () => {
   const page = await bench.open('#/subscriptions/search-index');
   const standing = page

@@ -56,6 +56,9 @@ test('all attempts stand one after the other, with what they said and when the n
   expect(said[0]).toMatch(/Waited: 10\s?s[^]*Ran: 2\s?s/);
   expect(said[1]).toMatch(new RegExp(`Attempt 2[^]*${id}[^]*Ran: 400\\s?ms[^]*the bank said no`));
   await says(page.getByRole('main'), /next attempt in (5\s?m|4\s?m)/);
+  // A line of text takes a line's room, so that nothing jumps once it is seen.
+  const message = await attempts.nth(1).locator('pre').first().boundingBox();
+  expect(message?.height).toBeLessThan(60);
   const stack = attempts.first().getByText('at charge (shop.js:7)');
   expect(await stack.isVisible()).toBe(false);
   await attempts.first().getByText('Error with stack').click();
@@ -175,12 +178,74 @@ describe('by hand, after asking, a task is', () => {
     });
     const page = await open(id);
     await says(page.getByRole('main'), 'ran out of attempts');
-    expect(await actions(page).getByRole('button').allInnerTexts()).toEqual(['Retry']);
+    expect(await actions(page).getByRole('button').allInnerTexts()).toEqual([
+      'Retry',
+      'Edit and retry…',
+      'Delete',
+    ]);
     await confirm(page, button(page, 'Retry'), 'Retry');
     // It begins anew: it has all its attempts again.
     await says(part(page, 'Attempts').getByRole('listitem').nth(1), /Attempt 1\s*Pending/);
     await says(page.getByRole('status'), 'A new attempt was made.');
     expect(bench.app.told).toEqual([{ action: 'retry', target: id, actor: 'ana', refused: undefined }]);
+  });
+
+  test('retried with another payload, in which what is redacted stays', async () => {
+    const { pool, app } = bench;
+    const id = await seedTask(pool, {
+      topic: 'send-receipt',
+      status: 'failed',
+      exhausted: true,
+      payload: '{"to":"ana@exmaple.com","password":"hunter2","tags":[],"lines":[{"sku":"{a, b: \\"c\\"}"}]}',
+      due: -90,
+      started: -80,
+      finished: -70,
+    });
+    const page = await open(id);
+    await button(page, 'Edit and retry…').click();
+    const dialog = page.getByRole('dialog');
+    const field = dialog.getByLabel('Payload');
+    const shown = [
+      '{',
+      '  "to": "ana@exmaple.com",',
+      '  "password": "[redacted]",',
+      '  "tags": [],',
+      '  "lines": [',
+      '    {',
+      '      "sku": "{a, b: \\"c\\"}"',
+      '    }',
+      '  ]',
+      '}',
+    ].join('\n');
+    await field.waitFor();
+    expect(await field.inputValue()).toBe(shown);
+    await field.fill(shown.replace('exmaple', 'example'));
+    await dialog.getByLabel(/^Reason/).fill('a typo');
+    await dialog.getByRole('button', { name: 'Retry with this payload' }).click();
+    await says(part(page, 'Attempts').getByRole('listitem').nth(1), 'Pending');
+    const { rows } = await pool.query<{ payload: string }>(
+      `select payload from tasks where id_inicial = $1`,
+      [id],
+    );
+    expect(JSON.parse(rows[0]?.payload ?? '')).toEqual({
+      to: 'ana@example.com',
+      password: 'hunter2',
+      tags: [],
+      lines: [{ sku: '{a, b: "c"}' }],
+    });
+    expect(app.told).toMatchObject([
+      { action: 'show-payload', target: id },
+      { action: 'retry-edited', target: id },
+    ]);
+  });
+
+  test('deleted, which ends at the list', async () => {
+    const id = await seedTask(bench.pool, { topic: 'send-survey' });
+    const page = await open(id);
+    await confirm(page, button(page, 'Delete'), 'Delete');
+    await seen(page.getByRole('heading', { name: 'Tasks', level: 1 }));
+    const { rowCount } = await bench.pool.query('select from tasks where id = $1', [id]);
+    expect(rowCount).toBe(0);
   });
 
   test('cancelled, with a reason', async () => {

@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { TaskStatus } from '../../lib/index.js';
 import { useDashboard } from './kit/dashboard-bench.js';
-import { gone, says, seen } from './kit/seen.js';
+import { gone, part, row, says, seen } from './kit/seen.js';
 import { seedTask, seedTasks, type SeedTask } from './kit/seed.js';
 
 const bench = useDashboard();
@@ -31,10 +30,18 @@ beforeAll(async () => {
       ...ended,
       due: -7_200,
     },
+    retrying: { topic: 'send-survey', status: 'scheduled', attempt: 2, firstId: publicationId, due: 3_600 },
     untopical: { topic: null, status: 'succeeded', ...ended },
     delivery: { topic: 'order-placed', status: 'succeeded', subscriptionId: 'crm', publicationId, ...ended },
     dead: { topic: 'charge-card', status: 'succeeded', dead: true, liveId: publicationId, ...ended },
-    broken: { topic: 'send-receipt', status: 'failed', message: '100% sure: mailbox_full', ...ended },
+    broken: {
+      topic: 'send-receipt',
+      status: 'failed',
+      exhausted: true,
+      message: '100% sure: mailbox_full',
+      payload: '{"order":41,"password":"hunter2"}',
+      ...ended,
+    },
   };
   const made = await seedTasks(pool, Object.values(tasks));
   for (const [index, name] of Object.keys(tasks).entries()) ids.set(name, made[index] ?? '');
@@ -51,10 +58,11 @@ async function listed(page: Page): Promise<readonly string[]> {
 describe('tasks are found', () => {
   test('by status', async () => {
     const page = await bench.open('#/tasks');
-    const statuses: readonly (readonly [TaskStatus, string, readonly string[]])[] = [
+    const statuses: readonly (readonly [string, string, readonly string[]])[] = [
       ['scheduled', 'Scheduled', ['scheduled']],
       ['pending', 'Pending', ['pending']],
       ['processing', 'Running', ['processing']],
+      ['retrying', 'Retrying', ['retrying']],
       ['succeeded', 'Succeeded', ['dead', 'delivery', 'untopical', 'publication']],
       ['failed', 'Failed', ['broken']],
     ];
@@ -80,11 +88,15 @@ describe('tasks are found', () => {
       ['External key', 'order-17', ['pending']],
       ['Tenant', '3', ['pending']],
       ['Group', 'north', ['pending']],
+      ['Text in the payload', 'ORDER":41', ['broken']],
+      ['Text in the payload', 'hunter2', []],
       ['Text in the message', '100% SURE: mailbox_', ['broken']],
     ] as const;
     for (const [label, text, found] of fields) {
       await page.getByRole('button', { name: 'Clear' }).click();
-      await page.getByRole('searchbox', { name: label }).fill(text);
+      // Only then are the fields empty.
+      await expect.poll(() => page.url()).not.toContain('?');
+      await page.getByLabel(label, { exact: true }).fill(text);
       await page.keyboard.press('Enter');
       await expect.poll(() => listed(page), { message: label }).toEqual(found);
     }
@@ -96,7 +108,38 @@ describe('tasks are found', () => {
     );
   });
 
-  test('by publication, time, dead chain, without a topic, and with attempts that were retried', async () => {
+  test('with counts on the statuses, and topics and subscriptions that are known', async () => {
+    const page = await bench.open('#/tasks');
+    const pills = page.getByRole('group', { name: 'Status' });
+    await says(
+      pills,
+      /Scheduled\s*1\s*Pending\s*1\s*Running\s*1\s*Retrying\s*1\s*Succeeded\s*4\s*Failed\s*1/,
+    );
+    const topic = page.getByLabel('Topic', { exact: true });
+    await topic.focus();
+    const offered = (id: string) =>
+      page
+        .locator(`#${id} option`)
+        .evaluateAll((all) => all.map((one) => (one as unknown as { value: string }).value));
+    await expect.poll(() => offered('known-topics')).toContain('send-survey');
+    expect(await topic.getAttribute('list')).toBe('known-topics');
+    expect(await offered('known-subscriptions')).toEqual(['crm']);
+    await topic.fill('send-survey');
+    await page.keyboard.press('Enter');
+    await says(pills, /Scheduled\s*1\s*Pending\s*0\s*Running\s*0\s*Retrying\s*1/);
+  });
+
+  test('on a phone too, where fields are folded away until they are wanted', async () => {
+    const page = await bench.open('#/tasks?topic=send-survey', { width: 390 });
+    const topic = page.getByLabel('Topic', { exact: true });
+    expect(await topic.isVisible()).toBe(false);
+    await page.getByText('Filters (1 set)').click();
+    expect(await topic.inputValue()).toBe('send-survey');
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await seen(page.getByText('Filters', { exact: true }));
+  });
+
+  test('by publication, time, dead chain, without a topic, buried, and with attempts that were retried', async () => {
     const page = await bench.open('#/tasks');
     await page.getByText('More filters').click();
     const clear = page.getByRole('button', { name: 'Clear' });
@@ -109,6 +152,9 @@ describe('tasks are found', () => {
     await clear.click();
     await page.getByLabel('Only without a topic').check();
     await expect.poll(() => listed(page)).toEqual(['untopical']);
+    await clear.click();
+    await page.getByLabel('Only buried (out of attempts)').check();
+    await expect.poll(() => listed(page)).toEqual(['broken']);
     await clear.click();
     await page.getByLabel('As each task stands now').uncheck();
     await page.getByLabel('Topic', { exact: true }).fill('send-receipt');
@@ -234,9 +280,9 @@ describe('retry all', () => {
     );
     const page = await bench.open('#/tasks?status=failed&topic=sync-prices');
     const blocks = [
-      { retried: 1, after: '1' },
-      { retried: 1, after: '2' },
-      { retried: 1, after: null },
+      { done: 1, after: '1' },
+      { done: 1, after: '2' },
+      { done: 1, after: null },
     ];
     let release: () => void = () => undefined;
     await page.route('**/api/actions/retry-all', async (route) => {
@@ -275,6 +321,91 @@ describe('retry all', () => {
     );
     return rowCount ?? 0;
   }
+});
+
+describe('of the tasks that are listed', () => {
+  const box = (page: Page, id: string) =>
+    page.getByRole('checkbox', { name: `Select task ${id}`, exact: true });
+
+  test('those that were ticked are cancelled with a reason, or deleted for good', async () => {
+    const { pool, app } = bench;
+    const [failed = '', waiting = '', other = ''] = await seedTasks(pool, [
+      { topic: 'tidy-up', status: 'failed', ...ended },
+      { topic: 'tidy-up', due: 3_600, status: 'scheduled' },
+      { topic: 'tidy-up' },
+    ]);
+    const page = await bench.open('#/tasks?topic=tidy-up');
+    await page.getByLabel('Select all 3 shown').check();
+    await box(page, other).uncheck();
+    const several = page.getByRole('group', { name: 'Several tasks at once' });
+    await says(several.getByRole('status'), '2 selected');
+    // Each for those only that it is for.
+    await seen(several.getByRole('button', { name: 'Retry 1…' }));
+    await several.getByRole('button', { name: 'Cancel 1…' }).click();
+    const dialog = page.getByRole('dialog');
+    await says(dialog.getByRole('status'), '1 of 1 selected can be cancelled.');
+    await dialog.getByLabel(/^Reason/).fill('no longer wanted');
+    await dialog.getByRole('button', { name: 'Cancel 1 task' }).click();
+    await says(dialog.getByRole('status'), 'Done: 1 task was cancelled.');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await says(row(page, new RegExp(waiting)), /Failed[^]*no longer wanted/);
+    expect(await box(page, waiting).isChecked()).toBe(false);
+    await box(page, failed).check();
+    await box(page, waiting).check();
+    await several.getByRole('button', { name: 'Delete 2…' }).click();
+    const remove = dialog.getByRole('button', { name: 'Delete 2 tasks' });
+    // Not by pressing one button too many.
+    await remove.click();
+    await seen(dialog.locator('input:invalid'));
+    expect(app.told.map(({ action }) => action)).not.toContain('delete-all');
+    await dialog.getByLabel('They are deleted for good').check();
+    await remove.click();
+    await says(dialog.getByRole('status'), 'Done: 2 tasks were deleted.');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await seen(page.getByRole('heading', { name: '1 task', exact: true }));
+    const { rows } = await pool.query(`select id::text as id from tasks where processo = 'tidy-up'`);
+    expect(rows).toEqual([{ id: other }]);
+  });
+
+  test('what a dashboard may not do is not offered', async () => {
+    const readOnly = await bench.start({ dashboard: { actions: ['cancel-all'] } });
+    const id = await seedTask(bench.pool, { topic: 'tidy-shelf' });
+    const page = await bench.open('#/tasks?topic=tidy-shelf', { url: readOnly.url });
+    await seen(page.getByRole('button', { name: 'Cancel all that match…' }));
+    await gone(page.getByRole('button', { name: 'Delete all that match…' }));
+    await gone(page.getByRole('button', { name: 'Insert a task…' }));
+    await box(page, id).check();
+    expect(
+      await page.getByRole('group', { name: 'Several tasks at once' }).getByRole('button').allInnerTexts(),
+    ).toEqual(['Cancel 1…', 'Clear selection']);
+  });
+});
+
+test('a task is inserted, of which it is said whether its payload is JSON', async () => {
+  const page = await bench.open('#/tasks');
+  await page.getByRole('button', { name: 'Insert a task…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Insert a task' });
+  const payload = dialog.getByLabel('Payload');
+  await dialog.getByLabel('Topic', { exact: true }).fill('wrap-gift-by-hand');
+  await payload.fill('{"order": 41');
+  await says(dialog.getByRole('status'), /looks like JSON, but is not/);
+  await payload.fill('as it is');
+  await says(dialog.getByRole('status'), 'stored as text');
+  await payload.fill('{"order": 10000000000000000001}');
+  await says(dialog.getByRole('status'), 'This is JSON.');
+  await dialog.getByLabel('Delay', { exact: true }).fill('1.5');
+  await dialog.getByLabel('Unit of the delay').selectOption('hours');
+  await dialog.getByLabel('Priority').fill('80');
+  await dialog.getByLabel('External key').fill('order-41');
+  await dialog.getByRole('button', { name: 'Insert', exact: true }).click();
+  await says(part(page, 'Attempts').getByRole('listitem'), /Attempt 1\s*Scheduled/);
+  const { rows } = await bench.pool.query(
+    `select payload, prioridade, chave_externa, data_hora - now() between interval '80 minutes' and '90 minutes' as "isLater"
+     from tasks where processo = 'wrap-gift-by-hand'`,
+  );
+  expect(rows).toEqual([
+    { payload: '{"order": 10000000000000000001}', prioridade: 80, chave_externa: 'order-41', isLater: true },
+  ]);
 });
 
 test('the list follows what happens, unless it is told not to', async () => {

@@ -25,10 +25,12 @@ export interface Document {
   readonly prose: string;
 }
 
-/** README, changelog and everything below docs. */
+/** Those of the root, and everything below docs. */
 export const documents: readonly Document[] = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

@@ -18,11 +18,11 @@ export const sections: Readonly<Record<string, () => string>> = {
   'tenant-service-options': () =>
     fieldTable(readInterface('lib/tenants/tenant-options.ts', 'TenantServiceOptions')),
   'handler-options': () => fieldTable(readInterface('lib/subscribers/decorators.ts', 'HandlerOptions')),
+  // A heading each: messages lead to it.
   errors: () =>
-    table(
-      ['code', 'when', 'what to do'],
-      Object.entries(errorTable).map(([code, { when, todo }]) => [`\`${code}\``, when, todo]),
-    ),
+    Object.entries(errorTable)
+      .map(([code, { when, todo }]) => `### ${code}\n\n${when}\n\n**What to do:** ${todo}`)
+      .join('\n\n'),
   commands: () => commands.map(commandSection).join('\n\n'),
   'common-options': () => optionTable(commonOptions),
   schema: () => `\`\`\`sql\n${shopScript()}\n\`\`\``,
@@ -102,11 +102,14 @@ const plainTypes: Readonly<Record<string, string>> = {
   'readonly number[] | string': 'minutes of the hour',
   PostgresConnection: 'URL, `pg` configuration, or pool',
   'string | false': 'text, or `false`',
-  'Partial<RecoveryOptions> | false': 'object, or `false`',
+  'Some<RecoveryOptions> | false': 'object, or `false`',
   '(() => SqlHandle | undefined)': 'function',
   WrapHandler: 'function',
-  StandardSchema: 'schema',
-  'Readonly<Record<string, StandardSchema>>': 'schemas by topic',
+  Schema: 'schema',
+  Form: "`'json'` or `'text'`",
+  Transformed: 'true or false',
+  '((attempt: number) => number)': 'function',
+  'ByTopic<StandardSchema>': 'schemas by topic',
   'boolean | readonly EnhancerKind[]': 'true, false or a list',
   'boolean | WebhookOptions': 'true, false or an object',
   'boolean | TenantDatabaseOptions': 'true, false or an object',
@@ -119,7 +122,7 @@ const plainTypes: Readonly<Record<string, string>> = {
   'readonly string[]': 'list of texts',
   'string | readonly string[]': 'text, or a list',
   'number | false': 'number, or `false`',
-  'Partial<CircuitOptions> | false': 'object, or `false`',
+  'Some<CircuitOptions> | false': 'object, or `false`',
 };
 
 /** Numbers say their unit, which is in their name. */

@@ -3,10 +3,13 @@ import { Injectable } from '@nestjs/common';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QueueClient, Subscriber, type TaskContext } from '../../lib/index.js';
+import { column } from '../../lib/storage/columns.js';
+import { runCli } from '../cli/support.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
-import { sqlUnder } from './documents.js';
+import { startReceiver } from '../webhooks/kit/receivers.js';
+import { documentAt, sqlUnder } from './documents.js';
 
 @Injectable()
 class Handlers {
@@ -18,68 +21,234 @@ class Handlers {
 }
 
 const suffix = randomBytes(4).toString('hex');
-const producer = `shop_producer_${suffix}`;
-const worker = `shop_worker_${suffix}`;
+const roles = ['producer', 'worker', 'monitor'].map((name) => `shop_${name}_${suffix}`);
+const [producer = '', worker = '', monitor = ''] = roles;
+const [grants = '', forEquivalents = '', forWebhooks = ''] = sqlUnder('docs/guides/deployment.md', 'Roles');
+const queue = 'shop_queue';
+const order = { topic: 'order-placed', externalKey: 'k', payload: '{}' };
 let database: TestDatabase;
 
-/** The two roles of the guide; roles belong to the whole server, so they get names of their own. */
+/** The roles of the guide; roles belong to the whole server, so they get names of their own. */
 beforeAll(async () => {
   database = await createDatabase();
-  const maker = await startApp(database, { queue: 'shop_queue', worker: false });
-  await maker.close();
-  const [grants = ''] = sqlUnder('docs/guides/deployment.md', 'Tables and roles');
-  await database.pool.query(grants.replaceAll('shop_producer', producer).replaceAll('shop_worker', worker));
-  await database.pool.query(
-    `alter role ${producer} login password 'p'; alter role ${worker} login password 'w'`,
-  );
+  await (await startApp(database, { queue, worker: false, webhooks: true })).close();
+  await grant(grants);
+  for (const role of roles) await database.pool.query(`alter role ${role} login password 'p'`);
   await database.pool.query(
     "insert into shop_queue_subscriber (id, processo) values ('stock', 'order-placed')",
   );
 });
 
 afterAll(async () => {
-  await database.pool.query(`drop owned by ${producer}, ${worker}; drop role ${producer}, ${worker}`);
+  await database.pool.query(`drop owned by ${roles.join(', ')}; drop role ${roles.join(', ')}`);
   await database.drop();
 });
 
-test('the roles of the deployment guide have all that they need, and the producer no more', async () => {
-  const app = await startApp(
-    { url: as(worker, 'w') },
-    { queue: 'shop_queue', schema: 'check', handlers: [Handlers] },
-  );
-  const client = new Client({ connectionString: as(producer, 'p') });
+async function grant(sql: string): Promise<void> {
+  await database.pool.query(sql.replaceAll(/\bshop_(?:producer|worker|monitor)\b/g, `$&_${suffix}`));
+}
+
+function as(role: string): string {
+  const url = new URL(database.url);
+  url.username = role;
+  url.password = 'p';
+  return url.href;
+}
+
+function start(role: string, options: QueueAppOptions): Promise<QueueApp> {
+  return startApp({ url: as(role) }, { queue, schema: 'check', ...options });
+}
+
+async function withRole(role: string, work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: as(role) });
   await client.connect();
   try {
-    const queue = new QueueClient(client, { table: 'shop_queue' });
-    await queue.insertTaskPubSub({ topic: 'order-placed', externalKey: 'k', payload: '{}' });
-    // While it is being delivered it is equivalent to none.
-    await until(async () => {
-      const equivalent = await queue.listEquivalentTask({
-        topic: 'order-placed',
-        externalKey: 'k',
-        payload: '{}',
-      });
-      return equivalent.length === 1;
-    }, 'the delivered publication is found');
-    await expect(client.query('delete from shop_queue')).rejects.toThrow('permission denied');
-    await until(async () => {
-      const { rows } = await database.pool.query(
-        "select 1 from shop_queue_tasks where is_dead and status = 'succeeded'",
-      );
-      return rows.length === 1;
-    }, 'the dead task ran');
-    for (const routine of [app.retry, app.notify, app.purge]) expect(await routine.run()).toBe(0);
+    await work(client);
   } finally {
     await client.end();
-    await app.close();
   }
+}
+
+/** Every way to insert, without and with a transaction of the caller's. */
+async function insertEverything(client: QueueClient, tx: Client): Promise<void> {
+  await tx.query('begin');
+  for (const options of [{}, { tx }]) {
+    const full = {
+      ...order,
+      origin: 'a',
+      destination: 'b',
+      tenant: 7,
+      group: 'g',
+      priority: 60,
+      metadata: { by: 'me' },
+    };
+    const ids = [
+      await client.insertTask({ ...full, topic: 'nobody', delayMs: 3_600_000 }, options),
+      await client.insertTaskWebhook({ topic: 'nobody', runAt: new Date(Date.now() + 3_600_000) }, options),
+      await client.insertTaskPubSub({ ...full, topic: 'unheard' }, options),
+      ...(await client.insertTasks(
+        [
+          { topic: 'nobody', delayMs: 3_600_000 },
+          { ...full, topic: 'nobody', delayMs: 3_600_000 },
+        ],
+        options,
+      )),
+    ];
+    expect(ids).toEqual(ids.map(() => expect.stringMatching(/^\d+$/) as string));
+  }
+  await tx.query('rollback');
+}
+
+test.each(['check', 'create'] as const)(
+  "a Nest producer starts as the producer role, with schema '%s', and inserts in every way",
+  async (schema) => {
+    const app = await start(producer, { worker: false, schema });
+    expect(app.worker.enabled).toBe(false);
+    await withRole(producer, (tx) => insertEverything(app.queue, tx));
+    await app.close();
+  },
+);
+
+test('the producer role inserts in every way, and does nothing else', async () => {
+  await withRole(producer, async (client) => {
+    const handle = new QueueClient(client, { table: queue });
+    await insertEverything(handle, client);
+    await client.query(`insert into shop_queue (processo, payload, data_hora)
+      values ('nobody', '{}', now() + interval '1 hour') returning id`);
+    const refused = [
+      ...['subscriber_id', 'publication_id', 'live_id', 'id_inicial', 'executor', 'rodada'].map(
+        (name) => `insert into shop_queue (${name}) values ('1')`,
+      ),
+      "insert into shop_queue (status) values ('sucesso')",
+      'insert into shop_queue (dead) values (true)',
+      'select payload from shop_queue',
+      'select mensagem from shop_queue',
+      "update shop_queue set processo = 'x'",
+      'delete from shop_queue',
+      ...['seal', 'webhook', 'subscriber', 'worker', 'paused', 'history', 'tasks'].map(
+        (name) => `select from shop_queue_${name}`,
+      ),
+      'select from tarefa_migration',
+    ];
+    for (const sql of refused) await expect(client.query(sql)).rejects.toThrow('permission denied');
+    await expect(handle.listEquivalentTask(order)).rejects.toThrow('permission denied');
+  });
+});
+
+test('the roles of a producer that looks for equal tasks and of a worker are enough for both', async () => {
+  await grant(forEquivalents);
+  const listed = /grant select \(([^)]*)\)/.exec(forEquivalents)?.[1]?.split(/,\s*/) ?? [];
+  expect(listed.toSorted()).toEqual(
+    [...Object.values(column), 'payload_hash', 'metadados'].filter(isFirst).toSorted(),
+  );
+  const app = await start(worker, { handlers: [Handlers] });
+  await withRole(producer, async (client) => {
+    const handle = new QueueClient(client, { table: queue });
+    await handle.insertTaskPubSub(order);
+    // While it is being delivered it is equivalent to none.
+    await until(
+      async () => (await handle.listEquivalentTask(order)).length === 1,
+      'the publication is found',
+    );
+  });
+  await until(async () => {
+    const { rows } = await database.pool.query(
+      "select 1 from shop_queue_tasks where is_dead and status = 'succeeded'",
+    );
+    return rows.length === 1;
+  }, 'the dead task ran');
+  for (const routine of [app.retry, app.notify, app.purge]) expect(await routine.run()).toBe(0);
+  await app.close();
   const { rows } = await database.pool.query('select stopped_at from shop_queue_worker');
   expect(rows).toEqual([{ stopped_at: expect.any(Date) as Date }]);
 });
 
-function as(role: string, password: string): string {
-  const url = new URL(database.url);
-  url.username = role;
-  url.password = password;
-  return url.href;
+test('the worker role with the rights for webhooks delivers them, and deactivates what is gone', async () => {
+  await grant(forWebhooks);
+  const receiver = await startReceiver((_, response) => response.writeHead(410).end());
+  await database.pool.query(
+    "insert into shop_queue_subscriber (id, processo, url, http_method) values ('crm', 'sold', $1, 'POST')",
+    [receiver.url],
+  );
+  const app = await start(worker, { webhooks: { allowedAddresses: ['127.0.0.1'] } });
+  await app.queue.insertTaskWebhook({ topic: 'sold', payload: 'tea' });
+  await until(async () => {
+    const { rows } = await database.pool.query(
+      "select from shop_queue_subscriber where id = 'crm' and not ativo",
+    );
+    return rows.length === 1;
+  }, 'the subscription is deactivated');
+  expect(receiver.requests[0]?.body.toString()).toBe('tea');
+  const { rows } = await database.pool.query("select payload from shop_queue where subscriber_id = 'crm'");
+  expect(rows[0]).toMatchObject({ payload: expect.stringMatching(/"seal" : "[0-9a-f]{64}"\}$/) });
+  await app.close();
+});
+
+test('a worker that may not read the key says so; one that delivers webhooks does not start', async () => {
+  await database.pool.query(`revoke select on shop_queue_seal from ${worker}`);
+  const seal = `grant select on "public"."shop_queue_seal" to "${worker}"`;
+  await expect(start(worker, { webhooks: true })).rejects.toMatchObject({
+    code: 'RIGHTS_MISSING',
+    message: expect.stringContaining(`\n\n${seal};\n\nhost `) as unknown,
+  });
+  const warned: unknown[] = [];
+  const warn = (message: unknown): void => void warned.push(message);
+  const ignore = (): void => undefined;
+  const app = await start(worker, {
+    handlers: [Handlers],
+    logger: { log: ignore, error: ignore, warn },
+  });
+  expect(warned.map(String).join('\n')).toContain(
+    `may not read the key that deliveries are sealed with (\`${seal}\`): webhooks of what this worker delivers go to where their subscriptions lead when they are sent`,
+  );
+  const publication = await app.queue.insertTaskPubSub(order);
+  await until(async () => {
+    const { rows } = await database.pool.query('select from shop_queue where publication_id = $1', [
+      publication,
+    ]);
+    return rows.length > 0;
+  }, 'it is delivered');
+  await app.close();
+  await grant(
+    grants
+      .split('\n')
+      .filter((line) => line.includes('shop_queue_seal'))
+      .join('\n'),
+  );
+});
+
+test('a worker that may not read which version the tables have says what to grant', async () => {
+  await database.pool.query(`revoke select on tarefa_migration from ${worker}`);
+  await expect(start(worker, {})).rejects.toMatchObject({
+    code: 'RIGHTS_MISSING',
+    message: expect.stringContaining(
+      `\n\ngrant select on "public"."tarefa_migration" to "${worker}";\n\nhost `,
+    ) as unknown,
+  });
+  await database.pool.query(`grant select on tarefa_migration to ${worker}`);
+});
+
+test('the monitor role sees what the monitoring guide and `tarefa status` ask, and no payload or secret', async () => {
+  await withRole(monitor, async (client) => {
+    const { blocks } = documentAt('docs/guides/monitoring.md');
+    const statements = blocks.filter(({ language }) => language === 'sql');
+    expect(statements.length).toBeGreaterThan(8);
+    for (const { text } of statements) await client.query(text);
+    for (const name of ['subscriber', 'webhook', 'seal']) {
+      await expect(client.query(`select from shop_queue_${name}`)).rejects.toThrow('permission denied');
+    }
+    await expect(client.query('select payload from shop_queue')).rejects.toThrow('permission denied');
+    await expect(client.query("insert into shop_queue (processo) values ('x')")).rejects.toThrow(
+      'permission denied',
+    );
+  });
+  const { code, stdout, stderr } = await runCli(['status', '--json'], {
+    env: { DATABASE_URL: as(monitor), QUEUE_TABLE: queue },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({ unknown: [] });
+});
+
+function isFirst(name: string, index: number, all: readonly string[]): boolean {
+  return all.indexOf(name) === index;
 }

@@ -8,15 +8,18 @@ const folder = pathOf('test/docs/blocks');
  * Compiles TypeScript blocks in one program, with the compiler and the settings of this
  * repository, and answers what is wrong with them: `docs/guides/handlers.md:23: …`.
  *
- * Each block is a module of its own. The one marked `prelude` declares the names that the others take for granted.
+ * Each block is a module of its own; one that has the name of a file is found by the others of its document. The one
+ * marked `prelude` declares the names that the others take for granted.
  */
 export function checkBlocks(blocks: readonly CodeBlock[]): string[] {
-  const files = new Map(blocks.map((block, index) => [join(folder, `block-${index}.ts`), block]));
+  const files = new Map(blocks.map((block, index) => [fileOf(block, index), block]));
   const { options } = readSettings();
   const disk = ts.createCompilerHost(options);
   const host: ts.CompilerHost = {
     ...disk,
     fileExists: (name) => files.has(name) || disk.fileExists(name),
+    // Folders of documents hold nothing but their blocks.
+    directoryExists: (name) => name.startsWith(folder) || disk.directoryExists?.(name) === true,
     readFile: (name) => sourceOf(files.get(name)) ?? disk.readFile(name),
     getSourceFile: (name, target, ...rest) => {
       const source = sourceOf(files.get(name));
@@ -33,6 +36,11 @@ export function checkBlocks(blocks: readonly CodeBlock[]): string[] {
       .filter(({ file }) => file === undefined || file === source)
       .map((diagnostic) => describe(diagnostic, block));
   });
+}
+
+function fileOf({ place, note }: CodeBlock, index: number): string {
+  const document = place.replace(/:\d+$/, '').replaceAll(/\W/g, '-');
+  return join(folder, document, note.endsWith('.ts') ? note : `block-${index}.ts`);
 }
 
 function readSettings(): { options: ts.CompilerOptions } {

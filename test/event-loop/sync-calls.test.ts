@@ -47,6 +47,7 @@ test('scenario 120: Node sees no synchronous input or output once the applicatio
       pollIntervalMs: 50,
       retryIntervalMinutes: 0,
       maxAttempts: 2,
+      unknownTasks: 'fail',
     },
     { NODE_OPTIONS: '--trace-sync-io' },
   );

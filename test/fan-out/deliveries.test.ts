@@ -72,6 +72,8 @@ test('scenario 65: every column of a delivery is what the contract says', async 
   expect(JSON.parse(payload)).toEqual({
     publication: JSON.stringify(everyField.payload),
     subscription: stored.rows[0]?.row,
+    // What a worker sends to a URL bears its seal: see test/webhooks/seal.test.ts.
+    seal: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown,
   });
   const { id, data_hora, data_hora_inicial, ...columns } = delivery ?? {};
   expect(Number(id)).toBeGreaterThan(Number(publicationId));

@@ -5,7 +5,7 @@ import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent } from '../support/waiting.js';
 
-/** Serves something, so that what it does not know is its business: it fails. */
+/** Serves something, so that with `unknownTasks: 'fail'` what it does not know is its business: it fails. */
 class OtherHandlers {
   @TaskHandler('other')
   other(): void {}
@@ -34,7 +34,7 @@ afterEach(async () => {
 afterAll(() => database.drop());
 
 async function start(options: QueueAppOptions): Promise<QueueApp> {
-  const app = await startApp(database, { pollIntervalMs: 0, ...options });
+  const app = await startApp(database, { pollIntervalMs: 0, unknownTasks: 'fail', ...options });
   apps.push(app);
   return app;
 }

@@ -36,6 +36,7 @@ class Handlers {
 test('a worker writes down all that ended, by topic and subscription, at the latest when it stops', async () => {
   const { queue, close } = await bench.start({
     handlers: [Handlers],
+    unknownTasks: 'fail',
     maxAttempts: 1,
     retryIntervalMinutes: 0,
   });
@@ -46,6 +47,7 @@ test('a worker writes down all that ended, by topic and subscription, at the lat
   for (let n = 0; n < 4; n += 1) await queue.insertTask({ topic: 'bad' });
   await queue.insertTask({ topic: 'nobody' });
   for (let n = 0; n < 5; n += 1) await queue.insertTaskPubSub({ topic: 'order-placed' });
+  for (let n = 0; n < 2; n += 1) await queue.insertTaskPubSub({ topic: 'order-lost' });
   await until(async () => {
     const { rows } = await bench.pool.query(
       `select from tasks where status in ('pendente', 'agendada', 'processando')`,
@@ -69,6 +71,8 @@ test('a worker writes down all that ended, by topic and subscription, at the lat
     't:nobody': { ...none, failed: 1, buried: 1, unhandled: 1, succeeded: 1 },
     's:crm': { ...none, succeeded: 5 },
     't:order-placed': { ...none, delivered: 5 },
+    // Nobody subscribes.
+    't:order-lost': { ...none, delivered: 2, unhandled: 2 },
   });
   const good = routes.find(({ route }) => route === 't:good');
   expect(good?.wait.p50).toEqual(expect.any(Number));
@@ -120,6 +124,19 @@ test('two processes add to the same minute, and one of them looks how long tasks
   expect(points.map(({ lagMs }) => lagMs).filter((lag) => lag !== null)).toEqual([1_234]);
 });
 
+test('where nothing has ended nothing is sent', async () => {
+  const sent: string[] = [];
+  const { recorder } = await makeRecorder(((text: string, values?: unknown[]) => {
+    sent.push(text);
+    return bench.pool.query(text, values);
+  }) as typeof bench.pool.query);
+  await recorder.flush();
+  expect(sent).toEqual([]);
+  recorder.tally.completed('t:one', '1');
+  await recorder.flush();
+  expect(sent.length).toBeGreaterThan(0);
+});
+
 test('what cannot be written is kept, and said once', async () => {
   let works = false;
   const { recorder, events } = await makeRecorder(((text: string, values?: unknown[]) =>
@@ -162,6 +179,7 @@ test('a day is ten minutes a point; minutes older than an hour become one row of
     await bench.pool.query(
       `delete from tasks_history where route = '' and at >= date_trunc('minute', now())`,
     );
+    recorder.tally.completed('t:other', '1');
     await recorder.flush();
     return { ...unfolded, hourAfter: await lastHour(), after: await day() };
   });

@@ -1,88 +1,107 @@
 import { Client } from 'pg';
+import { NsjTable, type NsjRow } from './nsj-table-access.js';
 
 /** What a {@link NsjWorker} does with a task: statements on a connection of its own, in a transaction. */
-export type NsjHandler = (task: NsjTask, connection: Client) => Promise<string>;
+export type NsjHandler = (task: NsjRow, connection: Client) => Promise<string>;
 
-export interface NsjTask {
-  readonly id: string;
-  readonly processo: string;
-  readonly tentativa: number;
-  readonly payload: string | null;
+/** How a {@link NsjWorker} differs from the default. */
+export interface NsjWorkerOptions {
+  readonly table?: string;
+  readonly maxAttempts?: number;
+  /** Minutes that each further attempt waits longer. */
+  readonly retryMinutes?: number;
+  /** Where tasks are locked: in the database, or, in client-server mode, in the server that its workers share. */
+  readonly locks?: 'database' | ReadonlySet<string>;
 }
 
-const maxAttempts = 3;
-/** What every row of a chain carries. */
-const copied = 'origem, destino, processo, chave_externa, tenant, grupo_empresarial, payload_hash';
+/** Advisory locks of its jobs. */
+const job = { retry: '1', notify: '3' } as const;
 
 /**
- * A worker that behaves as those of nsj-queue-lib do: it selects what is due, locks a task by `pg_try_advisory_lock` of
- * its bare id, reads it again, marks it in a commit of its own, runs it on another connection and writes its end by the
- * id alone. Its retry job takes a running task that nobody has locked for a crashed one.
+ * A worker that sends what those of nsj-queue-lib send: it lists what is due, locks a task by `pg_try_advisory_lock` of
+ * its bare id, reads it again, marks it by its id in a commit of its own, runs it on another connection and writes its
+ * end by the id alone. Values stand in the text of statements, as its driver writes them. Its jobs run when they are
+ * told to.
  */
 export class NsjWorker {
   readonly #url: string;
   readonly #handler: NsjHandler;
   readonly #main: Client;
   readonly #jobs: Client;
+  readonly #access: NsjTable;
+  readonly #options: Required<NsjWorkerOptions>;
   readonly #open = new Set<Client>();
   /** Tasks it has run, in order, with the number of the attempt. */
   readonly ran: string[] = [];
 
-  private constructor(url: string, handler: NsjHandler, main: Client, jobs: Client) {
+  private constructor(
+    url: string,
+    handler: NsjHandler,
+    clients: readonly [Client, Client],
+    options: Required<NsjWorkerOptions>,
+  ) {
     this.#url = url;
     this.#handler = handler;
-    this.#main = main;
-    this.#jobs = jobs;
+    [this.#main, this.#jobs] = clients;
+    this.#options = options;
+    this.#access = new NsjTable(options);
   }
 
-  static async start(url: string, handler: NsjHandler): Promise<NsjWorker> {
-    const [main, jobs] = [new Client(url), new Client(url)];
-    for (const client of [main, jobs]) {
+  static async start(url: string, handler: NsjHandler, options: NsjWorkerOptions = {}): Promise<NsjWorker> {
+    const clients = [new Client(url), new Client(url)] as const;
+    for (const client of clients) {
       client.on('error', () => undefined);
       await client.connect();
     }
-    return new NsjWorker(url, handler, main, jobs);
+    const filled = {
+      table: 'tasks',
+      maxAttempts: 3,
+      retryMinutes: 0,
+      locks: 'database',
+      ...options,
+    } as const;
+    return new NsjWorker(url, handler, clients, filled);
   }
 
   /** Runs what is due, one after the other; answers how many. */
   async drain(): Promise<number> {
-    const { rows } = await this.#main.query<{ id: string }>(
-      `select id from tasks where status = 'pendente' and tentativa <= $1 and data_hora <= clock_timestamp()
-       order by prioridade desc, data_hora`,
-      [maxAttempts],
-    );
     let count = 0;
-    for (const { id } of rows) if (await this.#execute(id)) count += 1;
+    for (const id of await this.#access.listDue(this.#main)) if (await this.#execute(id)) count += 1;
     return count;
   }
 
-  /** The job that makes what is due pending. */
-  async promote(): Promise<void> {
-    await this.#jobs.query(
-      `update tasks set status = 'pendente' where status = 'agendada' and data_hora <= clock_timestamp()`,
-    );
+  /**
+   * The notify job: lists what is due in full, then sets each to pending by its id. Answers false when another one holds
+   * its lock.
+   *
+   * @param listed what happens between the list and its changes
+   */
+  async promote(listed: (ids: readonly string[]) => Promise<void> = async () => undefined): Promise<boolean> {
+    return this.#underLock(this.#jobs, job.notify, async () => {
+      const ids = await this.#access.listScheduled(this.#jobs);
+      await listed(ids);
+      for (const id of ids) {
+        await this.#jobs.query('begin');
+        await this.#access.setStatus(this.#jobs, id, 'pendente');
+        await this.#jobs.query('commit');
+      }
+      if (ids.length > 0) await this.#jobs.query(`notify ${this.#options.table}, ''`);
+    });
   }
 
   /** The retry job; answers the tasks that it took for crashed. */
   async retryCrashed(): Promise<readonly string[]> {
-    const { rows } = await this.#jobs.query<{ id: string }>(
-      `select id from tasks where status = 'processando'`,
-    );
     const crashed: string[] = [];
-    for (const { id } of rows) {
-      if (!(await lock(this.#jobs, id))) continue;
-      try {
-        const { rows: again } = await this.#jobs.query(
-          `select from tasks where id = $1 and status = 'processando'`,
-          [id],
-        );
-        if (again.length === 0) continue;
-        await this.#fail(this.#jobs, id, 'falha_processando', 'aborted abruptly');
-        crashed.push(id);
-      } finally {
-        await unlock(this.#jobs, id);
+    await this.#underLock(this.#jobs, job.retry, async () => {
+      for (const item of await this.#access.listRunning(this.#jobs)) {
+        await this.#underLock(this.#jobs, item.id, async () => {
+          const row = await this.#access.read(this.#jobs, item.id);
+          if (row?.status !== 'processando') return;
+          await this.#access.fail(this.#jobs, item, 'falha_processando', 'aborted abruptly');
+          crashed.push(item.id);
+        });
       }
-    }
+    });
     return crashed;
   }
 
@@ -96,85 +115,72 @@ export class NsjWorker {
   }
 
   async #execute(id: string): Promise<boolean> {
-    if (!(await lock(this.#main, id))) return false;
+    let isRun = false;
+    await this.#underLock(this.#main, id, async () => {
+      const row = await this.#access.read(this.#main, id);
+      if (row?.status !== 'pendente') return;
+      await this.#access.setStatus(this.#main, id, 'processando');
+      isRun = true;
+      await this.#run(row);
+    });
+    return isRun;
+  }
+
+  async #run(row: NsjRow): Promise<void> {
+    this.ran.push(`${row.processo} ${row.tentativa}`);
     try {
-      const { rows } = await this.#main.query<NsjTask>(
-        `select t.id, t.processo, t.tentativa, coalesce(t.payload, f.payload) as payload
-         from tasks t left join tasks f on f.id = t.id_inicial
-         where t.id = $1 and t.status = 'pendente'`,
-        [id],
-      );
-      const [task] = rows;
-      if (!task) return false;
-      await this.#main.query(`update tasks set status = 'processando' where id = $1`, [id]);
-      await this.#run(task);
-      return true;
-    } finally {
-      await unlock(this.#main, id);
+      if (row.pub_sub && !row.dead) await this.#access.publish(this.#main, row);
+      else await this.#handle(row);
+    } catch (error) {
+      await this.#main.query('rollback').catch(() => undefined);
+      await this.#access.fail(this.#main, row, 'falha', String(error));
     }
   }
 
-  async #run(task: NsjTask): Promise<void> {
-    this.ran.push(`${task.processo} ${task.tentativa}`);
+  async #handle(row: NsjRow): Promise<void> {
     const own = new Client(this.#url);
     own.on('error', () => undefined);
     this.#open.add(own);
     await own.connect();
     try {
       await own.query('begin');
-      const message = await this.#handler(task, own);
-      await own.query(`update tasks set status = 'sucesso', mensagem = $2 where id = $1`, [task.id, message]);
+      const message = await this.#handler(row, own);
+      await this.#access.setStatus(own, row.id, 'sucesso', message);
       await own.query('commit');
-    } catch (error) {
-      await own.query('rollback').catch(() => undefined);
-      await this.#fail(this.#main, task.id, 'falha', String(error));
     } finally {
       this.#open.delete(own);
       await own.end().catch(() => undefined);
     }
   }
 
-  /** Ends an attempt and files the next one, or starts the dead chain. */
-  async #fail(client: Client, id: string, status: string, message: string): Promise<void> {
-    await client.query('begin');
+  /** Answers false, and does nothing, when somebody else has the lock. */
+  async #underLock(client: Client, id: string, work: () => Promise<void>): Promise<boolean> {
+    const { locks } = this.#options;
+    if (!(await lock(client, id, locks))) return false;
     try {
-      const { rows } = await client.query<{ tentativa: number }>(
-        'select tentativa from tasks where id = $1',
-        [id],
-      );
-      const isLast = (rows[0]?.tentativa ?? 0) >= maxAttempts;
-      await client.query(
-        isLast
-          ? `update tasks set status = $2, mensagem = $3, estouro_tentativas = true where id = $1`
-          : `update tasks set status = $2, mensagem = $3, reenfileirado = true, proxima_tentativa = data_hora where id = $1`,
-        [id, status, message],
-      );
-      await client.query(
-        isLast
-          ? `insert into tasks (${copied}, payload, dead, live_id)
-             select ${copied.replaceAll(/\w+/g, 't.$&')}, coalesce(t.payload, f.payload), true, coalesce(t.id_inicial, t.id)
-             from tasks t left join tasks f on f.id = t.id_inicial where t.id = $1`
-          : `insert into tasks (${copied}, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior)
-             select ${copied.replaceAll(/\w+/g, 't.$&')}, coalesce(t.id_inicial, t.id), t.data_hora_inicial, t.proxima_tentativa,
-               t.tentativa + 1, 'agendada', t.id
-             from tasks t where t.id = $1`,
-        [id],
-      );
-      await client.query('commit');
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
+      await work();
+      return true;
+    } finally {
+      await unlock(client, id, locks);
     }
   }
 }
 
-async function lock(client: Client, id: string): Promise<boolean> {
-  const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1::bigint) as got', [
-    id,
-  ]);
-  return rows[0]?.got === true;
+async function lock(
+  client: Client,
+  id: string,
+  locks: 'database' | Set<string> | ReadonlySet<string>,
+): Promise<boolean> {
+  if (locks === 'database') {
+    const { rows } = await client.query<{ lock: boolean }>(`SELECT pg_try_advisory_lock(${id}) as lock`);
+    return rows[0]?.lock === true;
+  }
+  if (locks.has(id)) return false;
+  (locks as Set<string>).add(id);
+  return true;
 }
 
-async function unlock(client: Client, id: string): Promise<void> {
-  await client.query('select pg_advisory_unlock($1::bigint)', [id]).catch(() => undefined);
+async function unlock(client: Client, id: string, locks: 'database' | ReadonlySet<string>): Promise<void> {
+  if (locks === 'database') await client.query(`SELECT pg_advisory_unlock(${id})`).catch(() => undefined);
+  else (locks as Set<string>).delete(id);
 }

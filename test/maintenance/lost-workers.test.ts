@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { withClient } from '../support/with-client.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
@@ -30,21 +31,30 @@ interface Holder {
   readonly id: string;
 }
 
-/** A worker in another process that has started a task; `columns` are those of its row. */
-async function startHolder(columns: Readonly<Record<string, unknown>> = {}): Promise<Holder> {
+/**
+ * A worker in another process that has started a task; `columns` are those of its row, which has lost so many workers: an
+ * insert by hand would be filed with none.
+ */
+async function startHolder(columns: Readonly<Record<string, unknown>> = {}, losses = 0): Promise<Holder> {
   const child = await bench.startChild({ recovery: false, pollIntervalMs: 0 });
   const row = { processo: 'hold', payload: '{}', ...columns };
   const names = Object.keys(row);
-  const { rows } = await bench.database.pool.query<{ id: string }>(
-    `insert into tasks (${names.join(', ')}) values (${names.map((_, n) => `$${n + 1}`).join(', ')}) returning id`,
-    Object.values(row),
-  );
+  const id = await withClient(bench.database, async (client) => {
+    await client.query('begin');
+    const { rows } = await client.query<{ id: string }>(
+      `insert into tasks (${names.join(', ')}) values (${names.map((_, n) => `$${n + 1}`).join(', ')}) returning id`,
+      Object.values(row),
+    );
+    await client.query('update tasks set perdas = $2 where id = $1', [rows[0]?.id, losses]);
+    await client.query('commit');
+    return rows[0]?.id ?? '';
+  });
   await child.message('started');
-  return { child, workerId: child.workerId, id: rows[0]?.id ?? '' };
+  return { child, workerId: child.workerId, id };
 }
 
-async function killHolder(columns?: Readonly<Record<string, unknown>>): Promise<Holder> {
-  const holder = await startHolder(columns);
+async function killHolder(columns?: Readonly<Record<string, unknown>>, losses?: number): Promise<Holder> {
+  const holder = await startHolder(columns, losses);
   await holder.child.kill('SIGKILL');
   return holder;
 }
@@ -255,7 +265,7 @@ test('a task that is lost on its last attempt is buried with the payload of its 
 });
 
 test('a task whose worker was lost five times in a row is buried, whatever attempts are left', async () => {
-  const { id } = await killHolder({ perdas: 4, tentativa: 5 });
+  const { id } = await killHolder({ tentativa: 5 }, 4);
   const survivor = await startSurvivor(passive);
   expect(await survivor.retry.run()).toBe(1);
   await until(

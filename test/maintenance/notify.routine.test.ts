@@ -32,7 +32,7 @@ afterEach(async () => {
   await Promise.all(apps.map((app) => app.close()));
   apps = [];
   ran = [];
-  await database.pool.query('truncate tasks');
+  await database.pool.query('truncate tasks, tasks_worker');
 });
 
 afterAll(async () => {
@@ -54,6 +54,14 @@ async function insertQuietly(values: string): Promise<void> {
   );
 }
 
+/** A worker that serves the topic, and hears no ring. */
+async function registerWorker(): Promise<void> {
+  await database.pool.query(
+    `insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
+     values ('other', 1, '0.1.0', 1, '{t:work}', now() + interval '1 hour')`,
+  );
+}
+
 /** How many tasks a round promoted, and what it made the channel say. */
 async function roundOf({
   notify,
@@ -67,7 +75,7 @@ async function roundOf({
 }
 
 test('scenario 55: what is due is promoted and wakes the workers, what is not stays', async () => {
-  const looker = await start({ unknownTasks: 'leave' });
+  const looker = await start();
   const worker = await start({ handlers: [Handlers] });
   await insertQuietly(`
     ('work', 'second', 'agendada', now() - interval '1 second'),
@@ -90,7 +98,7 @@ test('scenario 55: what is due is promoted and wakes the workers, what is not st
 });
 
 test('scenario 55: any number is promoted in one round, with one ring', async () => {
-  const looker = await start({ unknownTasks: 'leave' });
+  const looker = await start();
   await database.pool.query(
     `set tarefa.quiet = 'on'; insert into tasks (status, data_hora)
      select 'agendada', now() - interval '1 second' from generate_series(1, 2500); reset tarefa.quiet`,
@@ -117,7 +125,8 @@ test('scenario 56: a task whose ring was lost runs at the latest with the notify
 });
 
 test('scenario 57: only a task that is pending for longer than the interval makes the routine ring', async () => {
-  const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 600 });
+  const looker = await start({ waitNotifyIntervalSeconds: 600, recovery: false });
+  await registerWorker();
   await insertQuietly(`('work', 'young', 'pendente', now() - interval '500 seconds')`);
   expect(await roundOf(looker)).toEqual([0]);
   await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '601 seconds')`);
@@ -125,10 +134,47 @@ test('scenario 57: only a task that is pending for longer than the interval make
 });
 
 test('scenario 57: a pending row for later, as other programs leave them, is rung for once it is due', async () => {
-  const looker = await start({ unknownTasks: 'leave', waitNotifyIntervalSeconds: 1 });
+  const looker = await start({ waitNotifyIntervalSeconds: 1, recovery: false });
+  await registerWorker();
   await insertQuietly(`('work', 'update', 'agendada', now() + interval '1 hour')`);
   await database.pool.query(`update tasks set status = 'pendente'`);
   expect(await roundOf(looker)).toEqual([0]);
   await database.pool.query(`update tasks set data_hora = now() - interval '2 seconds'`);
   expect(await roundOf(looker)).toEqual([0, '0.000 2147483647']);
+});
+
+test('what no running worker serves is not rung for, and is told once', async () => {
+  const looker = await start({ waitNotifyIntervalSeconds: 1, recovery: false });
+  const told: unknown[] = [];
+  looker.events.on('tasks.unserved', (event) => told.push(event));
+  await registerWorker();
+  await insertQuietly(`
+    ('nobody', 'old', 'pendente', now() - interval '20 seconds'),
+    ('nobody', 'older', 'pendente', now() - interval '60 seconds'),
+    ('young', 'new', 'pendente', now() - interval '10 seconds'),
+    ('paused', 'old', 'pendente', now() - interval '20 seconds'),
+    (null, 'old', 'pendente', now() - interval '20 seconds')`);
+  await database.pool.query(
+    `insert into tasks (processo, subscriber_id, prioridade, data_hora)
+     values ('x', 'code', 10, now() - interval '20 seconds'), ('x', 'hook', 10, now() - interval '20 seconds')`,
+  );
+  await database.pool.query(
+    `insert into tasks_subscriber (id, processo, url) values ('code', 'x', null), ('hook', 'x', 'https://a.test')`,
+  );
+  await database.pool.query(`insert into tasks_paused (route) values ('t:paused')`);
+  // Whoever delivers webhooks serves subscriptions that have a URL, and no others.
+  await database.pool.query(`update tasks_worker set routes = '{t:work,w}' where host = 'other'`);
+  expect(await roundOf(looker)).toEqual([0, '0.000 2147483647']);
+  const waitingMs = expect.any(Number);
+  expect(new Set(told)).toEqual(
+    new Set([
+      { topic: null, subscriptionId: 'code', waitingMs },
+      { topic: null, subscriptionId: null, waitingMs },
+      { topic: 'nobody', subscriptionId: null, waitingMs: expect.closeTo(60_500, -3) },
+    ]),
+  );
+  await database.pool.query(`delete from tasks where subscriber_id = 'hook'`);
+  expect(await roundOf(looker)).toEqual([0]);
+  expect(told).toHaveLength(3);
+  await database.pool.query('truncate tasks_subscriber, tasks_paused');
 });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Coordinator } from '../../lib/coordination/coordinator.js';
 import { PurgeRoutine, type PurgeRules } from '../../lib/maintenance/purge.routine.js';
-import type { PurgeableWindow, PurgeLook, Storage } from '../../lib/storage/storage.js';
+import type { Storage } from '../../lib/storage/storage.js';
+import type { PurgeableWindow, PurgeLook } from '../../lib/storage/purge-look.js';
 
 interface Table {
   /** Where each look began. */

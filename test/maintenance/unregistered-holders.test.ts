@@ -57,7 +57,7 @@ test('what is held by an executor without a row, or by one that has stopped, is 
   expect(recovered).toEqual(new Set(held));
 });
 
-test('later it is found by itself, at every second look', async () => {
+test('later it is found by itself, at every twelfth look', async () => {
   const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
   const { events } = await start({ recovery: eager });
   await until(async () => walk.mock.calls.length > 0, 'the walk at the start');

@@ -39,7 +39,14 @@ export class RealQueue {
     for (let place = 0; place < count; place += 1) {
       const core = await assembleCore(options, new QueueEvents(), new SharedSessions());
       cores.push(core);
-      const description = { host: 'model', pid: place, version: '0', concurrency: 2, routes: [] };
+      const description = {
+        host: 'model',
+        pid: place,
+        version: '0',
+        concurrency: 2,
+        routes: [],
+        deadRoutes: [],
+      };
       workers.push({ id: await core.storage.registerWorker(description), storage: core.storage });
     }
     return new RealQueue(database.pool, cores, workers);

@@ -3,7 +3,7 @@ import type { LoggerService } from '@nestjs/common';
 import { TaskHandler, Subscriber } from '../../lib/index.js';
 import { createDatabase } from '../support/database.js';
 import { startApp, type QueueAppOptions } from '../support/queue-app.js';
-import { nextEvent } from '../support/waiting.js';
+import { nextEvent, until } from '../support/waiting.js';
 
 const database = await createDatabase();
 const secret = 'p4yl04d';
@@ -171,7 +171,7 @@ test('an error cannot forge a line, command a terminal or flood the log', async 
 });
 
 test('no payload stands in any line, whatever handlers do with it', async () => {
-  const { events, queue, calls, close } = await start({ logDebug: true });
+  const { events, queue, calls, close } = await start({ logDebug: true, unknownTasks: 'fail' });
   const gaveUp = (topic: string) => nextEvent(events, 'task.buried', ({ task }) => task.topic === topic);
   const ended = [
     gaveUp('leaky'),
@@ -193,7 +193,7 @@ test('no payload stands in any line, whatever handlers do with it', async () => 
 });
 
 test("topics and subscriptions are anybody's text, too", async () => {
-  const { events, table, calls, close } = await start({ logDebug: true });
+  const { events, table, calls, close } = await start({ logDebug: true, unknownTasks: 'fail' });
   const failed = nextEvent(events, 'task.failed');
   await database.pool.query(`insert into ${table} (processo) values (E'send\\nLOG [Nest] forged\\u001b[2J')`);
   await failed;
@@ -213,7 +213,12 @@ test('the handlers of a queue are listed in its context', async () => {
     calls
       .filter(({ message }) => String(message['msg']).includes('handles'))
       .map(({ context, message }) => [context, message['msg']]),
-  ).toContainEqual([`Tarefa:${table}`, "Handlers.greet handles task 'greet'"]);
+  ).toEqual([
+    [
+      `Tarefa:${table}`,
+      expect.stringMatching(/^Handlers\.greet handles task 'greet'; .* handles subscriber 'mail'$/),
+    ],
+  ]);
 });
 
 test('CLIENT_SERVER_MODE is said to mean nothing', async () => {
@@ -227,4 +232,42 @@ test('CLIENT_SERVER_MODE is said to mean nothing', async () => {
   const quiet = await start({ worker: false });
   await quiet.close();
   expect(quiet.calls.filter(({ level }) => level === 'warn')).toEqual([]);
+});
+
+test('publications that reach nobody are told once per topic and minute, with their number', async () => {
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const { events, table, of, close } = await start({ handlers: [] });
+  let ended = 0;
+  events.on('publication.discarded', () => (ended += 1));
+  const publish = async (topic: string, times: number): Promise<void> => {
+    const before = ended;
+    await database.pool.query(
+      `insert into ${table} (processo, pub_sub) select $1, true from generate_series(1, $2::int)`,
+      [topic, times],
+    );
+    await until(async () => ended === before + times, 'all have ended');
+  };
+  const texts = (): unknown[] =>
+    of('publication.discarded').map(({ level, message }) => [level, message['msg']]);
+  await publish('lost', 3);
+  await publish('gone', 1);
+  expect(texts()).toEqual([
+    ['warn', expect.stringContaining("1 publication of topic 'lost' reached nobody")],
+    ['warn', expect.stringContaining("1 publication of topic 'gone' reached nobody")],
+  ]);
+  // The minute is over.
+  const ends = timers.mock.calls.filter(([, ms]) => ms === 60_000).map(([end]) => end);
+  for (const end of ends) end();
+  expect(texts().slice(2)).toEqual([
+    [
+      'warn',
+      expect.stringMatching(/^2 publications of topic 'lost' .*@Subscriber\('…', \{ topic: 'lost' \}\)/),
+    ],
+  ]);
+  await publish('lost', 1);
+  expect(texts()).toHaveLength(3);
+  // What was counted is told before the end.
+  await close();
+  expect(texts()).toHaveLength(4);
+  timers.mockRestore();
 });

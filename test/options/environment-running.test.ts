@@ -210,7 +210,7 @@ test('QUEUE_PURGE_LIMIT rows go at once, QUEUE_PURGE_ROUND_LIMIT times', async (
 test('scenario 57: QUEUE_WAIT_NOTIFY_INTERVAL is how long a due task may wait before it is rung for', async () => {
   const { notify, retry, table, close } = await startWith(
     { QUEUE_WAIT_NOTIFY_INTERVAL: '90', QUEUE_PURGE_LIMIT: '1' },
-    { handlers: [], pollIntervalMs: 0 },
+    { handlers: [], pollIntervalMs: 0, unknownTasks: 'fail' },
   );
   const bell = await listen(database, table);
   const insertDue = (age: string) =>

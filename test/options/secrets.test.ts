@@ -79,7 +79,9 @@ test.each([
 test('a start that fails shows no password, neither in its error nor in the log', async () => {
   for (const [name, value] of Object.entries({ ...connection, DB_PASS: secret })) vi.stubEnv(name, value);
   const logger = new LogLines();
-  const failed = startApp({ url: '' }, { connection: undefined, logger }).catch((error: unknown) => error);
+  const failed = startApp({ url: '' }, { connection: undefined, connectRetryMs: 0, logger }).catch(
+    (error: unknown) => error,
+  );
   const text = inspect(await failed, { depth: 10, showHidden: true });
   expect(text).toContain('ECONNREFUSED');
   expect(`${text} ${logger.of().join(' ')}`).not.toContain(secret);

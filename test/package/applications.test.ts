@@ -106,6 +106,8 @@ async function makeApplication({ packages, type, skipLibCheck }: Kind): Promise<
   for (const name of await readdir(sources)) {
     await copyFile(join(sources, name), join(folder, name.replace(/\.txt$/, '')));
   }
+  // Marked lines that compile are errors: what the types refuse they refuse here too.
+  await copyFile(join(import.meta.dirname, '../types/listed.ts.txt'), join(folder, 'listed.ts'));
   return folder;
 }
 

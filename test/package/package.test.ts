@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { version } from '../../lib/version.js';
@@ -15,7 +17,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createDatabase();
   library = await packLibrary();
-  project = await makeProject(library, ['zod']);
+  project = await makeProject(library, ['zod', '@nestjs/platform-express']);
 }, 180_000);
 
 afterAll(() => database.drop());
@@ -24,16 +26,18 @@ test('the tarball holds the compiled library and its documents, and nothing else
   const { files } = library;
   const others = files.filter(
     (name) =>
-      !/^(dist\/lib\/.+\.(js|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|docs\/.+\.md)$/.test(name),
+      !/^(dist\/lib\/.+\.(js|js\.map|d\.ts)|dist\/lib\/dashboard\/page\/.+\.(html|css|svg)|schematics\/.+\.json|docs\/.+\.md)$/.test(
+        name,
+      ),
   );
   expect(others).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   expect(files).toContain('dist/lib/index.js');
   expect(files).toContain('docs/reference/schema.md');
   expect(files.filter((name) => /\.(test|spec)\.|^test/.test(name))).toEqual([]);
-  const scripts = files.filter((name) => name.endsWith('.js'));
-  const texts = await Promise.all(scripts.map((name) => readFile(join(library.folder, name), 'utf8')));
-  // No maps are shipped: the compiled files are as readable as the sources.
-  expect(scripts.filter((_, index) => texts[index]?.includes('sourceMappingURL'))).toEqual([]);
+  // A debugger and a stack trace show the sources as they were written.
+  const map = JSON.parse(await readFile(join(library.folder, 'dist/lib/index.js.map'), 'utf8')) as object;
+  const source = await readFile(join(import.meta.dirname, '../../lib/index.ts'), 'utf8');
+  expect(map).toMatchObject({ sourcesContent: [source] });
 });
 
 test('the version is one', () => {
@@ -53,9 +57,13 @@ test('the library imports only what it declares', async () => {
   const { dependencies, peerDependencies } = library.manifest;
   const declared = new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
   const imported = new Set<string>();
-  for (const name of library.files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
+  // The files that `nest add` writes are texts in one of its own.
+  const scripts = library.files.filter((file) => /(?<!example-files)\.(js|d\.ts)$/.test(file));
+  for (const name of scripts) {
     const text = await readFile(join(library.folder, name), 'utf8');
-    for (const [, source = ''] of text.matchAll(/(?:from +|import[ (]+)['"]([^'".][^'"]*)['"]/g))
+    for (const [, source = ''] of text.matchAll(
+      /(?:^(?:import|export|\}) (?:[^'"\n]*from +)?|import\()['"]([^'".$][^'"]*)['"]/gm,
+    ))
       imported.add(source);
   }
   const packages = [...imported]
@@ -200,6 +208,42 @@ test('the quick start compiles and does what it says', async () => {
   expect(rows).toEqual([{ stopped: true }]);
 }, 120_000);
 
+test('what README adds to an application compiles and does what it says', async () => {
+  const folder = join(project, 'readme');
+  await mkdir(folder);
+  const [settings] = blocksIn('json').filter(({ place }) => place.includes('quick-start.md'));
+  await writeFile(join(folder, 'tsconfig.json'), settings?.text ?? '');
+  const blocks = blocksIn('ts', 'sql').filter(({ place }) => place.startsWith('README.md'));
+  for (const { note, text } of blocks.filter(({ language }) => language === 'ts'))
+    await writeFile(join(folder, note), text);
+  await compile(folder);
+  const port = await freePort();
+  const own = await createDatabase();
+  const child = forkFile(join(folder, 'main.js'), 'README', {
+    env: { DATABASE_URL: own.url, PORT: String(port) },
+    cwd: folder,
+  });
+  const order = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"customer":"Ana"}',
+  };
+  const ask = (): Promise<Response> => fetch(`http://localhost:${port}/orders`, order);
+  await until(() => ask().catch(() => undefined), `it listens; it printed ${child.stdout}${child.stderr}`);
+  const [tables, look] = blocks.filter(({ language }) => language === 'sql');
+  await own.pool.query(tables?.text ?? '');
+  expect(await (await ask()).json()).toMatchObject({ customer: 'Ana' });
+  const seen = await until(async () => {
+    const { rows } = await own.pool.query<{ message: string }>(look?.text ?? '');
+    return rows.find(({ message }) => message === 'indexed');
+  }, 'the order is indexed');
+  expect(seen).toMatchObject({ topic: 'order-placed', status: 'succeeded' });
+  const { rows } = await own.pool.query('select order_id, words from shop_search_entry');
+  expect(rows).toEqual([{ order_id: expect.any(Number) as number, words: 'Ana' }]);
+  expect(await child.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
+  await own.drop();
+}, 120_000);
+
 test('an application in CommonJS can require it', async () => {
   const file = join(project, 'required.cjs');
   await writeFile(file, "process.stdout.write(typeof require('nestjs-tarefa').QueueModule.forRoot);");
@@ -227,3 +271,12 @@ test('webhooks without their package do not start, and say what to install', asy
   expect(await child.exit).toEqual({ code: 0, signal: null });
   expect(child.stdout).toMatch(/^WEBHOOK_PACKAGE_MISSING: .*npm install undici/);
 }, 60_000);
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -44,7 +44,8 @@ export async function packLibrary(): Promise<PackedLibrary> {
 
 async function pack(source: string, destination: string): Promise<void> {
   await rm(source, { recursive: true, force: true });
-  const parts = ['lib', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'tsconfig.json'];
+  const texts = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'tsconfig.json'];
+  const parts = ['lib', 'schematics', 'docs', ...texts];
   for (const part of parts) await cp(join(root, part), join(source, part), { recursive: true });
   await symlink(join(root, 'node_modules'), join(source, 'node_modules'), 'junction');
   // What must not come along.

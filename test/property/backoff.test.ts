@@ -49,28 +49,33 @@ const error = fc.oneof(
 
 test('the next attempt is always at a time that PostgreSQL can hold, or never', () => {
   fc.assert(
-    fc.property(error, rule, fc.integer({ min: 1, max: 1_000_000 }), (thrown, retryDelay, attempt) => {
-      const rules = {
-        concurrency: undefined,
-        timeoutMs: undefined,
-        maxAttempts: undefined,
-        retryDelay,
-        payload: 'json',
-      };
-      const next = nextAttempt(
-        thrown,
-        attempt,
-        rules as Parameters<typeof nextAttempt>[2],
-        { retryIntervalMinutes: 525_600 } as Parameters<typeof nextAttempt>[3],
-      );
-      const fits = {
-        at: () => 'date' in next && /^\d{4}-/.test(next.date.toISOString()),
-        never: () => true,
-        'after-due': () => 'delayMs' in next && isDelay(next.delayMs),
-        'after-failure': () => 'delayMs' in next && isDelay(next.delayMs),
-      };
-      expect(fits[next.kind]()).toBe(true);
-    }),
+    fc.property(
+      error,
+      rule,
+      fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.integer({ min: -2_147_483_648, max: 0 })),
+      (thrown, retryDelay, attempt) => {
+        const rules = {
+          concurrency: undefined,
+          timeoutMs: undefined,
+          maxAttempts: undefined,
+          retryDelay,
+          payload: 'json',
+        };
+        const next = nextAttempt(
+          thrown,
+          attempt,
+          rules as Parameters<typeof nextAttempt>[2],
+          { retryIntervalMinutes: 525_600 } as Parameters<typeof nextAttempt>[3],
+        );
+        const fits = {
+          at: () => 'date' in next && /^\d{4}-/.test(next.date.toISOString()),
+          never: () => true,
+          'after-due': () => 'delayMs' in next && isDelay(next.delayMs),
+          'after-failure': () => 'delayMs' in next && isDelay(next.delayMs),
+        };
+        expect(fits[next.kind]()).toBe(true);
+      },
+    ),
   );
 });
 

@@ -200,9 +200,9 @@ test('giving back uses up neither an attempt nor a loss, however often', async (
       async (times, losses) => {
         const { pool, storage, workerId } = bench;
         await pool.query('truncate tasks');
-        await pool.query(`insert into tasks (processo, payload, tentativa, perdas) values ('0', '', 3, $1)`, [
-          losses,
-        ]);
+        await pool.query(`insert into tasks (processo, payload, tentativa) values ('0', '', 3)`);
+        // What is inserted by hand is filed with none.
+        await pool.query('update tasks set perdas = $1', [losses]);
         const read = async (): Promise<unknown> => {
           const { rows } = await pool.query<Record<string, unknown>>('select * from tasks');
           return rows.map((row) => ({ ...row, reserva: undefined }));

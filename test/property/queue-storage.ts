@@ -28,7 +28,7 @@ export function useStorage(): QueueStorage {
       new QueueEvents(),
       new SharedSessions(),
     );
-    const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [] };
+    const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
     workerId = await core.storage.registerWorker(description);
   });
   afterEach(() => database.pool.query('truncate tasks'));

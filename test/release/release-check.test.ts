@@ -177,15 +177,20 @@ test('what is not committed is a fault', async () => {
   expect((await releaseCheck(folder)).output).toMatch(
     /FAILED {2}git: everything .*: this is no git repository/,
   );
-});
+}, 120_000);
 
 test.each<[string, RegExp, (folder: string) => Promise<unknown>]>([
   ['a test', /nothing else: dist\/lib\/a\.test\.ts$/m, (at) => writeFile(join(at, 'dist/lib/a.test.ts'), '')],
   ['secrets', /nothing else: docs\/\.env$/m, (at) => writeFile(join(at, 'docs/.env'), 'x')],
   [
-    'a map',
-    /lead elsewhere: dist\/lib\/index\.js/,
-    (at) => appendFile(join(at, 'dist/lib/index.js'), '\n//# sourceMappingURL=../../lib/index.ts'),
+    'maps that lead elsewhere',
+    /with their sources in them: dist\/lib\/index\.js, dist\/lib\/version\.js$/m,
+    async (at) => {
+      await edit(join(at, 'dist/lib/index.js'), (text) =>
+        text.replace(/(sourceMappingURL=).*/, '$1../index.ts'),
+      );
+      await edit(join(at, 'dist/lib/version.js.map'), (text) => text.replace('sourcesContent', 'contents'));
+    },
   ],
   [
     'no entry',

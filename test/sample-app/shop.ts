@@ -73,7 +73,7 @@ export function clientOf(address: string): Pick<TestShop, 'get' | 'post' | 'plac
 
 /** True when nothing is left to be done for an order. */
 export function hasEnded({ deliveries, effects }: OrderReport): boolean {
-  const active = ['scheduled', 'pending', 'processing'];
+  const active = ['scheduled', 'retrying', 'pending', 'processing'];
   return (
     deliveries.length > 0 &&
     deliveries.every(({ status }) => !active.includes(status)) &&

@@ -118,7 +118,15 @@ function indexed(one: RoundRow): readonly string[] {
     keys.push(`dead ${one.liveId} ${one.round}`);
   if (one.publicationId !== null && one.subscriptionId !== null && one.attempt !== null) {
     keys.push(
-      ['deliveries', one.publicationId, one.subscriptionId, one.round, one.dead, one.attempt].join(' '),
+      [
+        'deliveries',
+        one.publicationId,
+        one.subscriptionId,
+        one.round,
+        one.dead,
+        one.attempt,
+        one.liveId ?? 0,
+      ].join(' '),
     );
   }
   return keys;

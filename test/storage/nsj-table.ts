@@ -8,8 +8,10 @@ export interface NsjAge {
   readonly time?: 'timestamp with time zone' | 'timestamp without time zone';
   /** Where its trigger rings; default: the table's name. */
   readonly channel?: string;
-  /** Whether the trigger's own condition, or its function, keeps later tasks quiet. */
+  /** Whether the trigger's own condition, as db_gen writes it, or its function keeps later tasks quiet. */
   readonly condition?: 'trigger' | 'function';
+  /** The first argument of `pg_notify`: a declared variable, as db_gen writes it, or the text itself. */
+  readonly naming?: 'variable' | 'text';
 }
 
 /** Makes a queue as nsj-queue-lib does: table, four indexes, trigger, subscriptions table. */
@@ -20,7 +22,8 @@ export async function createNsjTable(
     hasPriority = true,
     time = 'timestamp with time zone',
     channel = table,
-    condition = 'function',
+    condition = 'trigger',
+    naming = 'variable',
   }: NsjAge = {},
 ): Promise<void> {
   const isDue = `new.data_hora <= clock_timestamp() and new.status <> 'agendada'`;
@@ -58,15 +61,16 @@ export async function createNsjTable(
     create index on ${table} (status, tentativa, data_hora);
     create index on ${table} (data_hora);
     create index on ${table} (chave_externa, payload_hash, status);
-    create function notify_${table}() returns trigger language plpgsql as $$
+    create function notify_${table}_insert() returns trigger language plpgsql as $$
+    ${naming === 'variable' ? `declare\n      channel_name text := '${channel}';` : ''}
     begin
       ${condition === 'function' ? `if ${isDue} then` : ''}
-        perform pg_notify('${channel}', '');
+        perform pg_notify(${naming === 'variable' ? 'channel_name' : `'${channel}'`}, '');
       ${condition === 'function' ? 'end if;' : ''}
-      return new;
+      return null;
     end $$;
-    create trigger trg_notify_${table} after insert on ${table} for each row
-      ${condition === 'trigger' ? `when (${isDue})` : ''} execute function notify_${table}();
+    create trigger trigger_insert_${table} after insert on ${table} for each row
+      ${condition === 'trigger' ? `when (${isDue})` : ''} execute function notify_${table}_insert();
     create table ${table}_subscriber (
       id varchar(100) not null primary key,
       tenant int8,

@@ -34,6 +34,7 @@ beforeAll(async () => {
     version: '0',
     concurrency: 1,
     routes: [],
+    deadRoutes: [],
   });
   await database.pool.query(
     `insert into tasks_subscriber (id, processo) select 's' || n, 'news' from generate_series(1, 3) n`,

@@ -160,6 +160,8 @@ test.each([
   ],
 ])('the payload of a task stays while %s in another partition', async (_, rows: Row[]) => {
   const { purge } = await start();
+  // A dead task that nobody handles would be treated.
+  await database.pool.query(`insert into ${table}_paused (route) values ('t:') on conflict do nothing`);
   await insertRows([{ id: 1, status: 'falha', payload: 'needed' }, ...range(2, 9), ...rows]);
   await purge.run();
   const kept = await database.pool.query(`select payload from ${table} where id = 1`);

@@ -12,7 +12,7 @@ const backlog = 100_000;
 
 const settled = `'{1}', '{1}', '{m}', '{r}', 7`;
 const settledTypes = 'bigint[], int[], text[], text[], bigint';
-const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10";
+const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10, '{t,t,f}'";
 const bounds = "'{2147483647,50,50}', '{-2147483648,50,50}', '{-infinity,2026-01-01,2026-01-01}'";
 
 interface Call {
@@ -31,14 +31,14 @@ const claims = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
 
 function claim(form: ClaimForm): readonly [string, Call] {
   const { shape, bounded, capped, interop } = form;
-  const types = `${settledTypes}, text[], int[], int${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}`;
+  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}`;
   const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}`;
   const name = `claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}${interop ? '_interop' : ''}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 
 function plain(
-  name: Exclude<keyof QueueStatements, 'settleAndClaim'>,
+  name: Exclude<keyof QueueStatements, 'settleAndClaim' | 'peekClaim' | 'claimUnattended'>,
   types: string,
   values: string,
 ): readonly [string, Call] {
@@ -50,19 +50,27 @@ const calls = new Map<string, Call>([
   plain('settle', settledTypes, settled),
   plain(
     'fail',
-    'bigint[], int[], bigint[], text[], text[], int[], float8[], boolean[], timestamptz[], boolean[], boolean[]',
-    `'{1}', '{1}', '{7}', '{m}', '{e}', '{3}', '{5}', '{f}', '{null}', '{f}', '{f}'`,
+    'bigint[], int[], bigint[], text[], text[], int[], float8[], boolean[], timestamptz[], boolean[], boolean[], boolean[]',
+    `'{1}', '{1}', '{7}', '{m}', '{e}', '{3}', '{5}', '{f}', '{null}', '{f}', '{f}', '{f}'`,
   ),
   plain('completeOrRaise', 'bigint, bigint, int, text, text', `1, 7, 1, 'm', null`),
   plain('release', 'bigint[], int[], bigint', `'{1}', '{1}', 7`),
   plain('promote', 'int', '100'),
+  plain('promoteInTurn', 'int', '100'),
   plain('pendingRoutes', '', ''),
   plain('readHeld', 'bigint, int, boolean', '7, 100, true'),
   plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
   plain('takeOver', 'bigint, int', '7, 100'),
+  [
+    'claimUnattended',
+    { types: 'bigint, int', values: '7, 100', text: (statements) => statements.claimUnattended(false).text },
+  ],
   plain('retireWorker', 'bigint, boolean', '7, false'),
-  plain('nextDue', 'bigint', '7'),
+  plain('nextDue', 'bigint, bigint, text[], text[]', `7, 7, '{p,t:topic1,!t:topic1}', '{t:topic1}'`),
+  plain('nextDueOfAny', 'bigint, bigint, text[], text[]', `7, 7, '{p}', '{}'`),
+  plain('waitingRoutes', '', ''),
+  plain('isHalted', 'bigint', '7'),
   plain('loadPayload', 'bigint', '1'),
 ]);
 
@@ -133,6 +141,10 @@ test.each([...claims.map(([name]) => name), 'settle', 'completeOrRaise', 'fail',
   },
 );
 
+test('dead attempts that nobody handles are found without a look at the others', () => {
+  expect(plans.get('claimUnattended')).toContain('using tasks_dead_ready');
+});
+
 test('promotion walks the index of scheduled tasks, recovery that of running ones', () => {
   expect(plans.get('promote')?.match(/using tasks_scheduled/g)).toHaveLength(2);
   expect(plans.get('readHeld')).toContain('using tasks_running');
@@ -141,6 +153,9 @@ test('promotion walks the index of scheduled tasks, recovery that of running one
   expect(plans.get('nextDue')).toContain('using tasks_scheduled');
   expect(plans.get('nextDue')).toContain('using tasks_ready');
   expect(plans.get('nextDue')).toContain('using tasks_running');
+  expect(plans.get('nextDue')).toContain('using tasks_dead_ready');
+  expect(plans.get('nextDueOfAny')).toContain('using tasks_ready');
+  expect(plans.get('waitingRoutes')?.match(/using tasks_ready/g)).toHaveLength(3);
   expect(plans.get('pendingRoutes')).toContain('using tasks_ready');
 });
 

@@ -71,11 +71,11 @@ test('a table of nsj-queue-lib is completed, and what it had stays as it was', a
     'metadados',
   ]);
   // The primary key, four of its own, nine of ours.
-  expect(Object.keys(await readIndexes(pool, 'tasks'))).toHaveLength(14);
+  expect(Object.keys(await readIndexes(pool, 'tasks'))).toHaveLength(15);
   const { rows } = await pool.query(
     `select tgname::text from pg_trigger where tgrelid = 'tasks'::regclass and not tgisinternal order by 1`,
   );
-  expect(rows.map(({ tgname }) => tgname)).toEqual(['tasks_ring', 'tasks_schedule', 'trg_notify_tasks']);
+  expect(rows.map(({ tgname }) => tgname)).toEqual(['tasks_ring', 'tasks_schedule', 'trigger_insert_tasks']);
 });
 
 test('its rows run, each by its rules', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
+import { leastSchemaVersion } from '../../lib/storage/postgres/schema.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
@@ -19,6 +20,7 @@ async function start(schema: 'create' | 'check'): Promise<void> {
 
 const indexes = [
   'ready',
+  'dead_ready',
   'scheduled',
   'running',
   'equivalent',
@@ -33,8 +35,8 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['a column', 'alter table tasks drop column erro', ['column "public"."tasks".erro']],
   [
     'several columns',
-    'alter table tasks drop column erro, drop column reserva',
-    ['column "public"."tasks".reserva', 'column "public"."tasks".erro'],
+    'drop trigger tasks_schedule on tasks; alter table tasks drop column erro, drop column reserva',
+    ['column "public"."tasks".reserva', 'column "public"."tasks".erro', 'trigger tasks_schedule'],
   ],
   ...indexes.map(
     (suffix) => [`the index ${suffix}`, `drop index tasks_${suffix}`, [`index tasks_${suffix}`]] as const,
@@ -45,6 +47,13 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['the view', 'drop view tasks_tasks', ['view "public"."tasks_tasks"']],
   ['the subscriptions table', 'drop table tasks_subscriber', ['table "public"."tasks_subscriber"']],
   ['the table of pauses', 'drop table tasks_paused', ['table "public"."tasks_paused"']],
+  ['the key of seals', 'delete from tasks_seal', ['the key in "public"."tasks_seal"']],
+  ['the table of that key', 'drop table tasks_seal', ['table "public"."tasks_seal"']],
+  [
+    'a later column of the worker table',
+    'alter table tasks_worker drop column halt_at',
+    ['column "public"."tasks_worker".halt_at'],
+  ],
   ['the worker table', 'drop table tasks_worker', ['table "public"."tasks_worker"']],
   [
     'the entry of the version',
@@ -125,7 +134,7 @@ async function createClerk(): Promise<{ readonly url: string; drop(): Promise<vo
     revoke create on schema public from public;
     grant usage on schema public to ${name};
     grant select, insert, update, delete on tasks, tasks_worker to ${name};
-    grant select on tasks_subscriber, tasks_paused, tarefa_migration to ${name};
+    grant select on tasks_subscriber, tasks_paused, tasks_seal, tarefa_migration to ${name};
     grant usage on sequence tasks_id_seq to ${name}`);
   const url = new URL(database.url);
   url.username = name;
@@ -135,3 +144,24 @@ async function createClerk(): Promise<{ readonly url: string; drop(): Promise<vo
     drop: async () => void (await pool.query(`drop owned by ${name}; drop role ${name}`)),
   };
 }
+
+test('tables of the version before work as they are, with a word in the log; a start that may make them brings them up', async () => {
+  await pool.query(`update tarefa_migration set version = ${leastSchemaVersion}`);
+  const warned: string[] = [];
+  const { events, close } = await startApp(database, {
+    schema: 'check',
+    worker: false,
+    logger: {
+      log: () => undefined,
+      error: () => undefined,
+      warn: (line: unknown) => warned.push(JSON.stringify(line)),
+    },
+  });
+  expect(events).toBeDefined();
+  await close();
+  expect(warned.join()).toMatch(/have version 3, and this library makes version 4.*npx tarefa migrate/);
+  await pool.query(`update tarefa_migration set version = ${leastSchemaVersion - 1}`);
+  await expect(start('check')).rejects.toMatchObject({ code: 'SCHEMA_MISSING' });
+  await start('create');
+  await start('check');
+});

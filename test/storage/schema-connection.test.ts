@@ -40,9 +40,9 @@ test.each(['127.0.0.1', 'localhost'])(
       url.hostname = host;
       url.port = String(port);
     });
-    expect(await boot({ connection, queue: 'tasks' })).toMatchObject({
+    expect(await boot({ connection, queue: 'tasks', connectRetryMs: 0 })).toMatchObject({
       type: 'failed',
-      code: 'CONNECTION_LOST',
+      code: 'DATABASE_UNREACHABLE',
       message: expect.stringMatching(new RegExp(`ECONNREFUSED.*:${port}`)),
     });
   },
@@ -52,7 +52,7 @@ test('a database that is not there is said, and nothing stays open', async () =>
   const connection = address((url) => (url.pathname = '/no_such_database'));
   expect(await boot({ connection, queue: 'tasks' })).toMatchObject({
     type: 'failed',
-    message: expect.stringContaining('database "no_such_database" does not exist'),
+    message: expect.stringContaining('there is no database "no_such_database"'),
   });
 });
 

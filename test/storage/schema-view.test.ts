@@ -83,7 +83,7 @@ test('the view shows one row per logical task, as it stands now', async () => {
     {
       ...fresh,
       task_id: retried,
-      status: 'scheduled',
+      status: 'retrying',
       attempts: 2,
       topic: 'waits',
       message: null,

@@ -83,13 +83,14 @@ test('scenario 1: each index is there with its predicate, and no other', async (
   expect(await readIndexes(pool, 'tasks')).toEqual({
     tasks_pkey: 'UNIQUE btree (id)',
     tasks_ready: `btree (( ${route}) COLLATE "C", prioridade DESC, data_hora, id) WHERE ((status)::text = 'pendente'::text)`,
+    tasks_dead_ready: `btree (data_hora, id) WHERE (dead AND ((status)::text = 'pendente'::text))`,
     tasks_scheduled: `btree (data_hora, id) WHERE ((status)::text = 'agendada'::text)`,
     tasks_running: `btree (executor) WHERE ((status)::text = 'processando'::text)`,
     tasks_equivalent: `btree (chave_externa, payload_hash) WHERE ((chave_externa IS NOT NULL) AND ((status)::text = ANY ((ARRAY[${someStatuses}])::text[])))`,
     tasks_attempts: 'btree (id_inicial) WHERE (id_inicial IS NOT NULL)',
     tasks_dead: 'UNIQUE btree (live_id, rodada) WHERE (dead AND (id_anterior IS NULL))',
     tasks_deliveries:
-      'UNIQUE btree (publication_id, subscriber_id, rodada, dead, tentativa) WHERE (publication_id IS NOT NULL)',
+      'UNIQUE btree (publication_id, subscriber_id, rodada, dead, tentativa, COALESCE(live_id, (0)::bigint)) WHERE (publication_id IS NOT NULL)',
     tasks_successor: 'UNIQUE btree (id_anterior, rodada) WHERE (id_anterior IS NOT NULL)',
     tasks_age: `brin (data_hora) WITH (autosummarize='on')`,
   });
@@ -136,7 +137,9 @@ test('scenario 1: a chain cannot get a second dead chain, successor or delivery'
   }
   // A replay is another round.
   await pool.query(`insert into tasks (dead, live_id, rodada) values (true, 1, 1)`);
-  await pool.query(`insert into tasks (publication_id, subscriber_id, rodada) values (1, 'a', 1)`);
+  await pool.query(
+    `insert into tasks (publication_id, subscriber_id, id_anterior, rodada) values (1, 'a', 2, 1)`,
+  );
   await pool.query('delete from tasks');
 });
 
@@ -159,7 +162,7 @@ test('a worker writes down who and where it is, and when it stopped', async () =
 test('scenario 1: starting again makes nothing, and keeps the identity of the queue', async () => {
   const identity = () => pool.query('select table_name, version, identity from tarefa_migration');
   const before = { schema: await readSchema(pool, 'public'), identity: (await identity()).rows };
-  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 2 }]);
+  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 4 }]);
   await (await startApp(database)).close();
   expect({ schema: await readSchema(pool, 'public'), identity: (await identity()).rows }).toEqual(before);
 });

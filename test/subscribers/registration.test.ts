@@ -1,5 +1,5 @@
 import { Controller, Injectable, Module, type Provider } from '@nestjs/common';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   DeadSubscriber,
   DeadTaskHandler,
@@ -245,4 +245,160 @@ test('a start that is refused leaves no connection', async () => {
     return rows.length === 0;
   };
   expect(await until(ask, 'the end of all connections', 5_000)).toBe(true);
+});
+
+class Declared {
+  @Subscriber('declared', { topic: 'placed' })
+  declared(): void {}
+}
+
+const rows = async (): Promise<unknown[]> =>
+  (await bench.pool.query('select id, processo, ativo from tasks_subscriber order by id')).rows;
+
+test('a subscription that says its topic gets its row at start, also of several processes at once, and anew when it was deleted', async () => {
+  class Others {
+    @Subscriber('a', { topic: 'placed' })
+    a(): void {}
+    @Subscriber('z', { topic: 'paid' })
+    z(): void {}
+  }
+  const all = [
+    { id: 'a', processo: 'placed', ativo: true },
+    { id: 'declared', processo: 'placed', ativo: true },
+    { id: 'z', processo: 'paid', ativo: true },
+  ];
+  const options = { schema: 'check', autoStart: false } as const;
+  await bench.start({ worker: false });
+  await Promise.all([
+    bench.start({ ...options, handlers: [Declared, Others] }),
+    bench.start({ ...options, handlers: [Others, Declared] }),
+    bench.start({ ...options, handlers: [Declared, Others] }),
+  ]);
+  expect(await rows()).toEqual(all);
+  await bench.pool.query(`delete from tasks_subscriber where id = 'a'`);
+  await bench.pool.query(`update tasks_subscriber set ativo = false, tenant = 7 where id = 'z'`);
+  await bench.start({ handlers: [Declared, Others] });
+  expect(await rows()).toEqual([all[0], all[1], { ...all[2], ativo: false }]);
+});
+
+test('a row with another topic refuses the start, and stays as it is', async () => {
+  await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('declared', 'cancelled')`);
+  expect(await refusal(Declared)).toMatch(
+    /@Subscriber\('declared', \{ topic: 'placed' \}\) on Declared\.declared, but the row 'declared' has the topic 'cancelled'/,
+  );
+  expect(await rows()).toEqual([{ id: 'declared', processo: 'cancelled', ativo: true }]);
+});
+
+test('a role that may not make the row is told the grant; where there are no subscriptions that is said', async () => {
+  await bench.start({ worker: false });
+  const role = `reader_${process.pid}`;
+  const { database, pool } = bench;
+  await pool.query(`create role ${role} login password 'x'`);
+  await pool.query(
+    `grant all on all tables in schema public to ${role}; grant all on all sequences in schema public to ${role};
+     revoke insert on tasks_subscriber from ${role}`,
+  );
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, 'x'];
+  const asRole = { handlers: [Declared], connection: url.href, schema: 'check' } as const;
+  try {
+    await expect(bench.start(asRole)).rejects.toMatchObject({
+      code: 'RIGHTS_MISSING',
+      message: expect.stringMatching(
+        /'declared' \(topic 'placed'\).*`grant select, insert on "public"\."tasks_subscriber" to "reader_\d+";`/,
+      ),
+    });
+    // Nothing has to be made.
+    await pool.query(`insert into tasks_subscriber (id, processo) values ('declared', 'placed')`);
+    const { close } = await bench.start(asRole);
+    await close();
+  } finally {
+    await pool.query(`drop owned by ${role}; drop role ${role}`);
+  }
+  await expect(bench.start({ handlers: [Declared], subscriptionTable: false })).rejects.toMatchObject({
+    code: 'SUBSCRIPTIONS_UNAVAILABLE',
+  });
+});
+
+test.each<[unknown, string]>([
+  ['', 'topic must be text of 1 to 250 characters'],
+  [7, 'topic must be text of 1 to 250 characters'],
+])('the topic %j is refused', async (topic, problem) => {
+  class Wrong {
+    @Subscriber('wrong', { topic: topic as string })
+    wrong(): void {}
+  }
+  await expect(bench.start({ handlers: [Wrong] })).rejects.toThrow(problem);
+});
+
+/** Starts an application; answers its warnings, those included that come a moment after the start. */
+async function warningsOf(handlers: readonly Provider[]): Promise<readonly string[]> {
+  vi.stubEnv('NODE_ENV', 'development');
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const lines: unknown[] = [];
+  const keep = (message: { message?: unknown }) => lines.push(message.message);
+  const logger = { log: () => undefined, warn: keep, error: keep } as never;
+  const { close } = await bench.start({ handlers, logger });
+  for (const [check, ms] of timers.mock.calls) if (ms === 5_000 && check.name === '') check();
+  timers.mockRestore();
+  vi.unstubAllEnvs();
+  // Nest has one logger for all applications of a process.
+  await close();
+  return lines.map(String);
+}
+
+test('every handler without a row is named at start, and none that has one', async () => {
+  await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('index', 'placed')`);
+  class Rowless {
+    @Subscriber('rowless')
+    one(): void {}
+    @Subscriber('another')
+    two(): void {}
+  }
+  const about = (await warningsOf([First, Rowless, Declared])).filter((line) =>
+    line.startsWith('no subscription has the id of'),
+  );
+  expect(about).toEqual([
+    expect.stringMatching(
+      /^no subscription has the id of @Subscriber\('rowless'\) on Rowless\.one, @Subscriber\('another'\) on Rowless\.two: /,
+    ),
+  ]);
+});
+
+test('forgotten shutdown hooks are told of, unless somebody listens to the signals', async () => {
+  const hint = 'Call app.enableShutdownHooks()';
+  const others = process.listeners('SIGTERM').length + process.listeners('SIGINT').length;
+  expect((await warningsOf([First])).some((line) => line.includes(hint))).toBe(others === 0);
+  const listener = (): void => undefined;
+  process.on('SIGTERM', listener);
+  try {
+    expect((await warningsOf([First])).some((line) => line.includes(hint))).toBe(false);
+  } finally {
+    process.off('SIGTERM', listener);
+  }
+});
+
+test('a decorated class that no module provides is named, but no base class, and none of another queue', async () => {
+  class Forgotten {
+    @TaskHandler('forgotten')
+    forgotten(): void {}
+  }
+  class ForAnotherQueue {
+    @TaskHandler('forgotten', { queue: 'billing' })
+    forgotten(): void {}
+  }
+  abstract class Parent {
+    @TaskHandler('inherited')
+    inherited(): void {}
+  }
+  class Child extends Parent {}
+  void ForAnotherQueue;
+  const named = async (...handlers: Provider[]): Promise<string> =>
+    (await warningsOf(handlers)).find((line) => line.startsWith('no module of this application provides')) ??
+    '';
+  const first = await named(Child);
+  expect(first).toContain('Forgotten');
+  expect(first).not.toMatch(/Parent|ForAnotherQueue/);
+  // Another application of the process has it.
+  expect(await named(Forgotten)).not.toContain('Forgotten');
 });

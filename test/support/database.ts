@@ -10,10 +10,14 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Makes an empty database; one per test file is the rule. */
-export async function createDatabase(): Promise<TestDatabase> {
+/**
+ * Makes an empty database; one per test file is the rule.
+ *
+ * @param encoding as PostgreSQL names it. Default: the server's
+ */
+export async function createDatabase(encoding?: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onServer(`create database ${name}`);
+  await onServer(`create database ${name}${encoding === undefined ? '' : await encodedAs(encoding)}`);
   const address = new URL(inject('databaseUrl'));
   address.pathname = `/${name}`;
   const pool = new Pool({ connectionString: address.href });
@@ -29,11 +33,18 @@ export async function createDatabase(): Promise<TestDatabase> {
   };
 }
 
-async function onServer(sql: string): Promise<void> {
+/** The provider of the server's default locale may know UTF-8 only. */
+async function encodedAs(encoding: string): Promise<string> {
+  const [row] = await onServer(`select current_setting('server_version_num')::int >= 150000 as chooses`);
+  const provider = row?.['chooses'] === true ? ' locale_provider libc' : '';
+  return ` template template0 encoding '${encoding}' lc_collate 'C' lc_ctype 'C'${provider}`;
+}
+
+async function onServer(sql: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: inject('databaseUrl') });
   await client.connect();
   try {
-    await client.query(sql);
+    return (await client.query<Record<string, unknown>>(sql)).rows;
   } finally {
     await client.end();
   }

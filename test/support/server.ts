@@ -2,9 +2,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../lib/embedded/embedded-postgres.js';
+import { startOn } from '../../lib/embedded/embedded-postgres.js';
 import { removeOldRuns } from '../../bench/servers/old-runs.js';
 import { buildForChildren } from './build.js';
+import { testMachine } from './machine.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,7 +16,10 @@ declare module 'vitest' {
   }
 }
 
-/** What every test file finds: a PostgreSQL (`DATABASE_URL` or an embedded one) and a compiled library. */
+/**
+ * What every test file finds: a PostgreSQL (`DATABASE_URL`, or an embedded one of the version in
+ * `TAREFA_TEST_POSTGRES`) and a compiled library.
+ */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const [server, build] = await Promise.all([startServer(), buildForChildren()]);
   project.provide('databaseUrl', server.url);
@@ -37,7 +41,7 @@ async function startServer(): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), `tarefa-test-${process.pid}-`));
   // When root runs the tests, the server runs as another user, who has to get in here.
   await chmod(folder, 0o755);
-  const server = await startEmbeddedPostgres({
+  const server = await startOn(testMachine, {
     dataDir: folder,
     // The data ends with the run, so nothing has to survive a power failure.
     settings: { fsync: 'off', full_page_writes: 'off', max_connections: '200' },

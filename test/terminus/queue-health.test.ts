@@ -63,3 +63,17 @@ test('a task that waits for too long makes its queue unhealthy', async () => {
     message: 'a task has waited for more than 30000 ms',
   });
 });
+
+test('what no running worker serves is named, and makes a process unhealthy only where it is asked to', async () => {
+  const { check } = await start({ recovery: false });
+  await bench.pool.query(
+    `insert into tasks (processo, data_hora) values ('typo', now() - interval '1 minute'), ('young', now() - interval '1 second')`,
+  );
+  const unserved = ["topic 'typo'"];
+  expect(await check({ maxWaitingMs: 30_000 })).toMatchObject({ status: 'up', unserved });
+  expect(await check({ failOnUnserved: true })).toMatchObject({
+    status: 'down',
+    unserved,
+    message: "no running worker serves topic 'typo'",
+  });
+});

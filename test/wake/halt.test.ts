@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 
 let database: TestDatabase;
@@ -12,43 +14,124 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-test('scenario 64: a ring that says HALT stops the workers after their current work', async () => {
-  const started = deferred();
-  const end = deferred();
-  class Handlers {
-    @TaskHandler('hold')
-    async hold(_: unknown, { signal }: TaskContext): Promise<string> {
-      started.resolve();
-      await end.promise;
-      return signal.aborted ? 'aborted' : 'ended in peace';
-    }
+class HoldHandlers {
+  @TaskHandler('hold')
+  async hold(_: unknown, { signal }: TaskContext): Promise<string> {
+    started.resolve();
+    await end.promise;
+    return signal.aborted ? 'aborted' : 'ended in peace';
   }
-  const options = { handlers: [Handlers], pollIntervalMs: 0 };
-  const worker = await startApp(database, options);
-  const stopped = nextEvent(worker.events, 'worker.stopped');
-  await worker.queue.insertTask({ topic: 'hold' });
-  await started.promise;
-  const idle = await startApp(database, options);
-  const idleStopped = nextEvent(idle.events, 'worker.stopped');
+}
 
-  await database.pool.query(`notify tasks, 'HALT'`);
-  expect(await idleStopped).toMatchObject({ unfinished: 0 });
-  // Whoever stops claims nothing more.
-  await worker.queue.insertTask({ topic: 'hold', payload: 'too late' });
+let started = deferred();
+let end = deferred();
+const apps: QueueApp[] = [];
+
+beforeEach(() => {
+  [started, end] = [deferred(), deferred()];
+});
+afterEach(async () => {
+  end.resolve();
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+  await database.pool.query('truncate tasks');
+});
+
+async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
+  const app = await startApp(database, { handlers: [HoldHandlers], pollIntervalMs: 0, ...options });
+  apps.push(app);
+  return app;
+}
+
+test.each([
+  ['with halt: true', { halt: true }],
+  ["with interop: 'nsj', where it is the default", { interop: 'nsj' }],
+] as const)(
+  'scenario 64: a ring that says HALT stops the workers after their current work, %s',
+  async (_, options) => {
+    const worker = await start(options);
+    const stopped = nextEvent(worker.events, 'worker.stopped');
+    await worker.queue.insertTask({ topic: 'hold' });
+    await started.promise;
+    const idle = await start(options);
+    const idleStopped = nextEvent(idle.events, 'worker.stopped');
+
+    await database.pool.query(`notify tasks, 'HALT'`);
+    expect(await idleStopped).toMatchObject({ unfinished: 0 });
+    // Whoever stops claims nothing more.
+    await worker.queue.insertTask({ topic: 'hold', payload: 'too late' });
+    end.resolve();
+    expect(await stopped).toMatchObject({ unfinished: 0 });
+    const { rows } = await database.pool.query('select status, mensagem from tasks order by id');
+    expect(rows).toEqual([
+      { status: 'sucesso', mensagem: 'ended in peace' },
+      { status: 'pendente', mensagem: null },
+    ]);
+    await until(async () => {
+      const sessions = await database.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
+      );
+      return sessions.rowCount === 0;
+    }, 'the end of their sessions');
+  },
+);
+
+test('HALT of somebody who may only connect stops no worker, and is said once', async () => {
+  const role = `stranger_${randomBytes(4).toString('hex')}`;
+  await database.pool.query(`create role ${role} login password 'x'`);
+  const app = await start({ webhooks: true });
+  const warnings: string[] = [];
+  app.events.on('warning', ({ message }) => warnings.push(message));
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, 'x'];
+  const stranger = new Client({ connectionString: url.href });
+  await stranger.connect();
+  await expect(stranger.query('update tasks_worker set halt_at = now()')).rejects.toThrow(
+    'permission denied for table tasks_worker',
+  );
+  for (let times = 1; times <= 3; times += 1) {
+    await stranger.query(`notify tasks, 'HALT'`);
+    await until(async () => warnings.length > 0, 'it is said');
+  }
+  await stranger.end();
+  await app.queue.insertTask({ topic: 'hold' });
+  await started.promise;
+  end.resolve();
+  await nextEvent(app.events, 'task.completed');
+  expect(app.worker.state).toBe('running');
+  expect(warnings).toEqual([
+    expect.stringMatching(/^the notification HALT was ignored, as will be others: it can be sent by whoever/),
+  ]);
+  await database.pool.query(`drop role ${role}`);
+});
+
+test('QueueAdmin.halt() stops the workers that run, by their rows, and none that starts later', async () => {
+  const before = [await start(), await start({ webhooks: true })];
+  const stopped = before.map(({ events }) => nextEvent(events, 'worker.stopped'));
+  const told = await before[0]!.app.get(QueueAdmin).halt();
+  // The one with webhooks is two workers.
+  expect(told).toHaveLength(3);
+  await Promise.all(stopped);
+  await until(async () => before.every(({ worker }) => worker.state === 'stopped'), 'they have stopped');
+  const later = await start();
+  await later.queue.insertTask({ topic: 'hold' });
+  await started.promise;
+  expect(later.worker.state).toBe('running');
+});
+
+test.each([
+  ['idle', false],
+  ['busy', true],
+])('a worker that hears no ring sees at its poll that it is to stop, when it is %s', async (_, isBusy) => {
+  const app = await start({ wake: 'poll', pollIntervalMs: 100 });
+  if (isBusy) {
+    await app.queue.insertTask({ topic: 'hold' });
+    await started.promise;
+  }
+  const stopped = nextEvent(app.events, 'worker.stopped');
+  expect(await app.app.get(QueueAdmin).halt()).toEqual([app.worker.id]);
+  await until(async () => app.worker.state !== 'running', 'it stops');
   end.resolve();
   expect(await stopped).toMatchObject({ unfinished: 0 });
-  const { rows } = await database.pool.query('select status, mensagem from tasks order by id');
-  expect(rows).toEqual([
-    { status: 'sucesso', mensagem: 'ended in peace' },
-    { status: 'pendente', mensagem: null },
-  ]);
-  await until(async () => {
-    const sessions = await database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
-    );
-    return sessions.rowCount === 0;
-  }, 'the end of their sessions');
-  await Promise.all([worker.close(), idle.close()]);
 });
 
 test('a ring of another maker is just a ring', async () => {
@@ -59,12 +142,10 @@ test('a ring of another maker is just a ring', async () => {
       ran.resolve(payload);
     }
   }
-  await database.pool.query('truncate tasks');
-  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  await start({ handlers: [Handlers] });
   await database.pool.query(
     `begin; set local tarefa.quiet = 'on'; insert into tasks (processo, payload) values ('note', 'x'); commit`,
   );
   await database.pool.query('notify tasks');
   expect(await ran.promise).toBe('x');
-  await worker.close();
 });

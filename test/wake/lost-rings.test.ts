@@ -89,6 +89,8 @@ test('a poll that the process could not make in time is known to be missed', () 
     isIdle: () => false,
     reconcile: () => undefined,
     nextDue: () => Promise.reject(new Error('nobody asks')),
+    askHalted: () => undefined,
+    halted: () => undefined,
     pollIntervalMs: 50,
   });
   expect(reminders.pollMissed).toBe(false);

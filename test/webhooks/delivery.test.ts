@@ -123,7 +123,7 @@ test('code wins over a URL, a dead handler in code serves webhooks as well, and 
     @TaskHandler('other')
     other(): void {}
   }
-  const { publish } = await start({}, { handlers: [Handlers], maxAttempts: 2 });
+  const { publish } = await start({}, { handlers: [Handlers], unknownTasks: 'fail', maxAttempts: 2 });
   await subscribe(bench.database, [
     { id: 'code', url: receiver.url, http_method: 'POST' },
     { id: 'dead', url: receiver.url, http_method: 'POST' },

@@ -1,6 +1,8 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import type { AskTables } from '../../lib/coordination/lost-workers.js';
 import { QueueEvents, type SqlHandle } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import type { TextRow } from '../../lib/storage/postgres/control-connection.js';
 import { EndpointBook } from '../../lib/webhooks/endpoint-book.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
@@ -21,7 +23,9 @@ function makeBook(handle: SqlHandle = bench.pool): { book: EndpointBook; events:
   const events = new QueueEvents();
   const circuit = { failures: 1, restMs, longestRestMs: restMs };
   const options = { circuit, deactivateAfterDays: undefined, timeoutMs: 1_000, secretKeys: [] };
-  return { book: new EndpointBook({ handle, tables, channel: 'tasks', events, options }), events };
+  const ask: AskTables = async ({ text }, values) =>
+    (await handle.query(text, [...values])).rows as readonly TextRow[];
+  return { book: new EndpointBook({ handle, ask, tables, channel: 'tasks', events, options }), events };
 }
 
 const endRest = () =>

@@ -90,7 +90,7 @@ test('sends a gzip bomb: it is not unpacked', async () => {
   });
   const answer = await createClient().send(toSend(receiver.url));
   expect(answer.ok).toBe(true);
-  expect(answer.snippet).toBe(bomb.toString('utf8', 0, 8_192));
+  expect(answer.snippet).toBe(`[gzip, no content type, ${bomb.length} bytes]`);
 });
 
 test('sends interim answers without end', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { getEventListeners } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import { deliveryMessage } from '../../lib/webhooks/delivery-message.js';
 import { loadUndici } from '../../lib/webhooks/undici-package.js';
 import { WebhookClient } from '../../lib/webhooks/webhook-client.js';
 import { generateSecret } from '../../lib/webhooks/signing-secret.js';
@@ -250,4 +251,39 @@ test('a missing undici is told with what to do', async () => {
     message: expect.stringContaining('npm install undici'),
     cause: missing,
   });
+});
+
+test.each([
+  { encoding: 'gzip', described: '[gzip, application/json, 41 bytes]' },
+  { encoding: 'GZIP, identity, br', described: '[gzip, br, application/json, 41 bytes]' },
+  { encoding: 'x'.repeat(300), described: `[${'x'.repeat(100)}, application/json, 41 bytes]` },
+])('a compressed answer is recorded as its encoding, type and size: $encoding', async (one) => {
+  const receiver = await startReceiver((_request, response) => {
+    response.writeHead(503, { 'content-encoding': one.encoding, 'content-type': 'application/json' });
+    response.end(Buffer.alloc(41, 0x1f));
+  });
+  const outcome = await createClient().send(toSend(receiver.url));
+  expect(outcome.snippet).toBe(one.described);
+  const message = deliveryMessage({ method: 'post', url: receiver.url, outcome });
+  expect(message).toBe(`POST ${receiver.url}: 503 in ${outcome.durationMs} ms: ${one.described}`);
+});
+
+test('of a compressed answer that is cut it is said that there was more, without a type that there is none', async () => {
+  const receiver = await startReceiver((_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'zstd' });
+    response.end(Buffer.alloc(1_000_000, 0xff));
+  });
+  const { snippet } = await createClient().send(toSend(receiver.url));
+  expect(snippet).toMatch(/^\[zstd, no content type, more than \d+ bytes\]$/);
+});
+
+test('an answer that says it is not compressed, or has no body, is recorded as text', async () => {
+  const bodies = ['plain', ''];
+  const receiver = await startReceiver((_request, response) => {
+    response.writeHead(200, { 'content-encoding': bodies.length === 2 ? 'Identity' : 'gzip' });
+    response.end(bodies.shift());
+  });
+  const client = createClient();
+  expect((await client.send(toSend(receiver.url))).snippet).toBe('plain');
+  expect((await client.send(toSend(receiver.url))).snippet).toBe('');
 });

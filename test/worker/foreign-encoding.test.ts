@@ -1,75 +1,100 @@
-import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TaskHandler } from '../../lib/index.js';
+import { afterEach, expect, test } from 'vitest';
+import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 
 // A database whose encoding has no emoji refuses texts that JavaScript can hold.
-let server: TestDatabase;
-let url: string;
-
-beforeAll(async () => {
-  server = await createDatabase();
-  const address = new URL(server.url);
-  const name = `${address.pathname.slice(1)}_latin1`;
-  const { rows } = await server.pool.query<{ version: number }>(
-    `select current_setting('server_version_num')::int as version`,
-  );
-  // The provider of the server's default locale may know UTF-8 only.
-  const provider = (rows[0]?.version ?? 0) >= 150_000 ? 'locale_provider libc' : '';
-  await server.pool.query(
-    `create database ${name} template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' ${provider}`,
-  );
-  address.pathname = `/${name}`;
-  url = address.href;
-});
-afterAll(async () => {
-  await server.pool.query(`drop database if exists ${new URL(url).pathname.slice(1)} with (force)`);
-  await server.drop();
-});
-
-test('a text that the database cannot store neither stops its task nor those of the same batch', async () => {
-  class Talking {
-    @TaskHandler('succeed')
-    succeed(text: string): string {
-      return text;
-    }
-    @TaskHandler('fail')
-    fail(text: string): void {
-      throw new Error(text === 'smile' ? '😀' : text);
-    }
-    @TaskHandler('smile')
-    smile(): string {
-      return '😀';
-    }
+class Talking {
+  @TaskHandler('say')
+  say(text: string): string {
+    return text;
   }
-  const { queue, close } = await startApp({ url }, { handlers: [Talking], maxAttempts: 1 });
-  const ids = await queue.insertTasks([
-    { topic: 'succeed', payload: 'olá' },
+  @TaskHandler('return')
+  return(text: string): unknown {
+    return { said: text };
+  }
+  @TaskHandler('smile')
+  smile(): unknown {
+    return ['→😀'];
+  }
+  @TaskHandler('smile in words')
+  smileInWords(): string {
+    return '→ 😀';
+  }
+  @TaskHandler('in a transaction')
+  async inTransaction(_: unknown, ctx: TaskContext): Promise<string> {
+    await ctx.db.query('select 1');
+    return '→ 😀';
+  }
+  @TaskHandler('in a group', { grouped: true })
+  async inGroup(_: unknown, ctx: TaskContext): Promise<string> {
+    await ctx.db.query('select 1');
+    return '→ 😀';
+  }
+  @TaskHandler('fail')
+  fail(): void {
+    throw new Error('não 😀');
+  }
+}
+
+let database: TestDatabase;
+afterEach(() => database.drop());
+
+/** The ends of some tasks, by topic. */
+async function run(encoding: string): Promise<Record<string, unknown>> {
+  database = await createDatabase(encoding);
+  const { queue, close } = await startApp(database, { handlers: [Talking], maxAttempts: 1 });
+  await queue.insertTasks([
+    { topic: 'say', payload: 'olá' },
+    { topic: 'return', payload: 'às' },
     { topic: 'smile' },
-    { topic: 'succeed', payload: 'é' },
-    { topic: 'fail', payload: 'não' },
-    { topic: 'fail', payload: 'smile' },
-    { topic: 'fail', payload: 'às' },
+    { topic: 'smile in words' },
+    { topic: 'in a transaction' },
+    { topic: 'in a group' },
+    { topic: 'fail' },
   ]);
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  const rows = await until(async () => {
-    const live = await client.query<{ id: string; status: string; mensagem: string }>(
-      `select id, status, mensagem from tasks where not dead and status in ('sucesso', 'falha') order by id`,
+  const ended = await until(async () => {
+    const { rows } = await database.pool.query<Record<string, unknown>>(
+      `select processo, status, mensagem, resultado, erro from tasks where not dead and status in ('sucesso', 'falha')`,
     );
-    return live.rows.length === ids.length && live.rows;
+    return rows.length === 7 && rows;
   }, 'all to end');
-  await client.end();
   await close();
-  const outcomes = Object.fromEntries(rows.map(({ id, mensagem }) => [ids.indexOf(id), mensagem]));
-  expect(outcomes).toEqual({
-    0: 'olá',
-    1: expect.stringMatching(/no equivalent in encoding "LATIN1" \(no attempts left\)$/),
-    2: 'é',
-    3: 'não (no attempts left)',
-    4: 'failed; what it failed with could not be stored (no attempts left)',
-    5: 'às (no attempts left)',
-  });
+  return Object.fromEntries(ended.map(({ processo, ...rest }) => [processo, rest]));
+}
+
+test.each(['LATIN1', 'WIN1252', 'LATIN9'])(
+  'in %s, what the encoding lacks is replaced in messages and errors, and escaped in results',
+  async (encoding) => {
+    const succeeded = { status: 'sucesso', resultado: null };
+    const smiled = { ...succeeded, mensagem: '? ?' };
+    expect(await run(encoding)).toMatchObject({
+      say: { ...succeeded, mensagem: 'olá' },
+      return: { status: 'sucesso', resultado: '{"said":"às"}' },
+      smile: { status: 'sucesso', resultado: '["\\u2192\\ud83d\\ude00"]' },
+      'smile in words': smiled,
+      'in a transaction': smiled,
+      'in a group': smiled,
+      fail: {
+        status: 'falha',
+        mensagem: 'não ? (no attempts left)',
+        erro: expect.stringContaining('Error: não ?'),
+      },
+    });
+  },
+);
+
+test('what an encoding has of characters beyond Latin 1 is kept', async () => {
+  database = await createDatabase('WIN1252');
+  const { queue, close } = await startApp(database, { handlers: [Talking], maxAttempts: 1 });
+  await queue.insertTask({ topic: 'say', payload: '“10 €”' });
+  const message = await until(async () => {
+    const { rows } = await database.pool.query<{ mensagem: string }>(
+      `select mensagem from tasks where status = 'sucesso'`,
+    );
+    return rows[0]?.mensagem;
+  }, 'it to end');
+  await close();
+  expect(message).toBe('“10 €”');
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { until } from '../support/waiting.js';
+import { startProxy } from '../support/database-proxy.js';
+import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
 const bench = useQueue();
@@ -56,3 +57,39 @@ test.each([
     expect(await claimingConnections()).toBe(connections);
   },
 );
+
+test('while the second connection cannot be opened, no slot waits for it: the first one fills them all', async () => {
+  const slots = 200;
+  const full = deferred();
+  let running = 0;
+  class Meeting {
+    @TaskHandler('meet')
+    async meet(): Promise<void> {
+      running += 1;
+      if (running === slots) full.resolve();
+      await full.promise;
+    }
+  }
+  const proxy = await startProxy(bench.database);
+  const stalled = proxy.stall('control 2');
+  const { queue, worker, close } = await bench.start({
+    // Longer than this test may take.
+    connection: { connectionString: proxy.url, connectionTimeoutMillis: 60_000 },
+    handlers: [Meeting],
+    concurrency: slots,
+    autoStart: false,
+    recovery: false,
+  });
+  await queue.insertTasks(Array.from({ length: slots }, () => ({ topic: 'meet' })));
+  await worker.start();
+  await full.promise;
+  await until(async () => {
+    const { rowCount } = await bench.pool.query(`select from tasks where status = 'sucesso'`);
+    return rowCount === slots;
+  }, 'all outcomes to be written');
+  await stalled.hit;
+  expect(running).toBe(slots);
+  stalled.lift();
+  await close();
+  await proxy.close();
+});

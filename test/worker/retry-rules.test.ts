@@ -130,7 +130,7 @@ test('maxAttempts of a handler counts instead of that of the queue', async () =>
   expect(chain[1]).toMatchObject({ estouro_tentativas: true });
 });
 
-test.each([
+test.each<{ readonly size: string; readonly payload: object }>([
   { size: 'small', payload: { a: [1] } },
   { size: 'too large to come with the claim', payload: { a: 'x'.repeat(100_000) } },
 ])(

@@ -18,7 +18,12 @@ async function passTime({ queue }: { queue: { insertTask(task: object): Promise<
 }
 
 test('a task of a topic that nobody serves fails, is retried, and ends in the default dead treatment', async () => {
-  const { queue } = await bench.start({ handlers: [Known], maxAttempts: 2, retryIntervalMinutes: 0 });
+  const { queue } = await bench.start({
+    handlers: [Known],
+    unknownTasks: 'fail',
+    maxAttempts: 2,
+    retryIntervalMinutes: 0,
+  });
   const id = await queue.insertTask({ topic: 'unknown' });
   const none = await queue.insertTask({});
   const [first, second, dead] = await bench.endedChain(id, 3);
@@ -35,7 +40,7 @@ test('a task of a topic that nobody serves fails, is retried, and ends in the de
 });
 
 test('scenario 72: a delivery for a subscription without handler fails, until one is registered', async () => {
-  const options = { maxAttempts: 5, retryIntervalMinutes: 0 };
+  const options = { unknownTasks: 'fail', maxAttempts: 5, retryIntervalMinutes: 0 } as const;
   const first = await bench.start({ handlers: [Known], ...options });
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('later', 'published')`);
   const failed = nextEvent(first.events, 'task.failed', ({ task }) => task.attempt === 2);
@@ -57,18 +62,11 @@ test('scenario 72: a delivery for a subscription without handler fails, until on
   expect(payloads).toEqual([{ a: 1 }]);
 });
 
-test("unknownTasks: 'leave' leaves them, live and dead, to a worker that knows them", async () => {
-  const leaving = await bench.start({ handlers: [Known], unknownTasks: 'leave', pollIntervalMs: 20 });
+test('by default they are left, live and dead, to a worker that knows them', async () => {
+  const leaving = await bench.start({ handlers: [Known], pollIntervalMs: 20 });
   const id = await leaving.queue.insertTask({ topic: 'special' });
-  const { rows } = await bench.pool.query<{ id: string }>(
-    `insert into tasks (processo, dead, live_id) values ('special', true, 1) returning id`,
-  );
-  const dead = rows[0]?.id ?? '';
   await passTime(leaving);
-  expect([await bench.row(id), await bench.row(dead)]).toMatchObject([
-    { status: 'pendente', reserva: 0 },
-    { status: 'pendente', reserva: 0 },
-  ]);
+  expect(await bench.row(id)).toMatchObject({ status: 'pendente', reserva: 0 });
 
   const ran: boolean[] = [];
   class Special {
@@ -78,14 +76,18 @@ test("unknownTasks: 'leave' leaves them, live and dead, to a worker that knows t
       ran.push(task.dead);
     }
   }
-  const special = await bench.start({ handlers: [Special], unknownTasks: 'leave' });
+  const special = await bench.start({ handlers: [Special] });
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (processo, dead, live_id) values ('special', true, 1) returning id`,
+  );
+  const dead = rows[0]?.id ?? '';
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', executor: special.worker.id });
   expect(await bench.ended(dead)).toMatchObject({ status: 'sucesso', executor: special.worker.id });
   expect(new Set(ran)).toEqual(new Set([false, true]));
 });
 
-test("a dead task whose topic is known gets the default dead treatment with 'leave' too", async () => {
-  const { queue } = await bench.start({ handlers: [Known], unknownTasks: 'leave' });
+test('a dead task whose topic is known gets the default dead treatment', async () => {
+  const { queue } = await bench.start({ handlers: [Known] });
   const id = await queue.insertTask({ topic: 'known', payload: 'fail' });
   const [, dead] = await bench.endedChain(id, 2);
   expect(dead).toMatchObject({ status: 'sucesso', mensagem: expect.stringContaining('manual intervention') });
@@ -116,7 +118,7 @@ test('a handler without topic takes tasks of every topic and of none, but no del
       topics.push('the own handler');
     }
   }
-  const { queue } = await bench.start({ handlers: [Any], maxAttempts: 1 });
+  const { queue } = await bench.start({ handlers: [Any], unknownTasks: 'fail', maxAttempts: 1 });
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('somebody', 'a')`);
   for (const topic of ['a', null, 'b', 'own', '']) {
     expect(await bench.ended(await queue.insertTask({ topic }))).toMatchObject({ status: 'sucesso' });
@@ -131,12 +133,28 @@ test('a handler without topic takes tasks of every topic and of none, but no del
   expect(topics).toEqual(['a', null, 'b', 'the own handler', '']);
 });
 
-test('a dead handler without a live one is refused where it could only bury', async () => {
+test('a process that has only the dead handler of a topic leaves its live tasks, and treats the dead ones', async () => {
+  const buried: unknown[] = [];
   class DeadOnly {
-    @DeadTaskHandler('given up')
-    dead(): void {}
+    @DeadTaskHandler('known')
+    dead(payload: unknown): void {
+      buried.push(payload);
+    }
   }
-  await expect(bench.start({ handlers: [DeadOnly], unknownTasks: 'leave' })).rejects.toThrow(
-    /t:given up has a dead handler but no live one in this process/,
+  const undertaker = await bench.start({ handlers: [DeadOnly], pollIntervalMs: 20 });
+  const live = await undertaker.queue.insertTask({ topic: 'known', payload: 'fail' });
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (processo, payload, dead, live_id) values ('known', 'buried', true, 1) returning id`,
   );
+  expect(await bench.ended(rows[0]?.id ?? '')).toMatchObject({ executor: undertaker.worker.id });
+  expect(await bench.row(live)).toMatchObject({ status: 'pendente', reserva: 0 });
+  const { rows: announced } = await bench.pool.query(
+    'select routes, dead_routes from tasks_worker where id = $1',
+    [undertaker.worker.id],
+  );
+  expect(announced).toEqual([{ routes: ['p'], dead_routes: ['t:known'] }]);
+  await bench.start({ handlers: [Known] });
+  const [, dead] = await bench.endedChain(live, 2);
+  expect(dead).toMatchObject({ executor: undertaker.worker.id });
+  expect(buried).toEqual(['buried', 'fail']);
 });

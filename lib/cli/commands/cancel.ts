@@ -1,8 +1,12 @@
+import { bulkOptions, doAll, meansAll, type BulkWords } from '../bulk-tasks.js';
 import type { Command, CommandCall, CommandOption, ExitCode } from '../command.js';
+import { interopOption } from '../common-options.js';
+import { statusOption } from '../filter-options.js';
 import { textOption } from '../option-values.js';
 import { forEachTask, readIds } from '../task-ids.js';
 
 const options: Readonly<Record<string, CommandOption>> = {
+  ...interopOption,
   reason: { type: 'string', value: '<text>', description: "recorded as the task's message" },
 };
 
@@ -10,13 +14,21 @@ const options: Readonly<Record<string, CommandOption>> = {
 export const cancelCommand: Command = {
   name: 'cancel',
   summary: 'ends tasks that wait for their first or next attempt, without a dead task',
-  usage: '<id...>',
-  description:
-    'A task that is cancelled counts as failed. One that runs, or has ended, is refused. Exit code 2 when none could be ' +
-    'cancelled, 3 when some could.',
-  options,
-  examples: ['tarefa cancel 17 18 --reason "ordered by mistake"'],
+  usage: '<id...> | --all [filters]',
+  description: `A task that is cancelled counts as failed. One that runs, or has ended, is refused.
+
+    With --all: every task that waits (scheduled, retrying or pending) and that the filters choose, dead tasks only with
+    --dead. They are counted first; on a terminal you are asked, elsewhere --yes is needed. What starts or is inserted after
+    the count is not meant. They are cancelled in blocks of 500 that commit alone; Ctrl-C ends it after a block.
+
+    Exit code 2 when no task could be cancelled, 3 when some could not, or Ctrl-C came first.`,
+  options: { ...bulkOptions('waiting'), ...statusOption, ...options },
+  examples: [
+    'tarefa cancel 17 18 --reason "ordered by mistake"',
+    'tarefa cancel --all --topic send-mail --status retrying --dry-run',
+  ],
   run: async (call): Promise<ExitCode> => {
+    if (meansAll(call)) return doAll(call, 'cancel', words);
     const ids = readIds(call);
     const { admin } = await call.queue();
     return forEachTask(call, ids, async (id) => {
@@ -24,6 +36,14 @@ export const cancelCommand: Command = {
       return { line: `task ${id} is cancelled` };
     });
   },
+};
+
+const words: BulkWords = {
+  verb: 'Cancel',
+  doing: 'cancelling',
+  meant: 'waiting',
+  done: 'cancelled',
+  outcome: 'are cancelled',
 };
 
 /** `tarefa bury`. */

@@ -1,4 +1,5 @@
 import type { Command } from '../command.js';
+import { interopOption } from '../common-options.js';
 
 /** `tarefa dashboard`. */
 export const dashboardCommand: Command = {
@@ -14,6 +15,7 @@ export const dashboardCommand: Command = {
     port: { type: 'string', value: '<n>', description: 'where it listens. Default: any free port' },
     actions: { type: 'boolean', description: 'lets tasks and subscriptions be changed from it' },
     'no-payloads': { type: 'boolean', description: 'shows no payloads' },
+    ...interopOption,
     redact: {
       type: 'string',
       multiple: true,

@@ -1,6 +1,5 @@
 import { readWorkers } from '../../admin/read-status.js';
 import type { WorkerStatus } from '../../admin/status-report.js';
-import { haltText } from '../../coordination/ringer.js';
 import { livenessPrefix } from '../../coordination/lost-workers.js';
 import { livingWorkers } from '../../storage/postgres/statements/status.js';
 import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
@@ -14,9 +13,10 @@ export const haltCommand: Command = {
   name: 'halt',
   summary: 'tells the workers to stop after their current work',
   usage: '',
-  description: `Sends the notification that workers of this library and of nsj-queue-lib know. A worker that hears it claims no more,
-    lets what runs finish, and stops; its process goes on, or is started again, as whoever runs it decides. A worker behind a
-    transaction pooler, or one that polls instead of listening, cannot hear it.
+  description: `Notes in the rows of all workers that run that they are to stop, and sends the notification that workers of
+    nsj-queue-lib know as well. A worker claims no more then, lets what runs finish, and stops; its process goes on, or is
+    started again, as whoever runs it decides. One behind a transaction pooler, or one that polls instead of listening, sees it
+    at its next poll. The role needs the right to update the table of workers.
 
     With --wait: until every worker that was alive has stopped. Exit code 3 when one still works after --timeout, or Ctrl-C
     came first.`,
@@ -36,13 +36,14 @@ export const haltCommand: Command = {
     const timeout = numberOption(options, 'timeout', { least: 0, most: 86_400, whole: false });
     const queue = await call.queue();
     const before = await alive(queue);
-    await queue.pool.query('select pg_notify($1::text, $2::text)', [queue.options.queue, haltText]);
-    const listening = before.filter(({ alive: by }) => by === 'lock');
-    output.line(describe(listening.length, before.length - listening.length));
+    await queue.admin.halt();
+    const listening = before.filter(({ alive: by }) => by === 'lock').length;
+    const polling = before.length - listening;
+    output.line(describe(listening, polling));
     const left = flagOption(options, 'wait') ? await waitForEnd(call, queue, before, timeout) : undefined;
     output.json({
-      listening: listening.length,
-      unreachable: before.length - listening.length,
+      listening,
+      polling,
       workers: before,
       ...(left === undefined ? {} : { stillRunning: left }),
     });
@@ -87,11 +88,10 @@ async function waitForEnd(
   }
 }
 
-function describe(listening: number, unreachable: number): string {
-  const told =
-    listening === 0
-      ? 'no worker listens'
-      : `${listening} ${listening === 1 ? 'worker is' : 'workers are'} told to stop`;
-  if (unreachable === 0) return told;
-  return `${told}; ${unreachable} behind a pooler cannot hear it: stop ${unreachable === 1 ? 'its process' : 'their processes'}`;
+function describe(listening: number, polling: number): string {
+  const all = listening + polling;
+  if (all === 0) return 'no worker runs';
+  const told = `${all} ${all === 1 ? 'worker is' : 'workers are'} told to stop`;
+  if (polling === 0) return told;
+  return `${told}; ${polling} behind a pooler ${polling === 1 ? 'sees' : 'see'} it at the next poll`;
 }

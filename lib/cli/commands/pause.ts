@@ -1,4 +1,4 @@
-import type { Pausable, Pause } from '../../admin/queue-admin.js';
+import type { Pausable, Pause } from '../../admin/pauses.js';
 import { UsageError, type Command, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
 import { textOption } from '../option-values.js';
 

@@ -1,7 +1,7 @@
 import { PurgeRun, type PurgeableCount } from '../../admin/purge-run.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
-import { readableCount, readableDuration } from '../output/readable.js';
+import { readableCount, readableDuration, readableTime } from '../output/readable.js';
 import { waitOrStop } from '../wait-or-stop.js';
 
 /** `tarefa purge`. */
@@ -63,7 +63,7 @@ async function count(
     ['topic', 'subscription', 'rows', 'oldest'],
     counts.map((one) => [one.topic, one.subscriptionId, readableCount(one.rows), one.oldest]),
   );
-  const since = oldest === null ? '' : `, the oldest of ${oldest.toISOString()}`;
+  const since = oldest === null ? '' : `, the oldest of ${readableTime(oldest)}`;
   output.line(
     `${readableCount(rows, !finished)} rows of tasks that ended more than ${olderThanDays} days ago${since}`,
   );

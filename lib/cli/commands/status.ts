@@ -22,6 +22,9 @@ export const statusCommand: Command = {
     ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
     ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
 
+    What waits while no living worker serves it is told of, and active subscriptions without a URL that no living worker
+    serves.
+
     Sessions of other roles show what they hold back only to members of pg_read_all_stats.
 
     With --watch: again and again, on a terminal in place, until Ctrl-C, which is exit code 0. With --json one document a line.`,
@@ -30,6 +33,10 @@ export const statusCommand: Command = {
       type: 'string',
       value: '<time>',
       description: 'counts what has ended and was due since then: 2026-01-31, 30m, 24h, 7d. Default 1h',
+    },
+    interop: {
+      type: 'boolean',
+      description: 'workers of nsj-queue-lib serve the table too: what no worker here serves is not told of',
     },
     watch: { type: 'boolean', description: 'shows it again and again' },
     interval: {
@@ -63,6 +70,7 @@ async function reader(call: CommandCall): Promise<Read> {
     transaction: (work) => storage.inTransaction(work),
     findPurgeable: (look) => storage.findPurgeable(look),
     purgeMaxAgeDays: options.purgeMaxAgeDays,
+    interop: options.interop !== undefined,
   });
   let countedAt = -Infinity;
   let purgeable: StatusReport['purgeable'] = null;

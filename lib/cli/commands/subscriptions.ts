@@ -6,7 +6,7 @@ import type {
 import { forgetEndpoint } from '../../storage/postgres/statements/webhooks.js';
 import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';
-import { nearest } from '../nearest.js';
+import { nearest } from '../../nearest.js';
 import { flagOption, listOption, textOption } from '../option-values.js';
 
 type Action = (call: CommandCall, admin: SubscriptionAdmin) => Promise<readonly SubscriptionRecord[]>;
@@ -15,6 +15,7 @@ type Action = (call: CommandCall, admin: SubscriptionAdmin) => Promise<readonly 
 export const subscriptionsCommand: Command = {
   name: 'subscriptions',
   summary: 'lists, adds, removes, enables and disables subscriptions',
+  words: ['list', 'add', 'remove', 'enable', 'disable'],
   usage: 'list | add <id> <topic> | remove <id> | enable <id> | disable <id>',
   description: `Deliveries that were made stay what they are. A subscription that is disabled gets no new ones.
 

@@ -1,8 +1,10 @@
-import type { QueueAdmin, TaskHistory } from '../../admin/queue-admin.js';
+import type { QueueAdmin } from '../../admin/queue-admin.js';
+import type { TaskHistory } from '../../admin/task-answers.js';
 import { readId } from '../../admin/task-filter.js';
 import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption } from '../option-values.js';
 import { readText } from '../../storage/columns.js';
+import { queryReadable } from '../../storage/postgres/readable-rows.js';
 import { loadPayload } from '../../storage/postgres/statements/look.js';
 import type { TaskRecord } from '../../task.js';
 import { hasCode } from '../../queue.errors.js';
@@ -63,9 +65,7 @@ async function read(queue: CliQueue, id: string, withPayload: boolean): Promise<
       )
     : undefined;
   const payload = withPayload
-    ? readText(
-        (await pool.query<{ payload: unknown }>(loadPayload(tables).text, [current.id])).rows[0]?.payload,
-      )
+    ? readText((await queryReadable(pool, loadPayload(tables).text, [current.id])).rows[0]?.['payload'])
     : undefined;
   return {
     ...history,

@@ -1,4 +1,9 @@
-import { UsageError, type Command, type ExitCode } from '../command.js';
+import type { TaskPage } from '../../admin/task-answers.js';
+import type { TaskFilter } from '../../admin/task-filter.js';
+import { TaskSearch } from '../../admin/task-search.js';
+import { taskState } from '../../storage/columns.js';
+import type { TaskRecord } from '../../task.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { filterOptions, readFilter, statusOption } from '../filter-options.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
 import { readableTopic } from '../output/readable.js';
@@ -11,10 +16,17 @@ export const tasksCommand: Command = {
   usage: '[filters]',
   description: `A task may have several attempts: --latest shows the last one of each only, as the task stands now. What is next on
     a further page is said at the end; hand it over with --after. On a large table a filter that chooses few old attempts
-    takes its time: narrow it with --since.`,
+    takes its time: narrow it with --since.
+
+    --status retrying: tasks that have failed and are scheduled for their next attempt; scheduled are those that wait for
+    their first. Once they are due, both are pending.
+
+    --payload looks into payloads of at most 64 KiB, from the newest task to the oldest, until a page is full; it never locks
+    anything, and Ctrl-C ends it.`,
   options: {
     ...statusOption,
     ...filterOptions,
+    payload: { type: 'string', value: '<text>', description: 'whose payload holds that text, in any case' },
     latest: { type: 'boolean', description: 'the last attempt of each task only' },
     limit: { type: 'string', value: '<n>', description: 'attempts of a page, at most 1000. Default 50' },
     after: { type: 'string', value: '<id>', description: 'what a page before said is next' },
@@ -30,31 +42,71 @@ export const tasksCommand: Command = {
     const limit = numberOption(options, 'limit', { least: 1, most: 1_000 });
     const after = textOption(options, 'after');
     const filter = readFilter(options);
-    const { admin } = await call.queue();
-    const { tasks, next } = await admin.list(
-      flagOption(options, 'latest') ? { ...filter, latest: true } : filter,
-      {
-        ...(limit === undefined ? {} : { limit }),
-        ...(after === undefined ? {} : { after }),
-        payload: false,
-      },
-    );
+    const all = flagOption(options, 'latest') ? { ...filter, latest: true } : filter;
+    const { tasks, next } =
+      filter.payload === undefined
+        ? await list(call, all, { limit, after })
+        : await searchPayloads(call, all, { limit, after });
     output.json({ tasks: tasks.map(taskView), next: next ?? null });
     if (tasks.length === 0) output.line('no attempt is like that');
     output.table(
       ['id', 'task', 'attempt', 'status', 'topic', 'subscription', 'due', 'message'],
-      tasks.map(({ id, firstAttemptId, attempt, status, topic, dead, subscriptionId, dueAt, message }) => [
-        id,
-        firstAttemptId,
-        attempt,
-        status,
-        readableTopic(topic, dead),
-        subscriptionId,
-        dueAt,
-        message,
+      tasks.map((task) => [
+        task.id,
+        task.firstAttemptId,
+        task.attempt,
+        { status: taskState(task) },
+        readableTopic(task.topic, task.dead),
+        task.subscriptionId,
+        task.dueAt,
+        task.message,
       ]),
     );
     if (next !== undefined) output.note(`more: --after ${next}`);
     return 0;
   },
 };
+
+interface Page {
+  readonly limit: number | undefined;
+  readonly after: string | undefined;
+}
+
+const defaultPage = 50;
+
+async function list(call: CommandCall, filter: TaskFilter, { limit, after }: Page): Promise<TaskPage> {
+  const { admin } = await call.queue();
+  return admin.list(filter, {
+    ...(limit === undefined ? {} : { limit }),
+    ...(after === undefined ? {} : { after }),
+    payload: false,
+  });
+}
+
+/** Many short transactions instead of one statement that reads every payload. */
+async function searchPayloads(
+  call: CommandCall,
+  filter: TaskFilter,
+  { limit = defaultPage, after }: Page,
+): Promise<TaskPage> {
+  const { tables, storage } = await call.queue();
+  const { output, signal } = call;
+  const search = new TaskSearch({ tables, transaction: (work) => storage.inTransaction(work) });
+  const progress = output.progress('searching, % of the table', 100);
+  const tasks: TaskRecord[] = [];
+  let next = after;
+  let shown = 0;
+  try {
+    do {
+      const found = await search.list(filter, { limit: limit - tasks.length, after: next });
+      tasks.push(...found.tasks);
+      next = found.next;
+      const percent = Math.floor(found.searched * 100);
+      progress.advance(percent - shown);
+      shown = percent;
+    } while (tasks.length < limit && next !== undefined && !signal.aborted);
+  } finally {
+    progress.end();
+  }
+  return { tasks, next };
+}

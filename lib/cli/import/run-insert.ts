@@ -18,6 +18,7 @@ export async function runInsert(call: CommandCall, publication: boolean): Promis
   const task = { ...readTaskOptions(options), topic };
   const queue = await call.queue();
   const payload = await readPayload(call, queue.options.maxPayloadBytes);
+  if (payload !== undefined) tellOfBadJson(payload, call);
   const input = payload === undefined ? task : { ...task, payload };
   const { client } = queue;
   const id = publication ? await client.insertTaskPubSub(input) : await client.insertTask(input);
@@ -25,6 +26,16 @@ export async function runInsert(call: CommandCall, publication: boolean): Promis
   output.line(id);
   if (publication) await tellWhenUnheard(queue, topic, call);
   return 0;
+}
+
+/** What begins as JSON was meant to be some, most likely. */
+function tellOfBadJson(payload: string, { output }: CommandCall): void {
+  if (!/^\s*[[{]/.test(payload)) return;
+  try {
+    JSON.parse(payload);
+  } catch (error) {
+    output.note(`the payload is no JSON, so it is inserted as text (${(error as Error).message})`);
+  }
 }
 
 async function tellWhenUnheard({ admin }: CliQueue, topic: string, { output }: CommandCall): Promise<void> {

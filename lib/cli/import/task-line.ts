@@ -1,7 +1,7 @@
 import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../../client/task-input.js';
 import { TarefaError } from '../../queue.errors.js';
-import { membersWithLargeNumbers } from './json-numbers.js';
-import { nearest } from '../nearest.js';
+import { membersWithLargeNumbers } from '../../json-numbers.js';
+import { didYouMean } from '../../nearest.js';
 
 /** How lines are read. */
 export interface TaskLineRules {
@@ -80,9 +80,7 @@ function kindOf(value: unknown): string {
 function refuseUnknown(fields: readonly string[]): void {
   for (const field of fields) {
     if (taskFields.has(field)) continue;
-    const near = nearest(field, [...taskFields]);
-    const hint =
-      near === undefined ? `its fields are ${[...taskFields].join(', ')}` : `did you mean '${near}'?`;
-    throw new LineProblem(`a task has no field ${JSON.stringify(field.slice(0, 100))}: ${hint}`);
+    const name = field.slice(0, 100);
+    throw new LineProblem(`a task has no field ${JSON.stringify(name)}${didYouMean(name, [...taskFields])}`);
   }
 }

@@ -1,3 +1,6 @@
+import type { Environment } from '../../queue.environment.js';
+import { paintFor, type Paint } from './colours.js';
+import { readableTime } from './readable.js';
 import { ProgressBar, silentProgress, type Progress } from './progress-bar.js';
 import { withoutPasswords } from '../secrets.js';
 import { textTable, type Cell } from './text-table.js';
@@ -8,6 +11,14 @@ export interface OutputStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   write(text: string): unknown;
+}
+
+/** How an {@link Output} looks. */
+export interface OutputLook {
+  /** Default true. */
+  readonly isUtc?: boolean;
+  /** What decides on colours. Default: nothing of it is set. */
+  readonly env?: Environment;
 }
 
 /**
@@ -21,13 +32,25 @@ export class Output {
   readonly isTerminal: boolean;
   readonly #out: OutputStream;
   readonly #err: OutputStream;
+  readonly #isUtc: boolean;
+  readonly #paint: Paint;
 
-  constructor(out: OutputStream, err: OutputStream, asJson: boolean) {
+  constructor(
+    out: OutputStream,
+    err: OutputStream,
+    asJson: boolean,
+    { isUtc = true, env = {} }: OutputLook = {},
+  ) {
     this.#out = out;
     this.#err = err;
     this.asJson = asJson;
     this.isTerminal = out.isTTY === true;
+    this.#isUtc = isUtc;
+    this.#paint = paintFor(this.isTerminal, env);
   }
+
+  /** A time as text shows it: with the offset of this computer's zone, unless `--utc` was given. */
+  readonly time = (time: Date): string => readableTime(time, this.#isUtc);
 
   /** One line of text, whatever it holds. Silent with `--json`, like {@link text} and {@link table}. */
   line(text = ''): void {
@@ -42,8 +65,10 @@ export class Output {
   /** A table with a header; nothing at all when it has no rows. */
   table(columns: readonly string[], rows: readonly (readonly Cell[])[]): void {
     if (this.asJson || rows.length === 0) return;
-    const width = this.isTerminal ? (this.#out.columns ?? 80) : Infinity;
-    this.#out.write(`${textTable(columns, rows, width).join('\n')}\n`);
+    // A terminal that does not know its width says 0, or nothing.
+    const width = (this.isTerminal && this.#out.columns) || Infinity;
+    const look = { width, paint: this.#paint, time: this.time };
+    this.#out.write(`${textTable(columns, rows, look).join('\n')}\n`);
   }
 
   /** The whole result as one JSON document, with `--json`. */

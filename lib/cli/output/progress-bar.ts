@@ -14,6 +14,8 @@ export interface BarScreen {
 
 const redrawMs = 100;
 const barWidth = 24;
+/** Taken for the width of a terminal that does not tell its own: what fits there fits nearly everywhere. */
+const leastColumns = 40;
 
 /** Where nobody watches. */
 export const silentProgress: Progress = { advance: () => undefined, end: () => undefined };
@@ -50,20 +52,34 @@ export class ProgressBar implements Progress {
 
   #draw(): void {
     this.#drawnAt = performance.now();
-    const text = this.#text().slice(0, (this.#screen.columns ?? 80) - 1);
+    const room = (this.#screen.columns || leastColumns) - 1;
+    const forms = this.#forms();
+    const text = forms.find(({ length }) => length <= room) ?? forms.at(-1)?.slice(0, room) ?? '';
     this.#screen.write(`\r${text}\x1b[K`);
   }
 
-  #text(): string {
+  /** The same, shorter and shorter: a line that wraps could not be drawn over, and one that is cut says something else. */
+  #forms(): readonly string[] {
     const seconds = (performance.now() - this.#startedAt) / 1_000;
     const rate = seconds > 0 ? this.#done / seconds : 0;
     const speed = rate > 0 ? `  ${count(Math.round(rate))}/s` : '';
-    if (this.#total === undefined) return `${this.#label}  ${count(this.#done)}${speed}`;
+    if (this.#total === undefined) {
+      const short = `${this.#label}  ${count(this.#done)}`;
+      return [`${short}${speed}`, short, count(this.#done)];
+    }
     const share = this.#total === 0 ? 1 : Math.min(1, this.#done / this.#total);
     const filled = Math.round(share * barWidth);
     const bar = `${'#'.repeat(filled)}${'.'.repeat(barWidth - filled)}`;
     const left = this.#ended || rate === 0 ? '' : `  ${Math.ceil((this.#total - this.#done) / rate)} s left`;
-    return `${this.#label} [${bar}] ${count(this.#done)} of ${count(this.#total)}${speed}${left}`;
+    const amount = `${count(this.#done)} of ${count(this.#total)}`;
+    return [
+      `${this.#label} [${bar}] ${amount}${speed}${left}`,
+      `${this.#label} [${bar}] ${amount}${speed}`,
+      `${this.#label} [${bar}] ${amount}`,
+      `${this.#label} ${amount}`,
+      amount,
+      `${Math.floor(share * 100)}%`,
+    ];
   }
 }
 

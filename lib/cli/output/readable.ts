@@ -1,4 +1,6 @@
-// Numbers as people read them.
+import { firstMoment, lastMoment } from '../../storage/columns.js';
+
+// Numbers and times as people read them.
 
 /** `350 ms`, `4.2 s`, `12 min 5 s`, `3 h 20 min`, `5 d 2 h`. */
 export function readableDuration(ms: number): string {
@@ -15,6 +17,20 @@ export function readableDuration(ms: number): string {
   const days = Math.floor(hours / 24);
   if (days > 0) return `${sign}${days} d ${hours % 24} h`;
   return hours > 0 ? `${sign}${hours} h ${minutes % 60} min` : `${sign}${minutes} min ${seconds % 60} s`;
+}
+
+/** ISO 8601, in UTC or with the offset of this computer's zone; what no clock shows as PostgreSQL calls it; nothing when there is none. */
+export function readableTime(time: Date, isUtc = true): string {
+  const ms = time.getTime();
+  if (Number.isNaN(ms)) return '';
+  if (ms === lastMoment.getTime()) return 'infinity';
+  if (ms === firstMoment.getTime()) return '-infinity';
+  const minutes = isUtc ? 0 : -time.getTimezoneOffset();
+  const local = new Date(ms + minutes * 60_000);
+  if (minutes === 0 || Number.isNaN(local.getTime())) return time.toISOString();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.floor(Math.abs(minutes) % 60)];
+  const two = (n: number): string => String(n).padStart(2, '0');
+  return `${local.toISOString().slice(0, -1)}${minutes < 0 ? '-' : '+'}${two(hours)}:${two(rest)}`;
 }
 
 /** `850 B`, `12.4 MB`. */

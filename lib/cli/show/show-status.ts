@@ -1,6 +1,6 @@
 import type { StatusCount, StatusReport, StatusTask } from '../../admin/status-report.js';
 import { describeRoute } from '../../storage/route.js';
-import type { TaskStatus } from '../../task.js';
+import type { TaskState } from '../../task.js';
 import type { Output } from '../output/output.js';
 import { readableBytes, readableCount, readableDuration, readableTopic } from '../output/readable.js';
 import type { Cell } from '../output/text-table.js';
@@ -12,7 +12,7 @@ const youngSnapshotMs = 5_000;
 
 /** A report for people. */
 export function showStatus(output: Output, report: StatusReport): void {
-  output.line(`${report.table} at ${report.at.toISOString()}, PostgreSQL ${report.serverVersion}`);
+  output.line(`${report.table} at ${output.time(report.at)}, PostgreSQL ${report.serverVersion}`);
   output.line(`lag             ${lagText(report)}`);
   const { nextScheduled: next } = report;
   if (next) {
@@ -30,6 +30,7 @@ export function showStatus(output: Output, report: StatusReport): void {
   showCounts(output, report);
   showRunning(output, report);
   showWorkers(output, report);
+  showUnserved(output, report);
   if (report.paused.length > 0) output.line();
   output.table(
     ['paused', 'since'],
@@ -45,6 +46,21 @@ export function showStatus(output: Output, report: StatusReport): void {
   for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
 }
 
+/** What waits for somebody who is not there. */
+function showUnserved(output: Output, { unserved, unheard }: StatusReport): void {
+  if (unserved.length + unheard.length > 0) output.line();
+  for (const { topic, subscriptionId, waitingMs, count, isCapped } of unserved) {
+    const name = subscriptionId === null ? `topic ${readableTopic(topic)}` : `subscription ${subscriptionId}`;
+    const tasks = `${readableCount(count, isCapped)} ${count === 1 ? 'task' : 'tasks'}`;
+    output.line(`no worker serves ${name}: ${tasks} waiting, the oldest for ${readableDuration(waitingMs)}`);
+  }
+  for (const { id, topic } of unheard) {
+    output.line(
+      `no worker serves subscription ${id}, which is active and has no URL: publications of ${readableTopic(topic)} would wait`,
+    );
+  }
+}
+
 function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): string {
   if (unknown.some(({ section }) => section === 'lag')) return 'not known';
   if (lagMs === 0) return 'none: nothing waits that is due';
@@ -56,8 +72,9 @@ function nameOf({ id, topic, subscriptionId, dead }: StatusTask): string {
   return `task ${id}, ${readableTopic(topic, dead)}${receiver}`;
 }
 
-const statuses: readonly (readonly [TaskStatus, string])[] = [
+const statuses: readonly (readonly [TaskState, string])[] = [
   ['scheduled', 'scheduled'],
+  ['retrying', 'retrying'],
   ['pending', 'pending'],
   ['processing', 'running'],
   ['succeeded', 'succeeded'],
@@ -65,7 +82,7 @@ const statuses: readonly (readonly [TaskStatus, string])[] = [
 ];
 
 /** One line for a topic and subscription, a column for each status. */
-function showCounts(output: Output, { counts, endedSince }: StatusReport): void {
+function showCounts(output: Output, { counts, endedSince, buried }: StatusReport): void {
   const lines = new Map<string, StatusCount[]>();
   for (const one of counts) {
     const key = JSON.stringify([one.topic, one.subscriptionId, one.dead]);
@@ -79,11 +96,17 @@ function showCounts(output: Output, { counts, endedSince }: StatusReport): void 
       line[0]?.subscriptionId,
       ...statuses.map(([status]) => {
         const found = line.find((one) => one.status === status);
-        return found && readableCount(found.count, found.isCapped);
+        return found && { status, text: readableCount(found.count, found.isCapped) };
       }),
     ]),
   );
-  output.line(`(succeeded and failed: due since ${endedSince.toISOString()})`);
+  output.line(`(succeeded and failed: due since ${output.time(endedSince)})`);
+  if (buried && buried.count > 0) {
+    const lost = readableCount(buried.count, buried.isCapped);
+    output.line(
+      `lost            ${lost} of the failed ran out of attempts: \`tarefa tasks --buried\` lists them`,
+    );
+  }
 }
 
 function showRunning(output: Output, { running, runningTotal }: StatusReport): void {
@@ -119,7 +142,7 @@ function showWorkers(output: Output, { workers }: StatusReport): void {
       pid,
       version,
       concurrency,
-      alive === false ? `no${missedAt ? `, missed since ${missedAt.toISOString()}` : ''}` : `by its ${alive}`,
+      alive === false ? `no${missedAt ? `, missed since ${output.time(missedAt)}` : ''}` : `by its ${alive}`,
       startedAt,
       routes.map(describeRoute).join(', '),
     ]),
@@ -133,7 +156,7 @@ function showSize(output: Output, { size }: StatusReport): void {
   output.line(
     `table ${readableBytes(tableBytes)}${partitions > 0 ? ` in ${partitions} partitions` : ''}, indexes ${readableBytes(indexBytes)}; ` +
       `about ${readableCount(liveRows)} rows, ${readableCount(deadRows)} dead ones; ` +
-      (vacuumedAt ? `cleaned ${vacuumedAt.toISOString()}` : 'not cleaned yet'),
+      (vacuumedAt ? `cleaned ${output.time(vacuumedAt)}` : 'not cleaned yet'),
   );
   output.table(
     ['index', 'size', ''],

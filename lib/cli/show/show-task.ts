@@ -1,6 +1,8 @@
+import { taskState } from '../../storage/columns.js';
 import type { TaskRecord } from '../../task.js';
 import type { WholeTask } from '../commands/task.js';
 import type { Output } from '../output/output.js';
+import { taskView } from './task-view.js';
 import { readableDuration, readableTopic } from '../output/readable.js';
 
 /** Longest error text that is shown; `--json` shows all of it. */
@@ -11,17 +13,17 @@ export function showTask(output: Output, whole: WholeTask): void {
   const { current, attempts, deadTasks, deadIds, publication, deliveries, hasMoreDeliveries, payload } =
     whole;
   output.line(
-    `task ${current.firstAttemptId}: ${readableTopic(current.topic, current.dead)}, ${describe(current)}`,
+    `task ${current.firstAttemptId}: ${readableTopic(current.topic, current.dead)}, ${describe(output, current)}`,
   );
   showFields(output, current);
   if (publication) {
-    output.line(`  publication      ${publication.firstAttemptId}, ${describe(publication)}`);
+    output.line(`  publication      ${publication.firstAttemptId}, ${describe(output, publication)}`);
   }
   output.line();
   showAttempts(output, attempts);
   for (const dead of deadTasks) {
     output.line();
-    output.line(`dead task ${dead.current.firstAttemptId}: ${describe(dead.current)}`);
+    output.line(`dead task ${dead.current.firstAttemptId}: ${describe(output, dead.current)}`);
     showAttempts(output, dead.attempts);
   }
   if (deadIds.length > deadTasks.length) {
@@ -42,10 +44,11 @@ export function showTask(output: Output, whole: WholeTask): void {
   }
 }
 
-function describe({ status, retried, nextAttemptAt }: TaskRecord): string {
+function describe(output: Output, task: TaskRecord): string {
+  const { status, retried, nextAttemptAt } = task;
   if (status === 'failed' && retried && nextAttemptAt)
-    return `failed, tried again at ${nextAttemptAt.toISOString()}`;
-  return status;
+    return `failed, tried again at ${output.time(nextAttemptAt)}`;
+  return taskState(task);
 }
 
 function showFields(output: Output, task: TaskRecord): void {
@@ -58,8 +61,12 @@ function showFields(output: Output, task: TaskRecord): void {
     ['destination', task.destination],
     ['priority', task.priority === 50 ? null : task.priority],
     ['dead task of', task.liveId],
-    ['metadata', task.metadata && JSON.stringify(task.metadata)],
+    ['metadata', task.metadata === null ? null : JSON.stringify(taskView(task).metadata)],
     ['result', task.result],
+    [
+      'unreadable',
+      task.unreadable ? `${task.unreadable.join(', ')}: bytes that are no text are escaped` : null,
+    ],
   ];
   for (const [name, value] of fields) {
     if (value !== null && value !== undefined)
@@ -72,7 +79,9 @@ function showAttempts(output: Output, attempts: readonly TaskRecord[]): void {
   let before = 0;
   output.table(
     ['id', 'replay', 'attempt', 'status', 'due', 'started', 'took', 'message'],
-    attempts.map(({ id, attempt, status, dueAt, startedAt, finishedAt, message }) => {
+    attempts.map((one) => {
+      const { id, attempt, dueAt, startedAt, finishedAt, message } = one;
+      const status = { status: taskState(one) };
       if (attempt <= before) replay += 1;
       before = attempt;
       const took =
@@ -87,13 +96,13 @@ function showDeliveries(output: Output, deliveries: readonly TaskRecord[], hasMo
   output.line(deliveries.length === 0 ? 'no deliveries' : 'deliveries');
   output.table(
     ['task', 'subscription', 'attempts', 'status', 'due', 'message'],
-    deliveries.map(({ firstAttemptId, subscriptionId, dead, attempt, status, dueAt, message }) => [
-      firstAttemptId,
-      readableTopic(subscriptionId, dead),
-      attempt,
-      status,
-      dueAt,
-      message,
+    deliveries.map((one) => [
+      one.firstAttemptId,
+      readableTopic(one.subscriptionId, one.dead),
+      one.attempt,
+      { status: taskState(one) },
+      one.dueAt,
+      one.message,
     ]),
   );
   if (hasMore) output.note(`more deliveries: \`tarefa tasks --publication <id> --latest\` lists them`);

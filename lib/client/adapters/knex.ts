@@ -5,7 +5,7 @@ import { rowsOf } from './rows.js';
 /** The part of a Knex transaction that {@link fromKnex} uses. */
 export interface KnexLike {
   raw(text: string, bindings: readonly never[]): PromiseLike<unknown>;
-  readonly isTransaction?: boolean;
+  readonly isTransaction?: boolean | undefined;
 }
 
 /**

@@ -7,7 +7,7 @@ export interface TypeOrmLike {
   /** Of an `EntityManager` inside a transaction. */
   readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
   /** Of a `QueryRunner`. */
-  readonly isTransactionActive?: boolean;
+  readonly isTransactionActive?: boolean | undefined;
 }
 
 /**

@@ -1,9 +1,10 @@
-import { t } from './language.js';
+import { refusalText, t } from './language.js';
 
 /** @typedef {import('../api.ts').DashboardAction} DashboardAction */
+/** @typedef {import('../api.ts').BulkAction} BulkAction */
 
 /** Everything is asked for below this: relative to this file, so that any prefix or proxy may be in front. */
-export const apiBase = new URL(/* @vite-ignore */ '../api/', import.meta.url);
+export const apiBase = new URL(/* @vite-ignore */ '../../api/', import.meta.url);
 
 /** The server refused, or did not answer. */
 export class Refusal extends Error {
@@ -11,11 +12,22 @@ export class Refusal extends Error {
    * @param {string} message
    * @param {number} status of HTTP; 0 when there was no answer
    * @param {string} code
+   * @param {Readonly<Record<string, string>> | null} [values] what it is about, where the library has refused
    */
-  constructor(message, status, code) {
-    super(message);
+  constructor(message, status, code, values = null) {
+    super(values ? refusalText(code, message, values) : message);
     this.status = status;
     this.code = code;
+  }
+
+  /**
+   * What the library has refused, as it tells it.
+   *
+   * @param {import('../api.ts').RefusalJson} told
+   * @param {number} status
+   */
+  static of({ message, code, values }, status) {
+    return new Refusal(message, status, code, values);
   }
 
   /** The session has ended, or was never allowed. */
@@ -39,7 +51,7 @@ export function read(path, params, signal) {
 
 /**
  * @template Answer
- * @param {DashboardAction | 'retry-all/count'} action
+ * @param {DashboardAction | `${BulkAction}/count`} action
  * @param {object} body
  * @param {AbortSignal} [signal]
  * @returns {Promise<Answer>}
@@ -75,8 +87,23 @@ async function send(url, { headers, ...init }) {
     return null;
   });
   if (response.ok && body !== null && !isPageOfLogin(response)) return body;
-  const message = typeof body?.message === 'string' ? body.message : wordsOf(response);
-  throw new Refusal(message, response.status, typeof body?.code === 'string' ? body.code : '');
+  if (typeof body?.code === 'string' && typeof body.values === 'object')
+    throw Refusal.of(body, response.status);
+  const message = isPlainRefusal(response, body) ? t('error.session') : (body?.message ?? wordsOf(response));
+  throw new Refusal(String(message), response.status, typeof body?.code === 'string' ? body.code : '');
+}
+
+/**
+ * A guard has refused and says nothing of its own: then Nest names the status.
+ *
+ * @param {Response} response
+ * @param {{ message?: unknown } | null} body
+ */
+function isPlainRefusal({ status }, body) {
+  return (
+    (status === 401 || status === 403) &&
+    ['Unauthorized', 'Forbidden', 'Forbidden resource'].includes(String(body?.message))
+  );
 }
 
 /** @param {Response} response */

@@ -21,12 +21,29 @@ export function serverNow() {
   return Date.now() + aheadMs;
 }
 
+/** What a `Date` can hold furthest from now, in ms: how the server tells of `infinity`. */
+const furthestMs = 8.64e15;
+
+/**
+ * What is shown of a time that no clock shows: the infinite ones, and none.
+ *
+ * @param {string | null} iso
+ */
+function endless(iso) {
+  const ms = iso === null ? Number.NaN : Date.parse(iso);
+  if (Number.isNaN(ms)) return h('span', { class: 'muted' }, '–');
+  if (Math.abs(ms) < furthestMs) return null;
+  return h('time', { datetime: iso, title: iso }, ms > 0 ? '∞' : '−∞');
+}
+
 /**
  * A moment as the user's clock shows it, with the day where it is another one; UTC in its title.
  *
  * @param {string} iso
  */
 export function timeOf(iso) {
+  const other = endless(iso);
+  if (other) return other;
   const isToday = new Date(iso).toDateString() === new Date(serverNow()).toDateString();
   const text = formatDate(iso, {
     ...(isToday ? {} : { day: '2-digit', month: 'short' }),
@@ -44,6 +61,8 @@ export function timeOf(iso) {
  * @param {string} iso
  */
 export function ageOf(iso) {
+  const other = endless(iso);
+  if (other) return other;
   const ms = serverNow() - Date.parse(iso);
   const key = ms < 0 ? 'time.in' : 'time.ago';
   const text = Math.abs(ms) < 1000 ? t('time.now') : t(key, { duration: formatDuration(Math.abs(ms)) });

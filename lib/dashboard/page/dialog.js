@@ -9,44 +9,52 @@ import { wordsOf } from './states.js';
 let count = 0;
 
 /**
+ * @typedef {object} Question
+ * @property {Child} body
+ * @property {string} confirm label of the button that does it
+ * @property {boolean} [isDangerous]
+ * @property {(signal: AbortSignal) => Promise<void>} run the signal ends when the dialog is closed
+ */
+
+/** @typedef {{ readonly signal: AbortSignal, readonly close: () => void }} OpenDialog */
+
+/**
  * Asks before something is done, and does it. When that fails the dialog stays, with what was typed and the reason.
  *
- * @param {object} given
- * @param {string} given.title
- * @param {Child} given.body
- * @param {string} given.confirm label of the button that does it
- * @param {boolean} [given.isDangerous]
- * @param {(signal: AbortSignal) => Promise<void>} given.run the signal ends when the dialog is closed
+ * @param {Question & { readonly title: string }} question
  */
-export function ask({ title, body, confirm, isDangerous = false, run }) {
+export function ask({ title, ...question }) {
+  return openDialog(title, (dialog) => questionForm(question, dialog));
+}
+
+/**
+ * What {@link ask} shows, for a dialog that is open already.
+ *
+ * @param {Question} question
+ * @param {OpenDialog} dialog
+ */
+export function questionForm({ body, confirm, isDangerous = false, run }, { signal, close }) {
   const problem = h('div', { 'aria-live': 'assertive' });
   const button = h(
     'button',
     { type: 'submit', class: isDangerous ? 'danger' : 'primary', 'data-action': 'confirm' },
     confirm,
   );
-  const dialog = openDialog(title, ({ signal, close }) =>
-    h(
-      'form',
-      {
-        method: 'dialog',
-        onsubmit: (event) => {
-          event.preventDefault();
-          if (button.getAttribute('aria-disabled') !== 'true') void submit(signal, close);
-        },
+  return h(
+    'form',
+    {
+      method: 'dialog',
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (button.getAttribute('aria-disabled') !== 'true') void submit();
       },
-      h('div', { class: 'dialog-body' }, body),
-      problem,
-      h('div', { class: 'dialog-buttons' }, cancelButton(close), button),
-    ),
+    },
+    h('div', { class: 'dialog-body' }, body),
+    problem,
+    h('div', { class: 'dialog-buttons' }, cancelButton(close), button),
   );
-  return dialog;
 
-  /**
-   * @param {AbortSignal} signal
-   * @param {() => void} close
-   */
-  async function submit(signal, close) {
+  async function submit() {
     fill(problem);
     button.setAttribute('aria-disabled', 'true');
     try {
@@ -69,7 +77,7 @@ export function cancelButton(close) {
  * A modal dialog with what `content` makes; focus goes back to where it was when it is closed.
  *
  * @param {string} title
- * @param {(dialog: { readonly signal: AbortSignal, readonly close: () => void }) => Child} content
+ * @param {(dialog: OpenDialog) => Child} content
  */
 export function openDialog(title, content) {
   const closing = new AbortController();
@@ -82,6 +90,8 @@ export function openDialog(title, content) {
       closing.abort();
       dialog.remove();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      // What was done took the button away.
+      else document.querySelector('h1')?.focus();
     },
   });
   dialog.append(

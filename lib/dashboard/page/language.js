@@ -7,6 +7,8 @@ import { readPreference, writePreference } from './preferences.js';
 
 /** @type {import('./messages/en.js').Messages} */
 let messages = en;
+/** What the server refuses, by code; without them as the server says it. @type {Readonly<Record<string, string>>} */
+let refusals = {};
 /** @type {Language} */
 let language = 'en';
 let locale = 'en';
@@ -19,7 +21,9 @@ export async function applyLanguage() {
   const spoken = wanted.find(({ base }) => base === 'en' || base === 'pt')?.base ?? 'en';
   language = (chosen ?? spoken) === 'pt' ? 'pt' : 'en';
   locale = wanted.find(({ base }) => base === language)?.tag ?? (language === 'pt' ? 'pt-BR' : 'en');
-  messages = language === 'pt' ? (await import('./messages/pt.js')).pt : en;
+  const others = language === 'pt' ? await import('./messages/pt.js') : { pt: en, refusals: {} };
+  messages = others.pt;
+  refusals = others.refusals;
   plural = new Intl.PluralRules(locale);
   document.documentElement.lang = language === 'pt' ? 'pt-BR' : 'en';
 }
@@ -54,6 +58,24 @@ export function t(key, values = {}) {
 }
 
 /**
+ * Why the server refused, in the language of the page.
+ *
+ * @param {string} code
+ * @param {string} message in English
+ * @param {Readonly<Record<string, string>>} values
+ */
+export function refusalText(code, message, values) {
+  const words = refusals[code];
+  if (words === undefined) return message;
+  const key = /** @type {MessageKey} */ (`status.${values['status'] ?? ''}`);
+  /** @type {Readonly<Record<string, string>>} */
+  const all = { ...values, message, ...(key in en ? { status: t(key) } : {}) };
+  return splitNames(words)
+    .map((piece) => (typeof piece === 'string' ? piece : (all[piece.name] ?? '')))
+    .join('');
+}
+
+/**
  * A message with elements in it, such as a link or a name that came from the server.
  *
  * @param {MessageKey} key
@@ -73,5 +95,13 @@ function pieces(key, values) {
   const forms = messages[key].split(' | ');
   const { n } = values;
   const form = typeof n === 'number' && plural.select(n) === 'one' ? forms[0] : forms.at(-1);
-  return (form ?? '').split(/\{(\w+)\}/).map((piece, index) => (index % 2 === 0 ? piece : { name: piece }));
+  return splitNames(form ?? '');
+}
+
+/**
+ * @param {string} text
+ * @returns {(string | { readonly name: string })[]}
+ */
+function splitNames(text) {
+  return text.split(/\{(\w+)\}/).map((piece, index) => (index % 2 === 0 ? piece : { name: piece }));
 }

@@ -78,7 +78,7 @@ export class LiveOverview {
     source.addEventListener('heartbeat', () => this.#watch());
     source.addEventListener('trouble', (event) => {
       this.#watch();
-      this.#onState('reconnecting', new Refusal(JSON.parse(event.data).message, 503, 'TROUBLE'));
+      this.#onState('reconnecting', Refusal.of(JSON.parse(event.data), 503));
     });
     source.addEventListener('error', () => void this.#lose());
     this.#watch();

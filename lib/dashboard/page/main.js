@@ -2,6 +2,7 @@ import { read } from './api-client.js';
 import { fill } from './fill.js';
 import { h } from './dom.js';
 import { applyLanguage, t } from './language.js';
+import { showMissing } from './missing-view.js';
 import { placeOf } from './router.js';
 import { renderShell } from './shell.js';
 import { attempt, failure, loading } from './states.js';
@@ -34,6 +35,7 @@ const views = {
   task: showTask,
   subscriptions: showSubscriptions,
   subscription: showSubscription,
+  missing: showMissing,
 };
 
 let following = new AbortController();

@@ -1,27 +1,30 @@
 // The place in the page is the hash: it works below any prefix, and back, forward and sharing work by themselves.
 
-/** @typedef {'overview' | 'tasks' | 'task' | 'subscriptions' | 'subscription'} ViewName */
+/** @typedef {'overview' | 'tasks' | 'task' | 'subscriptions' | 'subscription' | 'missing'} ViewName */
 /** @typedef {{ readonly view: ViewName, readonly id: string, readonly params: URLSearchParams }} Place */
 
 /**
- * The place that a hash names; the overview for what is not known.
+ * The place that a hash names; `missing`, with the hash as its id, for what is not known.
  *
  * @param {string} hash
  * @returns {Place}
  */
 export function placeOf(hash) {
   const [path = '', query = ''] = splitOnce(hash.replace(/^#/, ''), '?');
-  const [section = '', id = ''] = path.replace(/^\//, '').split('/').map(decoded);
+  const [section = '', id = '', ...rest] = path.replace(/^\//, '').split('/').map(decoded);
   const params = new URLSearchParams(query);
+  if (rest.length > 0) return { view: 'missing', id: hash, params };
   if (section === 'tasks') return { view: id === '' ? 'tasks' : 'task', id, params };
   if (section === 'subscriptions') return { view: id === '' ? 'subscriptions' : 'subscription', id, params };
-  return { view: 'overview', id: '', params };
+  return section === '' && id === ''
+    ? { view: 'overview', id: '', params }
+    : { view: 'missing', id: hash, params };
 }
 
 /**
  * The hash of a place.
  *
- * @param {ViewName} view
+ * @param {Exclude<ViewName, 'missing'>} view
  * @param {{ id?: string, params?: URLSearchParams | Readonly<Record<string, string>> }} [to]
  */
 export function hashOf(view, { id, params } = {}) {

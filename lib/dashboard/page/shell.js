@@ -1,6 +1,7 @@
 import { h } from './dom.js';
 import { fill } from './fill.js';
 import { chooseLanguage, currentLanguage, t } from './language.js';
+import { queueSwitch } from './queue-switch.js';
 import { hashOf } from './router.js';
 import { visibleLine } from './text.js';
 import { chosenTheme, chooseTheme } from './theme.js';
@@ -9,16 +10,24 @@ import { chosenTheme, chooseTheme } from './theme.js';
 
 const status = h('div', { class: 'unseen', role: 'status', 'aria-live': 'polite', id: 'announcements' });
 
+/** What was said is said again with what follows so soon after: a view that opens must not drown what opened it. */
+const keptMs = 2000;
+
+let said = { text: '', at: Number.NEGATIVE_INFINITY };
+
 /**
  * Says something to who cannot see the page change.
  *
  * @param {string} text
  */
 export function announce(text) {
+  const now = performance.now();
+  const words = now - said.at < keptMs && said.text !== text ? `${said.text} ${text}` : text;
+  said = { text, at: now };
   // Emptied first, so that the same words are said again; later, when a dialog that hid this has closed.
   status.textContent = '';
   setTimeout(() => {
-    status.textContent = text;
+    status.textContent = words;
   }, 200);
 }
 
@@ -31,6 +40,7 @@ export function announce(text) {
 export function renderShell(info, onLanguage) {
   const main = h('main', { id: 'main', tabindex: '-1' });
   const header = h('header', { class: 'top' });
+  const switcher = info && queueSwitch(info);
   const footer = h('footer', { class: 'foot' });
   fill(document.body);
   document.body.append(
@@ -57,8 +67,12 @@ export function renderShell(info, onLanguage) {
         'a',
         { class: 'brand', href: hashOf('overview') },
         h('span', { class: 'brand-name' }, 'Tarefa'),
-        info && info.queue !== 'default' && h('bdi', { class: 'brand-queue' }, visibleLine(info.queue)),
+        info &&
+          !switcher &&
+          info.queue !== 'default' &&
+          h('bdi', { class: 'brand-queue' }, visibleLine(info.queue)),
       ),
+      switcher,
       navigation(view, info?.publications ?? true),
       h('div', { class: 'settings' }, languageField(onLanguage), themeField()),
     );
@@ -77,13 +91,13 @@ export function renderShell(info, onLanguage) {
  * @param {boolean} hasSubscriptions
  */
 function navigation(view, hasSubscriptions) {
-  /** @type {readonly [ViewName, string, readonly ViewName[]][]} */
+  /** @type {readonly [Exclude<ViewName, 'missing'>, string, readonly ViewName[]][]} */
   const links = [
     ['overview', t('nav.overview'), ['overview']],
     ['tasks', t('nav.tasks'), ['tasks', 'task']],
     ...(hasSubscriptions
       ? [
-          /** @type {[ViewName, string, ViewName[]]} */ ([
+          /** @type {['subscriptions', string, ViewName[]]} */ ([
             'subscriptions',
             t('nav.subscriptions'),
             ['subscriptions', 'subscription'],

@@ -7,7 +7,7 @@ import { h } from './dom.js';
  * @typedef {object} Column
  * @property {string} label
  * @property {(row: Row) => Child} cell
- * @property {'number' | 'wide' | 'name' | 'head' | 'actions'} [kind] `head` names the row; `name` and `wide` need room
+ * @property {'number' | 'wide' | 'name' | 'head' | 'actions' | 'select'} [kind] `head` names the row; `name` and `wide` need room
  */
 
 /**
@@ -36,7 +36,7 @@ export function table({ caption, columns, rows, key, attributes }) {
           h(
             'th',
             { scope: 'col', role: 'columnheader', class: kind },
-            kind === 'actions' ? h('span', { class: 'unseen' }, label) : label,
+            kind === 'actions' || kind === 'select' ? h('span', { class: 'unseen' }, label) : label,
           ),
         ),
       ),

@@ -26,6 +26,7 @@ export function failureValues(failures: readonly Failure[]): readonly unknown[] 
     failures.map(({ next }) => (next.kind === 'at' ? next.date.toISOString() : null)),
     failures.map(({ next }) => next.kind === 'never'),
     failures.map(({ lost }) => lost),
+    failures.map(({ untouched }) => untouched ?? false),
   ];
 }
 
@@ -36,8 +37,13 @@ export function claimForm(request: ClaimRequest, interop: boolean): ClaimForm {
 }
 
 /** Values of `settle_and_claim` after those of {@link settleValues}. */
-export function claimValues({ stretches, total }: ClaimRequest): readonly unknown[] {
-  const claiming = [stretches.map(({ route }) => route), stretches.map(({ limit }) => limit), total];
+export function claimValues({ stretches, total, dead }: ClaimRequest): readonly unknown[] {
+  const claiming = [
+    stretches.map(({ route }) => route),
+    stretches.map(({ limit }) => limit),
+    total,
+    stretches.map(({ route }) => dead?.(route) ?? null),
+  ];
   const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
   if (bounds.length === 0) return claiming;
   return [

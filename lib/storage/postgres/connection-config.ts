@@ -97,7 +97,7 @@ export function wrapConnectionError(error: unknown, what: string): unknown {
 }
 
 /** A host with several addresses fails with an error for each, and no message of its own. */
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

@@ -50,6 +50,11 @@ export class ControlConnection {
     return this.#generation;
   }
 
+  /** Opens it, unless it is open: then the answer is undefined. */
+  opening(): Promise<void> | undefined {
+    return this.#client ? undefined : this.#connected().then(() => undefined);
+  }
+
   /**
    * Runs a prepared statement after those before it, for worker, recovery and routines share the connection.
    *

@@ -25,6 +25,8 @@ export interface QueueTables {
   readonly history: string;
   /** What is known of the endpoints of webhooks. */
   readonly webhooks: string;
+  /** The key that deliveries are sealed with. */
+  readonly seal: string;
   readonly migrations: string;
   readonly view: string;
 }
@@ -115,6 +117,7 @@ export function queueTables(
     paused: inSchema(`${table}_paused`),
     history: inSchema(`${table}_history`),
     webhooks: inSchema(`${table}_webhook`),
+    seal: inSchema(`${table}_seal`),
     migrations: inSchema('tarefa_migration'),
     view: inSchema(`${table}_tasks`),
   };

@@ -2,6 +2,7 @@ import { TarefaError } from '../../queue.errors.js';
 import type { SqlHandle } from '../../client/sql-handle.js';
 import { quoteTableName, queueTables, type QueueTables, type TableName } from './identifiers.js';
 import { ownName } from './schema-objects.js';
+import { mayRead } from './schema-rights.js';
 import {
   contractColumns,
   laterWorkerColumns,
@@ -25,6 +26,8 @@ export interface QueueNames {
 export interface Inspection {
   /** Undefined when nothing is written down. */
   readonly version: number | undefined;
+  /** True when this role may not read it, as one that only produces. */
+  readonly isVersionHidden: boolean;
   readonly queueColumns: ReadonlyMap<string, string>;
   readonly subscriptionColumns: ReadonlyMap<string, string>;
   readonly workerColumns: ReadonlyMap<string, string>;
@@ -33,6 +36,8 @@ export interface Inspection {
   /** Trigger name to its channel (for the ring) or an empty text. */
   readonly triggers: ReadonlyMap<string, string>;
   readonly relations: ReadonlySet<string>;
+  /** `unreadable`: this role may not read it, so that nobody knows whether it is there. */
+  readonly sealKey: 'present' | 'absent' | 'unreadable';
   /** True of a queue that is divided into partitions. */
   readonly isPartitioned: boolean;
   /** About how many rows the queue has, from its size and statistics. */
@@ -84,7 +89,15 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
       [tables.queue],
     ),
     await tx.query(`select name from unnest($1::text[]) name where to_regclass(name) is not null`, [
-      [tables.workers, tables.paused, tables.history, tables.webhooks, tables.migrations, tables.view],
+      [
+        tables.workers,
+        tables.paused,
+        tables.history,
+        tables.webhooks,
+        tables.seal,
+        tables.migrations,
+        tables.view,
+      ],
     ]),
   ];
   const relationNames = new Set(relations.rows.map((row) => String(row['name'])));
@@ -92,14 +105,18 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
     // Arguments are stored with a closing NUL each, which encode() shows as \000.
     triggers.rows.map((row) => [String(row['name']), String(row['args']).replace(/\\000$/, '')]),
   );
+  const hasVersion = relationNames.has(tables.migrations);
+  const isVersionHidden = hasVersion && !(await mayRead(tx, tables.migrations));
   return {
-    version: relationNames.has(tables.migrations) ? await readVersion(tx, tables) : undefined,
+    version: hasVersion && !isVersionHidden ? await readVersion(tx, tables) : undefined,
+    isVersionHidden,
     queueColumns,
     subscriptionColumns: subscriptionTypes,
     workerColumns: await readColumnTypes(tx, tables.workers),
     indexes: new Set(indexes.rows.map((row) => String(row['name']))),
     triggers: triggerChannels,
     relations: relationNames,
+    sealKey: relationNames.has(tables.seal) ? await lookForSealKey(tx, tables) : 'absent',
     isPartitioned: await isPartitioned(tx, tables),
     rows: await estimateRows(tx, tables.queue),
   };
@@ -145,6 +162,11 @@ export async function estimateRows(tx: SqlHandle, table: string): Promise<number
   return Number(rows[0]?.['rows'] ?? 0);
 }
 
+async function lookForSealKey(tx: SqlHandle, { seal }: QueueTables): Promise<Inspection['sealKey']> {
+  if (!(await mayRead(tx, seal))) return 'unreadable';
+  return (await tx.query(`select from ${seal}`)).rows.length > 0 ? 'present' : 'absent';
+}
+
 async function readVersion(tx: SqlHandle, tables: QueueTables): Promise<number | undefined> {
   const { rows } = await tx.query(`select version from ${tables.migrations} where table_name = $1::text`, [
     tables.table,
@@ -175,11 +197,14 @@ export function listMissing(
     const name = ownName(tables, suffix);
     if (!found.triggers.has(name)) missing.push(`trigger ${name}`);
   }
-  const companions = [tables.workers, tables.paused, tables.history, ...(webhooks ? [tables.webhooks] : [])];
+  const { workers, paused, history, seal } = tables;
+  const companions = [workers, paused, history, seal, ...(webhooks ? [tables.webhooks] : [])];
   for (const relation of [...companions, tables.migrations, tables.view]) {
     if (!found.relations.has(relation))
       missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);
   }
+  if (found.relations.has(seal) && found.sealKey === 'absent') missing.push(`the key in ${seal}`);
+  if (found.isVersionHidden) return missing;
   if (found.version === undefined) missing.push(`the entry of ${tables.table} in ${tables.migrations}`);
   else if (found.version < schemaVersion) {
     missing.push(`version ${schemaVersion} of its tables (they have ${found.version})`);

@@ -92,7 +92,7 @@ export class PostgresGroup implements TaskGroup {
 
   /** Its work is done: it is completed with the others. */
   add(completion: Completion): void {
-    this.#completions.push(completion);
+    this.#completions.push(this.#parts.texts.completion(completion));
   }
 
   /**

@@ -1,22 +1,19 @@
-import type { Pool, QueryResult } from 'pg';
+import type { QueryResult } from 'pg';
 import type { SqlHandle } from '../../client/sql-handle.js';
-import { TarefaError } from '../../queue.errors.js';
-import { readBoolean, statusColumn } from '../columns.js';
 import type {
   AttemptOutcome,
   Claim,
+  ClaimedTask,
   ClaimRequest,
   Completion,
   Failure,
   FailureOutcome,
   FanOutOutcome,
+  ForeignLocks,
   HeldTask,
   Lane,
   NextDue,
-  PartitionPurge,
   PromoteResult,
-  PurgeableWindow,
-  PurgeLook,
   Route,
   SettleAndClaimResult,
   Storage,
@@ -26,48 +23,46 @@ import type {
   WorkerDescription,
   WorkerId,
 } from '../storage.js';
+import type { PartitionPurge, PurgeableWindow, PurgeLook } from '../purge-look.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
+import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
 import { wrapConnectionError } from './connection-config.js';
-import type { ControlConnection, ControlConnections, TextRow } from './control-connection.js';
+import type { ControlConnection, TextRow } from './control-connection.js';
+import { declareSubscriptions } from './declare-subscriptions.js';
+import { findForeignLocks } from './foreign-locks.js';
+import { HeldTasks } from './held-tasks.js';
 import { inTransaction } from './in-transaction.js';
 import { PostgresGroup } from './postgres-group.js';
+import type { PostgresStorageParts, PreparedParts } from './postgres-storage-parts.js';
 import { PostgresTransaction } from './postgres-transaction.js';
-import { dropPartitions } from './partitions/drop-partitions.js';
-import { makePartitions } from './partitions/make-partitions.js';
 import { noInterop } from './partitions/no-interop.js';
+import { QueueLooks } from './queue-looks.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
-import { prepareSchema, type PreparedSchema, type SchemaRequest } from './prepare-schema.js';
+import { prepareSchema, type PreparedSchema } from './prepare-schema.js';
 import { claimForm, claimValues, failureValues, settleValues } from './claim-values.js';
-import { findPurgeable, purgeWhole } from './purging.js';
-import { readHeldRow, readIds, readSettled, type QueueIdentity } from './read-rows.js';
-import { asQuery, type Reach } from './pooler.js';
+import {
+  attemptOutcomes,
+  readClaimed,
+  readFailed,
+  readIds,
+  readSettled,
+  type QueueIdentity,
+} from './read-rows.js';
+import { asQuery } from './pooler.js';
 import type { Statement } from './statement.js';
+import { storableTexts, type StorableTexts } from './storable-texts.js';
 import { queueStatements, type QueueStatements } from './statements.js';
 import { TaskLocks } from './task-locks.js';
-import { explainFanOut } from './transaction-errors.js';
-
-/** What a {@link PostgresStorage} works with. It closes both when it is closed. */
-export interface PostgresStorageParts {
-  readonly pool: Pool;
-  /** Undefined in a process that only produces. */
-  readonly control: ControlConnections | undefined;
-  /** What stands between the pool and the database. */
-  readonly reach: Reach;
-  /** True when workers of nsj-queue-lib serve the same table. */
-  readonly interop: boolean;
-  readonly schema: SchemaRequest;
-  /** Told what `prepare` made, and what deserves a word. */
-  readonly onPrepared?: (prepared: PreparedSchema) => void;
-}
+import { explainFanOut, lostElsewhere, noSubscriptions } from './transaction-errors.js';
+import { UnreadableTasks, type AskControl } from './unreadable-tasks.js';
+import { Upkeep } from './upkeep.js';
+import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
 
 /** {@link Storage} on PostgreSQL 13 or newer. */
 export class PostgresStorage implements Storage {
   readonly #parts: PostgresStorageParts;
   readonly #locks: TaskLocks | undefined;
-  #statements: QueueStatements | undefined;
-  #queue: QueueIdentity | undefined;
-  #prepared: PreparedSchema | undefined;
-  /** Given last when partitions were made. */
-  #lastId: bigint | undefined;
+  #made: PreparedParts | undefined;
 
   constructor(parts: PostgresStorageParts) {
     this.#parts = parts;
@@ -79,9 +74,14 @@ export class PostgresStorage implements Storage {
       rethrow,
     );
     if (prepared.isPartitioned && this.#parts.interop) throw noInterop(prepared.tables);
-    this.#statements = queueStatements(prepared.tables);
-    this.#prepared = prepared;
-    this.#queue = { identity: prepared.identity, qualifiedName: prepared.tables.qualifiedName };
+    const sql = queueStatements(prepared.tables);
+    const run: RunTransaction = (work) => this.inTransaction(work);
+    this.#made = {
+      sql,
+      prepared,
+      texts: storableTexts(prepared.encoding),
+      upkeep: new Upkeep({ ask: this.#ask, run, sql, tables: prepared.tables }),
+    };
     const warnings = [...prepared.warnings];
     if (this.#parts.control) {
       await this.makePartitions().catch((error: unknown) => warnings.push((error as Error).message));
@@ -90,8 +90,8 @@ export class PostgresStorage implements Storage {
   }
 
   async registerWorker(worker: WorkerDescription): Promise<WorkerId> {
-    const { host, pid, version, concurrency, routes } = worker;
-    const values = [host, pid, version, concurrency, [...routes]];
+    const { host, pid, version, concurrency, routes, deadRoutes } = worker;
+    const values = [host, pid, version, concurrency, [...routes], [...deadRoutes]];
     const { rows } = await this.#onPool(this.#sql.registerWorker, values);
     return String(rows[0]?.['id']);
   }
@@ -106,7 +106,10 @@ export class PostgresStorage implements Storage {
     request?: ClaimRequest,
     lane: Lane = 'first',
   ): Promise<SettleAndClaimResult> {
-    const settling = settleValues(workerId, completions);
+    const settling = settleValues(
+      workerId,
+      completions.map((completion) => this.#storable.completion(completion)),
+    );
     if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling, lane), []);
     const locks = this.#locks;
     const statement = this.#sql.settleAndClaim(claimForm(request, locks !== undefined));
@@ -120,13 +123,37 @@ export class PostgresStorage implements Storage {
     return result;
   }
 
+  laneOpening(lane: Lane): Promise<void> | undefined {
+    return this.#parts.control?.[lane].opening();
+  }
+
   async keepTaskLocks(workerId: WorkerId, held: readonly string[]): Promise<boolean> {
     return this.#locks?.keep(workerId, held).catch(rethrow) ?? true;
   }
 
+  async claimUnattended(workerId: WorkerId, limit: number): Promise<readonly ClaimedTask[]> {
+    const locks = this.#locks;
+    const statement = this.#sql.claimUnattended(locks !== undefined);
+    const rows = await this.#onControl(statement, [workerId, limit]).catch((error: unknown) => {
+      locks?.doubt();
+      throw error;
+    });
+    const claimed = rows.map((row) => readClaimed(row, this.#identity));
+    locks?.learn(workerId, claimed, []);
+    return claimed;
+  }
+
+  async endUnreadable(workerId: WorkerId, among: UnreadableAmong): Promise<readonly UnreadableTask[]> {
+    const leftOut = this.#locks && [this.#locks.leftOut];
+    return new UnreadableTasks(this.#ask, this.#sql).end(workerId, among, leftOut);
+  }
+
   async takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
-    const rows = await this.#onControl(this.#sql.takeOver, [workerId, limit]);
-    return rows.map((row) => readHeldRow(row, workerId, this.#identity));
+    return this.#held.takeOver(workerId, limit);
+  }
+
+  findForeignLocks(): Promise<ForeignLocks> {
+    return findForeignLocks(async () => (await this.#onControl(this.#sql.clientServerSigns, []))[0]);
   }
 
   #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
@@ -134,12 +161,9 @@ export class PostgresStorage implements Storage {
   }
 
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
-    const rows = await this.#onControl(this.#sql.fail, failureValues(failures));
-    return rows.map((row) => ({
-      id: String(row['id']),
-      nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
-      deadId: row['dead_id'] ?? undefined,
-    }));
+    const storable = failures.map((failure) => this.#storable.failure(failure));
+    const rows = await this.#onControl(this.#sql.fail, failureValues(storable));
+    return rows.map(readFailed);
   }
 
   async release(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
@@ -149,47 +173,42 @@ export class PostgresStorage implements Storage {
     return rows.map((row) => String(row['id']));
   }
 
-  async promote(limit: number): Promise<PromoteResult> {
-    const [row] = await this.#onControl(this.#sql.promote, [limit]);
-    const nextDue = row?.['next_due_ms'];
-    return {
-      promoted: Number(row?.['promoted'] ?? 0),
-      earliest: row?.['earliest'] ?? undefined,
-      nextDueInMs: nextDue == null ? undefined : Number(nextDue),
-      isolated: readBoolean(row?.['isolated']),
-    };
+  promote(limit: number): Promise<PromoteResult> {
+    return this.#looks.promote(limit);
   }
 
-  async nextDue(workerId: WorkerId | undefined): Promise<NextDue> {
-    const [row] = await this.#onControl(this.#sql.nextDue, [workerId ?? null]);
-    const inMs = row?.['next_due_ms'];
-    return { inMs: inMs == null ? undefined : Number(inMs), holding: readBoolean(row?.['holding']) };
+  nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue> {
+    return this.#looks.nextDue(workerId, asksHeld, served);
   }
 
-  async pendingRoutes(): Promise<readonly Route[]> {
-    const rows = await this.#onControl(this.#sql.pendingRoutes, []);
-    return rows.map((row) => String(row['route']));
+  isHalted(workerId: WorkerId): Promise<boolean> {
+    return this.#looks.isHalted(workerId);
   }
 
-  async pausedRoutes(): Promise<readonly Route[]> {
-    const rows = await this.#onControl(this.#sql.pausedRoutes, []);
-    return rows.map((row) => String(row['route']));
+  pendingRoutes(): Promise<readonly Route[]> {
+    return this.#looks.pendingRoutes();
+  }
+
+  pausedRoutes(): Promise<readonly Route[]> {
+    return this.#looks.pausedRoutes();
+  }
+
+  waitingRoutes(): Promise<readonly WaitingRoute[]> {
+    return this.#looks.waitingRoutes();
+  }
+
+  async declareSubscriptions(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
+    return declareSubscriptions(this.#parts.pool, this.#tables.tables, declared).catch(rethrow);
   }
 
   async fanOut(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
-    if (this.#parts.schema.subscriptionTable === undefined) {
-      throw new TarefaError(
-        'SUBSCRIPTIONS_UNAVAILABLE',
-        'a publication was inserted, but this queue has no subscriptions table: set subscriptionTable (or QUEUE_SUBSCRIBER_TABLE)',
-      );
-    }
+    if (this.#parts.schema.subscriptionTable === undefined) throw noSubscriptions();
     const ids = publications.map(({ id }) => id);
     const reservations = publications.map(({ reservation }) => reservation);
-    const { rows } = await this.#onPool(this.#sql.fanOut, [ids, reservations, workerId]).catch(
-      (error: unknown) => {
-        throw explainFanOut(error);
-      },
-    );
+    const statement = this.#tables.seals ? this.#sql.fanOut : this.#sql.fanOutUnsealed;
+    const { rows } = await this.#onPool(statement, [ids, reservations, workerId]).catch((error: unknown) => {
+      throw explainFanOut(error);
+    });
     return rows.map((row) => ({ id: String(row['id']), deliveries: Number(row['deliveries']) }));
   }
 
@@ -200,38 +219,32 @@ export class PostgresStorage implements Storage {
 
   transaction(workerId: WorkerId): TaskTransaction {
     const { pool, reach } = this.#parts;
-    return new PostgresTransaction({ pool, reach, complete: this.#sql.completeOrRaise, workerId });
+    const complete = this.#sql.completeOrRaise;
+    return new PostgresTransaction({ pool, reach, complete, texts: this.#storable, workerId });
   }
 
   group(workerId: WorkerId): TaskGroup {
     const { pool, reach } = this.#parts;
-    return new PostgresGroup({ pool, reach, complete: this.#sql.completeManyOrRaise, workerId });
+    const complete = this.#sql.completeManyOrRaise;
+    return new PostgresGroup({ pool, reach, complete, texts: this.#storable, workerId });
   }
 
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
-    const { id, reservation, message, result } = completion;
-    const { rows } = await tx.query(this.#sql.completeElsewhere.text, [
-      id,
-      workerId,
-      reservation,
-      message,
-      result,
-    ]);
-    if (rows.length === 0) {
-      throw new TarefaError('TASK_LOST', `attempt ${id} no longer belongs to this worker: roll back`);
-    }
+    const { id, reservation, message, result } = this.#storable.completion(completion);
+    const values = [id, workerId, reservation, message, result];
+    const { rows } = await tx.query(this.#sql.completeElsewhere.text, values);
+    if (rows.length === 0) throw lostElsewhere(id);
   }
 
   async readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome> {
     const { rows } = await this.#onPool(this.#sql.readOutcome, [claim.id]);
     const row = rows[0];
     const isOurs = String(row?.['executor']) === workerId && Number(row?.['reserva']) === claim.reservation;
-    return (isOurs && outcomes.get(row?.['status'])) || 'lost';
+    return (isOurs && attemptOutcomes.get(row?.['status'])) || 'lost';
   }
 
   async readHeld(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
-    const rows = await this.#onControl(this.#sql.readHeld, [workerId, limit, lost]);
-    return rows.map((row) => readHeldRow(row, workerId, this.#identity));
+    return this.#held.of(workerId, limit, lost);
   }
 
   async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
@@ -249,30 +262,20 @@ export class PostgresStorage implements Storage {
     return rows.map((row) => String(row['id']));
   }
 
-  async hasOverdue(olderThanMs: number): Promise<boolean> {
-    const { rows } = await this.#onPool(this.#sql.hasOverdue, [olderThanMs]);
-    return rows[0]?.['overdue'] === true;
-  }
-
   async makePartitions(): Promise<void> {
-    const { tables } = this.#tables;
-    this.#lastId = await makePartitions((work) => this.inTransaction(work), tables, this.#lastId).catch(
-      rethrow,
-    );
+    await this.#ready.upkeep.makePartitions().catch(rethrow);
   }
 
   async dropPartitions(olderThanDays: number): Promise<PartitionPurge> {
-    const run: RunTransaction = (work) => this.inTransaction(work);
-    const parts = { run, tables: this.#tables.tables, statements: this.#sql };
-    return dropPartitions(parts, olderThanDays).catch(rethrow);
+    return this.#ready.upkeep.dropPartitions(olderThanDays).catch(rethrow);
   }
 
   async findPurgeable(look: PurgeLook): Promise<PurgeableWindow> {
-    return this.inTransaction((tx) => findPurgeable(tx, this.#sql, look)).catch(rethrow);
+    return this.#ready.upkeep.findPurgeable(look).catch(rethrow);
   }
 
   async purge(ids: readonly string[]): Promise<number> {
-    return this.inTransaction((tx) => purgeWhole(tx, this.#sql, ids)).catch(rethrow);
+    return this.#ready.upkeep.purge(ids).catch(rethrow);
   }
 
   async forgetWorkers(olderThanDays: number): Promise<void> {
@@ -290,20 +293,38 @@ export class PostgresStorage implements Storage {
     return inTransaction(this.#parts.pool, work);
   }
 
+  get #ready(): PreparedParts {
+    if (!this.#made) throw new Error('the storage is not prepared');
+    return this.#made;
+  }
+
   get #sql(): QueueStatements {
-    if (!this.#statements) throw new Error('the storage is not prepared');
-    return this.#statements;
+    return this.#ready.sql;
+  }
+
+  get #storable(): StorableTexts {
+    return this.#ready.texts;
   }
 
   get #tables(): PreparedSchema {
-    if (!this.#prepared) throw new Error('the storage is not prepared');
-    return this.#prepared;
+    return this.#ready.prepared;
+  }
+
+  get #held(): HeldTasks {
+    return new HeldTasks(this.#ask, this.#sql, this.#identity);
+  }
+
+  get #looks(): QueueLooks {
+    return new QueueLooks({ ask: this.#ask, sql: this.#sql, interop: this.#parts.interop });
   }
 
   get #identity(): QueueIdentity {
-    if (!this.#queue) throw new Error('the storage is not prepared');
-    return this.#queue;
+    const { identity, tables } = this.#tables;
+    if (identity === undefined) throw new Error('a process that only produces claims no tasks');
+    return { identity, qualifiedName: tables.qualifiedName };
   }
+
+  readonly #ask: AskControl = (statement, values) => this.#onControl(statement, values);
 
   #onControl(
     statement: Statement,
@@ -321,12 +342,6 @@ export class PostgresStorage implements Storage {
       .catch(rethrow);
   }
 }
-
-const outcomes = new Map<unknown, AttemptOutcome>([
-  [statusColumn.succeeded, 'completed'],
-  [statusColumn.failed, 'failed'],
-  [statusColumn.processing, 'held'],
-]);
 
 /** Lets the layers above see a lost connection without knowing the driver. */
 function rethrow(error: unknown): never {

@@ -6,6 +6,7 @@ import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery, processIdOf, type Reach } from './pooler.js';
 import type { Statement } from './statement.js';
+import type { StorableTexts } from './storable-texts.js';
 import { takeRelease } from './take-release.js';
 import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
 
@@ -20,6 +21,7 @@ export interface PostgresTransactionParts {
   /** What stands between the pool and the database. */
   readonly reach: Reach;
   readonly complete: Statement;
+  readonly texts: StorableTexts;
   readonly workerId: string;
 }
 
@@ -71,8 +73,8 @@ export class PostgresTransaction implements TaskTransaction {
     await this.#last;
     this.#refuseBroken(client);
     try {
-      const { complete, reach, workerId } = this.#parts;
-      const { id, reservation, message, result } = completion;
+      const { complete, texts, reach, workerId } = this.#parts;
+      const { id, reservation, message, result } = texts.completion(completion);
       inOneFlight(client);
       const completing = client.query(asQuery(complete, reach, [id, workerId, reservation, message, result]));
       const committing = client.query('commit');

@@ -11,15 +11,22 @@ import {
   type Inspection,
   type QueueNames,
 } from './inspect-schema.js';
+import { schemaVersions } from './migration/schema-versions.js';
 import { migrationLockKey, schemaLockKey } from './migration/schema-locks.js';
 import { outdatedIndexes, qualifiedIndex } from './migration/schema-shape.js';
 import { partitionedLayout } from './partitions/partitioned-layout.js';
 import { ownName } from './schema-objects.js';
+import {
+  checkRights,
+  refuseHiddenSchema,
+  refuseWithoutCreation,
+  type RightsRequest,
+} from './schema-rights.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
-import { ownColumns, schemaVersion } from './schema.js';
+import { leastSchemaVersion, ownColumns, schemaVersion } from './schema.js';
 
 /** What `prepareSchema` is asked for. */
-export interface SchemaRequest extends QueueNames {
+export interface SchemaRequest extends QueueNames, RightsRequest {
   readonly mode: 'create' | 'check';
   /** Of a queue that is made now; one that is there keeps its own. Default: plain. */
   readonly layout?: TableLayout;
@@ -29,8 +36,15 @@ export interface SchemaRequest extends QueueNames {
 export interface PreparedSchema {
   readonly tables: QueueTables;
   readonly isPartitioned: boolean;
-  /** Random identity of this queue, written when its table was made; part of every task's key. */
-  readonly identity: string;
+  /**
+   * Random identity of this queue, written when its table was made; part of every task's key. Undefined in a process that
+   * only produces and may not read it.
+   */
+  readonly identity: string | undefined;
+  /** True when this role may read the key that deliveries are sealed with. */
+  readonly seals: boolean;
+  /** In which texts are stored, as `server_encoding` names it. */
+  readonly encoding: string;
   /** Things that work but deserve a word: for the log. */
   readonly warnings: readonly string[];
   /** What was made now; empty when everything was there. */
@@ -44,7 +58,7 @@ const mostRowsUnderLock = 100_000;
  * Creates what is missing of a queue, or names it.
  *
  * @param run runs its argument inside one transaction
- * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`
+ * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`, `RIGHTS_MISSING`
  */
 export async function prepareSchema(
   run: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
@@ -52,26 +66,51 @@ export async function prepareSchema(
 ): Promise<PreparedSchema> {
   return run(async (tx) => {
     const tables = await resolveTables(tx, request);
+    await refuseHiddenSchema(tx, tables, request);
     const found = await inspectSchema(tx, tables);
     const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
 
-    if (missing.length > 0 && request.mode === 'check') {
+    const older = olderVersion(found);
+    if (missing.length > (older === undefined ? 0 : 1) && request.mode === 'check') {
       throw new TarefaError(
         'SCHEMA_MISSING',
         `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
           `Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
       );
     }
-    const made = missing.length > 0 ? await create(tx, tables, request) : missing;
+    const made = missing.length > 0 && request.mode === 'create' ? await create(tx, tables, request) : [];
+    const { seals, warnings } = await checkRights(tx, tables, request);
+    const encoding = await readEncoding(tx);
     return {
       tables,
+      encoding,
       isPartitioned: await isPartitioned(tx, tables),
-      identity: await readIdentity(tx, tables),
-      warnings: listWarnings(found, tables, request.channel),
+      identity: found.isVersionHidden ? undefined : await readIdentity(tx, tables),
+      seals,
+      warnings: [
+        ...(older !== undefined && request.mode === 'check' ? [olderWarning(tables, older)] : []),
+        ...listWarnings(found, tables, request.channel),
+        ...encodingWarnings(encoding),
+        ...warnings,
+      ],
       made,
     };
   });
+}
+
+/** The version of tables that are older than this library's, and that it can work on as they are; else undefined. */
+function olderVersion({ version }: Inspection): number | undefined {
+  const isOlder = version !== undefined && version >= leastSchemaVersion && version < schemaVersion;
+  return isOlder ? version : undefined;
+}
+
+function olderWarning({ qualifiedName }: QueueTables, version: number): string {
+  const brought = schemaVersions.filter((one) => one.version > version).map(({ what }) => what);
+  return (
+    `the tables of ${qualifiedName} have version ${version}, and this library makes version ${schemaVersion}: ${brought.join('; ')}. ` +
+    'Everything else works as it is; `npx tarefa migrate` brings them up to date while the queue is used.'
+  );
 }
 
 /** Answers what was missing. */
@@ -89,6 +128,7 @@ async function create(
     [tables.quotedSchema],
   );
   if (rows[0]?.['free'] !== true) throw migrating(tables);
+  await refuseWithoutCreation(tx, tables, { request, existing: [tables.queue] });
   if (rows[0]['absent'] === true) await tx.query(`create schema if not exists ${tables.quotedSchema}`);
   // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
   // replacing it would silence the workers that listen there.
@@ -167,6 +207,21 @@ async function readIdentity(tx: SqlHandle, tables: QueueTables): Promise<string>
     [tables.table],
   );
   return String(rows[0]?.['identity']);
+}
+
+async function readEncoding(tx: SqlHandle): Promise<string> {
+  const { rows } = await tx.query(`select current_setting('server_encoding') as encoding`);
+  return String(rows[0]?.['encoding']);
+}
+
+/** There anybody can insert bytes that no program reads. */
+function encodingWarnings(encoding: string): readonly string[] {
+  return encoding === 'SQL_ASCII'
+    ? [
+        'the database has the encoding SQL_ASCII, which takes any bytes: a task that holds others than UTF-8 cannot be read, ' +
+          'and fails without being run. Move to a database of the encoding UTF8 when you can.',
+      ]
+    : [];
 }
 
 function listWarnings(found: Inspection, tables: QueueTables, channel: string): string[] {

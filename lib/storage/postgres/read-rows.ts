@@ -1,8 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Task } from '../../task.js';
-import { column, readDate, readJson, readText, readBoolean } from '../columns.js';
+import { column, readDate, readJson, readText, readBoolean, statusColumn } from '../columns.js';
 import { plainRoute, publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
-import type { ClaimedTask, HeldTask, Route, SettleAndClaimResult, Stretch } from '../storage.js';
+import type {
+  AttemptOutcome,
+  ClaimedTask,
+  FailureOutcome,
+  HeldTask,
+  NextDue,
+  PromoteResult,
+  Route,
+  SettleAndClaimResult,
+  Stretch,
+} from '../storage.js';
 import type { TextRow } from './control-connection.js';
 
 /** What a queue is known by in the keys of its tasks. */
@@ -35,6 +45,37 @@ export function readSettled(
 export function readIds(text: string | null | undefined): readonly string[] | undefined {
   if (text == null) return undefined;
   return text === '{}' ? [] : text.slice(1, -1).split(',');
+}
+
+/** Reads a row of `fail`. */
+export function readFailed(row: TextRow): FailureOutcome {
+  return {
+    id: String(row['id']),
+    nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
+    deadId: row['dead_id'] ?? undefined,
+  };
+}
+
+/** Reads the row of `promote`. */
+export function readPromoted(row: TextRow | undefined): PromoteResult {
+  const nextDue = row?.['next_due_ms'];
+  return {
+    promoted: Number(row?.['promoted'] ?? 0),
+    earliest: row?.['earliest'] ?? undefined,
+    nextDueInMs: nextDue == null ? undefined : Number(nextDue),
+    isolated: readBoolean(row?.['isolated']),
+  };
+}
+
+/** Reads the row of `next_due`. */
+export function readNextDue(row: TextRow | undefined): NextDue {
+  const inMs = row?.['next_due_ms'];
+  return {
+    inMs: inMs == null ? undefined : Number(inMs),
+    pending: row?.['pending'] == null ? [] : (JSON.parse(row['pending']) as Route[]),
+    holding: readBoolean(row?.['holding']),
+    halted: readBoolean(row?.['halted']),
+  };
 }
 
 /** Reads a row of a claimed task. */
@@ -194,3 +235,10 @@ class RowTask implements Task {
     return readText(this.#row[name]);
   }
 }
+
+/** What a status says of an attempt that still belongs to who asks. */
+export const attemptOutcomes: ReadonlyMap<unknown, AttemptOutcome> = new Map<unknown, AttemptOutcome>([
+  [statusColumn.succeeded, 'completed'],
+  [statusColumn.failed, 'failed'],
+  [statusColumn.processing, 'held'],
+]);

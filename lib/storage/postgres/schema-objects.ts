@@ -1,3 +1,4 @@
+import { stateSql } from '../columns.js';
 import { quoteIdentifier, quoteLiteral, type QueueTables } from './identifiers.js';
 import {
   contractColumns,
@@ -7,6 +8,7 @@ import {
   type ColumnDefinition,
   type IndexDefinition,
 } from './schema.js';
+import { mostLosses } from './statements/fail.js';
 
 /** The name of something that belongs to a queue, without its schema: an index, a trigger. */
 export function ownName({ table }: QueueTables, suffix: string): string {
@@ -53,13 +55,29 @@ export function indexSql(
   return `create ${unique ? 'unique ' : ''}index ${how}${existing}${quoteIdentifier(name)} on ${tables.queue} ${on}${where ? ` where ${where}` : ''}`;
 }
 
-// A producer may leave out or null any column with a default, or insert a task for later: filed as it should be.
+// A producer may leave out or null any column with a default, insert a task for later, or write into the columns that
+// the library owns: filed as it should be. The library's own inserts, which set them rightly, are told by the setting,
+// which is asked last: most rows have none of this.
 const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestamp())
     or new.status is null or new.data_hora is null or new.data_hora_inicial is null
-    or new.tentativa is null or new.prioridade is null`;
+    or new.tentativa is null or new.prioridade is null
+    or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
+        or coalesce(new.executor, new.id_anterior, new.live_id) is not null
+        or coalesce(new.iniciada_em, new.finalizada_em) is not null)
+      and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
 
-/** The function that files rows as they are inserted. */
+/** Counters of the library that are beyond this were written by somebody else. */
+const mostCounted = 1_000_000_000;
+
+/**
+ * The function that files rows as they are inserted.
+ *
+ * What waits has been claimed by nobody and lost nobody, whatever its producer wrote. Programs that do not know the
+ * column for rounds continue a replayed task in round 0, where its first attempts are already: the round is that of the
+ * attempt it follows from, or of the chain that died.
+ */
 export function scheduleFunctionSql(tables: QueueTables): string {
+  const { queue } = tables;
   return `create or replace function ${inSchema(tables, 'schedule')}() returns trigger language plpgsql as $$
 begin
   new.status := coalesce(new.status, 'pendente');
@@ -69,6 +87,29 @@ begin
   new.prioridade := coalesce(new.prioridade, 50);
   if new.status = 'pendente' and new.data_hora > clock_timestamp() then
     new.status := 'agendada';
+  end if;
+  if coalesce(current_setting('tarefa.quiet', true), '') = 'on' then
+    return new;
+  end if;
+  new.reserva := least(greatest(coalesce(new.reserva, 0), 0), ${mostCounted});
+  new.perdas := least(greatest(coalesce(new.perdas, 0), 0), ${mostCounted});
+  -- Whoever runs a task once more by hand gives it the next round.
+  new.rodada := case when new.rodada between 0 and ${mostCounted} then new.rodada else 0 end;
+  if new.status in ('pendente', 'agendada') then
+    new.reserva := 0;
+    new.executor := null;
+    new.iniciada_em := null;
+    new.finalizada_em := null;
+    -- A task that is started anew goes on with those that it has lost.
+    new.perdas := case when new.id_anterior is null then 0 else least(new.perdas, ${mostLosses - 1}) end;
+    if new.rodada = 0 and new.id_anterior is not null then
+      select f.rodada into new.rodada from ${queue} f where f.id = new.id_anterior;
+    elsif new.rodada = 0 and new.dead and new.live_id is not null then
+      select (array_agg(f.rodada order by f.id desc))[1] into new.rodada
+      from ${queue} f
+      where (f.id = new.live_id or f.id_inicial = new.live_id) and f.estouro_tentativas;
+    end if;
+    new.rodada := coalesce(new.rodada, 0);
   end if;
   return new;
 end $$`;
@@ -86,7 +127,7 @@ export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
 
 /**
  * The function that rings. What the bell says: the second in which the first of these tasks is due, their highest
- * priority, and whether some are for later. Whole seconds, so that equal rings of one transaction become one.
+ * priority, and whether some are for later. What is due at `infinity` is never due. Whole seconds, so that equal rings of one transaction become one.
  */
 export function ringFunctionSql(tables: QueueTables): string {
   return `create or replace function ${inSchema(tables, 'ring')}() returns trigger language plpgsql as $$
@@ -98,10 +139,10 @@ begin
   select min(data_hora), max(prioridade), bool_or(status = 'agendada')
   into due, priority, later
   from inserted
-  where status in ('pendente', 'agendada');
+  where status in ('pendente', 'agendada') and data_hora < 'infinity';
   if due is not null then
     perform pg_catalog.pg_notify(tg_argv[0],
-      floor(extract(epoch from due))::bigint || ' ' || priority || case when later then ' later' else '' end);
+      floor(extract(epoch from greatest(due, 'epoch')))::bigint || ' ' || priority || case when later then ' later' else '' end);
   end if;
   return null;
 end $$`;
@@ -184,6 +225,32 @@ export function webhooksTableSql({ webhooks }: QueueTables): string {
 )`;
 }
 
+/**
+ * The key that fan-out seals deliveries with, as HMAC-SHA256 uses it: 64 random bytes, combined with its two constants
+ * beforehand, so that a seal is two calls of `sha256()`. One row, which stays. Only those may read it who have the rights
+ * of a worker: with the key one could choose where signed requests go.
+ */
+export function sealTableSql({ seal }: QueueTables): readonly string[] {
+  const pad = (constant: number): string =>
+    `decode(string_agg(lpad(to_hex(get_byte(key, i) # ${constant}), 2, '0'), '' order by i), 'hex')`;
+  return [
+    `create table if not exists ${seal} (
+  single boolean primary key default true check (single),
+  inner_key bytea not null,
+  outer_key bytea not null
+)`,
+    `revoke all on ${seal} from public`,
+    `insert into ${seal} (inner_key, outer_key)
+select ${pad(0x36)},
+  ${pad(0x5c)}
+from (
+  select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+    || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as key
+) random, generate_series(0, 63) i
+on conflict do nothing`,
+  ];
+}
+
 /** Which version each queue's tables have, shared by the queues of a schema. */
 export function migrationsTableSql({ migrations }: QueueTables): string {
   return `create table if not exists ${migrations} (
@@ -200,9 +267,7 @@ export function viewSql({ view, queue }: QueueTables): string {
 select
   coalesce(f.id_inicial, f.id) as task_id,
   f.id as attempt_id,
-  case f.status when 'agendada' then 'scheduled' when 'pendente' then 'pending' when 'processando' then 'processing'
-    when 'sucesso' then 'succeeded' when 'falha' then 'failed' when 'falha_processando' then 'failed'
-    else f.status end as status,
+  ${stateSql('f')} as status,
   f.tentativa as attempts,
   f.processo as topic,
   f.origem as origin,

@@ -1,7 +1,10 @@
 import { routeExpression } from './statement.js';
 
 /** Version of what `schemaStatements` makes; recorded per table. What each brought: `migration/schema-versions.ts`. */
-export const schemaVersion = 2;
+export const schemaVersion = 4;
+
+/** The oldest that this library can work on as it is; what it lacks is said in the log. */
+export const leastSchemaVersion = 3;
 
 /** A column: its name, its type as PostgreSQL prints it, and the rest of its definition. */
 export interface ColumnDefinition {
@@ -72,6 +75,8 @@ export const subscriptionColumns: readonly ColumnDefinition[] = [
 export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'lease_until', type: 'timestamp with time zone' },
   { name: 'missed_at', type: 'timestamp with time zone' },
+  { name: 'dead_routes', type: 'text[]' },
+  { name: 'halt_at', type: 'timestamp with time zone' },
 ];
 
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
@@ -89,6 +94,8 @@ export const queueIndexes: readonly IndexDefinition[] = [
     on: `((${routeExpression('')}), prioridade desc, data_hora, id)`,
     where: `status = 'pendente'`,
   },
+  // What the default treatment of dead tasks walks.
+  { suffix: 'dead_ready', on: '(data_hora, id)', where: `dead and status = 'pendente'` },
   // What promotion and the timer walk.
   { suffix: 'scheduled', on: '(data_hora, id)', where: `status = 'agendada'` },
   // What recovery walks.
@@ -100,12 +107,13 @@ export const queueIndexes: readonly IndexDefinition[] = [
   },
   { suffix: 'attempts', on: '(id_inicial)', where: 'id_inicial is not null' },
   // `deliveries` also answers what became of a publication. The unique ones make a second dead chain, delivery or
-  // next attempt impossible: within one round (`rodada`), because adopted tables may hold some already.
+  // next attempt impossible: within one round (`rodada`), because adopted tables may hold some already. Workers of
+  // nsj-queue-lib start a dead chain for a dead chain that failed, and so on: each is the only one of what it died of.
   { suffix: 'dead', unique: true, on: '(live_id, rodada)', where: 'dead and id_anterior is null' },
   {
     suffix: 'deliveries',
     unique: true,
-    on: '(publication_id, subscriber_id, rodada, dead, tentativa)',
+    on: '(publication_id, subscriber_id, rodada, dead, tentativa, coalesce(live_id, 0))',
     where: 'publication_id is not null',
   },
   { suffix: 'successor', unique: true, on: '(id_anterior, rodada)', where: 'id_anterior is not null' },

@@ -1,7 +1,8 @@
 import { Socket } from 'node:net';
+import { lookupKnown } from './known-addresses.js';
 
-/** How long a server may take to answer a goodbye. */
-const goodbyeMs = 5_000;
+/** How long a server may take to answer a goodbye, which it has heard in any case. */
+export const goodbyeMs = 500;
 
 /**
  * The sockets behind some connections. A server that fell silent never answers their goodbye, and each would keep
@@ -12,21 +13,32 @@ export class Sockets {
 
   /** Makes one: what `pg` takes as `stream`. */
   readonly open = (): Socket => {
-    const socket = new Socket();
+    const socket = new NamedSocket();
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
     return socket;
   };
 
-  /** Waits until the goodbye is answered, but not for long; then cuts what is left. */
-  async closeAfter(goodbye: Promise<unknown>): Promise<void> {
+  /** Waits for the answers to goodbyes, but no longer than that; then cuts what is left. */
+  async closeAfter(goodbyes: Promise<unknown>, mostMs: number): Promise<void> {
     const cut = (): void => this.#open.forEach((socket) => socket.destroy());
-    const timer = setTimeout(cut, goodbyeMs);
+    const timer = setTimeout(cut, mostMs);
     try {
-      await goodbye;
+      await goodbyes;
     } finally {
       clearTimeout(timer);
       cut();
     }
+  }
+}
+
+/** Finds the address of a name without waiting for a busy process. Addresses and paths need no look-up. */
+class NamedSocket extends Socket {
+  /** As `pg` calls it: a port and a name, or the path of a unix socket. */
+  override connect(...args: unknown[]): this {
+    const [port, host] = args;
+    const isNamed = typeof port === 'number' && typeof host === 'string';
+    const options = isNamed ? [{ port, host, lookup: lookupKnown }] : args;
+    return super.connect(...(options as Parameters<Socket['connect']>));
   }
 }

@@ -18,8 +18,18 @@ export function statement(name: string, text: (tables: QueueTables) => string): 
   return (tables) => ({ name: `tarefa_${name}`, text: `-- name: ${name}\n${text(tables).trim()}` });
 }
 
+/** Counters are clamped, because anybody with SQL may have put them at their maximum. One more than a claim counter. */
+export const nextReservation = (row: string): string => `${row}reserva % 2147483647 + 1`;
+
+/**
+ * Milliseconds until an attempt is due: SQL over a row that is not due at `infinity`. What is due at `-infinity` is due
+ * at once; before version 17 PostgreSQL refuses to subtract infinite times.
+ */
+export const dueInMs = (row: string): string =>
+  `extract(epoch from greatest(${row}data_hora, 'epoch') - clock_timestamp()) * 1000`;
+
 /** Publications go one way, deliveries by subscription, other tasks by topic. */
-const plainRoute = (row: string): string =>
+export const plainRouteOf = (row: string): string =>
   `case when ${row}pub_sub and not ${row}dead then 'p' when ${row}subscriber_id is not null then 's:' || ${row}subscriber_id else 't:' || coalesce(${row}processo, '') end`;
 
 /**
@@ -27,7 +37,7 @@ const plainRoute = (row: string): string =>
  * it is run alone. The index and every statement must use this very expression.
  */
 export const routeExpression = (row: string): string =>
-  `(case when ${row}perdas >= ${isolatingLosses} then '${isolatedPrefix}' || ${plainRoute(row)} else ${plainRoute(row)} end) collate "C"`;
+  `(case when ${row}perdas >= ${isolatingLosses} then '${isolatedPrefix}' || ${plainRouteOf(row)} else ${plainRouteOf(row)} end) collate "C"`;
 
 /** True for rows on such a way of their own: a range of the index, which is empty nearly always. */
 export const isIsolated = (row: string): string =>

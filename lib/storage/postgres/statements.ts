@@ -1,4 +1,5 @@
 import type { QueueTables } from './identifiers.js';
+import { partitionWork } from './partitions/partition-work.js';
 import type { Statement } from './statement.js';
 import {
   completeElsewhere,
@@ -8,22 +9,25 @@ import {
   release,
 } from './statements/complete.js';
 import { fail } from './statements/fail.js';
-import { fanOut } from './statements/fan-out.js';
+import { fanOut, fanOutUnsealed } from './statements/fan-out.js';
 import {
-  hasOverdue,
   loadPayload,
-  nextDue,
   pausedRoutes,
-  pendingRoutes,
   promote,
+  promoteInTurn,
   readHeld,
+  readHeldBytes,
+  readTakenBytes,
   stillHeld,
   unregisteredHolders,
 } from './statements/look.js';
-import { takeOver } from './statements/interop.js';
+import { clientServerSigns, takeOver } from './statements/interop.js';
 import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
-import { settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
-import { confirmLost, forgetWorkers, registerWorker, retireWorker } from './statements/workers.js';
+import { peekClaim, settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
+import { claimUnattended } from './statements/unattended.js';
+import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
+import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes } from './statements/waiting.js';
+import { confirmLost, forgetWorkers, isHalted, registerWorker, retireWorker } from './statements/workers.js';
 
 const templates = {
   settle,
@@ -34,28 +38,42 @@ const templates = {
   release,
   fail,
   fanOut,
+  fanOutUnsealed,
   promote,
+  promoteInTurn,
   nextDue,
+  nextDueOfAny,
   pausedRoutes,
   pendingRoutes,
-  hasOverdue,
+  waitingRoutes,
+  partitionWork,
   loadPayload,
   readHeld,
+  readHeldBytes,
+  readTakenBytes,
   stillHeld,
   unregisteredHolders,
   takeOver,
+  clientServerSigns,
   confirmLost,
   findPurgeable,
   lockPurgeable,
   purge,
   registerWorker,
   retireWorker,
+  isHalted,
   forgetWorkers,
+  readTexts,
+  pendingOfEachRoute,
+  pendingDead,
+  buryUnreadable,
 };
 
 /** Every statement of one queue, ready to run. */
 export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement } & {
   readonly settleAndClaim: (form: ClaimForm) => Statement;
+  readonly peekClaim: (form: ClaimForm) => Statement;
+  readonly claimUnattended: (interop: boolean) => Statement;
 };
 
 export function queueStatements(tables: QueueTables): QueueStatements {
@@ -65,6 +83,8 @@ export function queueStatements(tables: QueueTables): QueueStatements {
   const forms = new Map<string, Statement>();
   return {
     ...plain,
+    claimUnattended: (interop) => claimUnattended(tables, interop),
+    peekClaim: (form) => peekClaim(tables, form),
     settleAndClaim: (form) => {
       const key = `${form.shape} ${form.bounded} ${form.capped} ${form.interop}`;
       let made = forms.get(key);

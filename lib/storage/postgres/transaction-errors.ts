@@ -45,6 +45,19 @@ export function explainRefusal(error: unknown, completion: Completion, firstErro
   return code === inFailedTransaction ? brokenTransaction(null, firstError) : error;
 }
 
+/** An attempt cannot be completed in a transaction of the application's. */
+export function lostElsewhere(id: string): TarefaError {
+  return new TarefaError('TASK_LOST', `attempt ${id} no longer belongs to this worker: roll back`);
+}
+
+/** A queue without such a table was given a publication. */
+export function noSubscriptions(): TarefaError {
+  return new TarefaError(
+    'SUBSCRIPTIONS_UNAVAILABLE',
+    'a publication was inserted, but this queue has no subscriptions table: set subscriptionTable (or QUEUE_SUBSCRIBER_TABLE)',
+  );
+}
+
 /** What it means when a fan-out finds no table. */
 export function explainFanOut(error: unknown): unknown {
   if ((error as { code?: unknown }).code !== '42P01') return error;

@@ -15,6 +15,7 @@ import { MemoryStorage } from './memory-storage.js';
 import { MemoryStore } from './memory-store.js';
 import { memoryIdentity, MemoryTable } from './memory-table.js';
 import { needsDatabase, noDatabase } from './needs-database.js';
+import { ClosingTime } from '../../worker/closing-time.js';
 
 /** What a queue without a database is made of. */
 export interface MemoryParts {
@@ -28,7 +29,9 @@ export interface MemoryParts {
 export class MemoryCore implements QueueBasis {
   readonly options: ResolvedOptions;
   readonly events: QueueEvents;
+  readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
+  readonly declared = new Set<string>();
   readonly storage: MemoryStorage;
   readonly client: QueueClient;
   readonly store: MemoryStore;
@@ -41,6 +44,7 @@ export class MemoryCore implements QueueBasis {
     const { table: name, maxPayloadBytes, transaction } = options;
     this.options = options;
     this.events = events;
+    this.closing = new ClosingTime(options.shutdownTimeoutMs);
     this.schemas = new TopicSchemas(options.schemas);
     const table = new MemoryTable(now);
     const identity = { identity: memoryIdentity(name), qualifiedName: name };
@@ -54,21 +58,27 @@ export class MemoryCore implements QueueBasis {
 }
 
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
-export function assembleInMemory({ storage, events, options, tenants }: MemoryCore): QueueWorkerAssembly {
+export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
+  const { storage, events, closing, options, tenants } = core;
   const { schema = 'public', table } = parseTableName(options.table);
   const tables = queueTables(schema, table, undefined);
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
     storage,
     events,
+    closing,
     options,
     tenants,
     coordinator: alone,
     admin: (purge) =>
       new QueueAdmin({
         handle: noDatabase,
+        change: (_id, work) => work(noDatabase),
+        transaction: (work) => work(noDatabase),
+        rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
         tables,
         waiter,
+        waiting: () => storage.waitingRoutes(),
         channel: options.queue,
         purge: () => purge.runNow(),
       }),

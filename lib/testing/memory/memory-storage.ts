@@ -1,3 +1,4 @@
+import type { DeclaredSubscription, SubscriptionRow } from '../../storage/declared-subscription.js';
 import type { SqlHandle } from '../../client/sql-handle.js';
 import { TarefaError } from '../../queue.errors.js';
 import { column, statusColumn } from '../../storage/columns.js';
@@ -10,6 +11,7 @@ import type {
   Failure,
   FailureOutcome,
   FanOutOutcome,
+  ForeignLocks,
   HeldTask,
   NextDue,
   PromoteResult,
@@ -53,6 +55,8 @@ export class MemoryStorage implements Storage {
 
   async retireWorker(): Promise<void> {}
 
+  laneOpening(): undefined {}
+
   async settleAndClaim(
     workerId: WorkerId,
     completions: readonly Completion[],
@@ -62,7 +66,11 @@ export class MemoryStorage implements Storage {
     const routes = new Set(request?.stretches.map(({ route }) => route));
     const rows = this.#table
       .due()
-      .filter((row) => routes.has(this.#table.routeOf(row)))
+      .filter((row) => {
+        const route = this.#table.routeOf(row);
+        const dead = request?.dead?.(route);
+        return routes.has(route) && (dead === undefined || dead === (row['dead'] === 'true'));
+      })
       .slice(0, request?.total);
     return {
       settledOnly: undefined,
@@ -72,6 +80,14 @@ export class MemoryStorage implements Storage {
       exhaustedAt: undefined,
       refused: false,
     };
+  }
+
+  async claimUnattended(): Promise<readonly []> {
+    return [];
+  }
+
+  async endUnreadable(): Promise<readonly []> {
+    return [];
   }
 
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
@@ -99,8 +115,12 @@ export class MemoryStorage implements Storage {
   }
 
   async nextDue(): Promise<NextDue> {
-    if (this.#table.due().length > 0) return { inMs: 0, holding: false };
-    return { inMs: (await this.promote(0)).nextDueInMs, holding: false };
+    const inMs = this.#table.due().length > 0 ? 0 : (await this.promote(0)).nextDueInMs;
+    return { inMs, pending: [], holding: false, halted: false };
+  }
+
+  async isHalted(): Promise<boolean> {
+    return false;
   }
 
   async pausedRoutes(): Promise<readonly Route[]> {
@@ -153,6 +173,10 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
+  async findForeignLocks(): Promise<ForeignLocks> {
+    return { evidence: undefined, hiddenSessions: 0 };
+  }
+
   async takeOver(): Promise<readonly HeldTask[]> {
     return [];
   }
@@ -172,8 +196,12 @@ export class MemoryStorage implements Storage {
     throw needsDatabase('recovery');
   }
 
-  async hasOverdue(olderThanMs: number): Promise<boolean> {
-    return this.#table.due().some((row) => dueMs(row) < this.#table.nowMs - olderThanMs);
+  async waitingRoutes(): Promise<readonly []> {
+    return [];
+  }
+
+  async declareSubscriptions(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
+    return this.#table.declare(declared);
   }
 
   async makePartitions(): Promise<void> {}

@@ -7,7 +7,7 @@ import type { WorkerId } from '../../storage/storage.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import type { DeliveryParts, TesterStore } from '../tester-store.js';
 import type { MemoryStorage } from './memory-storage.js';
-import { instant, type MemoryTable } from './memory-table.js';
+import type { MemoryTable } from './memory-table.js';
 import { noDatabase } from './needs-database.js';
 
 /** {@link TesterStore} in memory. */
@@ -51,10 +51,7 @@ export class MemoryStore implements TesterStore {
   }
 
   async subscribe(topic: string, id: string): Promise<void> {
-    const { subscriptions, nowMs } = this.#table;
-    const unset = { tenant: null, grupo_empresarial: null, url: null, http_method: null, headers: null };
-    const row = { id, processo: topic, ...unset, ativo: true, created_at: instant(nowMs) };
-    if (!subscriptions.has(id)) subscriptions.set(id, row);
+    this.#table.subscribe(id, topic);
   }
 
   async travel(ms: number): Promise<void> {
@@ -91,6 +88,6 @@ class MemoryInserts implements TaskInserts {
     return this.#table.rows
       .filter((row) => same.every((name) => (row[name] ?? null) === task[name]))
       .map((row) => readTaskRecord(this.#table.resolved(row)))
-      .filter(({ status, payload }) => statuses.includes(status) && payload === task.payload);
+      .filter(({ status, payload }) => statuses.some((one) => one === status) && payload === task.payload);
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EncodedTask } from '../../client/task-input.js';
 import { column, statusColumn, type Row } from '../../storage/columns.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../../storage/route.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../../storage/declared-subscription.js';
 import type { Route } from '../../storage/storage.js';
 
 /** A row as the driver would read it: text by column. */
@@ -41,6 +42,24 @@ export class MemoryTable {
 
   travel(ms: number): void {
     this.#travelledMs += ms;
+  }
+
+  /** Adds a subscription, unless it is there; answers whether it was added. */
+  subscribe(id: string, topic: string): boolean {
+    const unset = { tenant: null, grupo_empresarial: null, url: null, http_method: null, headers: null };
+    const row = { id, processo: topic, ...unset, ativo: true, created_at: instant(this.nowMs) };
+    if (this.subscriptions.has(id)) return false;
+    this.subscriptions.set(id, row);
+    return true;
+  }
+
+  /** Adds the subscriptions that have a topic and are not there; answers those of all that are. */
+  declare(declared: readonly DeclaredSubscription[]): readonly SubscriptionRow[] {
+    return declared.flatMap(({ id, topic }) => {
+      const made = topic !== undefined && this.subscribe(id, topic);
+      const row = this.subscriptions.get(id);
+      return row ? [{ id, topic: String(row['processo']), made }] : [];
+    });
   }
 
   /** Oldest first. */

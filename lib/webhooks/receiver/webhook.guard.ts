@@ -20,7 +20,7 @@ export interface WebhookGuardOptions {
     | WebhookSecrets
     | ((request: SignedRequest, context: ExecutionContext) => WebhookSecrets | Promise<WebhookSecrets>);
   /** Largest distance between the message's timestamp and the clock. Default 300. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | undefined;
 }
 
 /**

@@ -11,6 +11,8 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly locale?: string;
+  /** Whom the browser says it is when it is asked. Default: nobody. */
+  readonly user?: { readonly name: string; readonly password: string };
 }
 
 /** The browser of a test file. */
@@ -53,7 +55,7 @@ export function useBrowser(): TestBrowser {
 
   return {
     takeFaults,
-    newPage: async ({ theme = 'light', width = 1280, height = 800, locale = 'en-US' } = {}) => {
+    newPage: async ({ theme = 'light', width = 1280, height = 800, locale = 'en-US', user } = {}) => {
       if (browser === undefined)
         throw new Error('Ask for pages in tests and hooks: the browser starts before them.');
       const context = await browser.newContext({
@@ -62,6 +64,7 @@ export function useBrowser(): TestBrowser {
         locale,
         timezoneId: 'UTC',
         reducedMotion: 'reduce',
+        ...(user && { httpCredentials: { username: user.name, password: user.password } }),
       });
       contexts.push(context);
       context.setDefaultTimeout(15_000);

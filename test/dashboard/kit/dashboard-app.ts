@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { DynamicModule, INestApplication, Provider } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   QueueAdmin,
@@ -27,6 +28,14 @@ export interface DashboardAppOptions extends QueueModuleOptions {
   /** Default: a free one. */
   readonly port?: number;
   readonly handlers?: readonly Provider[];
+  /** Further queues of the application, in the same database, without workers. */
+  readonly others?: readonly QueueModuleOptions[];
+  /** True: any origin may read what the application answers, as `enableCors()` has it. Default false. */
+  readonly cors?: boolean;
+  /** True: what forwarding headers say is believed by Express and Fastify. Default false. */
+  readonly trustProxy?: boolean;
+  /** Gives the application body parsers of its own, instead of Nest's. */
+  readonly parse?: (app: INestApplication) => void;
 }
 
 /** A running application with a dashboard. */
@@ -48,12 +57,24 @@ export interface DashboardApp {
 /** Starts an application whose queue is `tasks` in that database, on a free port of loopback. */
 export async function startDashboardApp(
   databaseUrl: string,
-  { adapter = 'express', globalPrefix, port = 0, handlers = [], dashboard, ...options }: DashboardAppOptions,
+  {
+    adapter = 'express',
+    globalPrefix,
+    port = 0,
+    handlers = [],
+    others = [],
+    cors = false,
+    trustProxy = false,
+    parse,
+    dashboard,
+    ...options
+  }: DashboardAppOptions,
 ): Promise<DashboardApp> {
   const module: DynamicModule = {
     module: ShopModule,
     imports: [
       { module: HandlersModule, providers: [...handlers], exports: [...handlers] },
+      ...others.map((other) => QueueModule.forRoot({ connection: databaseUrl, worker: false, ...other })),
       QueueModule.forRoot({
         connection: databaseUrl,
         queue: 'tasks',
@@ -63,11 +84,14 @@ export async function startDashboardApp(
       }),
     ],
   };
-  const settings = { logger: false, abortOnError: false } as const;
+  const settings = { logger: false, abortOnError: false, bodyParser: parse === undefined } as const;
   const app: INestApplication =
     adapter === 'fastify'
-      ? await NestFactory.create(module, new FastifyAdapter(), settings)
+      ? await NestFactory.create(module, new FastifyAdapter({ trustProxy }), settings)
       : await NestFactory.create(module, settings);
+  if (adapter === 'express' && trustProxy) (app as NestExpressApplication).set('trust proxy', true);
+  parse?.(app);
+  if (cors) app.enableCors();
   if (globalPrefix !== undefined) app.setGlobalPrefix(globalPrefix);
   const streams = watchStreams(app.getHttpServer() as Server);
   const told: QueueEventMap['dashboard.action'][] = [];

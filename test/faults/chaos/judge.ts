@@ -2,6 +2,7 @@ import { bounded, chainShape, deadOnce } from './oracles/chains.js';
 import { deliveredOnce } from './oracles/deliveries.js';
 import { effectsMatch, effectsOnce, transactionsAlone } from './oracles/effects.js';
 import { enqueued } from './oracles/enqueued.js';
+import { hostileRowsRest } from './oracles/hostile-rows.js';
 import { nothingStuck } from './oracles/liveness.js';
 import { betterFirst, strictOrder } from './oracles/order.js';
 import type { Evidence, Oracle, Violation } from './oracles/oracle.js';
@@ -36,6 +37,7 @@ export function allOracles({ purgeMaxAgeDays, pollIntervalMs }: Rules): readonly
     strictOrder(orderedKeys),
     legalOnly,
     nothingStuck,
+    hostileRowsRest,
     deliveredOnce,
     payloadsResolve,
     purgedWhatMay(purgeMaxAgeDays),

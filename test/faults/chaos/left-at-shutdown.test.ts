@@ -48,12 +48,14 @@ test.each(['transaction', 'completeIn'])(
       name: 'work',
       rules: { payload: 'parse' },
       invoke: (_: unknown, ctx: { db: { query(text: string): unknown }; completeIn(tx: object): unknown }) =>
-        way === 'transaction' ? ctx.db.query('select 1') : ctx.completeIn({}),
+        way === 'transaction'
+          ? ctx.db.query('select 1')
+          : ctx.completeIn({ query: () => Promise.reject(new Error('nobody asks it')) }),
     };
     const registry = { of: () => ({ live, dead: undefined }) } as unknown as HandlerRegistry;
     const events = new QueueEvents();
     const settler = new Settler(storage, events, new Signal());
-    const options = { maxPayloadBytes: 1_000 } as WorkerOptions;
+    const options = { maxPayloadBytes: 1_000, maxAttempts: 1 } as WorkerOptions;
     const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
     const executor = new Executor({ storage, settler, registry, tenants, options, events });
 
@@ -63,7 +65,8 @@ test.each(['transaction', 'completeIn'])(
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const coordinator = { ring: () => undefined } as never;
-    const reconciler = new Reconciler({ storage, coordinator, settler, events });
+    const demand = {} as never;
+    const reconciler = new Reconciler({ storage, coordinator, settler, demand, events });
     reconciler.doubt();
     await reconciler.compare('1', new RunningTasks());
     expect(released).toEqual([]);

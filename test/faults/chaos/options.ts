@@ -16,6 +16,8 @@ export interface ChaosOptions {
   readonly graceMs: number;
   /** Only kinds of faults that contain this. */
   readonly only: string;
+  /** Whether the queue is a plain table, or divided into partitions. */
+  readonly layout: 'plain' | 'partitioned';
   /** Where the report goes as JSON. */
   readonly out: string | undefined;
 }
@@ -35,6 +37,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
       'confirm-ms': { type: 'string', default: '2500' },
       'grace-ms': { type: 'string', default: '2500' },
       only: { type: 'string', default: '' },
+      layout: { type: 'string', default: 'plain' },
       out: { type: 'string' },
     },
   });
@@ -44,6 +47,10 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     return value;
   };
   const minutes = number('minutes', values.minutes);
+  const { layout } = values;
+  if (layout !== 'plain' && layout !== 'partitioned') {
+    throw new Error(`--layout takes plain or partitioned, not "${layout}"`);
+  }
   const most = 2 ** 32;
   return {
     minutes,
@@ -56,6 +63,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     confirmMs: number('confirm-ms', values['confirm-ms']),
     graceMs: number('grace-ms', values['grace-ms']),
     only: values.only,
+    layout,
     out: values.out,
   };
 }

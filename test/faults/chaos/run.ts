@@ -15,6 +15,7 @@ import { countFaults, countRows, countTasks, measureRecovery, type ChaosReport }
 import { Schedule } from './schedule.js';
 import { buildStage, pollIntervalMs, purgeMaxAgeDays, type Stage } from './stage.js';
 import { Watch } from './watch.js';
+import { isToEnd } from './workload/hostile.js';
 
 /** Every kind of fault that there is. */
 export const allFaults: readonly Nemesis[] = [
@@ -112,9 +113,7 @@ async function drain({ ask, slots }: Stage): Promise<number> {
   const started = performance.now();
   for (const slot of slots) slot.order({ type: 'disarm' });
   while (performance.now() - started < drainMs) {
-    const [row] = await ask<{ n: number }>(
-      `select count(*)::int as n from tasks where status in ('pendente', 'agendada', 'processando')`,
-    );
+    const [row] = await ask<{ n: number }>(`select count(*)::int as n from tasks f where ${isToEnd('f')}`);
     if (row?.n === 0 && slots.every((slot) => slot.process)) break;
     await pause(200);
   }

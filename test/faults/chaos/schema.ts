@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
+import { isOrdinary } from './workload/hostile.js';
 import { subscriptions } from './workload/kinds.js';
 
 /**
  * What the judges need beside the queue `tasks`: effects without any unique key, a record of every transition by
- * trigger, and a copy (without payload) of every row that purge deletes, with what made it deletable.
+ * trigger, and a copy (without payload) of every row that purge deletes, with what made it deletable. Hostile rows are
+ * left out of all of it.
  */
 const statements = `
 create table effect (
@@ -24,22 +26,21 @@ begin
   values (coalesce(new.id, old.id), old.status, new.status, old.reserva, new.reserva, old.executor, new.executor);
   return null;
 end $$;
-create trigger audit_insert after insert on tasks for each row execute function write_audit();
-create trigger audit_update after update on tasks for each row
-  when (old.status is distinct from new.status or old.reserva is distinct from new.reserva
-    or old.executor is distinct from new.executor)
+create trigger audit_insert after insert on tasks for each row when (${isOrdinary('new')})
   execute function write_audit();
-create trigger audit_delete after delete on tasks for each row execute function write_audit();
+create trigger audit_update after update on tasks for each row
+  when (${isOrdinary('new')} and (old.status is distinct from new.status
+    or old.reserva is distinct from new.reserva or old.executor is distinct from new.executor))
+  execute function write_audit();
+create trigger audit_delete after delete on tasks for each row when (${isOrdinary('old')})
+  execute function write_audit();
 
 create table gone (like tasks, deleted_at timestamptz, unfinished boolean);
-create function keep_gone() returns trigger language plpgsql as $$
+create function is_unfinished(root bigint) returns boolean language plpgsql as $$
 declare
-  root bigint := coalesce(old.id_inicial, old.id);
   live constant text[] := array['pendente', 'agendada', 'processando'];
 begin
-  old.payload := null;
-  insert into gone select old.*, clock_timestamp(),
-    exists (select from tasks one where one.id = root and one.status = any(live))
+  return exists (select from tasks one where one.id = root and one.status = any(live))
     or exists (select from tasks one where one.id_inicial = root and one.status = any(live))
     -- Apart: with an "or" in between the cached plan would look at every row for each.
     or exists (
@@ -51,9 +52,30 @@ begin
       join tasks one on one.id_inicial = buried.id
       where buried.dead and buried.id_anterior is null and buried.live_id = root and one.status = any(live)
     );
+end $$;
+create function keep_gone() returns trigger language plpgsql as $$
+begin
+  old.payload := null;
+  insert into gone select old.*, clock_timestamp(), is_unfinished(coalesce(old.id_inicial, old.id));
   return null;
 end $$;
-create trigger keep_gone after delete on tasks for each row execute function keep_gone();
+create trigger keep_gone after delete on tasks for each row when (${isOrdinary('old')}) execute function keep_gone();
+
+-- A partition that purge drops fires no trigger of its rows.
+create function keep_dropped() returns event_trigger language plpgsql as $$
+declare
+  dropped constant text := substring(current_query() from '^drop table (\\S+)$');
+  columns text;
+begin
+  if dropped is null then return; end if;
+  select string_agg(quote_ident(attname), ', ' order by attnum) into columns from pg_attribute
+  where attrelid = dropped::regclass and attnum > 0 and not attisdropped and attname <> 'payload';
+  execute format(
+    $insert$insert into gone (%1$s, deleted_at, unfinished)
+     select %1$s, clock_timestamp(), is_unfinished(coalesce(id_inicial, id)) from %2$s f where ${isOrdinary('f')}$insert$,
+    columns, dropped);
+end $$;
+create event trigger keep_dropped on ddl_command_start when tag in ('DROP TABLE') execute function keep_dropped();
 `;
 
 /** Prepares a database whose queue tables exist. */
@@ -67,7 +89,7 @@ export async function createJudgesTables(pool: Pool): Promise<void> {
   const all = `select ${columns}, coalesce(id_inicial, id) as root`;
   await pool.query(`
     create materialized view every_row as
-    ${all}, false as gone from tasks union all ${all}, true from gone`);
+    ${all}, false as gone from tasks f where ${isOrdinary('f')} union all ${all}, true from gone`);
   for (const column of ['id', 'root', 'id_anterior', 'live_id']) {
     await pool.query(`create index on every_row (${column})`);
   }

@@ -12,6 +12,7 @@ import type { World } from './nemesis/nemesis.js';
 import type { ChaosOptions } from './options.js';
 import type { Random } from './prng.js';
 import { createJudgesTables } from './schema.js';
+import { isToEnd } from './workload/hostile.js';
 import { Producer } from './workload/producer.js';
 
 /** Everything that runs in a chaos run. */
@@ -29,6 +30,8 @@ export interface Stage extends World {
 export const purgeMaxAgeDays = 15 / 86_400;
 export const pollIntervalMs = 2_000;
 export const poolSize = 4;
+/** Few, so that a run of two minutes makes and drops some partitions. */
+const partitionIds = 3_000;
 
 const serverSettings = {
   max_connections: '200',
@@ -87,6 +90,7 @@ export async function buildStage(
       // A server that is restarted every few seconds must get through one statement.
       purgeLimit: 200,
       purgeRoundLimit: 3,
+      ...(options.layout === 'partitioned' && { layout: { partitionIds } }),
       recovery: {
         intervalMs: options.intervalMs,
         confirmMs: options.confirmMs,
@@ -113,7 +117,7 @@ export async function buildStage(
 
   let backlog = 0;
   const counting = setInterval(() => {
-    const unfinished = `select count(*)::int as n from tasks where status in ('pendente', 'agendada', 'processando')`;
+    const unfinished = `select count(*)::int as n from tasks f where ${isToEnd('f')}`;
     admin.query<{ n: number }>(unfinished).then(
       ({ rows }) => (backlog = rows[0]?.n ?? 0),
       () => undefined,

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Pool } from 'pg';
 import { prepareInstallation, type Installation } from '../../../lib/embedded/installation.js';
-import { thisMachine } from '../../../lib/embedded/machine.js';
 import { findPostgresPackage } from '../../../lib/embedded/postgres-package.js';
 import { findProcessesOf, isRunning } from '../../../lib/embedded/process-table.js';
 import { programOptions } from '../../../lib/embedded/run-program.js';
 import { databaseUrl } from '../../../lib/embedded/server-database.js';
 import { findServer } from '../../../lib/embedded/server-process.js';
+import { testMachine } from '../../support/machine.js';
 import { until } from '../../support/waiting.js';
 import { findFreePort } from './free-port.js';
 
@@ -72,8 +72,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const folder = await mkdtemp(join(parent, `tarefa-cluster-${process.pid}-`));
   // When root runs the tests, the server runs as another user, who has to get in here.
   await chmod(folder, 0o755);
-  const packaged = await findPostgresPackage(thisMachine);
-  const installation = await prepareInstallation(thisMachine, packaged, folder, () => undefined);
+  const packaged = await findPostgresPackage(testMachine);
+  const installation = await prepareInstallation(testMachine, packaged, folder, () => undefined);
   const cluster = new LocalCluster(folder, installation, options, await findFreePort());
   if (options.hba)
     await appendFile(join(installation.directory.data, 'pg_hba.conf'), `${options.hba.join('\n')}\n`);

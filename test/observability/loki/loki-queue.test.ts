@@ -190,9 +190,9 @@ test.each([
 test('what was said before a start that fails reaches Loki as well', async () => {
   const refused = { url: 'postgres://127.0.0.1:1/nowhere' };
   vi.stubEnv('CLIENT_SERVER_MODE', 'TRUE');
-  await expect(startApp(refused, { loki: { url: loki.url, intervalMs: 3_600_000 } })).rejects.toThrow(
-    'ECONNREFUSED',
-  );
+  await expect(
+    startApp(refused, { connectRetryMs: 0, loki: { url: loki.url, intervalMs: 3_600_000 } }),
+  ).rejects.toThrow('ECONNREFUSED');
   expect(loki.texts).toEqual([expect.stringMatching(/^CLIENT_SERVER_MODE is TRUE/)]);
 });
 

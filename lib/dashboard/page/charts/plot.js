@@ -71,7 +71,7 @@ export function drawPlot(chart, points, width) {
     ),
     chart.kind === 'bars'
       ? bars(chart, points, { x, y, bottom, step, hatch })
-      : lines(chart, points, { x, y }),
+      : lines(chart, points, { x, y, step }),
   );
   const marker = svg('g', { class: 'marker' });
   picture.append(marker);
@@ -168,21 +168,23 @@ function bars(chart, points, { x, y, bottom, step, hatch }) {
 /**
  * @param {Chart} chart
  * @param {readonly ChartPoint[]} points
- * @param {{ x: (index: number) => number, y: (value: number) => number }} place
+ * @param {{ x: (index: number) => number, y: (value: number) => number, step: number }} place
  */
-function lines(chart, points, { x, y }) {
+function lines(chart, points, { x, y, step }) {
   return chart.series.map(({ name, dash }, series) => {
-    let isDrawing = false;
+    const known = points.map(({ values }) => values[series] ?? null);
     let path = '';
-    points.forEach(({ values }, index) => {
-      const value = values[series] ?? null;
-      if (value !== null) {
-        path += `${isDrawing ? 'L' : 'M'}${x(index).toFixed(1)} ${y(value).toFixed(1)}`;
-        // A single point between gaps is seen by the round end of its line.
-        if (!isDrawing) path += 'h0';
-      }
-      isDrawing = value !== null;
+    const dots = known.map((value, index) => {
+      const isFirst = (known[index - 1] ?? null) === null;
+      if (value === null) return null;
+      const isAlone = isFirst && (known[index + 1] ?? null) === null;
+      path += `${isFirst ? 'M' : 'L'}${(x(index) - (isAlone ? step / 2 : 0)).toFixed(1)} ${y(value).toFixed(1)}`;
+      // A line of one point cannot be seen: it is as wide as its stretch of time, with a dot.
+      if (isAlone) path += `h${step.toFixed(1)}`;
+      return isAlone
+        ? svg('circle', { class: `dot series-${name}`, cx: x(index), cy: y(value), r: 3.5 })
+        : null;
     });
-    return svg('path', { class: `line series-${name}`, d: path, 'stroke-dasharray': dash });
+    return [svg('path', { class: `line series-${name}`, d: path, 'stroke-dasharray': dash }), dots];
   });
 }

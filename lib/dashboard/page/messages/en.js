@@ -1,3 +1,4 @@
+import { actions } from './en-actions.js';
 import { views } from './en-views.js';
 
 /**
@@ -11,6 +12,7 @@ export const en = {
   'nav.subscriptions': 'Subscriptions',
   'shell.skip': 'Skip to the content',
   'shell.language': 'Language',
+  'shell.queue': 'Queue',
   'shell.theme': 'Theme',
   'shell.theme.system': 'System',
   'shell.theme.light': 'Light',
@@ -19,12 +21,17 @@ export const en = {
   'shell.readOnly': 'read-only',
   'shell.actions': 'actions allowed',
 
+  'missing.title': 'Page not found',
+  'missing.text': 'There is nothing at this address.',
+  'missing.hint': '{address} is no part of this dashboard. Go to: {overview}',
+
   'state.loading': 'Loading…',
   'state.failed': 'This could not be done.',
   'error.unreachable':
     'The server did not answer. Check that the application runs and that you are connected.',
   'error.noJson':
     'The server answered with something else than data; perhaps your session has ended. Load the page again.',
+  'error.session': 'You are not logged in, or may not see this. Log in, then try again.',
   'error.status': 'The server answered with {status}.',
   'text.empty': '(empty)',
   'text.showAll': 'Show all ({rest} more characters)',
@@ -37,6 +44,7 @@ export const en = {
   'status.scheduled': 'Scheduled',
   'status.pending': 'Pending',
   'status.processing': 'Running',
+  'status.retrying': 'Retrying',
   'status.succeeded': 'Succeeded',
   'status.failed': 'Failed',
   'route.noTopic': '(no topic)',
@@ -110,6 +118,12 @@ export const en = {
   'problem.unknown-handler':
     '{count} attempt of {route} failed because no handler is registered for it. | {count} attempts of {route} failed because no handler is registered for it.',
   'advice.unknown-handler': 'Deploy the handler, or correct the name where it is inserted; then retry.',
+  'problem.unheard':
+    'Subscription {subscription} is active, has no URL, and no worker serves it: publications of {topic} wait there.',
+  'advice.unheard': 'Start a worker that has its @Subscriber, or deactivate it.',
+  'problem.discarded':
+    '{count} publication of {route} reached nobody in the last hour. | {count} publications of {route} reached nobody in the last hour.',
+  'advice.discarded': 'No active subscription matched. Add one, or correct the topic where it is published.',
   'problem.failing': '{failed} of {ended} attempts of {route} failed in the last hour.',
   'advice.failing': 'Their messages say why.',
   'problem.lag-growing':
@@ -138,8 +152,12 @@ export const en = {
   'tile.processing.note': 'in workers now',
   'tile.scheduled': 'Scheduled',
   'tile.scheduled.note': 'due later',
-  'tile.failed': 'Failed',
-  'tile.failed.note': 'attempts, last hour',
+  'tile.retrying': 'Retrying',
+  'tile.retrying.note': 'failed, due again',
+  'tile.buried': 'Buried',
+  'tile.buried.note': 'lost, last hour',
+  'tile.failed': 'Failed attempts',
+  'tile.failed.note': 'last hour',
   'tile.throughput': 'Per minute',
   'tile.throughput.note': 'attempts ended',
   'tile.lag': 'Oldest waiting',
@@ -151,6 +169,7 @@ export const en = {
   'history.range': 'Range',
   'history.hour': 'Last hour',
   'history.day': 'Last day',
+  'history.begins': 'Nothing was recorded before {time}.',
   'history.widen': 'Show all routes again',
   'chart.time': 'Time',
   'chart.points': '{title}, point of time',
@@ -195,8 +214,10 @@ export const en = {
   'workers.lost': 'Lost',
   'workers.since': 'since',
   'workers.slots': '{busy} of {slots} slots are busy',
-  'workers.takesAll': 'and others',
-  'workers.takesAll.hint': 'It also takes tasks that nobody has a handler for, and fails them',
+  'workers.takesAll': 'every other topic',
+  'workers.takesAll.hint': 'A handler without a topic takes tasks of every topic that has none of its own',
+  'workers.webhooks': 'webhooks',
+  'workers.webhooks.hint': 'Sends the requests of subscriptions that have a URL',
   'workers.moreRoutes': '{count} more | {count} more',
   'next.title': 'Scheduled next',
   'next.none': 'Nothing is scheduled.',
@@ -204,6 +225,7 @@ export const en = {
   'next.late': '{duration} late',
 
   ...views,
+  ...actions,
 };
 
 /** @typedef {Readonly<Record<keyof typeof en, string>>} Messages */

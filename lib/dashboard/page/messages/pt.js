@@ -1,4 +1,7 @@
+import { actions } from './pt-actions.js';
 import { views } from './pt-views.js';
+
+export { refusals } from './pt-refusals.js';
 
 /**
  * What the page says in Brazilian Portuguese.
@@ -12,6 +15,7 @@ export const pt = {
   'nav.subscriptions': 'Assinaturas',
   'shell.skip': 'Ir para o conteúdo',
   'shell.language': 'Idioma',
+  'shell.queue': 'Fila',
   'shell.theme': 'Tema',
   'shell.theme.system': 'Sistema',
   'shell.theme.light': 'Claro',
@@ -20,11 +24,16 @@ export const pt = {
   'shell.readOnly': 'somente leitura',
   'shell.actions': 'ações permitidas',
 
+  'missing.title': 'Página não encontrada',
+  'missing.text': 'Não há nada neste endereço.',
+  'missing.hint': '{address} não faz parte deste painel. Ir para: {overview}',
+
   'state.loading': 'Carregando…',
   'state.failed': 'Não foi possível fazer isto.',
   'error.unreachable': 'O servidor não respondeu. Verifique se a aplicação está em execução e se há conexão.',
   'error.noJson':
     'O servidor respondeu com algo que não são dados; talvez sua sessão tenha terminado. Recarregue a página.',
+  'error.session': 'Você não entrou no sistema, ou não pode ver isto. Entre e tente de novo.',
   'error.status': 'O servidor respondeu com {status}.',
   'text.empty': '(vazio)',
   'text.showAll': 'Mostrar tudo (mais {rest} caracteres)',
@@ -37,6 +46,7 @@ export const pt = {
   'status.scheduled': 'Agendada',
   'status.pending': 'Pendente',
   'status.processing': 'Em execução',
+  'status.retrying': 'Nova tentativa',
   'status.succeeded': 'Sucesso',
   'status.failed': 'Falha',
   'route.noTopic': '(sem tópico)',
@@ -110,6 +120,13 @@ export const pt = {
   'problem.unknown-handler':
     '{count} tentativa de {route} falhou porque não há handler registrado. | {count} tentativas de {route} falharam porque não há handler registrado.',
   'advice.unknown-handler': 'Publique o handler, ou corrija o nome onde a tarefa é inserida; depois repita.',
+  'problem.unheard':
+    'A assinatura {subscription} está ativa, não tem URL e nenhum worker a atende: as publicações de {topic} esperam nela.',
+  'advice.unheard': 'Inicie um worker que tenha o seu @Subscriber, ou desative-a.',
+  'problem.discarded':
+    '{count} publicação de {route} não chegou a ninguém na última hora. | {count} publicações de {route} não chegaram a ninguém na última hora.',
+  'advice.discarded':
+    'Nenhuma assinatura ativa correspondia. Acrescente uma, ou corrija o tópico onde ela é publicada.',
   'problem.failing': '{failed} de {ended} tentativas de {route} falharam na última hora.',
   'advice.failing': 'As mensagens dizem por quê.',
   'problem.lag-growing':
@@ -139,8 +156,12 @@ export const pt = {
   'tile.processing.note': 'nos workers agora',
   'tile.scheduled': 'Agendadas',
   'tile.scheduled.note': 'para mais tarde',
-  'tile.failed': 'Falhas',
-  'tile.failed.note': 'tentativas, última hora',
+  'tile.retrying': 'Novas tentativas',
+  'tile.retrying.note': 'falharam, vão de novo',
+  'tile.buried': 'Enterradas',
+  'tile.buried.note': 'perdidas, última hora',
+  'tile.failed': 'Tentativas falhas',
+  'tile.failed.note': 'última hora',
   'tile.throughput': 'Por minuto',
   'tile.throughput.note': 'tentativas terminadas',
   'tile.lag': 'Espera mais antiga',
@@ -152,6 +173,7 @@ export const pt = {
   'history.range': 'Período',
   'history.hour': 'Última hora',
   'history.day': 'Último dia',
+  'history.begins': 'Nada foi registrado antes de {time}.',
   'history.widen': 'Mostrar todas as rotas de novo',
   'chart.time': 'Hora',
   'chart.points': '{title}, ponto no tempo',
@@ -196,8 +218,10 @@ export const pt = {
   'workers.lost': 'Perdido',
   'workers.since': 'iniciado',
   'workers.slots': '{busy} de {slots} vagas ocupadas',
-  'workers.takesAll': 'e outras',
-  'workers.takesAll.hint': 'Também pega tarefas para as quais ninguém tem handler, e as faz falhar',
+  'workers.takesAll': 'todos os outros tópicos',
+  'workers.takesAll.hint': 'Um handler sem tópico pega as tarefas de todo tópico que não tem um próprio',
+  'workers.webhooks': 'webhooks',
+  'workers.webhooks.hint': 'Envia as requisições das assinaturas que têm URL',
   'workers.moreRoutes': 'mais {count} | mais {count}',
   'next.title': 'Próximas agendadas',
   'next.none': 'Nada agendado.',
@@ -205,4 +229,5 @@ export const pt = {
   'next.late': '{duration} de atraso',
 
   ...views,
+  ...actions,
 };

@@ -1,8 +1,9 @@
 import { timeChart } from '../charts/time-chart.js';
+import { timeOf } from '../clock.js';
 import { h } from '../dom.js';
 import { fill } from '../fill.js';
 import { formatCount, formatDuration } from '../format.js';
-import { t } from '../language.js';
+import { phrase, t } from '../language.js';
 import { shown } from '../text.js';
 
 /** @typedef {import('../../api.ts').HistoryJson} HistoryJson */
@@ -16,6 +17,7 @@ import { shown } from '../text.js';
  */
 export function historyCharts(signal, change) {
   const head = h('div', { class: 'section-head' });
+  const begins = h('div');
   const charts = chartsOf().map(({ values, ...chart }) => ({ values, ...timeChart(chart, signal) }));
   const element = h(
     'section',
@@ -26,13 +28,25 @@ export function historyCharts(signal, change) {
       { class: 'charts' },
       charts.map((chart) => chart.element),
     ),
+    begins,
   );
   return { element, show, showParams };
 
-  /** @param {HistoryJson} history */
-  function show({ points }) {
+  /**
+   * @param {HistoryJson} history
+   * @param {number} from index of the first point to show
+   */
+  function show({ points }, from) {
+    const recorded = points.slice(from);
     for (const chart of charts)
-      chart.show(points.map((point) => ({ at: point.at, values: chart.values(point) })));
+      chart.show(recorded.map((point) => ({ at: point.at, values: chart.values(point) })));
+    const [first] = recorded;
+    fill(
+      begins,
+      from > 0 &&
+        first &&
+        h('p', { class: 'muted small begins' }, phrase('history.begins', { time: timeOf(first.at) })),
+    );
   }
 
   /** @param {URLSearchParams} params */

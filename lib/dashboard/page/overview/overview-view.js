@@ -11,6 +11,7 @@ import { historyCharts } from './history-charts.js';
 import { liveLine } from './live-line.js';
 import { nextSection } from './next.js';
 import { problemsSection } from './problems.js';
+import { firstShown } from './recorded.js';
 import { routesSection } from './routes-table.js';
 import { runningSection } from './running.js';
 import { tiles } from './tiles.js';
@@ -104,7 +105,7 @@ export function showOverview({ main, info, signal }, place) {
         history = all;
         lastHour = hour ?? all;
         fill(slots.historyFailure);
-        charts.show(narrowed ?? all);
+        charts.show(narrowed ?? all, firstShown(all));
         render();
       },
       (error) =>

@@ -97,6 +97,15 @@ function sentence(problem) {
         route: routeName(problem),
       });
     }
+    case 'unheard':
+      return phrase('problem.unheard', {
+        subscription: shown(problem.subscriptionId ?? ''),
+        topic: shown(problem.topic ?? ''),
+      });
+    case 'discarded': {
+      const { count } = problem;
+      return phrase('problem.discarded', { n: count, count: formatCount(count), route: routeName(problem) });
+    }
     case 'failing':
       return phrase('problem.failing', {
         failed: formatCount(problem.failed),
@@ -159,7 +168,7 @@ function advice(problem) {
         'a',
         { href },
         t(
-          problem.kind === 'open-circuit' || problem.kind === 'deactivated'
+          ['open-circuit', 'deactivated', 'unheard'].includes(problem.kind)
             ? 'problems.subscription'
             : 'problems.tasks',
         ),
@@ -179,6 +188,10 @@ function hrefOf(problem) {
     case 'unknown-handler':
     case 'failing':
       return tasksHash(problem, { status: 'failed', latest: 'false' });
+    case 'discarded':
+      return tasksHash(problem, { status: 'succeeded' });
+    case 'unheard':
+      return hashOf('subscription', { id: problem.subscriptionId ?? '' });
     case 'open-circuit':
     case 'deactivated':
       return hashOf('subscription', { id: problem.subscriptionId });

@@ -3,11 +3,12 @@ import { h } from '../dom.js';
 import { formatCount, formatDuration, formatNumber } from '../format.js';
 import { t } from '../language.js';
 import { hashOf } from '../router.js';
+import { endedPerMinute } from './recorded.js';
 
 /** @typedef {import('../../api.ts').OverviewJson} OverviewJson */
 /** @typedef {import('../../api.ts').HistoryJson} HistoryJson */
 
-/** Whole minutes that the numbers per minute are taken from. */
+/** Minutes that waiting times are taken from, besides the one that is not over. */
 const recentPoints = 5;
 
 /**
@@ -18,11 +19,11 @@ const recentPoints = 5;
  */
 export function tiles(overview, lastHour) {
   const points = lastHour?.points ?? [];
-  // The last one is not over yet.
-  const recent = points.slice(-1 - recentPoints, -1);
-  const ended = recent.reduce((sum, { succeeded, failed }) => sum + succeeded + failed, 0);
+  const recent = points.slice(-1 - recentPoints);
+  const perMinute = endedPerMinute(points, serverNow());
   const failed = points.reduce((sum, point) => sum + point.failed, 0);
   const waits = recent.flatMap(({ waitP95 }) => (waitP95 === null ? [] : [waitP95]));
+  const { buriedLastHour } = overview;
   const since = new Date(serverNow() - 3_600_000);
   since.setSeconds(0, 0);
   return h(
@@ -35,17 +36,21 @@ export function tiles(overview, lastHour) {
       hashOf('tasks', { params: { status: 'processing' } }),
     ),
     tile('scheduled', total(overview, 'scheduled'), hashOf('tasks', { params: { status: 'scheduled' } })),
+    tile('retrying', total(overview, 'retrying'), hashOf('tasks', { params: { status: 'retrying' } })),
+    tile(
+      'buried',
+      formatCount(buriedLastHour),
+      hashOf('tasks', { params: { buried: 'true' } }),
+      buriedLastHour > 0 ? 'bad' : '',
+    ),
     tile(
       'failed',
       lastHour ? formatCount(failed) : '–',
       hashOf('tasks', { params: { status: 'failed', latest: 'false', since: since.toISOString() } }),
-      failed > 0 ? 'bad' : '',
     ),
     tile(
       'throughput',
-      recent.length > 0
-        ? formatNumber(ended / recent.length, { maximumFractionDigits: ended / recent.length < 10 ? 1 : 0 })
-        : '–',
+      points.length > 0 ? formatNumber(perMinute, { maximumFractionDigits: perMinute < 10 ? 1 : 0 }) : '–',
     ),
     tile('lag', overview.lagMs > 0 ? formatDuration(overview.lagMs) : '–'),
     tile('wait', waits.length > 0 ? formatDuration(Math.max(...waits)) : '–'),
@@ -54,7 +59,7 @@ export function tiles(overview, lastHour) {
 
 /**
  * @param {OverviewJson} overview
- * @param {'pending' | 'scheduled'} status
+ * @param {'pending' | 'scheduled' | 'retrying'} status
  */
 function total({ counts }, status) {
   const those = counts.filter((each) => each.status === status);
@@ -65,7 +70,7 @@ function total({ counts }, status) {
 }
 
 /**
- * @param {'pending' | 'processing' | 'scheduled' | 'failed' | 'throughput' | 'lag' | 'wait'} name
+ * @param {'pending' | 'processing' | 'scheduled' | 'retrying' | 'buried' | 'failed' | 'throughput' | 'lag' | 'wait'} name
  * @param {string} value
  * @param {string | null} [href]
  * @param {string} [mood]

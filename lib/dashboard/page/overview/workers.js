@@ -69,7 +69,7 @@ function workerRow(worker) {
 }
 
 /** @param {Worker} worker */
-function routes({ routes: all, takesAll }) {
+function routes({ routes: all, takesAll, webhooks }) {
   const named = all.slice(0, firstRoutes);
   const rest = all.slice(firstRoutes);
   return h(
@@ -82,6 +82,7 @@ function routes({ routes: all, takesAll }) {
         routeName({ ...route, topic: route.subscriptionId === null ? route.topic : null }),
       ),
     ),
+    webhooks && h('span', { class: 'mini', title: t('workers.webhooks.hint') }, t('workers.webhooks')),
     takesAll && h('span', { class: 'mini muted', title: t('workers.takesAll.hint') }, t('workers.takesAll')),
     rest.length > 0 &&
       h(

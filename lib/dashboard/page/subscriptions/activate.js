@@ -27,12 +27,23 @@ export function activateButton({ id, active }, afterwards) {
           confirm: t(`action.${verb}`),
           isDangerous: active,
           run: async (signal) => {
-            await act('edit-subscription', { id, active: !active }, signal);
-            announce(t(`${verb}.done`));
+            await setActive(id, !active, signal);
             void afterwards();
           },
         }),
     },
     t(`action.${verb}`),
   );
+}
+
+/**
+ * Does so, and says it.
+ *
+ * @param {string} id
+ * @param {boolean} isActive from now on
+ * @param {AbortSignal} signal
+ */
+export async function setActive(id, isActive, signal) {
+  await act('edit-subscription', { id, active: isActive }, signal);
+  announce(t(isActive ? 'activate.done' : 'deactivate.done'));
 }

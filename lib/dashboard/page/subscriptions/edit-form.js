@@ -1,6 +1,7 @@
 import { act } from '../api-client.js';
 import { ask } from '../dialog.js';
 import { h } from '../dom.js';
+import { field } from '../form-field.js';
 import { t } from '../language.js';
 import { announce } from '../shell.js';
 import { headerRows } from './header-rows.js';
@@ -38,7 +39,7 @@ function openForm(subscription, afterwards) {
     id: 'edit-url',
     type: 'url',
     autocomplete: 'off',
-    placeholder: t('edit.unchanged'),
+    placeholder: subscription.url === null ? 'https://' : t('edit.unchanged'),
     'aria-describedby': 'edit-url-hint',
   });
   const removeUrl = h('input', {
@@ -55,6 +56,16 @@ function openForm(subscription, afterwards) {
     size: 8,
   });
   const headers = headerRows(subscription.headers);
+  const isCode = subscription.url === null;
+  const webhookFields = h(
+    'div',
+    { class: 'dialog-body' },
+    field('URL', url, t(isCode ? 'edit.toWebhook.hint' : 'edit.url.hint')),
+    !isCode &&
+      h('span', { class: 'check' }, removeUrl, h('label', { for: removeUrl.id }, t('edit.url.remove'))),
+    field(t('subscription.method'), method),
+    headers.element,
+  );
   ask({
     title: t('edit.title'),
     confirm: t('action.save'),
@@ -62,11 +73,7 @@ function openForm(subscription, afterwards) {
       field(t('fact.topic'), topic),
       field(t('fact.tenant'), tenant, t('edit.empty')),
       field(t('fact.group'), group, t('edit.empty')),
-      field('URL', url, t('edit.url.hint')),
-      subscription.url !== null &&
-        h('span', { class: 'check' }, removeUrl, h('label', { for: removeUrl.id }, t('edit.url.remove'))),
-      field(t('subscription.method'), method),
-      headers.element,
+      isCode ? h('details', null, h('summary', null, t('edit.toWebhook')), webhookFields) : webhookFields,
     ],
     run: async (signal) => {
       const changes = {
@@ -109,20 +116,4 @@ function urlChange(url, isRemoved) {
 /** @param {string} text */
 function orNull(text) {
   return text.trim() === '' ? null : text;
-}
-
-/**
- * @param {string} label
- * @param {HTMLInputElement} input
- * @param {string} [hint]
- */
-function field(label, input, hint) {
-  if (hint !== undefined) input.setAttribute('aria-describedby', `${input.id}-hint`);
-  return h(
-    'div',
-    { class: 'field' },
-    h('label', { for: input.id }, label),
-    input,
-    hint !== undefined && h('p', { class: 'muted small', id: `${input.id}-hint` }, hint),
-  );
 }

@@ -6,8 +6,9 @@ import { shown } from '../text.js';
  * Headers of a subscription. Their values are not told, so they are replaced as a whole or not at all.
  *
  * @param {readonly string[]} names those that are there
+ * @param {boolean} [isNew] there is nothing yet that could stay as it is
  */
-export function headerRows(names) {
+export function headerRows(names, isNew = false) {
   let count = 0;
   const rows = h('div', { class: 'header-rows' });
   const add = h(
@@ -15,18 +16,25 @@ export function headerRows(names) {
     { type: 'button', class: 'small', 'data-action': 'add-header', onclick: () => addRow('')?.focus() },
     t('headers.add'),
   );
-  const part = h('div', { hidden: true }, h('p', { class: 'muted small' }, t('headers.hint')), rows, add);
+  const part = h(
+    'div',
+    { hidden: !isNew },
+    !isNew && h('p', { class: 'muted small' }, t('headers.hint')),
+    rows,
+    add,
+  );
   const replace = h('input', { type: 'checkbox', id: 'edit-headers', onchange: toggle });
   const element = h(
     'fieldset',
     { class: 'headers' },
     h('legend', null, t('subscription.headers')),
-    h(
-      'p',
-      { class: 'small' },
-      names.length === 0 ? t('headers.none') : names.map((name, index) => [index > 0 && ', ', shown(name)]),
-    ),
-    h('span', { class: 'check' }, replace, h('label', { for: replace.id }, t('headers.replace'))),
+    !isNew &&
+      h(
+        'p',
+        { class: 'small' },
+        names.length === 0 ? t('headers.none') : names.map((name, index) => [index > 0 && ', ', shown(name)]),
+      ),
+    !isNew && h('span', { class: 'check' }, replace, h('label', { for: replace.id }, t('headers.replace'))),
     part,
   );
   return { element, change };
@@ -76,7 +84,7 @@ export function headerRows(names) {
 
   /** @returns {{ headers?: Record<string, string> | null }} */
   function change() {
-    if (!replace.checked) return {};
+    if (isNew ? rows.childElementCount === 0 : !replace.checked) return {};
     /** @type {Record<string, string>} */
     const headers = {};
     for (const row of rows.children) {

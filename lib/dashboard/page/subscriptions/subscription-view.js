@@ -11,6 +11,7 @@ import { visibleLine } from '../text.js';
 import { activateButton } from './activate.js';
 import { editButton } from './edit-form.js';
 import { pingButton } from './ping.js';
+import { removeButton } from './remove.js';
 import { subscriptionFacts } from './subscription-facts.js';
 
 /** @typedef {import('../../api.ts').SubscriptionJson} Subscription */
@@ -79,6 +80,7 @@ export function showSubscription({ main, info, signal }, { id }) {
       may('edit-subscription') && editButton(subscription, load),
       may('edit-subscription') && activateButton(subscription, load),
       may('ping') && info.webhooks && url !== null && pingButton(id),
+      may('remove-subscription') && removeButton(subscription, may('edit-subscription'), load),
     ].filter((button) => button !== false);
     return offered.length === 0
       ? null

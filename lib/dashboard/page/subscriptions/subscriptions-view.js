@@ -9,6 +9,7 @@ import { tasksHash } from '../routes.js';
 import { attempt, failure, loading, nothing } from '../states.js';
 import { table } from '../table.js';
 import { shown } from '../text.js';
+import { addSubscriptionButton } from './add-form.js';
 import { conditionOf } from './condition.js';
 
 /** @typedef {import('../../api.ts').SubscriptionJson} Subscription */
@@ -21,7 +22,7 @@ const refreshEveryMs = 10_000;
  *
  * @type {import('../main.js').View}
  */
-export function showSubscriptions({ main, signal }) {
+export function showSubscriptions({ main, info, signal }) {
   /** @type {readonly Subscription[] | null} */
   let subscriptions = null;
   const search = h('input', {
@@ -38,6 +39,7 @@ export function showSubscriptions({ main, signal }) {
       'div',
       { class: 'heading' },
       h('h1', { tabindex: '-1' }, t('nav.subscriptions')),
+      info.actions.includes('add-subscription') && addSubscriptionButton(info),
       h('div', { class: 'go-to' }, h('label', { for: search.id }, t('subscriptions.search')), search),
     ),
     problem,

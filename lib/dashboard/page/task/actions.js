@@ -1,19 +1,25 @@
 import { act } from '../api-client.js';
 import { ask } from '../dialog.js';
 import { h } from '../dom.js';
+import { field } from '../form-field.js';
+import { formatCount } from '../format.js';
 import { t } from '../language.js';
 import { hashOf } from '../router.js';
 import { announce } from '../shell.js';
+import { openRetryEdited } from './retry-edited.js';
 
 /** @typedef {import('../../api.ts').TaskDetailsJson} TaskDetails */
 
-/** @typedef {'retry' | 'run-now' | 'cancel' | 'bury'} TaskAction */
+/** @typedef {'retry' | 'run-now' | 'cancel' | 'bury' | 'delete'} TaskAction */
 
 /** In the order in which they are offered: harmless ones first. */
-const known = /** @type {const} */ (['retry', 'run-now', 'cancel', 'bury']);
+const known = /** @type {const} */ (['retry', 'retry-edited', 'run-now', 'cancel', 'bury', 'delete']);
 
 /** Actions that end something, and say why. @type {readonly TaskAction[]} */
 const withReason = ['cancel', 'bury'];
+
+/** @type {readonly string[]} */
+const dangerous = [...withReason, 'delete'];
 
 /**
  * What can be done with the task as it stands, each after asking.
@@ -32,10 +38,13 @@ export function actionButtons({ current, actions }, afterwards) {
         'button',
         {
           type: 'button',
-          class: withReason.includes(action) ? 'danger-quiet' : null,
+          class: dangerous.includes(action) ? 'danger-quiet' : null,
           'data-action': action,
           'data-key': action,
-          onclick: () => confirm(action, current.id, afterwards),
+          onclick: () => {
+            if (action === 'retry-edited') openRetryEdited(current.id, afterwards);
+            else confirm(action, current.id, afterwards);
+          },
         },
         t(`action.${action}`),
       ),
@@ -54,19 +63,18 @@ function confirm(action, id, afterwards) {
     : null;
   ask({
     title: t(`${action}.title`, { id }),
-    body: [
-      h('p', null, t(`${action}.body`)),
-      reason && h('div', { class: 'field' }, h('label', { for: reason.id }, t('action.reason')), reason),
-    ],
+    body: [h('p', null, t(`${action}.body`)), reason && field(t('action.reason'), reason)],
     confirm: t(`action.${action}`),
-    isDangerous: reason !== null,
+    isDangerous: dangerous.includes(action),
     run: async (signal) => {
       const text = reason?.value.trim() ?? '';
-      /** @type {{ id?: string }} */
+      /** @type {{ id?: string, attempts?: number }} */
       const answer = await act(action, { id, ...(text === '' ? {} : { reason: text }) }, signal);
-      announce(t(`${action}.done`));
+      const { attempts = 0 } = answer;
+      announce(t(`${action}.done`, { n: attempts, count: formatCount(attempts) }));
       // A dead task is another one: it is shown, as that is what there is to look at now.
       if (action === 'bury' && answer.id !== undefined) location.hash = hashOf('task', { id: answer.id });
+      else if (action === 'delete') location.hash = hashOf('tasks');
       else afterwards();
     },
   });

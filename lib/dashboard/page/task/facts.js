@@ -28,6 +28,8 @@ export function taskHeader({ current, attemptsTotal }) {
       h('a', { href: tasksHash(current) }, routeName(current)),
       h('span', { class: 'muted' }, standingOf(current)),
     ),
+    current.unreadable.length > 0 &&
+      h('p', { class: 'muted' }, t('task.unreadable', { columns: current.unreadable.join(', ') })),
     h(
       'dl',
       { class: 'facts' },

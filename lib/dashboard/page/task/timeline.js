@@ -2,7 +2,7 @@ import { timeOf } from '../clock.js';
 import { h } from '../dom.js';
 import { formatCount } from '../format.js';
 import { t } from '../language.js';
-import { statusBadge } from '../status.js';
+import { statusBadge, statusClass } from '../status.js';
 import { ranFor } from '../tasks/task-table.js';
 import { longText } from '../text.js';
 import { waitedFor } from './facts.js';
@@ -41,7 +41,7 @@ function attemptItem(attempt) {
   const { id, status, message, error, result } = attempt;
   return h(
     'li',
-    { class: `attempt status-${status}`, 'data-key': id, 'data-status': status, 'data-attempt': id },
+    { class: `attempt ${statusClass(status)}`, 'data-key': id, 'data-status': status, 'data-attempt': id },
     h(
       'p',
       { class: 'attempt-head' },

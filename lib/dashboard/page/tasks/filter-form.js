@@ -1,21 +1,45 @@
 import { h } from '../dom.js';
+import { formatCount } from '../format.js';
 import { t } from '../language.js';
 import { hashOf } from '../router.js';
 import { statuses } from '../status.js';
 import { icon } from '../icons.js';
 import { isoOf, localTimeOf, textFilters } from './filters.js';
+import { statusCounts } from './status-counts.js';
+import { suggestions } from '../suggestions.js';
+
+/** Where fields would push the tasks out of sight: they are folded away. */
+const narrow = matchMedia('(max-width: 640px)');
+
+/** Which fields offer what is known of the queue. @type {Readonly<Record<string, string>>} */
+const lists = { topic: 'known-topics', subscription: 'known-subscriptions' };
 
 /**
  * The form that says which tasks to list. What is chosen counts at once, what is typed when it is sent.
  *
+ * @param {import('../main.js').ViewContext} context
  * @param {(filters: URLSearchParams) => void} onFilters
  */
-export function filterForm(onFilters) {
+export function filterForm({ info, signal }, onFilters) {
+  let shownFilters = new URLSearchParams();
+  const known = suggestions('known', info, signal);
+  const counts = statusCounts(showCounts, signal);
+  const figures = statuses.map(() => h('span', { class: 'pill-count' }));
   const boxes = statuses.map((status) =>
     h('input', { type: 'checkbox', name: 'status', value: status, id: `status-${status}` }),
   );
-  const texts = textFilters.map((name) =>
-    h('input', { id: `filter-${name}`, name, type: 'search', autocomplete: 'off', spellcheck: 'false' }),
+  const names = textFilters.filter((name) => name !== 'payload' || info.payloads);
+  const texts = names.map((name) =>
+    h('input', {
+      id: `filter-${name}`,
+      name,
+      type: 'search',
+      autocomplete: 'off',
+      spellcheck: 'false',
+      list: lists[name],
+      onfocus: lists[name] ? () => void known.load() : null,
+      title: name === 'payload' ? t('filter.payload.hint') : null,
+    }),
   );
   const since = h('input', { id: 'filter-since', type: 'datetime-local', step: 1 });
   const until = h('input', { id: 'filter-until', type: 'datetime-local', step: 1 });
@@ -27,6 +51,7 @@ export function filterForm(onFilters) {
     h('option', { value: 'true' }, t('filter.dead.yes')),
   );
   const latest = h('input', { type: 'checkbox', id: 'filter-latest', onchange: send });
+  const buried = h('input', { type: 'checkbox', id: 'filter-buried', onchange: send });
   const noTopic = h('input', { type: 'checkbox', id: 'filter-no-topic', onchange: send });
   const more = h(
     'details',
@@ -35,13 +60,42 @@ export function filterForm(onFilters) {
     h(
       'div',
       { class: 'fields' },
-      textFilters.slice(3).map((name, index) => field(t(`filter.${name}`), texts[index + 3])),
+      names.slice(3).map((name, index) => field(t(`filter.${name}`), texts[index + 3])),
       field(t('filter.since'), since),
       field(t('filter.until'), until),
       field(t('filter.dead'), dead),
+      check(buried, t('filter.buried')),
       check(noTopic, t('filter.noTopic')),
     ),
   );
+  const summary = h('summary', null, t('filter.fold'));
+  const fold = h(
+    'details',
+    { class: 'fold', open: !narrow.matches },
+    summary,
+    h(
+      'div',
+      { class: 'fold-body' },
+      h(
+        'div',
+        { class: 'fields' },
+        names.slice(0, 3).map((name, index) => field(t(`filter.${name}`), texts[index])),
+      ),
+      more,
+      h(
+        'div',
+        { class: 'form-buttons' },
+        check(latest, t('filter.latest'), t('filter.latest.hint')),
+        h(
+          'button',
+          { type: 'button', 'data-action': 'clear', onclick: () => onFilters(new URLSearchParams()) },
+          t('filter.clear'),
+        ),
+        h('button', { type: 'submit', class: 'primary', 'data-action': 'search' }, t('filter.search')),
+      ),
+    ),
+  );
+  narrow.addEventListener('change', () => (fold.open = !narrow.matches), { signal });
   const element = h(
     'form',
     { class: 'filters', role: 'search', 'aria-label': t('filter.label'), onsubmit: send },
@@ -49,37 +103,26 @@ export function filterForm(onFilters) {
       'fieldset',
       { class: 'pills', onchange: send },
       h('legend', { class: 'unseen' }, t('filter.status')),
-      statuses.map((status, index) =>
-        h(
-          'span',
-          { class: `pill status-${status}` },
-          boxes[index],
-          h('label', { for: `status-${status}` }, icon(status), t(`status.${status}`)),
-        ),
-      ),
+      statuses.map((status, index) => pill(status, boxes[index], figures[index])),
     ),
-    h(
-      'div',
-      { class: 'fields' },
-      textFilters.slice(0, 3).map((name, index) => field(t(`filter.${name}`), texts[index])),
-    ),
-    more,
-    h(
-      'div',
-      { class: 'form-buttons' },
-      check(latest, t('filter.latest'), t('filter.latest.hint')),
-      h(
-        'button',
-        { type: 'button', 'data-action': 'clear', onclick: () => onFilters(new URLSearchParams()) },
-        t('filter.clear'),
-      ),
-      h('button', { type: 'submit', class: 'primary', 'data-action': 'search' }, t('filter.search')),
-    ),
+    fold,
+    known.topics,
+    known.subscriptions,
   );
   return { element, show };
 
+  function showCounts() {
+    for (const [index, status] of statuses.entries())
+      if (figures[index]) figures[index].textContent = counts.textOf(status, shownFilters);
+  }
+
   /** @param {URLSearchParams} filters */
   function show(filters) {
+    shownFilters = filters;
+    showCounts();
+    const folded = [...filters.keys()].filter((name) => name !== 'status').length;
+    summary.textContent =
+      folded === 0 ? t('filter.fold') : t('filter.fold.some', { n: folded, count: formatCount(folded) });
     const chosen = (filters.get('status') ?? '').split(',');
     for (const box of boxes) box.checked = chosen.includes(box.value);
     for (const input of texts) input.value = filters.get(input.name) ?? '';
@@ -87,10 +130,13 @@ export function filterForm(onFilters) {
     until.value = localTimeOf(filters.get('until'));
     dead.value = filters.get('dead') ?? '';
     latest.checked = filters.get('latest') !== 'false';
+    buried.checked = filters.get('buried') === 'true';
     noTopic.checked = filters.get('topic') === '';
     if (
       [...filters.keys()].some((name) =>
-        ['key', 'tenant', 'group', 'publication', 'since', 'until', 'dead'].includes(name),
+        ['key', 'tenant', 'group', 'publication', 'payload', 'since', 'until', 'dead', 'buried'].includes(
+          name,
+        ),
       ) ||
       noTopic.checked
     )
@@ -104,6 +150,7 @@ export function filterForm(onFilters) {
     const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
     if (chosen.length > 0) filters.set('status', chosen.join(','));
     for (const input of texts) if (input.value.trim() !== '') filters.set(input.name, input.value.trim());
+    if (buried.checked) filters.set('buried', 'true');
     if (noTopic.checked) filters.set('topic', '');
     if (isoOf(since.value) !== '') filters.set('since', isoOf(since.value));
     if (isoOf(until.value) !== '') filters.set('until', isoOf(until.value));
@@ -111,6 +158,27 @@ export function filterForm(onFilters) {
     if (!latest.checked) filters.set('latest', 'false');
     onFilters(filters);
   }
+}
+
+/**
+ * @param {(typeof statuses)[number]} status
+ * @param {HTMLInputElement | undefined} box
+ * @param {HTMLElement | undefined} figure
+ */
+function pill(status, box, figure) {
+  const hasEnded = status === 'succeeded' || status === 'failed';
+  return h(
+    'span',
+    { class: `pill status-${status}` },
+    box,
+    h(
+      'label',
+      { for: box?.id, title: t(hasEnded ? 'filter.count.ended' : 'filter.count') },
+      icon(status),
+      t(`status.${status}`),
+      figure,
+    ),
+  );
 }
 
 /** Leads to one task by its id. */

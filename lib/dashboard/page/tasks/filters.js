@@ -9,11 +9,12 @@ export const textFilters = /** @type {const} */ ([
   'tenant',
   'group',
   'publication',
+  'payload',
 ]);
 
 const timeFilters = /** @type {const} */ (['since', 'until']);
 
-const all = ['status', ...textFilters, ...timeFilters, 'dead', 'latest'];
+const all = ['status', ...textFilters, ...timeFilters, 'dead', 'buried', 'latest'];
 
 /**
  * Only the filters that are known; an empty `topic` means tasks without one.
@@ -27,6 +28,7 @@ export function filtersOf(params) {
     if (value !== null && (value !== '' || name === 'topic')) filters.set(name, value);
   }
   if (filters.get('latest') !== 'false') filters.delete('latest');
+  if (filters.get('buried') !== 'true') filters.delete('buried');
   return filters;
 }
 
@@ -42,12 +44,12 @@ export function queryOf(filters) {
 }
 
 /**
- * Which failed tasks are meant, for "retry all": how they are listed does not matter there.
+ * Which tasks are meant where something is done with all that match: how they are listed does not matter there.
  *
  * @param {URLSearchParams} filters
  * @returns {Record<string, string>}
  */
-export function retryFilterOf(filters) {
+export function bulkFilterOf(filters) {
   const { latest: _, ...filter } = Object.fromEntries(filters);
   return filter;
 }

@@ -15,14 +15,16 @@ import { shown } from '../text.js';
  *
  * @param {readonly TaskJson[]} tasks
  * @param {string} caption
+ * @param {import('./selection.js').Selection | null} [selection] rows can be ticked
  */
-export function taskTable(tasks, caption) {
+export function taskTable(tasks, caption, selection = null) {
   return table({
     caption,
     rows: tasks,
     key: ({ id }) => id,
     attributes: ({ status, id }) => ({ 'data-status': status, 'data-task': id }),
     columns: [
+      ...(selection ? [selectColumn(selection)] : []),
       { label: t('tasks.task'), kind: 'head', cell: taskLink },
       { label: t('tasks.status'), cell: (task) => [statusBadge(task.status), task.dead && deadTag()] },
       {
@@ -43,6 +45,14 @@ export function taskTable(tasks, caption) {
       { label: t('tasks.keyTenant'), kind: 'name', cell: keyAndTenant },
     ],
   });
+}
+
+/**
+ * @param {import('./selection.js').Selection} selection
+ * @returns {import('../table.js').Column<TaskJson>}
+ */
+function selectColumn(selection) {
+  return { label: t('selection.select'), kind: 'select', cell: (task) => selection.box(task) };
 }
 
 /** @param {TaskJson} task */

@@ -7,9 +7,11 @@ import { repeat } from '../repeat.js';
 import { hashOf } from '../router.js';
 import { announce } from '../shell.js';
 import { failure, loading, nothing } from '../states.js';
+import { bulkBar, mayBulk } from './bulk-bar.js';
 import { filterForm, goToTask } from './filter-form.js';
 import { filtersOf } from './filters.js';
-import { retryAll } from './retry-all.js';
+import { insertButton } from './insert-form.js';
+import { Selection } from './selection.js';
 import { TaskSearch } from './task-search.js';
 import { taskTable } from './task-table.js';
 
@@ -26,19 +28,28 @@ export function showTasks({ main, info, signal }, place) {
   let search;
   /** @type {TaskSearch | null} the first page once more, behind what is shown */
   let refresh = null;
-  const form = filterForm((chosen) => {
+  const form = filterForm({ main, info, signal }, (chosen) => {
     const hash = hashOf('tasks', { params: chosen });
     if (hash === (location.hash || hashOf('tasks'))) begin();
     else location.hash = hash;
   });
+  const selection = new Selection(() => renderBulk());
   const bar = h('div', { class: 'section-head result-bar' });
+  const bulk = h('div', { class: 'bulk' });
   const results = h('div', { class: 'results' });
 
   fill(
     main,
-    h('div', { class: 'heading' }, h('h1', { tabindex: '-1' }, t('nav.tasks')), goToTask()),
+    h(
+      'div',
+      { class: 'heading' },
+      h('h1', { tabindex: '-1' }, t('nav.tasks')),
+      info.actions.includes('insert') && insertButton(info),
+      goToTask(),
+    ),
     form.element,
     bar,
+    bulk,
     results,
   );
   form.show(filters);
@@ -60,19 +71,31 @@ export function showTasks({ main, info, signal }, place) {
     refresh = null;
     const mine = new TaskSearch(filters, () => render(true));
     search = mine;
+    selection.clear();
     void mine.more();
   }
 
   async function refreshFirstPage() {
     // A search that took several requests is not worth repeating by itself, nor is the place of who reads further down.
-    if (!isRefreshing() || search.state === 'searching' || search.requests > 1 || isBusy(results)) return;
+    if (!isRefreshing() || search.state === 'searching' || search.requests > 1 || isHeld()) return;
     const again = new TaskSearch(filters, () => {});
     refresh = again;
     await again.more();
-    if (refresh !== again || isBusy(results) || (again.state !== 'done' && again.state !== 'more')) return;
+    if (refresh !== again || isHeld() || (again.state !== 'done' && again.state !== 'more')) return;
     search = again;
     again.follow(() => render(true));
     render(false);
+  }
+
+  /** Rows that were ticked stay where they are; and who looks into payloads is told of each time. */
+  function isHeld() {
+    return selection.size > 0 || filters.has('payload') || isBusy(results);
+  }
+
+  function renderBulk() {
+    const { tasks } = search;
+    fill(bulk, bulkBar({ info, filters, tasks, selection, afterwards: begin }));
+    selection.show(main);
   }
 
   /** @param {boolean} isAsked by the user: then the outcome is said */
@@ -85,18 +108,11 @@ export function showTasks({ main, info, signal }, place) {
     fill(
       bar,
       h('h2', { class: 'count' }, state === 'searching' ? t('tasks.searching', { count }) : words),
-      filters.get('status') === 'failed' &&
-        info.actions.includes('retry-all') &&
-        h(
-          'button',
-          { type: 'button', 'data-action': 'retry-all', onclick: () => retryAll(filters, begin) },
-          t('retryAll.button'),
-        ),
       refreshToggle(),
     );
     fill(
       results,
-      tasks.length > 0 && taskTable(tasks, t('tasks.caption')),
+      tasks.length > 0 && taskTable(tasks, t('tasks.caption'), mayBulk(info) ? selection : null),
       state === 'searching' && (search.requests === 0 ? loading() : progress()),
       state === 'failed' && failure(search.error, () => void search.more()),
       state === 'done' && tasks.length === 0 && noTasks(filters),
@@ -112,6 +128,7 @@ export function showTasks({ main, info, signal }, place) {
           h('span', { class: 'muted' }, t('tasks.searched', { part: percent(search.searched) })),
         ),
     );
+    renderBulk();
   }
 
   function progress() {

@@ -46,7 +46,7 @@ export async function planAdoption(session: SchemaSession, request: AdoptionRequ
   const findings = [
     ...(isAdopted ? [] : await readTimes(session, table, timeZone)),
     ...rows.findings,
-    ...bellFindings(table),
+    ...bellFindings(table, request.channelIsGiven),
     ...indexFindings(table, request.dropOldIndexes),
     ...addedFindings(table),
   ];
@@ -76,10 +76,12 @@ function chooseChannel({ bells, survey }: NsjTable, { names, channelIsGiven }: A
   return !channelIsGiven && channels.size === 1 && only !== undefined ? only : names.channel;
 }
 
-function bellFindings({ bells, survey }: NsjTable): readonly Finding[] {
+function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): readonly Finding[] {
   const { channel } = survey.names;
   const theirs = bells.filter((bell) => isTheirs(bell, survey));
   const others = bells.filter((bell) => !isTheirs(bell, survey));
+  // Who gives the channel answers for what cannot be read; a channel that can be read speaks for itself.
+  const isRefused = others.some(({ channel: rung }) => rung !== undefined || !channelIsGiven);
   const findings: Finding[] = [];
   if (theirs.length > 0) {
     findings.push({
@@ -89,11 +91,7 @@ function bellFindings({ bells, survey }: NsjTable): readonly Finding[] {
       then: `${ownName(survey.tables, 'ring')} takes its place on the same channel; its function stays. To have it back: ${theirs.map(({ definition }) => definition).join('; ')}`,
     });
   }
-  if (
-    theirs.length === 0 &&
-    others.length > 0 &&
-    !survey.found.triggers.has(ownName(survey.tables, 'ring'))
-  ) {
+  if (theirs.length === 0 && isRefused && !survey.found.triggers.has(ownName(survey.tables, 'ring'))) {
     findings.push({
       kind: 'other-channel',
       weight: 'obstacle',
@@ -105,7 +103,9 @@ function bellFindings({ bells, survey }: NsjTable): readonly Finding[] {
       kind: 'other-triggers',
       weight: 'note',
       what: `the trigger ${others.map(({ name }) => name).join(', ')} notifies too`,
-      then: 'it stays',
+      then: others.some(({ channel: rung }) => rung === undefined)
+        ? `it stays, as its function does not say plainly on which channel. If that is ${channel}, drop it: every insert rings twice`
+        : 'it stays',
     });
   }
   return findings;

@@ -48,6 +48,7 @@ export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly
     ...priorityStep(table),
     ...indexSteps(survey),
     ...(isConverted ? [] : bellSteps(table)),
+    laterStep(survey),
     ...(wishes.giveBack ? [giveBackStep(survey)] : []),
     ...viewSteps(survey),
     ...(isConverted ? [] : drops),
@@ -208,6 +209,18 @@ export function isTheirs({ channel }: Bell, { names }: Survey): boolean {
 
 function dropBellSql({ survey }: NsjTable, { name }: Bell): string {
   return `drop trigger if exists ${quoteIdentifier(name)} on ${survey.tables.queue}`;
+}
+
+/**
+ * Tasks for later are inserted as pending by nsj-queue-lib. The trigger files those that come from now on, so none is
+ * left when this ends. What somebody has locked meanwhile is waited for: it would be left as it is.
+ */
+function laterStep(survey: Survey): Step {
+  const { queue } = survey.tables;
+  const isLater = `status = 'pendente' and data_hora > clock_timestamp()`;
+  const sql = `update ${queue} set status = 'agendada'
+    where id = any(array(select id from ${queue} where ${isLater} limit ${rowsAtOnce})) and ${isLater} returning 1`;
+  return rowsStep('file pending tasks that are due later as scheduled', survey, sql);
 }
 
 /** Only what no worker of nsj-queue-lib has locked. */

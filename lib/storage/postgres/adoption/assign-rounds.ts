@@ -51,7 +51,7 @@ function keysOf(row: RoundRow, round: number): readonly string[] {
   if (previousId !== null) keys.push(`successor ${previousId} ${round}`);
   if (dead && previousId === null && liveId !== null) keys.push(`dead ${liveId} ${round}`);
   if (publicationId !== null && subscriptionId !== null && attempt !== null) {
-    keys.push(`delivery ${publicationId} ${round} ${dead} ${attempt} ${subscriptionId}`);
+    keys.push(`delivery ${publicationId} ${round} ${dead} ${attempt} ${liveId ?? 0} ${subscriptionId}`);
   }
   return keys;
 }
@@ -66,10 +66,8 @@ function candidates(
   const before = row.previousId === null ? undefined : rounds.get(row.previousId);
   if (before !== undefined) return [before];
   if (!row.dead || row.liveId === null) return [0];
-  // A dead chain belongs to a chain that has run out of attempts.
-  const ended = sorted.filter(
-    (other) => !other.dead && other.exhausted && (other.firstId ?? other.id) === row.liveId,
-  );
+  // A dead chain belongs to a chain that has run out of attempts, which may be a dead one.
+  const ended = sorted.filter((other) => other.exhausted && (other.firstId ?? other.id) === row.liveId);
   const known = ended.flatMap(({ id }) => rounds.get(id) ?? []);
   return known.length === 0 ? [0] : known;
 }

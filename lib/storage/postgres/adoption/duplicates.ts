@@ -31,7 +31,7 @@ const kinds = [
   },
   {
     kind: 'deliveries',
-    keys: ['publication_id', 'subscriber_id', 'dead', 'tentativa'],
+    keys: ['publication_id', 'subscriber_id', 'dead', 'tentativa', 'coalesce(live_id, 0)'],
     where: 'publication_id is not null and subscriber_id is not null and tentativa is not null',
     example: `'publication ' || publication_id || ' to ' || subscriber_id`,
   },

@@ -4,6 +4,7 @@ import { wrongColumns } from '../inspect-schema.js';
 import type { Survey } from '../migration/migration-steps.js';
 import { ownName } from '../schema-objects.js';
 import { contractColumns, ownColumns, subscriptionColumns, type ColumnDefinition } from '../schema.js';
+import { channelOf } from './channel-of.js';
 
 /** What a table of nsj-queue-lib is like. */
 export interface NsjTable {
@@ -160,22 +161,11 @@ async function readBells(sql: SqlHandle, { tables }: Survey): Promise<readonly B
   return rows.map((row) => ({
     name: String(row['name']),
     definition: String(row['definition']),
-    channel: channelOf(String(row['body']), String(row['args']).split('\\000'), tables.table),
+    channel: channelOf(String(row['body']), {
+      args: String(row['args']).split('\\000'),
+      table: tables.table,
+    }),
   }));
-}
-
-/** The channel that a trigger's function notifies, where it says so plainly. */
-function channelOf(body: string, args: readonly string[], table: string): string | undefined {
-  const [, literal, expression] =
-    /\bpg_notify\s*\(\s*(?:'((?:[^']|'')*)'|([a-z_][\w[\]]*))/i.exec(body) ?? [];
-  if (literal !== undefined) return literal.replaceAll("''", "'");
-  if (expression !== undefined) {
-    if (/^tg_argv\[0\]$/i.test(expression)) return args[0];
-    return /^tg_(table_name|relname)$/i.test(expression) ? table : undefined;
-  }
-  const [, quoted, plain] = /\bnotify\s+(?:"([^"]+)"|([a-z_]\w*))/i.exec(body) ?? [];
-  // As SQL reads names without quotes.
-  return quoted ?? plain?.toLowerCase();
 }
 
 async function readViews(

@@ -59,6 +59,9 @@ export async function readRows(
        ${hasPriority ? 'count(*) filter (where f.prioridade is null)::float8' : '0'} as unprioritised
      from ${queue} f where f.status is null or ${unfinished}`,
   );
+  const later = await one(
+    `select count(*)::float8 as count from ${queue} f where f.status = 'pendente' and f.data_hora > clock_timestamp()`,
+  );
   const running = await one(
     `select count(*) filter (where l.pid is not null)::float8 as locked, count(*) filter (where l.pid is null)::float8 as free
      from ${queue} f
@@ -77,6 +80,7 @@ export async function readRows(
     ...duplicates.map(describeDuplicates),
     ...describePayloads(payloads, maxPayloadBytes),
     ...describeIncomplete(incomplete),
+    ...describeLater(Number(later['count'])),
     ...describeRunning(Number(running['locked']), Number(running['free']), giveBack),
     ...describeStatuses(crashed, unknown),
   ];
@@ -156,6 +160,19 @@ function describeIncomplete(row: Record<string, unknown>): readonly Finding[] {
     });
   }
   return findings;
+}
+
+function describeLater(later: number): readonly Finding[] {
+  if (later === 0) return [];
+  return [
+    {
+      kind: 'for-later',
+      weight: 'note',
+      count: later,
+      what: `${counted(later, 'task is', 'tasks are')} pendente and due later`,
+      then: 'they become agendada, as will those that are inserted from then on. The first worker of this library starts them on time; until it runs, workers of nsj-queue-lib start them at their notify minutes',
+    },
+  ];
 }
 
 function describeRunning(locked: number, free: number, giveBack: boolean): readonly Finding[] {

@@ -8,6 +8,7 @@ import {
   type QueueNames,
 } from '../inspect-schema.js';
 import { ownName } from '../schema-objects.js';
+import { refuseHiddenVersion } from '../schema-rights.js';
 import { ownColumns, queueIndexes } from '../schema.js';
 import { creationSteps, upgradeSteps, type Survey } from './migration-steps.js';
 import type { SchemaSession } from './schema-session.js';
@@ -72,6 +73,7 @@ export async function surveyQueue(session: SchemaSession, names: QueueNames): Pr
     ]);
     const schemaExists = rows[0]?.['there'] === true;
     const found = await inspectSchema(tx, tables);
+    await refuseHiddenVersion(tx, found, tables);
     refuseNewer(found, tables);
     const shape = await readShape(tx, tables);
     const { rows: indexes } = await tx.query(

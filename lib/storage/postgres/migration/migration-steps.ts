@@ -12,6 +12,7 @@ import {
   ringTriggerSql,
   scheduleFunctionSql,
   scheduleTriggerSql,
+  sealTableSql,
   subscriptionsSql,
   viewSql,
   webhooksTableSql,
@@ -85,6 +86,9 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
   }
   if (!relations.has(tables.history)) {
     steps.push(make('make the table of the past day', tables.history, [historyTableSql(tables)]));
+  }
+  if (!relations.has(tables.seal) || found.sealKey === 'absent') {
+    steps.push(make('make the key that deliveries are sealed with', tables.seal, sealTableSql(tables)));
   }
   if (names.webhooks && !relations.has(tables.webhooks)) {
     steps.push(make('make the table of endpoints', tables.webhooks, [webhooksTableSql(tables)]));

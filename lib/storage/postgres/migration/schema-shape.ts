@@ -116,7 +116,7 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
     triggers: bySuffix(triggers, (row) =>
       withoutNames(String(row['definition']), /^CREATE TRIGGER \S+ /, / ON \S+ /, /EXECUTE FUNCTION .*$/s),
     ),
-    functions: bySuffix(functions, (row) => String(row['body'])),
+    functions: bySuffix(functions, (row) => String(row['body']).replaceAll(tables.queue, 'queue')),
     view: view === undefined ? undefined : withoutNames(view as string, /FROM \S+ f\b/),
   };
 }

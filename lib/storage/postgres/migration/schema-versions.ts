@@ -16,4 +16,9 @@ export interface SchemaVersion {
 export const schemaVersions: readonly SchemaVersion[] = [
   { version: 1, what: 'columns, indexes, triggers, companions and view of the first release' },
   { version: 2, what: 'the index successor tells rounds apart, as those of deliveries and dead chains do' },
+  {
+    version: 3,
+    what: 'inserts are filed without what only the library writes, in the round they continue; dead chains of dead deliveries; infinite times; workers announce dead routes; the key that seals deliveries; workers are halted by their rows',
+  },
+  { version: 4, what: 'the view calls tasks retrying that have failed and wait for their next attempt' },
 ];

@@ -1,5 +1,6 @@
-import { recordFields } from '../../columns.js';
+import { recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
+import { msBetween } from '../time-spans.js';
 import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
@@ -10,7 +11,7 @@ type Paused = Pick<QueueTables, 'paused'>;
 const hasFailed = `f.status in ('falha', 'falha_processando')`;
 
 /** Without a next attempt: as a task stands that may be retried. */
-const hasFailedForGood = `f.reenfileirado is not true and ${hasFailed}`;
+export const hasFailedForGood = `f.reenfileirado is not true and ${hasFailed}`;
 
 /** `asked`: the task that an attempt belongs to. Parameter 1 is the attempt's id. */
 const asked = (queue: string): string => `asked as materialized (
@@ -27,14 +28,14 @@ chosen as materialized (
 )`;
 
 /** The payload, which all attempts of a chain share; or nothing, for whoever does not look at it. */
-const payloadOf = (queue: string, isWanted: boolean): string =>
+export const payloadOf = (queue: string, isWanted: boolean): string =>
   isWanted
     ? `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`
     : 'null::text';
 
 /** Unfinished tasks are few and found by their indexes; what has ended is counted from a time on. Parameters: since. */
 export const countTasks = ({ queue }: Queue): string => `-- name: count_tasks
-select f.processo, f.subscriber_id, replace(f.status, 'falha_processando', 'falha') as status, count(*)::text as n
+select f.processo, f.subscriber_id, ${stateSql('f')} as status, count(*)::text as n
 from ${queue} f
 where f.reenfileirado is not true
   and (f.status in ('pendente', 'agendada', 'processando') or $1::text is null or f.data_hora >= $1::text::timestamptz)
@@ -44,14 +45,14 @@ order by 1 nulls first, 2 nulls first, 3`;
 /** The pending attempt that has been due for longest. */
 export const oldestPending = ({ queue }: Queue): string => `-- name: oldest_pending
 select ${recordFields('f', 'null::text')},
-  (extract(epoch from clock_timestamp() - f.data_hora) * 1000)::float8 as waiting_ms
+  ${msBetween('f.data_hora', 'clock_timestamp()')} as waiting_ms
 from ${queue} f
 where f.status = 'pendente' and f.data_hora <= now()
 order by f.data_hora, f.id
 limit 1`;
 
 /**
- * One page of attempts, the newest first. Parameters: id that the last page ended at, rows of a page, and those of the
+ * One page of attempts, the newest first. Parameters: greatest id, rows of a page, and those of the
  * conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$3` on
@@ -63,7 +64,7 @@ export const listTasks = (
 ): string => `-- name: list_tasks
 select ${recordFields('f', payloadOf(queue, withPayload))}
 from ${queue} f
-where ${['f.id < $1::text::bigint', ...conditions].join('\n  and ')}
+where ${['f.id <= $1::text::bigint', ...conditions].join('\n  and ')}
 order by f.id desc
 limit $2::int`;
 
@@ -81,8 +82,22 @@ select f.id::text as id from ${queue} f
 where f.dead and f.id_anterior is null and f.live_id = $1::text::bigint
 order by f.id`;
 
+/** What a new attempt has instead of what the one before had. */
+interface Edited {
+  readonly payload: string;
+  readonly hash: string;
+  readonly metadata: string;
+}
+
+/** A payload that was edited is that of the attempt itself; others have that of the chain's first. */
+const unedited: Edited = {
+  payload: 'case when f.id_inicial is not null then f.payload end',
+  hash: 'f.payload_hash',
+  metadata: 'f.metadados',
+};
+
 /** `retried`, from `chosen`, and `anew`: the new attempts made of it. */
-const startAnew = (queue: string): string => `retried as (
+export const startAnew = (queue: string, edited: Edited = unedited): string => `retried as (
   update ${queue} f
   set reenfileirado = true, proxima_tentativa = clock_timestamp()
   where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
@@ -90,13 +105,13 @@ const startAnew = (queue: string): string => `retried as (
 ),
 anew as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
-    status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
+    status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
     chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados)
   select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
-    f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
+    f.status, f.mensagem, ${edited.payload}, ${edited.hash}, f.dead, f.live_id,
     -- What killed its workers runs alone again, and has one chance.
-    least(f.perdas, ${mostLosses - 1}), f.rodada + 1, f.origem, f.destino, f.processo,
-    f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, f.metadados
+    least(f.perdas, ${mostLosses - 1}), f.rodada % 2147483647 + 1, f.origem, f.destino, f.processo,
+    f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, ${edited.metadata}
   from retried f
   returning id::text as id
 )`;
@@ -110,8 +125,30 @@ with ${lockedAttempts(queue, hasFailedForGood)},
 ${startAnew(queue)}
 select id from anew`;
 
+/** Where the metadata of a task tells who edited its payload. */
+export const editsKey = 'tarefa:edits';
+
+const object = (json: string): string =>
+  `case when jsonb_typeof(${json}) = 'object' then ${json} else '{}' end`;
+const list = (json: string): string => `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
+
 /**
- * The same with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
+ * The same with another payload. The attempts before keep theirs; the metadata tells when it was edited, by whom, why, and
+ * after which attempt. A delivery carries what was published, and is left alone. Parameters: id of any attempt, payload,
+ * its hash, who, why.
+ */
+export const retryEdited = ({ queue }: Queue): string => `-- name: retry_edited
+with ${lockedAttempts(queue, `${hasFailedForGood} and f.subscriber_id is null`)},
+${startAnew(queue, {
+  payload: '$2::text',
+  hash: `convert_to($3::text, 'UTF8')`,
+  metadata: `${object('f.metadados')} || jsonb_build_object('${editsKey}', ${list(`f.metadados -> '${editsKey}'`)}
+      || jsonb_build_array(jsonb_build_object('at', to_jsonb(clock_timestamp()), 'by', $4::text, 'reason', $5::text, 'after', f.id::text)))`,
+})}
+select id from anew`;
+
+/**
+ * The same as {@link retryTask} with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
  * subscription, time, how many at most.
  */
 export const replayFailed = ({ queue }: Queue): string => `-- name: replay_failed
@@ -127,45 +164,18 @@ with chosen as materialized (
 ${startAnew(queue)}
 select id from anew`;
 
-/**
- * How many failed tasks meet some conditions, by topic and subscription, and the greatest id among them: what fails later
- * is beyond it.
- *
- * @param conditions SQL over `f`, with parameters from `$1` on
- */
-export const countFailed = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: count_failed
-select f.processo, f.subscriber_id, count(*)::text as n, min(f.data_hora) as oldest, max(f.id)::text as last
-from ${queue} f
-where ${[hasFailedForGood, ...conditions].join('\n  and ')}
-group by 1, 2
-order by 1 nulls first, 2 nulls first`;
+/** Due, scheduled for its first attempt, or retrying. */
+export const isWaiting = `f.status in ('pendente', 'agendada')`;
 
-/**
- * Starts the next of those tasks anew, by id; those that somebody has locked are left out. Answers how many, and the id
- * where the next block begins; no row is left behind it. Parameters: id that the last block ended at, greatest id, rows
- * of a block, and those of the conditions.
- *
- * @param conditions SQL over `f`, with parameters from `$4` on
- */
-export const retryFailed = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: retry_failed
-with chosen as materialized (
-  select f.id
-  from ${queue} f
-  where ${['f.id > $1::text::bigint and f.id <= $2::text::bigint', hasFailedForGood, ...conditions].join('\n    and ')}
-  order by f.id
-  limit $3::int
-  for no key update of f skip locked
-),
-${startAnew(queue)}
-select (select count(*)::int from anew) as retried, (select count(*)::int from chosen) as chosen,
-  (select max(id)::text from chosen) as last`;
+/** Ends `chosen`. */
+export const cancelChosen = (queue: string, message: string): string => `update ${queue} f
+set status = 'falha', mensagem = ${message}::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
+where f.id = any(array(select id from chosen)) and ${isWaiting}`;
 
 /** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
 export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task
-with ${lockedAttempts(queue, `f.status in ('pendente', 'agendada')`)}
-update ${queue} f
-set status = 'falha', mensagem = $2::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
-where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'agendada')
+with ${lockedAttempts(queue, isWaiting)}
+${cancelChosen(queue, '$2')}
 returning f.id::text as id`;
 
 /**
@@ -203,26 +213,6 @@ insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
 select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
 from ended f, lateral (select ${payloadOf(queue, true)} as payload) own
 returning id::text as id`;
-
-/** Deletes a task that is over, with its dead chains. Parameters: id of any attempt. */
-export const deleteTask = ({ queue }: Queue): string => `-- name: delete_task
-with ${asked(queue)},
-roots as materialized (
-  select first_id as id from asked
-  union
-  select f.id from asked, ${queue} f
-  where f.dead and f.id_anterior is null and f.live_id = asked.first_id
-),
-whole as materialized (
-  select f.id, f.status
-  from roots, ${queue} f
-  where f.id = roots.id or f.id_inicial = roots.id
-  for update of f
-)
-delete from ${queue} d
-where d.id = any(array(select id from whole))
-  and not exists (select from whole where status in ('pendente', 'agendada', 'processando'))
-returning d.id::text as id`;
 
 /** Parameters: route, channel, what is said there. */
 export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route

@@ -21,7 +21,8 @@ export const payloadHash = (payload: string): string =>
  *
  * Parameters, one array element per failure: ids, reservations, workers, messages, errors, most attempts,
  * delay in ms, whether the delay counts from the failure (else from when the attempt was due), fixed time of
- * the next attempt, whether this was the last attempt in any case, whether the worker was lost.
+ * the next attempt, whether this was the last attempt in any case, whether the worker was lost, whether nothing is
+ * computed of the payload, which the database has refused to read.
  *
  * Rows that somebody else has locked are skipped and failed next time. The message of the attempt says what
  * comes next, so it is completed here, where that is decided.
@@ -40,10 +41,10 @@ ruled as materialized (
   select x.*, rule.retry, case when rule.retry then ' (will be tried again)' else ' (no attempts left)' end as note
   from mine
   join unnest($1::bigint[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::float8[], $8::boolean[],
-    $9::timestamptz[], $10::boolean[], $11::boolean[])
-    x (id, reservation, worker, message, error, most, delay_ms, from_failure, at, final, lost) on x.id = mine.id
+    $9::timestamptz[], $10::boolean[], $11::boolean[], $12::boolean[])
+    x (id, reservation, worker, message, error, most, delay_ms, from_failure, at, final, lost, untouched) on x.id = mine.id
   cross join lateral (
-    select not x.final and mine.attempt < x.most and not (x.lost and mine.losses + 1 >= ${mostLosses}) as retry
+    select not x.final and mine.attempt < x.most and not (x.lost and mine.losses >= ${mostLosses - 1}) as retry
   ) rule
 ),
 failed as (
@@ -55,26 +56,28 @@ failed as (
     reenfileirado = x.retry,
     estouro_tentativas = not x.retry,
     proxima_tentativa = case when x.retry then
-      coalesce(x.at, case when x.from_failure then clock_timestamp() else f.data_hora end + x.delay_ms * interval '1 millisecond')
+      coalesce(x.at, case when x.from_failure or not isfinite(f.data_hora) then clock_timestamp() else f.data_hora end + x.delay_ms * interval '1 millisecond')
     end
   from ruled x
   where f.id = x.id and f.reserva = x.reservation and f.executor + 0 = x.worker
     and f.id = any(array(select id from mine))
-  returning f.*, x.lost
+  returning f.*, x.lost, x.untouched
 ),
 next as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
-    data_hora_anterior, status_anterior, mensagem_anterior, payload_hash, dead, live_id, perdas, ${copied})
+    data_hora_anterior, status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, ${copied})
   select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa, coalesce(f.tentativa, 1) + 1, 'agendada', f.id,
-    f.data_hora, f.status, f.mensagem, f.payload_hash, f.dead, f.live_id,
-    case when f.lost then f.perdas + 1 else 0 end, ${copiedFrom('f')}
+    f.data_hora, f.status, f.mensagem,
+    -- One that was edited goes on with what it was edited to.
+    case when f.id_inicial is not null then f.payload end, f.payload_hash, f.dead, f.live_id,
+    case when f.lost then least(f.perdas, ${mostLosses}) + 1 else 0 end, ${copiedFrom('f')}
   from failed f, quiet
   where f.reenfileirado
   returning id_anterior
 ),
 buried as (
   insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
-  select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
+  select own.payload, case when f.untouched then f.payload_hash else ${payloadHash('own.payload')} end, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
   from failed f, quiet, lateral (
     select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
   ) own

@@ -1,4 +1,5 @@
 import type { QueueTables } from '../identifiers.js';
+import { msBetween } from '../time-spans.js';
 
 // What ended in the past day, by minutes, for charts.
 
@@ -10,8 +11,8 @@ export const wholeQueue = '';
 /** How long attempts waited and ran. Parameters: ids. */
 export const measureAttempts = ({ queue }: Pick<QueueTables, 'queue'>): string => `-- name: measure_attempts
 select f.id::text as id,
-  (extract(epoch from f.iniciada_em - f.data_hora) * 1000)::float8 as wait_ms,
-  (extract(epoch from f.finalizada_em - f.iniciada_em) * 1000)::float8 as run_ms
+  ${msBetween('f.data_hora', 'f.iniciada_em')} as wait_ms,
+  ${msBetween('f.iniciada_em', 'f.finalizada_em')} as run_ms
 from ${queue} f
 where f.id = any($1::text[]::bigint[]) and f.iniciada_em is not null and f.finalizada_em is not null`;
 

@@ -1,5 +1,5 @@
-import { routeExpression, statement } from '../statement.js';
-import { taskFields } from './settle-and-claim.js';
+import { quoteLiteral, type QueueTables } from '../identifiers.js';
+import { nextReservation, statement } from '../statement.js';
 
 /**
  * Locks of this session on tasks that are held no longer are given back, and missing ones taken: after a lost
@@ -35,7 +35,8 @@ select count(pg_advisory_unlock(done.id)) from unnest($1::bigint[]) done (id)`,
 
 /**
  * Takes over attempts that a worker of nsj-queue-lib has left: running, with no worker of ours, and nobody holds the
- * task's lock. The row is locked first, so it still runs when the lock is asked for. Parameters: worker, limit.
+ * task's lock. The row is locked first, so it still runs when the lock is asked for. Answers only ids: their texts may be
+ * such as cannot be sent. Parameters: worker, limit.
  */
 export const takeOver = statement(
   'take_over',
@@ -50,7 +51,45 @@ abandoned as materialized (
   select running.id from running where pg_try_advisory_xact_lock(running.id)
 )
 update ${queue} f
-set executor = $1::bigint, reserva = f.reserva + 1
+set executor = $1::bigint, reserva = ${nextReservation('f.')}
 where f.id = any(array(select id from abandoned))
-returning ${taskFields}, ${routeExpression('f.')} as route`,
+returning f.id`,
 );
+
+/** As programs write the queue table: with or without its schema, quoted or not. */
+const tablePattern = ({ table }: QueueTables): string =>
+  `(?:"?[^\\s".]+"?\\.)?"?${table.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}"?`;
+
+/**
+ * Sessions that betray the client-server mode of nsj-queue-lib, whose locks are not in the database: its server counts
+ * what is due, again and again, which no worker does without it; and a worker that runs a task has marked it last, while
+ * nobody holds the task's lock. psycopg2 writes values into its statements, so the id can be read there. `hidden`: how
+ * many sessions do not show this role what they do.
+ */
+export const clientServerSigns = statement('client_server_signs', (tables) => {
+  const table = tablePattern(tables);
+  const counts = `^\\s*select\\s+count\\(\\*\\)\\s+as\\s+qtd\\s+from\\s+${table}\\s+as\\s+tarefa\\s+where\\s+status\\s*=\\s*'pendente'\\s+and\\s+tentativa\\s*<=`;
+  const marks = `^\\s*update\\s+${table}\\s+set\\s+status\\s*=\\s*'processando'\\s+where\\s+id\\s*=\\s*(\\d{1,18})\\s*;?\\s*$`;
+  return `
+with sessions as materialized (
+  select a.pid, a.query from pg_stat_activity a
+  where a.datname = current_database() and a.pid <> pg_backend_pid() and a.backend_type = 'client backend'
+),
+marked as materialized (
+  select s.pid, substring(s.query from ${quoteLiteral(`(?i)${marks}`)})::bigint as id
+  from sessions s where s.query ~* ${quoteLiteral(marks)}
+),
+unlocked as (
+  select m.pid, m.id
+  from marked m join ${tables.queue} f on f.id = m.id and f.status = 'processando' and f.executor is null
+  where not exists (
+    select from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+      and l.database = (select d.oid from pg_database d where d.datname = current_database())
+      and (l.classid::bigint << 32) | l.objid::bigint = m.id
+  )
+)
+select (select min(s.pid) from sessions s where s.query ~* ${quoteLiteral(counts)}) as server,
+  (select array_agg(u.pid || ' ' || u.id order by u.pid) from unlocked u) as workers,
+  (select count(*) from sessions s where s.query = '<insufficient privilege>') as hidden`;
+});

@@ -1,19 +1,26 @@
-import { heldBy, isIsolated, routeExpression, statement } from '../statement.js';
+import type { QueueTables } from '../identifiers.js';
+import { dueInMs, heldBy, isIsolated, routeExpression, statement } from '../statement.js';
+import { nsjNotifyLock } from './nsj-locks.js';
+import { asBytes, textBytes } from '../readable-rows.js';
 import { taskFields } from './settle-and-claim.js';
 
-/**
- * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when
- * somebody has it locked), and whether attempts wait that are to be run alone.
- *
- * Parameters: limit.
- */
-export const promote = statement(
-  'promote',
-  ({ queue }) => `
-with due as materialized (
+const heldFields = `${taskFields}, ${routeExpression('f.')} as route`;
+/** As text, for numbers beyond 2^53 are none in JSON. */
+const heldTexts = `${taskFields.replaceAll(/f\.\w+/g, '$&::text')}, ${routeExpression('f.')} as route`;
+
+/** @param inTurn only in turn with the notify job of nsj-queue-lib */
+const promotion = ({ queue }: QueueTables, inTurn: boolean): string => {
+  const isDue = `f.status = 'agendada' and f.data_hora <= now()`;
+  const turn = `turn as materialized (
+  select pg_try_advisory_xact_lock(${nsjNotifyLock}) as got
+  where $1::int > 0 and exists (select from ${queue} f where ${isDue})
+),
+`;
+  return `
+with ${inTurn ? turn : ''}due as materialized (
   select f.id
   from ${queue} f
-  where f.status = 'agendada' and f.data_hora <= now()
+  where ${isDue}${inTurn ? ' and (select got from turn)' : ''}
   order by f.data_hora, f.id
   limit $1::int
   for no key update skip locked
@@ -24,63 +31,35 @@ promoted as (
 )
 select (select count(*)::int from promoted) as promoted,
   (select min(data_hora) from promoted) as earliest,
-  (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
+  (select ${dueInMs('f.')}
    from ${queue} f
-   where f.status = 'agendada' and f.id not in (select id from due)
+   where f.status = 'agendada' and f.data_hora < 'infinity' and f.id not in (select id from due)
    order by f.data_hora, f.id
    limit 1) as next_due_ms,
   coalesce((select bool_or(isolated) from promoted), false)
-    or exists (select from ${queue} f where f.status = 'pendente' and ${isIsolated('f.')}) as isolated`,
-);
+    or exists (select from ${queue} f where f.status = 'pendente' and ${isIsolated('f.')}) as isolated`;
+};
 
 /**
- * When the next attempt is due, in milliseconds from now: what an idle worker asks, by one statement, before it does
- * anything else; and whether it holds rows, which it knows nothing of then. In the order of the index, or the planner
- * may choose another one. Parameters: worker, or null, as that walks over what an old snapshot keeps.
+ * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when
+ * somebody has it locked), and whether attempts wait that are to be run alone.
+ *
+ * Parameters: limit.
  */
-export const nextDue = statement(
-  'next_due',
-  ({ queue }) => `
-select least(
-  (select 0 from ${queue} f where f.status = 'pendente' order by ${routeExpression('f.')} limit 1),
-  (select extract(epoch from f.data_hora - clock_timestamp()) * 1000
-   from ${queue} f
-   where f.status = 'agendada'
-   order by f.data_hora, f.id
-   limit 1)
-) as next_due_ms,
-exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding`,
-);
+export const promote = statement('promote', (tables) => promotion(tables, false));
 
-/** Routes whose tasks are to wait. */
-export const pausedRoutes = statement('paused_routes', ({ paused }) => `select p.route from ${paused} p`);
+/**
+ * The same beside workers of nsj-queue-lib. Their notify job lists what is due and then sets each row to pending by its
+ * id alone: what was promoted and completed meanwhile would run again. So nothing is promoted while it holds its lock,
+ * and it skips a round while this statement does.
+ */
+export const promoteInTurn = statement('promote_in_turn', (tables) => promotion(tables, true));
 
-/** Routes that have pending attempts: skips through the index, one probe per route. */
-export const pendingRoutes = statement(
-  'pending_routes',
-  ({ queue }) => `
-with recursive routes (route) as (
-  (select ${routeExpression('f.')} from ${queue} f where f.status = 'pendente' order by 1 limit 1)
-  union all
-  select (
-    select ${routeExpression('f.')} from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} > routes.route
-    order by 1 limit 1
-  )
-  from routes
-  where routes.route is not null
-)
-select route from routes where route is not null`,
-);
-
-/** True when an attempt has been due and pending for longer than the parameter (ms). */
-export const hasOverdue = statement(
-  'has_overdue',
-  ({ queue }) => `
-select exists (
-  select from ${queue} f
-  where f.status = 'pendente' and f.data_hora <= now() - $1::float8 * interval '1 millisecond'
-) as overdue`,
+/** Routes whose tasks are to wait: as bytes, for one that cannot be sent must not stop the others. */
+export const pausedRoutes = statement(
+  'paused_routes',
+  ({ paused }) =>
+    `select ${textBytes('p.route')} as route, getdatabaseencoding() as encoding from ${paused} p`,
 );
 
 /** Reads the payload of an attempt: its own, or the first attempt's. */
@@ -97,17 +76,26 @@ where f.id = $1::bigint`,
  * Rows that a worker holds, in no order: one by id would walk the whole key. Read for recovery, a worker that is missed
  * no longer holds nothing: it claims only after that is written down. Parameters: worker, limit, whether for recovery.
  */
-export const readHeld = statement(
-  'read_held',
-  ({ queue, workers }) => `
-select ${taskFields}, ${routeExpression('f.')} as route
+export const readHeld = statement('read_held', (tables) => heldRows(tables, heldFields));
+
+/** The same when some text of them cannot be sent. */
+export const readHeldBytes = statement('read_held_bytes', (tables) => asBytes(heldRows(tables, heldTexts)));
+
+/** Attempts that a worker has just taken over, whatever stands in them. Parameters: worker, ids. */
+export const readTakenBytes = statement('read_taken_bytes', ({ queue }) =>
+  asBytes(`select ${heldTexts}
+from ${queue} f
+where f.id = any($2::bigint[]) and ${heldBy('$1::bigint')}`),
+);
+
+const heldRows = ({ queue, workers }: QueueTables, fields: string): string => `
+select ${fields}
 from ${queue} f
 where f.status = 'processando' and f.executor = $1::bigint
   and not ($3::boolean and exists (
     select from ${workers} w where w.id = $1::bigint and w.missed_at is null and w.stopped_at is null
   ))
-limit $2::int`,
-);
+limit $2::int`;
 
 /**
  * Which of some attempts a worker holds, by their keys: the running index decays under an old snapshot.

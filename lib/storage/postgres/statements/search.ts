@@ -1,6 +1,7 @@
 import { column, recordFields } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { routeExpression } from '../statement.js';
+import { payloadOf } from './admin.js';
 
 // Looks for attempts on a table of any size: each statement walks one index and looks at so many rows only.
 
@@ -18,6 +19,8 @@ const short = {
 
 const fields = recordFields('f', 'null::text', short);
 
+const fieldsWithPayload = (queue: string): string => recordFields('f', payloadOf(queue, true), short);
+
 /** Settings of that transaction: a number can be no parameter here. Plans made for a table that has grown since are forbidden. */
 export const searchSettings = (timeoutMs: number): string => `set transaction read only;
 set local statement_timeout = ${Math.round(timeoutMs)};
@@ -33,14 +36,21 @@ export const idBounds = ({ queue }: Queue): string => `-- name: search_bounds
 select (select f.id from ${queue} f order by f.id limit 1)::text as first,
   (select f.id from ${queue} f order by f.id desc limit 1)::text as last`;
 
+/** The greatest id there is up to another one: ids may be far apart. Parameters: greatest id. */
+export const idUpTo = ({ queue }: Queue): string => `-- name: search_id
+select f.id::text as id from ${queue} f where f.id <= $1::text::bigint order by f.id desc limit 1`;
+
 /**
- * Attempts of a range of ids, the newest first. Parameters: id before which, id from which, how many, and those of the
- * conditions.
+ * Attempts of a range of ids, the newest first. Parameters: greatest id, least id, how many, and those of the conditions.
  */
-export const searchRange = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: search_range
-select ${fields}
+export const searchRange = (
+  { queue }: Queue,
+  conditions: readonly string[],
+  withPayload: boolean,
+): string => `-- name: search_range
+select ${withPayload ? fieldsWithPayload(queue) : fields}
 from ${queue} f
-where ${['f.id < $1::text::bigint', 'f.id >= $2::text::bigint', ...conditions].join('\n  and ')}
+where ${['f.id <= $1::text::bigint', 'f.id >= $2::text::bigint', ...conditions].join('\n  and ')}
 order by f.id desc
 limit $3::int`;
 
@@ -61,22 +71,22 @@ from (
   select f.id from ${queue} f where f.status = '${status}' order by ${liveOrder[status]} limit ${liveLimit + 1}
 ) one`;
 
-/** Of attempts by their ids, those before an id, the newest first. Parameters: ids, id, how many, and those of the conditions. */
+/** Of attempts by their ids, those up to an id, the newest first. Parameters: ids, greatest id, how many, and those of the conditions. */
 export const searchIds = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: search_ids
 select ${fields}
 from ${queue} f
-where ${['f.id = any($1::text[]::bigint[])', 'f.id < $2::text::bigint', ...conditions].join('\n  and ')}
+where ${['f.id = any($1::text[]::bigint[])', 'f.id <= $2::text::bigint', ...conditions].join('\n  and ')}
 order by f.id desc
 limit $3::int`;
 
-/** By conditions that an index of few rows answers. Parameters: id before which, how many, and those of the conditions. */
+/** By conditions that an index of few rows answers. Parameters: greatest id, how many, and those of the conditions. */
 export const searchIndexed = (
   { queue }: Queue,
   conditions: readonly string[],
 ): string => `-- name: search_indexed
 select ${fields}
 from ${queue} f
-where ${['f.id < $1::text::bigint', ...conditions].join('\n  and ')}
+where ${['f.id <= $1::text::bigint', ...conditions].join('\n  and ')}
 order by f.id desc
 limit $2::int`;
 

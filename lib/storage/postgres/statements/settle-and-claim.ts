@@ -1,6 +1,6 @@
 import type { ClaimShape } from '../../storage.js';
 import type { QueueTables } from '../identifiers.js';
-import { heldBy, routeExpression, statement, type Statement } from '../statement.js';
+import { heldBy, nextReservation, routeExpression, statement, type Statement } from '../statement.js';
 
 /** Payloads up to this many bytes travel with the claim; larger ones are read when their task starts. */
 export const inlinePayloadBytes = 65_536;
@@ -59,8 +59,9 @@ export interface ClaimForm {
 /**
  * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
  *
- * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all; when bounded, the
- * highest and the lowest priority of each stretch and the time it starts at; with interop, ids to leave out.
+ * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
+ * attempts of each stretch are taken, or only others (null: both); when bounded, the highest and the lowest priority of each stretch and the time it starts
+ * at; with interop, ids to leave out.
  *
  * Claiming refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
  * deadlocked 17 times in 6 runs). How many rows are locked per stretch is what the shapes differ in:
@@ -87,7 +88,7 @@ with ${settling(queue)},
 ${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)},${interop ? taskLocks : ''}
 claimed as (
   update ${queue} f
-  set status = 'processando', executor = $5::bigint, reserva = f.reserva + 1, iniciada_em = clock_timestamp()
+  set status = 'processando', executor = $5::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
   where f.id = any(array(select id from ${interop ? 'locked where got' : 'best'}))
   returning ${taskFields},
     case when f.payload is null and f.id_inicial is not null
@@ -108,27 +109,40 @@ left join claimed f on true`;
   return { name: `tarefa_${name}`, text };
 }
 
+/**
+ * Ids of the attempts that a claim would take, and nothing else of them: what is left to ask when a claim cannot be
+ * answered. Parameters: those of the claim, without completions.
+ */
+export function peekClaim({ queue }: QueueTables, form: ClaimForm): Statement {
+  const { shape } = form;
+  const text = `-- name: peek_claim
+with ${settling(queue)},
+${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)}
+select best.id from settled, best`;
+  return { name: '', text };
+}
+
 const taskLocks = `
 locked as materialized (
   select best.id, pg_try_advisory_lock(best.id) as got from best
 ),`;
 
 /** Ids that workers of nsj-queue-lib had locked a moment ago. */
-const leftOut = ({ bounded }: ClaimForm): string => (bounded ? '$12::bigint[]' : '$9::bigint[]');
+const leftOut = ({ bounded }: ClaimForm): string => (bounded ? '$13::bigint[]' : '$10::bigint[]');
 
 const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
 
 const stretches = (bounded: boolean): string =>
   bounded
-    ? `unnest($6::text[], $7::int[], $9::int[], $10::int[], $11::timestamptz[]) with ordinality
-      r (route, most, highest, lowest, since, ord)`
-    : `unnest($6::text[], $7::int[]) with ordinality r (route, most, ord)`;
+    ? `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[], $12::timestamptz[]) with ordinality
+      r (route, most, dead, highest, lowest, since, ord)`
+    : `unnest($6::text[], $7::int[], $9::boolean[]) with ordinality r (route, most, dead, ord)`;
 
 /** The best pending rows of one stretch. */
 const bestOf = (queue: string, form: ClaimForm, limit: string, locking: string): string => `
     select f.id, f.prioridade, f.data_hora
     from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()${
+    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now() and (r.dead is null or f.dead = r.dead)${
       form.bounded
         ? ' and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since'
         : ''

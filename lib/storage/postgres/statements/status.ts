@@ -1,5 +1,7 @@
+import { isBuried, stateSql } from '../../columns.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
+import { msBetween } from '../time-spans.js';
 
 // How a queue stands. Each statement costs about the same whatever the table's size: it walks an index and stops at a
 // limit. Their transaction sets a limit of time besides, and forbids plans made for a table that has grown since.
@@ -71,25 +73,27 @@ with recursive places (n, route, priority, id, due, processo, subscriber_id, dea
   where places.n < ${placeLimit}
 )
 select route, priority, id::text as id, due, processo, subscriber_id, dead,
-  extract(epoch from clock_timestamp() - due) * 1000 as waiting_ms
+  ${msBetween('due', 'clock_timestamp()')} as waiting_ms
 from places
 where priority is not null`;
 
 /**
- * How many are pending there, by topic and subscription: so many of each place, the oldest. Parameters: routes,
- * priorities, rows of a place.
+ * How many are pending there, by topic and subscription: so many of each place, the oldest. Parameters: an id of each
+ * place, which says what its route is also where that cannot be sent, and rows of a place.
  */
 export const pendingCounts = ({ queue }: Queue): string => `-- name: status_pending_counts
 select counted.*
-from unnest($1::text[], $2::int[]) place (route, priority)
+from (
+  select ${routeExpression('f.')} as route, f.prioridade as priority from ${queue} f where f.id = any($1::text[]::bigint[])
+) place
 cross join lateral (
   select one.processo, one.subscriber_id, one.dead, count(*)::int as n, min(one.data_hora) as due,
-    sum(count(*)) over () >= $3::int as is_capped
+    sum(count(*)) over () >= $2::int as is_capped
   from (
     select f.processo, f.subscriber_id, f.dead, f.data_hora from ${queue} f
     where f.status = 'pendente' and ${routeExpression('f.')} = place.route and f.prioridade = place.priority
     order by ${placeOrder}
-    limit $3::int
+    limit $2::int
   ) one
   group by 1, 2, 3
 ) counted`;
@@ -99,21 +103,21 @@ export function rowsOfPlace(places: number): number {
   return Math.min(countLimit, Math.max(leastCounted, Math.floor(countedOfAll / Math.max(1, places))));
 }
 
-/** Scheduled attempts: so many, the first due ones, by topic and subscription. */
+/** Scheduled attempts, first ones and those that follow a failure: so many, the first due ones, by topic and subscription. */
 export const scheduledCounts = ({ queue }: Queue): string => `-- name: status_scheduled
-select one.processo, one.subscriber_id, one.dead, count(*)::int as n, min(one.data_hora) as due
+select one.processo, one.subscriber_id, one.dead, one.state, count(*)::int as n, min(one.data_hora) as due
 from (
-  select f.processo, f.subscriber_id, f.dead, f.data_hora from ${queue} f
+  select f.processo, f.subscriber_id, f.dead, f.data_hora, ${stateSql('f')} as state from ${queue} f
   where f.status = 'agendada'
   order by f.data_hora, f.id
   limit ${countLimit}
 ) one
-group by 1, 2, 3`;
+group by 1, 2, 3, 4`;
 
 /** The scheduled attempts that are due next; in the past when nobody makes them pending. */
 export const nextScheduled = ({ queue }: Queue, limit = 1): string => `-- name: status_next_scheduled
 select f.id::text as id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
-  extract(epoch from f.data_hora - clock_timestamp()) * 1000 as in_ms
+  ${msBetween('clock_timestamp()', 'f.data_hora')} as in_ms
 from ${queue} f
 where f.status = 'agendada'
 order by f.data_hora, f.id
@@ -124,7 +128,7 @@ export const runningAttempts = ({
   queue,
   workers,
 }: Pick<QueueTables, 'queue' | 'workers'>): string => `-- name: status_running
-select running.*, w.host, w.pid, extract(epoch from clock_timestamp() - running.started) * 1000 as running_ms
+select running.*, w.host, w.pid, ${msBetween('running.started', 'clock_timestamp()')} as running_ms
 from (
   select f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.processo, f.subscriber_id, f.dead, f.tentativa,
     f.executor, coalesce(f.iniciada_em, f.data_hora) as started
@@ -141,9 +145,11 @@ order by running.started, running.id::bigint`;
  * Walks the table's blocks of that time, and stops after so many rows.
  */
 export const endedCounts = ({ queue }: Queue): string => `-- name: status_ended
-select one.processo, one.subscriber_id, one.dead, one.status, count(*)::int as n
+select one.processo, one.subscriber_id, one.dead, one.status, count(*)::int as n,
+  count(*) filter (where one.is_buried)::int as buried
 from (
-  select f.processo, f.subscriber_id, f.dead, replace(f.status, 'falha_processando', 'falha') as status
+  select f.processo, f.subscriber_id, f.dead, replace(f.status, 'falha_processando', 'falha') as status,
+    ${isBuried('f')} as is_buried
   from ${queue} f
   where f.data_hora >= $1::text::timestamptz and f.status in ('sucesso', 'falha', 'falha_processando')
     and f.reenfileirado is not true
@@ -167,6 +173,19 @@ select w.id::text as id, w.host, w.pid, w.version, w.concurrency, w.routes, w.st
 from ${workers} w
 where w.stopped_at is null
 order by w.id
+limit ${listLimit}`;
+
+/**
+ * Subscriptions without a URL that are not among the routes that workers serve; active ones first. Parameters: these
+ * routes.
+ */
+export const unheardSubscriptions = ({
+  subscriptions,
+}: Pick<QueueTables, 'subscriptions'>): string => `-- name: status_subscriptions
+select s.id, s.processo, s.ativo
+from ${subscriptions ?? 'none'} s
+where s.url is null and 's:' || s.id <> all($1::text[])
+order by s.ativo desc, s.id
 limit ${listLimit}`;
 
 /** Topics and subscriptions of rows, and when the oldest was due. Parameters: ids. */

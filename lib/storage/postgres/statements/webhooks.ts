@@ -1,10 +1,11 @@
 import { subscriptionRoute } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
-import { routeExpression } from '../statement.js';
+import { textBytes } from '../readable-rows.js';
+import { routeExpression, statement } from '../statement.js';
 
 // What is known of the endpoints of webhooks. Every change is one statement.
 
-type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused'>;
+type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused' | 'seal'>;
 
 /** Deliveries of one endpoint that are moved by one statement; those behind them wait all the same. */
 const mostMoved = 1_000;
@@ -12,19 +13,38 @@ const mostMoved = 1_000;
 /** When a request began that took `$5` ms. */
 const began = `clock_timestamp() - $5::float8 * interval '1 millisecond'`;
 
+/** JSON that is no list, written by hand, holds no secrets. */
+const listOf = (json: string): string =>
+  `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
+
 const msUntil = (time: string): string => `extract(epoch from ${time} - clock_timestamp()) * 1000`;
 
 /** Which subscriptions have a URL. Parameters: ids. */
-export const subscriptionUrls = ({ subscriptions }: Tables): string => `-- name: subscription_urls
-select s.id, s.url is not null as has_url from ${subscriptions} s where s.id = any($1::text[])`;
+export const subscriptionUrls = statement(
+  'subscription_urls',
+  ({ subscriptions }) => `
+select s.id, s.url is not null as has_url from ${subscriptions} s where s.id = any($1::text[])`,
+);
+
+/** Where a subscription leads now. Parameters: id. */
+export const subscriptionTarget = ({ subscriptions }: Tables): string => `-- name: subscription_target
+select s.url, s.http_method, s.headers::text as headers from ${subscriptions} s where s.id = $1::text`;
+
+/** The key that fan-out seals deliveries with. */
+export const readSealKey = ({ seal }: Pick<Tables, 'seal'>): string => `-- name: seal_key
+select k.inner_key, k.outer_key from ${seal} k`;
 
 /**
  * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. When a rest is over, one
  * worker gets the turn to probe, for a while; to it the route is free.
  *
+ * The routes are sent as bytes: one that cannot be sent as text must not stop the others.
+ *
  * Parameters: ms that a probe may take.
  */
-export const webhookHolds = ({ subscriptions, webhooks, paused }: Tables): string => `-- name: webhook_holds
+export const webhookHolds = statement(
+  'webhook_holds',
+  ({ subscriptions, webhooks, paused }) => `
 with rested as materialized (
   select w.subscriber_id from ${webhooks} w
   where w.open_until <= clock_timestamp() and (w.probing_until is null or w.probing_until <= clock_timestamp())
@@ -35,6 +55,8 @@ probed as (
   where w.subscriber_id = any(array(select subscriber_id from rested))
   returning w.subscriber_id
 )
+select ${textBytes('held.route')} as route, getdatabaseencoding() as encoding, held.for_ms
+from (
 select '${subscriptionRoute('')}' || w.subscriber_id as route,
   (${msUntil('greatest(w.open_until, w.probing_until)')})::float8 as for_ms
 from ${webhooks} w
@@ -42,7 +64,9 @@ where w.open_until is not null and w.subscriber_id <> all(array(select subscribe
 union all
 select '${subscriptionRoute('')}' || s.id, null from ${subscriptions} s where not s.ativo and s.url is not null
 union all
-select p.route, null from ${paused} p`;
+select p.route, null from ${paused} p
+) held`,
+);
 
 /** An endpoint has answered well. Writes little while it always does. Parameters: subscription, ms between two writes. */
 export const noteSuccess = ({ webhooks }: Tables): string => `-- name: webhook_success
@@ -100,9 +124,16 @@ select noted.failures, (${msUntil('noted.open_until')})::float8 as open_ms,
   (-1 * ${msUntil('noted.failing_since')})::float8 as failing_ms
 from noted`;
 
-/** Takes a subscription out of service. Parameters: id, why. Answers nothing when it was already. */
+/**
+ * Takes a subscription out of service. Parameters: id, why, URL that says so, or null. Answers nothing when it was already,
+ * or leads elsewhere now.
+ */
 export const deactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_deactivate
-with changed as (update ${subscriptions} s set ativo = false where s.id = $1::text and s.ativo returning s.id)
+with changed as (
+  update ${subscriptions} s set ativo = false
+  where s.id = $1::text and s.ativo and ($3::text is null or s.url = $3::text)
+  returning s.id
+)
 insert into ${webhooks} as w (subscriber_id, deactivated_at, deactivated_for)
 select id, clock_timestamp(), $2::text from changed
 on conflict (subscriber_id) do update set deactivated_at = clock_timestamp(), deactivated_for = excluded.deactivated_for
@@ -122,7 +153,7 @@ update ${subscriptions} s set ativo = true where s.id = $1::text returning s.id`
 export const readEndpoint = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_endpoint
 select s.id, s.url, s.http_method, s.headers::text as headers, s.ativo, coalesce(w.failures, 0) as failures, w.failing_since,
   w.last_success_at, case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at,
-  w.deactivated_for, coalesce(jsonb_array_length(w.secrets), 0) as secrets
+  w.deactivated_for, coalesce(jsonb_array_length(${listOf('w.secrets')}), 0) as secrets
 from ${subscriptions} s
 left join ${webhooks} w on w.subscriber_id = s.id
 where s.id = $1::text`;
@@ -140,30 +171,70 @@ limit $1::int`;
 export const readEndpoints = ({ webhooks }: Tables): string => `-- name: webhook_endpoints
 select w.subscriber_id, w.failures, w.failing_since, w.last_success_at,
   case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at, w.deactivated_for,
-  jsonb_array_length(w.secrets) as secrets
+  jsonb_array_length(${listOf('w.secrets')}) as secrets
 from ${webhooks} w`;
 
-/** Secrets that sign now, the newest first. Parameters: subscription. */
-export const readSecrets = ({ webhooks }: Tables): string => `-- name: webhook_secrets
-select s.value ->> 'secret' as secret
-from ${webhooks} w, jsonb_array_elements(w.secrets) with ordinality s
-where w.subscriber_id = $1::text
-  and (s.value ->> 'until' is null or (s.value ->> 'until')::timestamptz > clock_timestamp())
+/** That a secret signs still, of a row `s` of `secrets`. A time that is none is over. */
+const signsStill = `case when s.value ->> 'until' is null then true
+  when s.value ->> 'until' ~ '^([0-9]{4}-[01][0-9]-[0-3][0-9][T ][0-9:.]+([+-][0-9:]+|Z)?|infinity)$'
+    then (s.value ->> 'until')::timestamptz > clock_timestamp()
+  else false end`;
+
+/**
+ * Secrets that sign now, the newest first, and where each may be used: what was made by an earlier version is for wherever the
+ * subscription leads. Parameters: subscription.
+ */
+export const readSecrets = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_secrets
+select s.value ->> 'secret' as secret,  coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
+from ${webhooks} w, jsonb_array_elements(${listOf('w.secrets')}) with ordinality s
+where w.subscriber_id = $1::text and ${signsStill}
 order by s.ordinality`;
 
-/** Adds a secret; those before go on signing for a while. Parameters: subscription, secret, ms that the others have. */
+/**
+ * Adds a secret; those before go on signing for a while. Parameters: subscription, secret, ms that the others have, origin
+ * that it is for.
+ */
 export const addSecret = ({ webhooks }: Tables): string => `-- name: webhook_add_secret
 insert into ${webhooks} as w (subscriber_id, secrets)
-values ($1::text, jsonb_build_array(jsonb_build_object('secret', $2::text, 'until', null)))
+values ($1::text, jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('secret', $2::text, 'origin', $4::text))))
 on conflict (subscriber_id) do update
 set secrets = excluded.secrets || coalesce((
-  select jsonb_agg(jsonb_build_object('secret', s.value ->> 'secret', 'until',
+  select jsonb_agg(s.value || jsonb_build_object('until',
     least(coalesce((s.value ->> 'until')::timestamptz, 'infinity'), now() + $3::float8 * interval '1 millisecond'))
     order by s.ordinality)
-  from jsonb_array_elements(w.secrets) with ordinality s
-  where s.value ->> 'until' is null or (s.value ->> 'until')::timestamptz > now()
+  from jsonb_array_elements(${listOf('w.secrets')}) with ordinality s
+  where ${signsStill}
 ), '[]')
 returning subscriber_id`;
+
+/** How many secrets sign for a subscription. Parameters: subscription. */
+export const countSecrets = ({
+  webhooks,
+}: Pick<Tables, 'webhooks'>): string => `-- name: webhook_count_secrets
+select count(*)::int as n
+from ${webhooks} w, jsonb_array_elements(${listOf('w.secrets')}) s
+where w.subscriber_id = $1::text and ${signsStill}`;
+
+/**
+ * A subscription is about to lead to another origin: each secret that is for none yet is for the old one from now on, and the
+ * new one gets a secret of its own, if there is none. What is not signed stays so. Repeating it changes nothing.
+ *
+ * Parameters: subscription, old origin (null: none), new origin (null: none), secret.
+ */
+export const moveSecrets = ({ webhooks }: Tables): string => `-- name: webhook_move_secrets
+update ${webhooks} w
+set secrets = moved.fresh || moved.kept
+from (
+  select o.subscriber_id,
+    case when $3::text is null or bool_or(${signsStill} and coalesce(s.value ->> 'origin', $2::text, $3::text) = $3::text)
+      then '[]' else jsonb_build_array(jsonb_build_object('secret', $4::text, 'origin', $3::text)) end as fresh,
+    jsonb_agg(jsonb_strip_nulls(jsonb_build_object('origin', coalesce($2::text, $3::text))) || s.value order by s.ordinality) as kept
+  from ${webhooks} o, jsonb_array_elements(${listOf('o.secrets')}) with ordinality s
+  where o.subscriber_id = $1::text
+  group by o.subscriber_id
+  having bool_or(${signsStill})
+) moved
+where w.subscriber_id = moved.subscriber_id`;
 
 /** Parameters: subscription. */
 export const forgetEndpoint = ({ webhooks }: Tables): string => `-- name: webhook_forget

@@ -1,11 +1,12 @@
+import type { QueueTables } from '../identifiers.js';
 import { statement } from '../statement.js';
 
-/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes. */
+/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
 export const registerWorker = statement(
   'register_worker',
   ({ workers }) => `
-insert into ${workers} (host, pid, version, concurrency, routes)
-values ($1::text, $2::int, $3::text, $4::int, $5::text[])
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes)
+values ($1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[])
 returning id`,
 );
 
@@ -21,6 +22,23 @@ set stopped_at = clock_timestamp()
 where w.id = $1::bigint and w.stopped_at is null and (w.missed_at is not null or not $2::boolean)
   and not exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint)`,
 );
+
+/** Whether a worker was told to stop. Parameters: worker. */
+export const isHalted = statement(
+  'is_halted',
+  ({ workers }) =>
+    `select exists (select from ${workers} w where w.id = $1::bigint and w.halt_at is not null) as halted`,
+);
+
+/**
+ * Tells all workers that run now to stop, in their rows: who may only connect cannot write there. They hear of it by the
+ * notification, or see it at their next poll. Parameters: channel, what is said there.
+ */
+export const haltWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: halt_workers
+with told as (
+  update ${workers} w set halt_at = clock_timestamp() where w.stopped_at is null returning w.id
+)
+select coalesce(array_agg(told.id::text order by told.id), '{}') as told, pg_notify($1::text, $2::text) as rung from told`;
 
 /** Forgets workers that stopped longer ago than so many days. Parameters: days. */
 export const forgetWorkers = statement(

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { hostile, hostileRows, insertHostile, isToEnd } from '../workload/hostile.js';
 import { pickAny, type Nemesis } from './nemesis.js';
 
 /** Losses in a row after which a chain is buried. */
@@ -63,5 +64,32 @@ const purge: Nemesis = {
   },
 };
 
+/** Rows of another program, as no client would insert them, beside the ordinary tasks. */
+const hostileProgram: Nemesis = {
+  kind: 'hostile rows',
+  strike: async ({ ask }) => {
+    // Those of the last time that stay for ever: they would keep every partition.
+    await ask(
+      `delete from tasks f where origem like $1 || '%' and status not in ('sucesso', 'falha') and not (${isToEnd('f')})`,
+      [hostile],
+    );
+    const ids: string[] = [];
+    for (const row of hostileRows) {
+      const { sql, values } = insertHostile(row);
+      ids.push(...(await ask<{ id: string }>(sql, values)).map(({ id }) => id));
+    }
+    const deadline = performance.now() + 10_000;
+    while (performance.now() < deadline) {
+      await pause(200);
+      const over = await ask(
+        `select from tasks where id = any($1::bigint[]) and status in ('sucesso', 'falha') limit 1`,
+        [ids],
+      );
+      if (over.length > 0) return `${ids.length} rows`;
+    }
+    return undefined;
+  },
+};
+
 /** Faults that come with the tasks themselves, and what competes with them. */
-export const workloadFaults: readonly Nemesis[] = [poison, exhaustPool, purge];
+export const workloadFaults: readonly Nemesis[] = [poison, exhaustPool, purge, hostileProgram];

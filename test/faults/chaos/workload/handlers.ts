@@ -128,6 +128,12 @@ export class Handlers {
     });
   }
 
+  /** What comes from another program: nobody judges it but by whether it ends. */
+  @TaskHandler('hostile', { maxAttempts: 3, retryDelayMs: 100 })
+  hostile(): void {
+    this.bench.started += 1;
+  }
+
   @Subscriber('news-effect', rules)
   @Subscriber('orders-effect', rules)
   @Subscriber('orders-one', rules)

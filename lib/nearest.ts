@@ -12,6 +12,12 @@ export function nearest(name: string, names: readonly string[]): string | undefi
   return best;
 }
 
+/** What a message says of a name that does not exist: `: did you mean 'topic'?`, or nothing when none is near. */
+export function didYouMean(name: string, names: readonly string[]): string {
+  const near = nearest(name.slice(0, 100), names);
+  return near === undefined ? '' : `: did you mean '${near}'?`;
+}
+
 /** Letters to add, drop, change or swap with their neighbour. */
 function distance(one: string, other: string): number {
   let [before, above]: number[][] = [[], Array.from({ length: other.length + 1 }, (_, index) => index)];

@@ -1,0 +1,70 @@
+import type { SqlHandle } from '../client/sql-handle.js';
+import { encodePayload, hashPayload, readText } from '../client/task-input.js';
+import type { TopicSchemas } from '../client/topic-schemas.js';
+import { TarefaError } from '../queue.errors.js';
+import type { QueueTables } from '../storage/postgres/identifiers.js';
+import { retryEdited } from '../storage/postgres/statements/admin.js';
+import type { TaskRecord } from '../task.js';
+import { messageOf } from './admin-input.js';
+
+/** What a payload may be. */
+export interface PayloadRules {
+  readonly maxPayloadBytes: number;
+  readonly schemas: Pick<TopicSchemas, 'check'>;
+  /** True beside workers of nsj-queue-lib: theirs would go on with the first attempt's payload. */
+  readonly interop: boolean;
+}
+
+/** Who edits a payload, and why. */
+export interface EditNote {
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
+const longestName = 200;
+
+/** @throws {TarefaError} `INPUT_INVALID` */
+export function readNote({ by, reason }: Readonly<Partial<Record<keyof EditNote, unknown>>>): EditNote {
+  return {
+    by: readText('by', by, longestName),
+    reason: reason === undefined || reason === null ? null : messageOf(reason),
+  };
+}
+
+/**
+ * Starts a failed task anew with another payload, which is checked as an insert's is.
+ *
+ * @param current the task as it stands
+ * @returns id of the new attempt; undefined unless the task has failed
+ * @throws {TarefaError} `TASK_STATE` for a delivery or beside nsj-queue-lib; `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`,
+ * `PAYLOAD_NOT_SERIALISABLE`, `PAYLOAD_INVALID`
+ */
+export async function retryWithPayload(
+  {
+    handle,
+    tables,
+    rules,
+  }: { readonly handle: SqlHandle; readonly tables: QueueTables; readonly rules: PayloadRules },
+  current: TaskRecord,
+  given: unknown,
+  { by, reason }: EditNote,
+): Promise<string | undefined> {
+  const why = refusalOf(current, rules);
+  if (why !== undefined) {
+    throw new TarefaError(
+      'TASK_STATE',
+      `the payload of task ${current.firstAttemptId} cannot be edited: ${why}`,
+    );
+  }
+  const payload = encodePayload(given, rules.maxPayloadBytes);
+  await rules.schemas.check(current.topic, payload);
+  const values = [current.id, payload, hashPayload(payload), by, reason];
+  const { rows } = await handle.query(retryEdited(tables), values);
+  return rows[0] && String(rows[0]['id']);
+}
+
+function refusalOf({ subscriptionId }: TaskRecord, { interop }: PayloadRules): string | undefined {
+  if (subscriptionId !== null) return 'a delivery carries what was published; publish it anew';
+  if (!interop) return undefined;
+  return 'workers of nsj-queue-lib would go on with the one it was inserted with; insert a new task';
+}

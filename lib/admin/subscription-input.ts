@@ -1,0 +1,99 @@
+import { readTenant, readText } from '../client/task-input.js';
+import { TarefaError } from '../queue.errors.js';
+import { shownValue } from '../shown-value.js';
+import { columnLength } from '../storage/columns.js';
+import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
+import type { SubscriptionInput } from './subscription-admin.js';
+
+/** What a program gave as a subscription, whatever it is. */
+export type GivenSubscription = Readonly<Partial<Record<keyof SubscriptionInput, unknown>>>;
+
+const known: Readonly<Record<keyof SubscriptionInput, true>> = {
+  id: true,
+  topic: true,
+  tenant: true,
+  group: true,
+  url: true,
+  httpMethod: true,
+  headers: true,
+  active: true,
+};
+
+/** Names of what a {@link SubscriptionInput} may say. */
+export const fieldNames = Object.keys(known) as readonly (keyof SubscriptionInput)[];
+
+const longestUrl = 2_048;
+
+/** @throws {TarefaError} `INPUT_INVALID` */
+export function readId(id: unknown): string {
+  const read = readText('id', id, columnLength.subscriptionId);
+  if (read) return read;
+  throw invalid('id', 'must be text', id);
+}
+
+/**
+ * The values of a subscription's columns, in their order.
+ *
+ * @throws {TarefaError} `INPUT_INVALID`
+ */
+export function valuesOf(input: GivenSubscription): unknown[] {
+  const { id, topic, tenant, group, url, httpMethod, headers, active = true } = input;
+  const read = readText('topic', topic, columnLength.topic);
+  if (!read) throw invalid('topic', 'must be text', topic);
+  if (typeof active !== 'boolean') throw invalid('active', 'must be true or false', active);
+  return [
+    readId(id),
+    read,
+    readTenant(tenant),
+    readText('group', group, columnLength.group),
+    readUrl(url),
+    readMethod(httpMethod ?? (typeof url === 'string' ? 'POST' : null)),
+    readHeaders(headers),
+    active,
+  ];
+}
+
+/** Its message leaves the address out: it may hold a password. */
+function readUrl(url: unknown): string | null {
+  if (url === undefined || url === null) return null;
+  const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : '';
+  if (protocol === 'http:' || protocol === 'https:') return readText('url', url, longestUrl);
+  throw invalid('url', 'must be an address that begins with http:// or https://');
+}
+
+function readMethod(method: unknown): string | null {
+  if (method === null) return null;
+  const read = typeof method === 'string' ? readWebhookMethod(method) : undefined;
+  if (read !== undefined) return read;
+  throw invalid('httpMethod', `must be one of ${webhookMethods.join(', ')}`, method);
+}
+
+/** Refuses names and values that no request can carry; its messages leave the values out. */
+function readHeaders(headers: unknown): string | null {
+  if (headers === undefined || headers === null) return null;
+  const problem = 'must be an object of texts';
+  let entries: readonly (readonly [string, unknown])[];
+  try {
+    // A list or a text has entries too, and a Map or Headers has none, whatever is in it.
+    if (Object.prototype.toString.call(headers) !== '[object Object]') throw new TypeError();
+    entries = Object.entries(headers);
+  } catch {
+    throw invalid('headers', problem, headers);
+  }
+  for (const [name, value] of entries) {
+    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is no text`);
+    try {
+      void new Headers([[name, value]]);
+    } catch {
+      throw invalid('headers', `${problem}: ${JSON.stringify(name)} or its value holds what no header may`);
+    }
+  }
+  // What was checked, though its getters may say something else the next time.
+  return JSON.stringify(Object.fromEntries(entries));
+}
+
+/** @param got left out where it may be secret */
+function invalid(field: string, problem: string, ...got: readonly unknown[]): TarefaError {
+  const shown = got.length === 0 ? '' : ` (got ${shownValue(got[0])})`;
+  return new TarefaError('INPUT_INVALID', `${field} ${problem}${shown}`);
+}

@@ -1,0 +1,100 @@
+import type { BulkFilter, BulkKind, BulkPlan } from '../admin/bulk-run.js';
+import { UsageError, type CommandCall, type CommandOption, type ExitCode } from './command.js';
+import { confirm, yesOption } from './confirm.js';
+import { filterOptions, readFilter, statusOption } from './filter-options.js';
+import { flagOption, textOption } from './option-values.js';
+import { readableCount } from './output/readable.js';
+
+/** How a command speaks of what it does to many tasks. */
+export interface BulkWords {
+  /** `Retry`: of the question. */
+  readonly verb: string;
+  /** `retrying`: beside the bar. */
+  readonly doing: string;
+  /** `failed`: what is counted; also its name in JSON. */
+  readonly meant: string;
+  /** `retried`: also its name in JSON. */
+  readonly done: string;
+  /** `start anew`: what they do then. */
+  readonly outcome: string;
+}
+
+/** What commands take that do something to many tasks. */
+export function bulkOptions(meant: string): Readonly<Record<string, CommandOption>> {
+  return {
+    all: { type: 'boolean', description: `every ${meant} task that the filters choose` },
+    ...filterOptions,
+    'dry-run': { type: 'boolean', description: 'with --all: counts, and changes nothing' },
+    ...yesOption,
+  };
+}
+
+/** Whether many are meant; then there are no ids. */
+export function meansAll({ options, positionals }: CommandCall): boolean {
+  if (!flagOption(options, 'all')) {
+    const withAll = new Set([...Object.keys(filterOptions), ...Object.keys(statusOption), 'dry-run']);
+    const stray = Object.keys(options).find((name) => withAll.has(name));
+    if (stray !== undefined) throw new UsageError(`--${stray} goes with --all`);
+    return false;
+  }
+  if (positionals.length > 0) throw new UsageError('give ids or --all, not both');
+  return true;
+}
+
+/**
+ * Counts the tasks that the filters choose, asks, and does it in blocks that Ctrl-C can end.
+ *
+ * @returns 3 when not all of them were done
+ */
+export async function doAll(call: CommandCall, kind: BulkKind, words: BulkWords): Promise<ExitCode> {
+  const { options, output, signal } = call;
+  const filter: BulkFilter = readFilter(options);
+  const { admin } = await call.queue();
+  const reason = textOption(options, 'reason');
+  const bulk = admin.bulk(kind, reason === undefined ? {} : { reason });
+  // A dead task is a task of its own: not meant along with the one that it belongs to.
+  const plan = await bulk.plan({ dead: false, ...filter });
+  const tell = (done: number, finished: boolean): void =>
+    output.json({ [words.meant]: plan.total, counts: plan.counts, [words.done]: done, finished });
+  showPlan(call, plan, words);
+  if (flagOption(options, 'dry-run') || plan.total === 0) {
+    tell(0, true);
+    return 0;
+  }
+  const count = readableCount(plan.total);
+  if (!(await confirm(call, `${words.verb} ${count} ${plan.total === 1 ? 'task' : 'tasks'}?`))) {
+    output.line(`nothing was ${words.done}`);
+    return 0;
+  }
+  const progress = output.progress(words.doing, plan.total);
+  let done = 0;
+  try {
+    for await (const some of bulk.run(plan)) {
+      done += some;
+      progress.advance(some);
+      if (signal.aborted) break;
+    }
+  } finally {
+    progress.end();
+  }
+  const isWhole = done >= plan.total;
+  tell(done, isWhole);
+  output.line(`${readableCount(done)} of ${count} tasks ${words.outcome}`);
+  if (isWhole) return 0;
+  output.note(signal.aborted ? 'it was ended before all were' : 'the others were changed meanwhile');
+  return 3;
+}
+
+function showPlan({ output }: CommandCall, { counts, total }: BulkPlan, { meant }: BulkWords): void {
+  output.table(
+    ['topic', 'subscription', meant, 'oldest'],
+    counts.map(({ topic, subscriptionId, count, oldest }) => [
+      topic,
+      subscriptionId,
+      readableCount(count),
+      oldest,
+    ]),
+  );
+  const tasks = `${meant} ${total === 1 ? 'task' : 'tasks'}`;
+  output.line(total === 0 ? `no ${meant} task is like that` : `${readableCount(total)} ${tasks}`);
+}

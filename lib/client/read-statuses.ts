@@ -1,0 +1,20 @@
+import { TarefaError } from '../queue.errors.js';
+import { readList } from '../read-fields.js';
+import { shownValue } from '../shown-value.js';
+import { statusColumn } from '../storage/columns.js';
+import type { TaskStatus } from '../task.js';
+
+/**
+ * A list of statuses, as a program gave it.
+ *
+ * @throws {TarefaError} `INPUT_INVALID`
+ */
+export function readStatuses(given: unknown): readonly TaskStatus[] {
+  return readList('the statuses', given).map((status) => {
+    if (typeof status === 'string' && Object.hasOwn(statusColumn, status)) return status as TaskStatus;
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `${shownValue(status)} is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
+    );
+  });
+}

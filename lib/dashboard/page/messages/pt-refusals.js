@@ -1,0 +1,20 @@
+/**
+ * What the server refuses, by code: its own words are English, and are `{message}`.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+export const refusals = {
+  ACTION_FORBIDDEN:
+    'Este painel não permite isto: a opção dashboard.actions (ou dashboard.payloads) da aplicação não o autoriza.',
+  DATABASE_FAILED: 'O banco de dados não respondeu como devia{reason}.',
+  INPUT_INVALID: 'O servidor não aceitou um valor. Ele diz, em inglês: {message}',
+  OPTIONS_INVALID: 'As opções da aplicação não permitem isto. O servidor diz, em inglês: {message}',
+  QUEUE_BUSY: 'Um worker da nsj-queue-lib está usando a fila. Tente de novo em instantes.',
+  SUBSCRIPTION_EXISTS: 'Já existe uma assinatura {id}.',
+  SUBSCRIPTION_NOT_FOUND: 'Não existe assinatura {id}.',
+  SUBSCRIPTIONS_UNAVAILABLE: 'A tabela de assinaturas não existe ou não está em uso nesta fila.',
+  TASK_NOT_FOUND: 'Não existe tentativa {id}: talvez já tenha sido expurgada.',
+  TASK_STATE: 'O estado da tarefa {id} não permite isto. Estado atual: {status}.',
+  TOOK_TOO_LONG: 'O banco de dados demorou demais. Peça menos, por exemplo um período menor.',
+  WEBHOOK_PACKAGE_MISSING: 'Falta o pacote undici na aplicação: npm install undici.',
+};

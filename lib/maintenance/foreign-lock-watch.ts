@@ -1,0 +1,53 @@
+import { TarefaError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { Storage } from '../storage/storage.js';
+
+/** How often the same is said again. */
+const againMs = 60_000;
+
+/**
+ * Looks for workers of nsj-queue-lib in client-server mode, whose locks are not in the database: each kind takes what the
+ * other one runs for abandoned. A worker refuses to start beside them; one that runs says so and leaves their tasks alone.
+ */
+export class ForeignLockWatch {
+  readonly #storage: Storage;
+  readonly #events: QueueEvents;
+  #saidAt = -Infinity;
+
+  constructor(storage: Storage, events: QueueEvents) {
+    this.#storage = storage;
+    this.#events = events;
+  }
+
+  /** @throws {TarefaError} `INTEROP_UNSAFE` */
+  async refuse(): Promise<void> {
+    const { evidence, hiddenSessions } = await this.#storage.findForeignLocks();
+    if (evidence !== undefined) {
+      throw new TarefaError('INTEROP_UNSAFE', `${found(evidence)}. Stop them and their server first`);
+    }
+    if (hiddenSessions === 0) return;
+    const sessions = hiddenSessions === 1 ? '1 session' : `${hiddenSessions} sessions`;
+    this.#events.emit('warning', {
+      message:
+        `interop: ${sessions} of other roles do not show what they do, so workers of nsj-queue-lib in client-server mode, ` +
+        `which must not run beside this one, would go unnoticed. Grant pg_read_all_stats to this role to have them noticed`,
+    });
+  }
+
+  /** False while there are some; then says so, now and again. */
+  async areAbsent(): Promise<boolean> {
+    const { evidence } = await this.#storage.findForeignLocks();
+    if (evidence === undefined) return true;
+    if (performance.now() - this.#saidAt >= againMs) {
+      this.#saidAt = performance.now();
+      this.#events.emit('warning', {
+        message: `${found(evidence)}. What they run is not recovered here while they are seen, but their retry job runs again what this worker runs. Stop one of the two kinds`,
+      });
+    }
+    return false;
+  }
+}
+
+function found(evidence: string): string {
+  return `interop: workers of nsj-queue-lib work in client-server mode (${evidence}); their locks are not in the database, so both kinds would run the same tasks`;
+}

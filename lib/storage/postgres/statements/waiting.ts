@@ -1,0 +1,165 @@
+import { everyTopic, isolatedPrefix, webhookRoute } from '../../route.js';
+import type { QueueTables } from '../identifiers.js';
+import { textBytes } from '../readable-rows.js';
+import { dueInMs, plainRouteOf, routeExpression, statement } from '../statement.js';
+
+// What waits, and who serves it: what idle workers ask, and who tells of tasks that nobody will take.
+
+/** Most pairs of a route and a priority that are looked at. */
+const mostPlaces = 10_000;
+
+/** What workers announce that take every topic, or every webhook: a route of that kind is served by them too. */
+const anyOf = (route: string): string =>
+  `case left(${route}, 2) when 't:' then '${everyTopic}' when 's:' then '${webhookRoute}' end`;
+
+/** True for dead attempts that may not wait for a worker other than the one that asks. */
+const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): string => {
+  const route = plainRouteOf('f.');
+  const announced = `array[${route}, case when f.subscriber_id is null then '${everyTopic}' end]`;
+  return `not exists (select from ${paused} p where p.route = ${route})
+     and (${deadRoutes} && ${announced} or not exists (
+       select from ${workers} w
+       where w.stopped_at is null and w.missed_at is null and coalesce(w.dead_routes, w.routes) && ${announced}
+     ))`;
+};
+
+/** @param pending SQL of what is pending besides dead attempts: 0, or null when there is nothing; and the column `pending` */
+const idleLook = (tables: QueueTables, pending: string, routes: string): string => {
+  const { queue, workers } = tables;
+  return `
+select least(
+  ${pending},
+  (select 0 from ${queue} f
+   where f.status = 'pendente' and f.dead and ${isDeadForUs(tables, '$4::text[]')}
+   order by f.data_hora, f.id
+   limit 1),
+  (select ${dueInMs('f.')}
+   from ${queue} f
+   where f.status = 'agendada' and f.data_hora < 'infinity'
+   order by f.data_hora, f.id
+   limit 1)
+) as next_due_ms,
+exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding,
+exists (select from ${workers} w where w.id = $2::bigint and w.halt_at is not null) as halted,
+${routes} as pending`;
+};
+
+/**
+ * When the next attempt is due that this worker serves, in milliseconds from now: what an idle worker asks, by one
+ * statement, before it does anything else; whether it holds rows, which it knows nothing of then; and whether it was told
+ * to stop. One probe for each route, however many tasks wait on others. In the order of the index, or the planner may
+ * choose another one.
+ *
+ * Parameters: worker, or null, as what it holds is found by walking over what an old snapshot keeps; worker; the routes
+ * whose live attempts it takes; the routes whose dead attempts it takes.
+ */
+export const nextDue = statement('next_due', (tables) =>
+  idleLook(
+    tables,
+    `(select 0 from unnest($3::text[]) served (route)
+   cross join lateral (
+     select from ${tables.queue} f
+     where f.status = 'pendente' and ${routeExpression('f.')} = served.route and not f.dead
+     order by f.prioridade desc, f.data_hora, f.id
+     limit 1
+   ) one
+   limit 1)`,
+    'null',
+  ),
+);
+
+/** Skips through the index of pending attempts, one probe per route. */
+const skipRoutes = (queue: string): string => `routes (route) as (
+  (select ${routeExpression('f.')} from ${queue} f where f.status = 'pendente' order by 1 limit 1)
+  union all
+  select (
+    select ${routeExpression('f.')} from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} > routes.route
+    order by 1 limit 1
+  )
+  from routes
+  where routes.route is not null
+)`;
+
+/** Routes that have pending attempts. */
+export const pendingRoutes = statement(
+  'pending_routes',
+  ({ queue }) => `
+with recursive ${skipRoutes(queue)}
+select route from routes where route is not null`,
+);
+
+/** The same as {@link nextDue} for a worker that finds out what it serves: it is told which routes have pending attempts. Same parameters. */
+export const nextDueOfAny = statement(
+  'next_due_of_any',
+  (tables) => `
+with recursive ${skipRoutes(tables.queue)}
+${idleLook(
+  tables,
+  // Parameters of the other form have their types here too.
+  'case when $3::text[] is null then null::int end',
+  'to_json(array(select routes.route from routes where routes.route is not null))::text',
+)}`,
+);
+
+/** The route of those that serve it. */
+const plainOf = (route: string): string =>
+  `case when left(${route}, 1) = '${isolatedPrefix}' then substr(${route}, 2) else ${route} end`;
+
+/**
+ * A worker that delivers webhooks serves the subscriptions that have a URL, and those that are gone, whose deliveries say
+ * where they go.
+ */
+const notForCode = ({ subscriptions }: QueueTables, route: string): string =>
+  subscriptions === undefined
+    ? 'true'
+    : `not exists (select from ${subscriptions} s where s.id = substr(${route}, 3) and s.url is null)`;
+
+/**
+ * For each route whose pending attempts are due, and that nobody has paused: for how long the one has waited that is due
+ * for longest, and whether a running worker serves it. Skips through the index from one route and priority to the next,
+ * where the first entry is the oldest. Routes are bytes, for one that cannot be sent must not hide the others.
+ */
+export const waitingRoutes = statement(
+  'waiting_routes',
+  (tables) => `
+with recursive places (n, route, priority, due) as (
+  (select 1, ${routeExpression('f.')}, f.prioridade, f.data_hora from ${tables.queue} f
+   where f.status = 'pendente' order by ${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id limit 1)
+  union all
+  select places.n + 1, next.*
+  from places
+  cross join lateral (
+    select * from (
+      (select ${routeExpression('f.')}, f.prioridade, f.data_hora from ${tables.queue} f
+       where f.status = 'pendente' and ${routeExpression('f.')} = places.route
+         and f.prioridade < coalesce(places.priority::bigint, 2147483648)
+       order by ${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id limit 1)
+      union all
+      (select ${routeExpression('f.')}, f.prioridade, f.data_hora from ${tables.queue} f
+       where f.status = 'pendente' and ${routeExpression('f.')} > places.route
+       order by ${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id limit 1)
+    ) following
+    limit 1
+  ) next
+  where places.n < ${mostPlaces}
+),
+waiting as (
+  select ${plainOf('places.route')} as route, min(places.due) as due
+  from places
+  where places.due <= now()
+  group by 1
+)
+select ${textBytes('waiting.route')} as route, getdatabaseencoding() as encoding,
+  extract(epoch from now() - greatest(waiting.due, 'epoch')) * 1000 as waiting_ms,
+  exists (
+    select from ${tables.workers} w
+    where w.stopped_at is null and w.missed_at is null and (
+      waiting.route = any(w.routes)
+      or ${anyOf('waiting.route')} = any(w.routes) and (left(waiting.route, 2) <> 's:' or ${notForCode(tables, 'waiting.route')})
+    )
+  ) as served,
+  not exists (select from ${tables.workers} w where w.stopped_at is null and w.missed_at is null) as workerless
+from waiting
+where not exists (select from ${tables.paused} p where p.route = waiting.route)`,
+);

@@ -1,0 +1,81 @@
+import type { WorkerId } from '../storage.js';
+import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
+import { claimForm, claimValues, settleValues } from './claim-values.js';
+import type { TextRow } from './control-connection.js';
+import { isDataError } from './readable-rows.js';
+import type { Statement } from './statement.js';
+import type { QueueStatements } from './statements.js';
+import { readBoolean } from '../columns.js';
+
+/** Runs a statement on the connection that claims. */
+export type AskControl = (statement: Statement, values: readonly unknown[]) => Promise<readonly TextRow[]>;
+
+/** Looked at of every route when not even the names of the routes can be read. */
+const ofEachRoute = 10;
+/** Looked at of dead attempts. */
+const ofDead = 1_000;
+const longestReason = 400;
+
+/** Finds attempts that hold bytes which cannot be sent to any client, and ends them: fewer statements than attempts. */
+export class UnreadableTasks {
+  readonly #ask: AskControl;
+  readonly #sql: QueueStatements;
+
+  constructor(ask: AskControl, sql: QueueStatements) {
+    this.#ask = ask;
+    this.#sql = sql;
+  }
+
+  /** @param leftOut with interop, the last value of a claim */
+  async end(
+    workerId: WorkerId,
+    among: UnreadableAmong,
+    leftOut: readonly unknown[] | undefined,
+  ): Promise<readonly UnreadableTask[]> {
+    const rows = await this.#peek(workerId, among, leftOut);
+    const unreadable = await this.#find(rows.map((row) => String(row['id'])));
+    return unreadable.size === 0 ? [] : this.#bury(unreadable);
+  }
+
+  #peek(
+    workerId: WorkerId,
+    among: UnreadableAmong,
+    leftOut: readonly unknown[] = [],
+  ): Promise<readonly TextRow[]> {
+    if (among === 'every route') return this.#ask(this.#sql.pendingOfEachRoute, [ofEachRoute]);
+    if (among === 'unattended') return this.#ask(this.#sql.pendingDead, [ofDead]);
+    const peek = this.#sql.peekClaim(claimForm(among, leftOut.length > 0));
+    return this.#ask(peek, [...settleValues(workerId, []), ...claimValues(among), ...leftOut]);
+  }
+
+  /** By halves: most can be read. Answers why, by id. */
+  async #find(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    try {
+      await this.#ask(this.#sql.readTexts, [ids]);
+      return new Map();
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      const [only, ...others] = ids;
+      if (only !== undefined && others.length === 0) return new Map([[only, (error as Error).message]]);
+      const half = Math.ceil(ids.length / 2);
+      const first = await this.#find(ids.slice(0, half));
+      return new Map([...first, ...(await this.#find(ids.slice(half)))]);
+    }
+  }
+
+  async #bury(reasons: ReadonlyMap<string, string>): Promise<readonly UnreadableTask[]> {
+    const messages = [...reasons.values()].map((reason) =>
+      `cannot be read, so it was not run: ${reason}`.slice(0, longestReason),
+    );
+    const rows = await this.#ask(this.#sql.buryUnreadable, [[...reasons.keys()], messages]);
+    return rows.map((row) => ({
+      id: String(row['id']),
+      firstAttemptId: String(row['first_id']),
+      attempt: Number(row['attempt']),
+      dead: readBoolean(row['dead']),
+      message: String(row['message']),
+      deadId: row['dead_id'] ?? undefined,
+    }));
+  }
+}

@@ -1,0 +1,34 @@
+/** Where a purge looks. */
+export interface PurgeLook {
+  /** Only tasks of which all attempts were due longer ago than that. */
+  readonly olderThanDays: number;
+  /** Only at rows with greater ids; undefined for all. */
+  readonly after: string | undefined;
+  /** Only at rows with lesser ids. Default: all. */
+  readonly before?: string | undefined;
+  /** At so many rows. */
+  readonly rows: number;
+  /** A block is full with so many rows; a task is never divided, so it may be more. */
+  readonly blockRows: number;
+}
+
+/** What a purge has seen. */
+export interface PurgeableWindow {
+  /** Ids of attempts to be deleted together, the oldest first; with a task's attempts in the window come its others. */
+  readonly blocks: readonly (readonly string[])[];
+  /** The last row that was looked at; undefined when there was none. */
+  readonly last: string | undefined;
+  /** The first that is not to be deleted. */
+  readonly keptFrom: string | undefined;
+  /** False when there are no more rows, or all that were looked at are too young. */
+  readonly goesOn: boolean;
+}
+
+/** What went with whole partitions. */
+export interface PartitionPurge {
+  readonly rows: number;
+  /** Only rows with lesser ids are to be purged one by one; undefined for all. */
+  readonly before: string | undefined;
+  /** Why a partition could not be dropped that could have been. */
+  readonly problem: Error | undefined;
+}

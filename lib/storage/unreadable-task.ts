@@ -1,0 +1,16 @@
+import type { ClaimRequest } from './storage.js';
+
+/** Where they are looked for: among what a claim would take, dead attempts that nobody handles, or the first of each route. */
+export type UnreadableAmong = ClaimRequest | 'unattended' | 'every route';
+
+/** An attempt that was failed and buried without being run, because its bytes are no text that a client can be sent. */
+export interface UnreadableTask {
+  readonly id: string;
+  readonly firstAttemptId: string;
+  readonly attempt: number;
+  readonly dead: boolean;
+  /** Why, in words. */
+  readonly message: string;
+  /** First attempt of the dead chain; undefined when it was dead itself. */
+  readonly deadId: string | undefined;
+}

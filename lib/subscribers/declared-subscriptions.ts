@@ -1,0 +1,89 @@
+import { TarefaError } from '../queue.errors.js';
+import type { QueueEvents } from '../queue.events.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../storage/declared-subscription.js';
+import type { Storage } from '../storage/storage.js';
+import type { FoundHandler } from './subscriber.explorer.js';
+
+/** A method decorated with `@Subscriber`. */
+interface DeclaredHandler extends DeclaredSubscription {
+  /** `Class.method`. */
+  readonly name: string;
+}
+
+/** What is needed of the queue that subscriptions are made in. */
+interface PreparedQueue {
+  readonly storage: Pick<Storage, 'declareSubscriptions'>;
+  readonly events: QueueEvents;
+  /** Told the ids of those whose rows are made. */
+  readonly declared: Set<string>;
+}
+
+/**
+ * Makes the rows that are missing of the subscriptions that methods handle, where these say the topic, and warns of those
+ * that have none.
+ *
+ * @param found handlers of one queue
+ * @throws {TarefaError} `HANDLER_INVALID` when a row has another topic than its method says; `RIGHTS_MISSING` with the
+ * grant, when this role may not make a row; `SUBSCRIPTIONS_UNAVAILABLE`
+ */
+export async function prepareSubscriptions(
+  found: readonly FoundHandler[],
+  { storage, events, declared: rememberedIds }: PreparedQueue,
+): Promise<void> {
+  const declared = found.flatMap(({ metadata: { target, options }, name }): readonly DeclaredHandler[] =>
+    target.kind === 'subscriber' ? [{ id: target.id, topic: options.topic, name }] : [],
+  );
+  if (declared.length === 0) return;
+  for (const { id, topic } of declared) if (topic !== undefined) rememberedIds.add(id);
+  const rows = await readRows(declared, storage);
+  if (!rows) return;
+  refuseOtherTopics(declared, rows);
+  const made = [...rows.values()].filter((row) => row.made);
+  if (made.length > 0) {
+    const names = made.map(({ id, topic }) => `'${id}' to topic '${topic}'`).join(', ');
+    events.emit('notice', { message: `subscribed ${names}` });
+  }
+  const rowless = declared.filter(({ id }) => !rows.has(id));
+  if (rowless.length > 0) {
+    const names = rowless.map(({ id, name }) => `@Subscriber('${id}') on ${name}`).join(', ');
+    events.emit('warning', {
+      message:
+        `no subscription has the id of ${names}: nothing is delivered there. Say the topic, as ` +
+        `@Subscriber('${rowless[0]?.id}', { topic: '…' }), and the row is made at start; or run \`npx tarefa subscriptions add\``,
+    });
+  }
+}
+
+/** Undefined for a role that may not read them, where nothing has to be made. */
+async function readRows(
+  declared: readonly DeclaredHandler[],
+  storage: Pick<Storage, 'declareSubscriptions'>,
+): Promise<ReadonlyMap<string, SubscriptionRow> | undefined> {
+  try {
+    return new Map((await storage.declareSubscriptions(declared)).map((row) => [row.id, row]));
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42501') throw error;
+    return undefined;
+  }
+}
+
+/** Whoever changed one of the two meant something: neither is right by itself. */
+function refuseOtherTopics(
+  declared: readonly DeclaredHandler[],
+  rows: ReadonlyMap<string, SubscriptionRow>,
+): void {
+  const others = declared.filter(({ id, topic }) => {
+    const row = rows.get(id);
+    return topic !== undefined && row !== undefined && row.topic !== topic;
+  });
+  if (others.length === 0) return;
+  const problems = others.map(
+    ({ id, topic, name }) =>
+      `@Subscriber('${id}', { topic: '${topic}' }) on ${name}, but the row '${id}' has the topic '${rows.get(id)?.topic}'`,
+  );
+  throw new TarefaError(
+    'HANDLER_INVALID',
+    `${problems.join('; ')}. A row that is there is never changed: correct the topic in the code, or that of the row ` +
+      `(\`npx tarefa subscriptions\`), or give the method another id`,
+  );
+}

@@ -1,0 +1,68 @@
+import type { StandardSchema } from '../standard-schema.js';
+import type { TaskContext } from '../task.js';
+
+/** What stands in the way of a handler, as the compiler says it. */
+export interface HandlerMistake<Problem extends string, Given = never, Taken = never> {
+  readonly [mistake]: readonly [Problem, Given, Taken];
+}
+declare const mistake: unique symbol;
+
+/**
+ * A decorator of a method that takes that payload and returns that result; `never` for a payload that nobody knows. Other
+ * methods do not compile, unless `Transformed` is true.
+ */
+export type HandlerDecorator<Payload, Result, Transformed> = <Method extends (...args: never[]) => unknown>(
+  target: [Transformed] extends [true] ? object : HandlerOf<Method, Payload, Result>,
+  method: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/** What a handler gets: what its schema makes of the payload, the stored text, or the payload of its topic. */
+export type HandlerPayload<Payload, Schema, Form> = [Schema] extends [StandardSchema]
+  ? SchemaOutput<Schema>
+  : [Form] extends ['text']
+    ? string
+    : Payload;
+
+type SchemaOutput<Schema extends StandardSchema> =
+  NonNullable<Schema['~standard']['types']> extends {
+    readonly output: infer Output;
+  }
+    ? unknown extends Output
+      ? never
+      : Output
+    : never;
+
+/** The class that holds the method, or why it cannot. */
+type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = [
+  Settled<ReturnType<Method>>,
+] extends [Result]
+  ? Parameters<Method> extends readonly []
+    ? object
+    : Taking<Parameters<Method>, Payload>
+  : HandlerMistake<
+      'the handler does not return the result of its topic',
+      Result,
+      Settled<ReturnType<Method>>
+    >;
+
+/** More parameters, or a second one that is no TaskContext: decorators say what they get. */
+type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Parameters[0]
+  ? object
+  : Parameters extends readonly [unknown?, unknown?]
+    ? Parameters[0] extends TaskContext
+      ? HandlerMistake<'the first parameter of a handler is the payload, the TaskContext is the second'>
+      : Parameters extends readonly [unknown?, TaskContext?]
+        ? [Payload] extends [Parameters[0]]
+          ? object
+          : HandlerMistake<
+              'the first parameter of the handler does not take the payload that it gets',
+              Payload,
+              Parameters[0]
+            >
+        : object
+    : object;
+
+/** Of an observable the last value counts, which its type does not tell apart. */
+type Settled<Returned> =
+  Awaited<Returned> extends { subscribe(observer: never): unknown } ? never : Awaited<Returned>;

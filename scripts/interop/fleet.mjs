@@ -1,0 +1,126 @@
+// Processes of both libraries on one table.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+const everyMinute = Array.from({ length: 60 }, (_, minute) => minute).join(',');
+
+/** What a fleet works with: the folder of the real library, the database, the compiled library. */
+export class Fleet {
+  #where;
+  #children = new Set();
+  /** What workers wrote to their logs that tells of an error. */
+  troubles = [];
+  /** How many due tasks each round of a Python notify job has found. */
+  notifyJobs = [];
+  #closing = false;
+
+  constructor(where) {
+    this.#where = where;
+  }
+
+  /** Variables that both libraries read. */
+  #env(more = {}) {
+    const { url, table, folder, library } = this.#where;
+    const { hostname, port, pathname, username, password } = new URL(url);
+    return {
+      ...process.env,
+      DATABASE_URL: url,
+      DB_HOST: hostname,
+      DB_PORT: port || '5432',
+      DB_BASE: pathname.slice(1),
+      DB_USER: decodeURIComponent(username),
+      DB_PASS: decodeURIComponent(password),
+      DB_DRIVER: 'POSTGRES',
+      QUEUE_NAME: table,
+      QUEUE_TABLE: `public.${table}`,
+      QUEUE_SUBSCRIBER_TABLE: `public.${table}_subscriber`,
+      QUEUE_MAX_RETRY: '6',
+      QUEUE_BASE_INTERVAL_RETRY: '0',
+      QUEUE_MINUTE_RETRY_THREAD: everyMinute,
+      QUEUE_MINUTE_NOTIFY_THREAD: everyMinute,
+      QUEUE_MINUTE_PURGE_THREAD: 'never',
+      PYTHONPATH: folder,
+      TAREFA_LIBRARY: library,
+      ...more,
+    };
+  }
+
+  /** Prints the statements of the real db_gen. */
+  generateTable() {
+    const { python, table } = this.#where;
+    const { status, stdout, stderr } = spawnSync(python, ['-m', 'nsj_queue_lib.db_gen', 'public', table], {
+      env: this.#env(),
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`the real library cannot be run: ${stderr}`);
+    return stdout;
+  }
+
+  startPython(more) {
+    return this.#start('python', this.#where.python, ['-u', here('worker.py')], more);
+  }
+
+  startNode(more) {
+    return this.#start('node', process.execPath, [here('worker.mjs')], {
+      ...more,
+      QUEUE_MINUTE_PURGE_THREAD: '0',
+    });
+  }
+
+  /** A Python producer; `insert` answers `ok` or the error. */
+  startProducer() {
+    const child = this.#spawn('producer', this.#where.python, ['-u', here('producer.py')], {});
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    return {
+      insert: async (task) => {
+        child.stdin.write(`${JSON.stringify({ ...task, payload: JSON.stringify(task.payload) })}\n`);
+        return (await lines.next()).value;
+      },
+      end: () => child.stdin.end(),
+    };
+  }
+
+  /** Kills one worker as a power failure would, and starts another of its kind. */
+  async replace(worker) {
+    worker.child.kill('SIGKILL');
+    await once(worker.child, 'exit');
+    return this.#start(...worker.how);
+  }
+
+  async close() {
+    this.#closing = true;
+    const ends = [...this.#children].map((child) => once(child, 'exit'));
+    for (const child of this.#children) child.kill('SIGKILL');
+    await Promise.all(ends);
+  }
+
+  async #start(kind, program, args, more = {}) {
+    const child = this.#spawn(kind, program, args, more);
+    const lines = createInterface({ input: child.stdout });
+    const ready = new Promise((resolve, reject) => {
+      lines.on('line', (line) => {
+        if (line === 'ready' || line.includes('Esperando notifica')) resolve();
+        const [, listed] = /agendadas.*recuperada: (\d+)/.exec(line) ?? [];
+        if (listed !== undefined) this.notifyJobs.push(Number(listed));
+        if (/Erro desconhecido/.test(line)) this.troubles.push(`${kind}: ${line}`);
+      });
+      child.once('exit', () => reject(new Error(`a ${kind} worker ended before it was ready`)));
+    });
+    await ready;
+    return { kind, child, how: [kind, program, args, more] };
+  }
+
+  #spawn(kind, program, args, more) {
+    const child = spawn(program, args, { env: this.#env(more), stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#children.add(child);
+    child.once('exit', () => this.#children.delete(child));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (!this.#closing && /error|warn/i.test(line) && !line.includes('ran out of attempts'))
+        this.troubles.push(`${kind}: ${line}`);
+    });
+    return child;
+  }
+}

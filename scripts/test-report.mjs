@@ -1,0 +1,21 @@
+// Reads what the test runner writes with --reporter=json.
+import { relative } from 'node:path';
+
+/** A line for each test of a file that failed. A file that could not even be loaded counts as one. */
+export function failuresOf({ name, status, message, assertionResults }) {
+  const file = relative('', name);
+  const failed = assertionResults.filter((result) => result.status === 'failed');
+  if (status === 'failed' && failed.length === 0) return [`FAIL ${file}: ${firstLine(message)}`];
+  return failed.map(
+    ({ fullName, failureMessages }) => `FAIL ${file} > ${fullName}: ${firstLine(failureMessages.join('\n'))}`,
+  );
+}
+
+/** How many tests of a file passed. */
+export function passedOf({ assertionResults }) {
+  return assertionResults.filter(({ status }) => status === 'passed').length;
+}
+
+function firstLine(text) {
+  return text.split('\n', 1)[0];
+}

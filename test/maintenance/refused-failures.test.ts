@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
+
+// A row that cannot be failed must not keep the others of its worker.
+const database = await createDatabase();
+const { pool } = database;
+let app: QueueApp;
+
+beforeAll(async () => {
+  app = await startApp(database, { recovery: { intervalMs: 200, confirmMs: 100 }, unknownTasks: 'leave' });
+});
+
+afterAll(async () => {
+  await app?.close();
+  await database.drop();
+});
+
+/** Attempts of a worker that is no more. */
+async function leave(count: number): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into tasks (processo, status, executor, reserva)
+     select 'hold', 'processando', 4711, 1 from generate_series(1, $1::int) returning id`,
+    [count],
+  );
+  return rows.map(({ id }) => id);
+}
+
+const failed = (ids: readonly string[]) =>
+  until(async () => {
+    const { rows } = await pool.query(`select from tasks where id = any($1) and status = 'falha'`, [ids]);
+    return rows.length === ids.length;
+  }, 'the others to be recovered');
+
+test('a row that a trigger keeps as it is keeps no other one of its worker', async () => {
+  const warnings: string[] = [];
+  app.events.on('warning', ({ message }) => warnings.push(message));
+  const ids = await leave(7);
+  const odd = ids[3] ?? '';
+  await pool.query(`
+    create function keep() returns trigger language plpgsql as $$
+    begin
+      if old.id = ${odd} and new.status = 'falha' then raise exception 'mine'; end if;
+      return new;
+    end $$;
+    create trigger keep before update on tasks for each row execute function keep()`);
+  await failed(ids.filter((id) => id !== odd));
+  const { rows } = await pool.query('select status from tasks where id = $1', [odd]);
+  expect(rows).toEqual([{ status: 'processando' }]);
+  expect(warnings).toEqual([expect.stringMatching(`attempt ${odd} of a lost worker cannot be failed: mine`)]);
+  await pool.query('drop trigger keep on tasks');
+  await failed([odd]);
+});
+
+test('a row with values at the ends of their types is recovered as any', async () => {
+  const ids = await leave(3);
+  await pool.query(
+    `update tasks set perdas = 2147483647, tentativa = 2147483647, rodada = 2147483647, data_hora = 'infinity',
+       iniciada_em = 'infinity', reserva = 2147483647 where id = $1`,
+    [ids[0]],
+  );
+  expect(await failed(ids)).toBe(true);
+});

@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ClosingTime } from '../../lib/worker/closing-time.js';
+
+beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
+afterEach(() => vi.useRealTimers());
+
+const never = (): Promise<void> => new Promise(() => undefined);
+
+/** How long that takes by the clock of the test. */
+async function lasting(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  const done = work();
+  await vi.runAllTimersAsync();
+  await done;
+  return performance.now() - began;
+}
+
+test('steps that never end take five seconds together, besides what handlers are given', async () => {
+  const closing = new ClosingTime(1_000);
+  const all = async () => {
+    await closing.drain(never());
+    await closing.step(never, 2_000);
+    await closing.step(never, 1_000);
+    await closing.step(never, 0);
+  };
+  expect(await lasting(all)).toBe(6_000);
+});
+
+test('a step that takes its time has what the others do not need', async () => {
+  const closing = new ClosingTime(1_000);
+  const given: number[] = [];
+  await closing.drain(Promise.resolve());
+  await closing.step(async (leftMs) => given.push(leftMs), 1_000);
+  await closing.step(async (leftMs) => given.push(leftMs), 0);
+  expect(given).toEqual([4_000, 5_000]);
+});
+
+test('what the application does between two steps takes nothing from the next one', async () => {
+  const closing = new ClosingTime(1_000);
+  expect(await lasting(() => closing.step(never, 3_000))).toBe(2_000);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await lasting(() => closing.step(never, 0))).toBe(3_000);
+});
