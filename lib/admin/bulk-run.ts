@@ -82,7 +82,10 @@ export class BulkRun {
    * @param options.timeoutMs the count is given up after so many ms. Default: never
    * @throws {TarefaError} `INPUT_INVALID`
    */
-  async plan(filter: BulkFilter, options: { readonly timeoutMs?: number | undefined } = {}): Promise<BulkPlan> {
+  async plan(
+    filter: BulkFilter,
+    options: { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<BulkPlan> {
     const { tables, transaction } = this.#parts;
     const timeoutMs = options.timeoutMs ?? 0;
     const { conditions, values } = filterSql(filter, 1, tables);
