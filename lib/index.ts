@@ -64,7 +64,8 @@ export type {
   TaskStatus,
 } from './task.js';
 
-export { QueueAdmin, type PageOptions } from './admin/queue-admin.js';
+export { QueueAdmin } from './admin/queue-admin.js';
+export type { PageOptions } from './admin/page-options.js';
 export type { Pausable, Pause } from './admin/pauses.js';
 export type {
   EndedTask,

@@ -17,21 +17,15 @@ import { unservedMs } from '../storage/waiting-route.js';
 import { namesOfRoute } from '../storage/route.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { haltWorkers } from '../storage/postgres/statements/workers.js';
-import {
-  longestAgeMs,
-  longestWaitMs,
-  messageOf,
-  readDuration,
-  readLimit,
-  readOptions,
-} from './admin-input.js';
+import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind, type BulkRunParts } from './bulk-run.js';
 import { deleteWhole } from './delete-tasks.js';
 import { readNote, retryWithPayload } from './edited-retry.js';
+import { readPage, type PageOptions } from './page-options.js';
 import type { QueueAdminParts } from './queue-admin-parts.js';
 import { readPause, routeOf, type Pausable, type Pause } from './pauses.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
-import { filterSql, greatestId, idBelow, readId, readTime, type TaskFilter } from './task-filter.js';
+import { filterSql, readId, readTime, type TaskFilter } from './task-filter.js';
 import {
   asEnded,
   type EndedTask,
@@ -42,17 +36,6 @@ import {
   type WaitingTask,
 } from './task-answers.js';
 import { findAttempts, refusal } from './task-attempts.js';
-
-/** Which page, and whether with payloads. */
-export interface PageOptions {
-  readonly limit?: number | undefined;
-  readonly after?: string | undefined;
-  readonly payload?: boolean | undefined;
-}
-
-/** Rows of a page where nothing is said, and at most. */
-const defaultPage = 50;
-const largestPage = 1_000;
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -137,18 +120,12 @@ export class QueueAdmin {
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async list(filter: TaskFilter = {}, options: PageOptions = {}): Promise<TaskPage> {
-    const {
-      limit = defaultPage,
-      after,
-      payload = true,
-    } = readOptions(options, ['limit', 'after', 'payload']);
-    const rowsOfPage = readLimit(limit, largestPage);
+    const { limit, greatest, payload } = readPage(options);
     const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
-    const greatest = after === undefined ? greatestId : idBelow(BigInt(readId(after)));
-    const text = listTasks(this.#parts.tables, conditions, payload === true);
-    const rows = await this.#read(text, [String(greatest), rowsOfPage + 1, ...values]);
-    const tasks = rows.slice(0, rowsOfPage).map(readTaskRecord);
-    return { tasks, next: rows.length > rowsOfPage ? tasks.at(-1)?.id : undefined };
+    const text = listTasks(this.#parts.tables, conditions, payload);
+    const rows = await this.#read(text, [String(greatest), limit + 1, ...values]);
+    const tasks = rows.slice(0, limit).map(readTaskRecord);
+    return { tasks, next: rows.length > limit ? tasks.at(-1)?.id : undefined };
   }
 
   /**

@@ -153,14 +153,12 @@ export class DashboardActions {
   }
 
   /** One block of them: whoever stops asking stops it. */
-  block(action: BulkAction, request: ActionRequest): Promise<BulkBlockJson & { readonly retried?: number }> {
+  block(action: BulkAction, request: ActionRequest): Promise<BulkBlockJson> {
     const target = ({ filter, ids }: Body): string => JSON.stringify(filter ?? { ids });
     return this.#do(action, request, target, async ({ lastId, after, reason, ...scope }) => {
       const run = this.#bulk(action, reasonOf(reason, 'cancelled', request));
       const plan = { filter: scopeOf(scope), lastId: textOf('lastId', lastId) };
-      const block = await run.block(plan, textOf('after', after));
-      // Pages that were loaded before a deploy read it by its older name.
-      return action === 'retry-all' ? { ...block, retried: block.done } : block;
+      return run.block(plan, textOf('after', after));
     });
   }
 

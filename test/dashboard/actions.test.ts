@@ -251,7 +251,7 @@ test('all that match are counted, and then retried in blocks; what fails meanwhi
   const blocks: unknown[] = [];
   for (let after: unknown = '0'; after !== null;) {
     const { body } = await act(app.url, 'retry-all', { filter, lastId: plan['lastId'], after });
-    blocks.push(body['retried']);
+    blocks.push(body['done']);
     after = body['after'];
   }
   expect(blocks).toEqual([500, 500, 200]);

@@ -1,6 +1,7 @@
 import { quietSetting, routeExpression, statement } from '../statement.js';
 import { copied, copiedFrom } from './fail.js';
 import { inlinePayloadBytes, taskFields } from './settle-and-claim.js';
+import { skipRoutes } from './waiting.js';
 
 // Attempts with bytes that cannot be sent to a client. Only what asks for their texts is refused.
 
@@ -22,17 +23,7 @@ where f.id = any($1::bigint[])`,
 export const pendingOfEachRoute = statement(
   'pending_of_each_route',
   ({ queue }) => `
-with recursive routes (route) as (
-  (select ${routeExpression('f.')} from ${queue} f where f.status = 'pendente' order by 1 limit 1)
-  union all
-  select (
-    select ${routeExpression('f.')} from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} > routes.route
-    order by 1 limit 1
-  )
-  from routes
-  where routes.route is not null
-)
+with recursive ${skipRoutes(queue)}
 select f.id
 from routes
 cross join lateral (

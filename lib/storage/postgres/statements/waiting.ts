@@ -68,8 +68,8 @@ export const nextDue = statement('next_due', (tables) =>
   ),
 );
 
-/** Skips through the index of pending attempts, one probe per route. */
-const skipRoutes = (queue: string): string => `routes (route) as (
+/** A recursive part `routes (route)` that skips through the index of pending attempts, one probe per route; its last row is null. */
+export const skipRoutes = (queue: string): string => `routes (route) as (
   (select ${routeExpression('f.')} from ${queue} f where f.status = 'pendente' order by 1 limit 1)
   union all
   select (
