@@ -103,14 +103,14 @@ async function useDashboard(address, authorization) {
   await find(`status=failed&subscription=stock&dead=false`);
   const filter = { subscription: 'stock' };
   const { total, lastId } = await act('retry-all/count', { filter });
-  const { retried } = await act('retry-all', { filter, lastId, after: '0' });
+  const { done } = await act('retry-all', { filter, lastId, after: '0' });
   await act('pause', { subscriptionId: 'receipt', paused: true });
   await request(`${address}/orders`, 201, { customer: 'Bo', items: [{ sku: 'tea', quantity: 1 }] });
   await act('cancel', { id: await find('status=pending&subscription=receipt') });
   await act('pause', { subscriptionId: 'receipt', paused: false });
   await act('edit-subscription', { id: 'search-index', tenant: '7' });
   await act('edit-subscription', { id: 'search-index', tenant: null });
-  say(`the dashboard retried ${1 + retried} of ${1 + total}, paused, cancelled, edited and resumed`);
+  say(`the dashboard retried ${1 + done} of ${1 + total}, paused, cancelled, edited and resumed`);
 }
 
 async function followDeliveries(url) {
