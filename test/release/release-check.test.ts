@@ -9,9 +9,10 @@ import { makeTemporaryFolder } from '../support/folders.js';
 
 const root = resolve(import.meta.dirname, '../..');
 const execute = promisify(execFile);
-/** A repository that is ready, and its tarball unpacked; copied for each fault. */
+/** A repository that is ready, and its tarball, unpacked as well; copied for each fault. */
 let ready: string;
 let unpacked: string;
+let tarball: string;
 
 type Manifest = Record<string, unknown> & {
   version: string;
@@ -42,6 +43,7 @@ beforeAll(async () => {
   unpacked = join(await makeTemporaryFolder(), 'package');
   await cp(library.folder, unpacked, { recursive: true });
   await chmod(join(unpacked, 'dist/lib/cli/main.js'), 0o755);
+  tarball = await pack(unpacked);
   await git(ready, 'init', '--quiet');
   await commit(ready);
 }, 180_000);
@@ -219,7 +221,7 @@ test.each<[string, RegExp, (folder: string) => Promise<unknown>]>([
   await editManifest(broken, (manifest) => {
     manifest['files'] = ['**'];
   });
-  const { code, output } = await releaseCheck(ready, broken);
+  const { code, output } = await releaseCheck(ready, await pack(broken));
   expect(output).toMatch(problem);
   expect(code).toBe(1);
 });
@@ -227,7 +229,7 @@ test.each<[string, RegExp, (folder: string) => Promise<unknown>]>([
 test('a tarball that is none is a fault, not a crash', async () => {
   const file = join(await makeTemporaryFolder(), 'none.tgz');
   await writeFile(file, 'x');
-  const { code, output } = await run(ready, file);
+  const { code, output } = await releaseCheck(ready, file);
   expect(output).toMatch(/FAILED {2}tarball: can be made and read/);
   expect(code).toBe(1);
 });
@@ -241,18 +243,18 @@ test('this repository can be released but for what only its owner can say', asyn
   expect(failed.filter((line) => !own.some((text) => line.includes(text)))).toEqual([]);
 });
 
-async function releaseCheck(folder = ready, contents = unpacked): Promise<{ code: number; output: string }> {
+async function pack(contents: string): Promise<string> {
   const place = await makeTemporaryFolder();
   const answer = await npm(
     ['pack', '--json', '--ignore-scripts', '--offline', '--pack-destination', place],
     contents,
   );
   const [packed] = JSON.parse(answer) as { filename: string }[];
-  return run(folder, join(place, packed?.filename ?? ''));
+  return join(place, packed?.filename ?? '');
 }
 
-async function run(folder: string, tarball: string): Promise<{ code: number; output: string }> {
-  const args = ['scripts/release-check.mjs', '--tarball', tarball];
+async function releaseCheck(folder = ready, file = tarball): Promise<{ code: number; output: string }> {
+  const args = ['scripts/release-check.mjs', '--tarball', file];
   return execute(process.execPath, args, { cwd: folder, env: outsideNpm() }).then(
     ({ stdout }) => ({ code: 0, output: stdout }),
     ({ code, stdout }: { code: number; stdout: string }) => ({ code, output: stdout }),
