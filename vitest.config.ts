@@ -11,5 +11,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,
+    // A second, the default, is less than a busy machine may stall for.
+    expect: { poll: { timeout: 15_000 } },
   },
 });
