@@ -22,8 +22,8 @@ const browser = useBrowser();
 describe('pages', () => {
   it.each([
     ['<script>alert(1)</script>', /console: .*Content Security Policy/],
-    ['<p onclick="alert(1)">', /console: .*Content Security Policy/],
-    ['<p style="color: red">', /console: .*Content Security Policy/],
+    ['<p onclick="alert(1)">Press</p>', /console: .*Content Security Policy/],
+    ['<p style="color: red">Red</p>', /console: .*Content Security Policy/],
     [
       '<img src="http://elsewhere.example/x.png" alt="">',
       /request elsewhere: http:\/\/elsewhere\.example\/x\.png/,
@@ -31,6 +31,8 @@ describe('pages', () => {
   ])('with %s in them are not clean', async (html, fault) => {
     const page = await browser.newPage();
     await page.goto(await serve(htmlPage(`<h1>Page</h1>${html}`, "default-src 'self'; img-src *")));
+    // Chromium refuses an inline handler when its event comes; earlier versions did when they read it.
+    for (const text of await page.locator('p').all()) await text.click();
     await expect.poll(() => browser.takeFaults().join('\n')).toMatch(fault);
     await forgetRest(page);
   });
