@@ -126,6 +126,18 @@ test('a partition that is full of young and old rows waits until it can be dropp
   expect(await purge.run()).toBe(12);
 });
 
+test.each(['infinity', '294276-01-01'])(
+  'a row for %s keeps only itself: what is old goes row by row, and later partitions whole',
+  async (never) => {
+    const { purge } = await start();
+    const kept = { id: 3, status: 'agendada', data_hora: never };
+    await insertRows([...range(1, 2), kept, ...range(4, 32)]);
+    expect(await purge.run()).toBe(31);
+    expect(await ids()).toEqual([3]);
+    expect(await partitions()).not.toContain(bounds(10));
+  },
+);
+
 test('one that took long to fill is purged row by row: nobody waits months for the rest', async () => {
   const { purge } = await start();
   const days = (age: number): string => new Date(Date.now() - age * 86_400_000).toISOString();

@@ -17,6 +17,10 @@ class Handlers {
   break(): void {
     throw new Error('broken');
   }
+  @TaskHandler('once', { maxAttempts: 1 })
+  once(): void {
+    throw new Error('broken');
+  }
   @TaskHandler('fail')
   fail(): void {
     throw new Error('broken');
@@ -142,5 +146,49 @@ describe('an attempt above the maximum', () => {
     expect(dead).toMatchObject({ dead: true, pub_sub: true });
     const { rows } = await bench.pool.query('select from tasks where publication_id is not null');
     expect(rows).toEqual([]);
+  });
+});
+
+describe('what stands in the place of a next attempt or a dead task', () => {
+  /** Inserts a task that fails, and the other row, before a worker takes either. */
+  async function beside(topic: string, columns: string, values: string): Promise<[string, string]> {
+    const id = await changed('tentativa = 1', topic);
+    const { rows } = await bench.pool.query<{ id: string }>(
+      `insert into tasks (processo, status, ${columns}) values ('elsewhere', 'pendente', ${values.replace('$', id)})
+       returning id`,
+    );
+    return [id, rows[0]?.id ?? ''];
+  }
+
+  test.each([
+    ['a next attempt', 'break', 'id_anterior', '$', true],
+    ['a dead task', 'once', 'dead, live_id', 'true, $', false],
+  ])('%s stays, and the task fails', async (_what, topic, columns, values, retried) => {
+    const [id, other] = await beside(topic, columns, values);
+    await start();
+    expect(await bench.ended(id)).toMatchObject({ status: 'falha', reenfileirado: retried });
+    const { rows } = await bench.pool.query('select id from tasks where id_anterior = $1 or live_id = $1', [
+      id,
+    ]);
+    expect(rows).toEqual([{ id: other }]);
+  });
+
+  test('is what becomes of a task that is buried', async () => {
+    const [id, other] = await beside('nobody', 'dead, live_id', 'true, $');
+    const { app } = await bench.start({ worker: false });
+    expect(await app.get(QueueAdmin, { strict: false }).bury(id)).toBe(other);
+  });
+
+  test.each([1_000_000_000, most])('in round %i: all that failed are retried at once', async (round) => {
+    const { app } = await bench.start({ worker: false });
+    await bench.pool.query(
+      `insert into tasks (processo, status, publication_id, subscriber_id, rodada)
+       select 'order', 'falha', 7, 'mail-' || n, 0 from generate_series(1, 5) n`,
+    );
+    await bench.pool.query(`update tasks set rodada = $1 where subscriber_id = 'mail-3'`, [round]);
+    const run = app.get(QueueAdmin, { strict: false }).bulk('retry');
+    const done: number[] = [];
+    for await (const count of run.run(await run.plan({ topic: 'order' }))) done.push(count);
+    expect(done).toEqual([5]);
   });
 });

@@ -67,7 +67,7 @@ const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestam
       and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
 
 /** Counters of the library that are beyond this were written by somebody else. */
-const mostCounted = 1_000_000_000;
+export const mostCounted = 1_000_000_000;
 
 /**
  * The function that files rows as they are inserted.

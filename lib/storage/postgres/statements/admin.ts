@@ -1,5 +1,6 @@
 import { recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
+import { mostCounted } from '../schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
 
@@ -7,6 +8,9 @@ import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
 
 type Queue = Pick<QueueTables, 'queue'>;
 type Paused = Pick<QueueTables, 'paused'>;
+
+/** Rounds of tasks whose own cannot be counted on begin here. */
+const strayRounds = 100_000_000;
 
 const hasFailed = `f.status in ('falha', 'falha_processando')`;
 
@@ -96,6 +100,10 @@ const unedited: Edited = {
   metadata: 'f.metadados',
 };
 
+/** After the round of an attempt. One that is beyond what is counted was written by hand, and goes on where no other does. */
+const nextRound = `case when f.rodada between 0 and ${mostCounted - 1} then f.rodada + 1
+      else (abs(f.id % ${strayRounds}) + ${strayRounds})::int end`;
+
 /** `retried`, from `chosen`, and `anew`: the new attempts made of it. */
 export const startAnew = (queue: string, edited: Edited = unedited): string => `retried as (
   update ${queue} f
@@ -110,9 +118,10 @@ anew as (
   select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
     f.status, f.mensagem, ${edited.payload}, ${edited.hash}, f.dead, f.live_id,
     -- What killed its workers runs alone again, and has one chance.
-    least(f.perdas, ${mostLosses - 1}), f.rodada % 2147483647 + 1, f.origem, f.destino, f.processo,
+    least(f.perdas, ${mostLosses - 1}), ${nextRound}, f.origem, f.destino, f.processo,
     f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, ${edited.metadata}
   from retried f
+  on conflict do nothing
   returning id::text as id
 )`;
 
@@ -208,11 +217,20 @@ ended as (
     estouro_tentativas = true
   where f.id = any(array(select id from chosen)) and f.status in ('pendente', 'agendada')
   returning f.*
+),
+buried as (
+  insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
+  select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
+  from ended f, lateral (select ${payloadOf(queue, true)} as payload) own
+  on conflict do nothing
+  returning id
 )
-insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
-select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
-from ended f, lateral (select ${payloadOf(queue, true)} as payload) own
-returning id::text as id`;
+select coalesce(
+  (select id from buried),
+  -- One that was inserted by hand before.
+  (select min(d.id) from ${queue} d where d.dead and d.id_anterior is null and d.live_id = coalesce(f.id_inicial, f.id))
+)::text as id
+from ended f`;
 
 /** Parameters: route, channel, what is said there. */
 export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route

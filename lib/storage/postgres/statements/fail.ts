@@ -24,6 +24,9 @@ export const payloadHash = (payload: string): string =>
  * the next attempt, whether this was the last attempt in any case, whether the worker was lost, whether nothing is
  * computed of the payload, which the database has refused to read.
  *
+ * A next attempt or dead task that somebody has inserted by hand already stays in its place: refusing it would keep this
+ * attempt running for ever.
+ *
  * Rows that somebody else has locked are skipped and failed next time. The message of the attempt says what
  * comes next, so it is completed here, where that is decided.
  */
@@ -73,6 +76,7 @@ next as (
     case when f.lost then least(f.perdas, ${mostLosses}) + 1 else 0 end, ${copiedFrom('f')}
   from failed f, quiet
   where f.reenfileirado
+  on conflict do nothing
   returning id_anterior
 ),
 buried as (
@@ -82,6 +86,7 @@ buried as (
     select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
   ) own
   where f.estouro_tentativas and not f.dead
+  on conflict do nothing
   returning id, live_id
 )
 select f.id, buried.id as dead_id,

@@ -10,12 +10,12 @@ type Queue = Pick<QueueTables, 'queue'>;
 const sampleRows = 100;
 
 const epochOf = (table: string, direction: string): string => `
-  (select avg(extract(epoch from f.data_hora))::float8
-   from (select f.data_hora from ${table} f order by f.id ${direction} limit ${sampleRows}) f)`;
+  (select extract(epoch from percentile_disc(0.5) within group (order by f.data_hora))::float8
+   from (select f.data_hora from ${table} f where isfinite(f.data_hora) order by f.id ${direction} limit ${sampleRows}) f)`;
 
 /**
- * When its first and its last rows were due, by their ids, as days ago; null where there are none. An average, because
- * a task for next year may be the last of its day.
+ * When its first and its last rows were due, by their ids, as days ago; null where there are none. The one in the
+ * middle of some, because a task for next year may be the last of its day, and one for the year 294276 outweighs all others.
  */
 export const partitionAges = ({ table }: Partition): string => `-- name: partition_ages
 select (extract(epoch from now()) -${epochOf(table, 'asc')}) / 86400 as first_days,
