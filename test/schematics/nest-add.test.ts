@@ -122,6 +122,56 @@ test.each(['imports,', 'imports: common,', 'imports: [...common].concat(A),'])(
   },
 );
 
+test.each([
+  ['A', ' // last\n  '],
+  ['A', ', /* last */'],
+  ['A.forRoot(`one\n  two`)', ''],
+])('%s%s stays as it is, with the queue behind it', (element, rest) => {
+  const { files } = add({ ...onNest11, 'src/app.module.ts': appModule(`imports: [${element}${rest}],`) });
+  const changed = files['src/app.module.ts'] ?? '';
+  expect(changed).toContain(element);
+  const list = /imports: (\[[^]*?\n? *\]),?\n/.exec(changed)?.[1] ?? '';
+  const expression = ts.createSourceFile('a.ts', `x = ${list}`, ts.ScriptTarget.Latest, true);
+  const elements: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isArrayLiteralExpression(node)) elements.push(...node.elements.map((one) => one.getText()));
+    else node.forEachChild(visit);
+  };
+  visit(expression);
+  expect(elements).toEqual([element, 'OrderPlacedModule', expect.stringContaining('QueueModule.forRoot')]);
+});
+
+test('a name that is taken is imported as another one', () => {
+  const taken = `import { QueueModule } from './queue/queue.module';\n${appModule('imports: [QueueModule],')}`;
+  const { files } = add({ ...onNest11, 'src/app.module.ts': taken });
+  const changed = files['src/app.module.ts'] ?? '';
+  expect(changed).toContain(`import { QueueModule as TarefaModule } from 'nestjs-tarefa';`);
+  expect(changed).toContain('TarefaModule.forRoot({');
+});
+
+test.each([
+  [
+    'has a commented call',
+    '  // app.enableShutdownHooks();\n  const app = await NestFactory.create(AppModule);\n',
+  ],
+  [
+    'has no semicolons',
+    '  const app = await NestFactory.create(AppModule)\n  for (let i = 0; i < 2; i += 1) run(i)\n',
+  ],
+  ['has it in several lines', '  const app = await NestFactory.create(\n    AppModule,\n  );\n'],
+])('main.ts that %s gets its hooks where the application is created', (_, body) => {
+  const source = `async function bootstrap() {\n${body}  await app.listen(3000)\n}\n`;
+  const changed = add({ ...onNest11, 'src/main.ts': source }).files['src/main.ts'] ?? '';
+  expect(changed).toMatch(/create\([^]*?\);?\n {2}app\.enableShutdownHooks\(\);?\n/);
+  expect(changed.replace(/\n {2}app\.enableShutdownHooks\(\);?/, '')).toBe(source);
+});
+
+test('the configuration of another project is left, and nobody is told to run it', () => {
+  const { log } = add({ ...onNest11, 'test/jest-queue.json': '{ "rootDir": "../apps/a/src" }' });
+  expect(log.join('\n')).toContain('copy it with "rootDir": "../src"');
+  expect(log.join('\n')).not.toContain('Run the test');
+});
+
 test('the root module may be elsewhere; without one the command says what to give', () => {
   const { 'src/app.module.ts': module, ...others } = onNest11;
   const { files } = add(
