@@ -95,6 +95,11 @@ export type SubscriptionTopic<Id> = Id extends keyof QueueSubscriptions
   ? Extract<QueueSubscriptions[Id], TopicName>
   : never;
 
+/** The listed topics whose payload JSON can hold. */
+export type StorableTopic = {
+  [Topic in ListedTopic]: QueueTopics[Topic] extends Json<QueueTopics[Topic]> ? Topic : never;
+}[ListedTopic];
+
 declare const problem: unique symbol;
 
 /** Stands where a value cannot be stored, and says why. */
@@ -107,10 +112,14 @@ interface WritesItself {
   toJSON(key?: never): unknown;
 }
 
+/** What is JSON already: recursive types, such as a column of Prisma has, are looked at no further. */
+type JsonLike =
+  string | number | boolean | null | undefined | readonly JsonLike[] | { readonly [key: string]: JsonLike };
+
 /** A type as it is where JSON can hold it; where not, {@link NotJson}. */
 export type Json<T> = unknown extends T
   ? T
-  : T extends string | number | boolean | null | undefined | WritesItself
+  : T extends JsonLike | WritesItself
     ? T
     : T extends bigint
       ? NotJson<'a BigInt cannot be written as JSON: make it text'>
@@ -123,7 +132,7 @@ export type Json<T> = unknown extends T
 /** What a program reads back of what it wrote as JSON. */
 export type Parsed<T> = unknown extends T
   ? T
-  : T extends string | number | boolean | null | undefined
+  : T extends JsonLike
     ? T
     : T extends { toJSON(key?: never): infer Written }
       ? Parsed<Written>

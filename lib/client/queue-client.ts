@@ -1,4 +1,4 @@
-import type { TopicName } from '../queue-topics.js';
+import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../queue-topics.js';
 import { TarefaError } from '../queue.errors.js';
 import { readFields, readList } from '../read-fields.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
@@ -89,10 +89,15 @@ export class QueueClient {
    *
    * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`: nothing was inserted
    */
-  async insertTask<Topic extends TopicName, Payload>(
+  insertTask<Topic extends TopicName, Payload>(
     input: InsertedTask<Topic, Payload>,
-    options: InsertOptions = {},
-  ): Promise<string> {
+    options?: InsertOptions,
+  ): Promise<string>;
+  insertTask<Topic extends StorableTopic>(
+    input: TaskInput<Topic, QueueTopics[Topic] | TopicPayload<Topic>>,
+    options?: InsertOptions,
+  ): Promise<string>;
+  async insertTask(input: TaskInput, options: InsertOptions = {}): Promise<string> {
     return this.#insertOne(input, false, options);
   }
 
@@ -118,18 +123,28 @@ export class QueueClient {
    * Publishes: one delivery for every active subscription of the topic, each with its own attempts. Answers
    * the publication's id.
    */
-  async insertTaskPubSub<Topic extends TopicName, Payload>(
+  insertTaskPubSub<Topic extends TopicName, Payload>(
     input: InsertedTask<Topic, Payload> & { readonly topic: Topic },
-    options: InsertOptions = {},
-  ): Promise<string> {
+    options?: InsertOptions,
+  ): Promise<string>;
+  insertTaskPubSub<Topic extends StorableTopic>(
+    input: TaskInput<Topic, QueueTopics[Topic] | TopicPayload<Topic>> & { readonly topic: Topic },
+    options?: InsertOptions,
+  ): Promise<string>;
+  async insertTaskPubSub(input: TaskInput, options: InsertOptions = {}): Promise<string> {
     return this.#insertOne(input, true, options);
   }
 
   /** Publishes, like `insertTaskPubSub`: subscriptions with a URL are delivered as webhooks. */
-  async insertTaskWebhook<Topic extends TopicName, Payload>(
+  insertTaskWebhook<Topic extends TopicName, Payload>(
     input: InsertedTask<Topic, Payload> & { readonly topic: Topic },
-    options: InsertOptions = {},
-  ): Promise<string> {
+    options?: InsertOptions,
+  ): Promise<string>;
+  insertTaskWebhook<Topic extends StorableTopic>(
+    input: TaskInput<Topic, QueueTopics[Topic] | TopicPayload<Topic>> & { readonly topic: Topic },
+    options?: InsertOptions,
+  ): Promise<string>;
+  async insertTaskWebhook(input: TaskInput, options: InsertOptions = {}): Promise<string> {
     return this.#insertOne(input, true, options);
   }
 

@@ -46,13 +46,13 @@ type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = 
       Settled<ReturnType<Method>>
     >;
 
-/** More parameters, or a second one that is no TaskContext: decorators say what they get. */
+/** More parameters, or a second one that takes no TaskContext: decorators say what they get. */
 type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Parameters[0]
   ? object
   : Parameters extends readonly [unknown?, unknown?]
     ? Parameters[0] extends TaskContext
       ? HandlerMistake<'the first parameter of a handler is the payload, the TaskContext is the second'>
-      : Parameters extends readonly [unknown?, TaskContext?]
+      : TakesContext<Parameters> extends true
         ? [Payload] extends [Parameters[0]]
           ? object
           : HandlerMistake<
@@ -62,6 +62,15 @@ type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Pa
             >
         : object
     : object;
+
+/** A second parameter may be a part of the context, as tests of handlers give it. */
+type TakesContext<Parameters extends readonly [unknown?, unknown?]> = Parameters extends readonly [unknown?]
+  ? true
+  : unknown extends Parameters[1]
+    ? false
+    : [TaskContext] extends [Parameters[1]]
+      ? true
+      : false;
 
 /** Of an observable the last value counts, which its type does not tell apart. */
 type Settled<Returned> =

@@ -2,6 +2,7 @@ import { AssertionError } from 'node:assert';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { SqlHandle } from '../client/sql-handle.js';
 import { encodePayload, type TaskInput } from '../client/task-input.js';
+import type { TopicName } from '../queue-topics.js';
 import type { QueueBasis, QueueCore } from '../queue.assembly.js';
 import { defaultQueueName, getPartToken } from '../queue.tokens.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
@@ -113,7 +114,7 @@ export class QueueTester {
    * Inserts a task and runs its handler once, as the queue would: decoded payload, context, enhancers, transaction,
    * completion. Other tasks that wait are left alone.
    */
-  async run<Topic extends string>(input: TaskInput<Topic>): Promise<TaskRun> {
+  async run<Topic extends TopicName>(input: TaskInput<Topic>): Promise<TaskRun> {
     const task: TaskInput = input;
     return this.#runHeld(await this.#store.client.insertTask(task));
   }

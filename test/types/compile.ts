@@ -16,7 +16,10 @@ const options: ts.CompilerOptions = {
   experimentalDecorators: true,
   skipLibCheck: true,
   noEmit: true,
-  paths: { 'nestjs-tarefa': [pathOf('lib/index.ts')] },
+  paths: {
+    'nestjs-tarefa': [pathOf('lib/index.ts')],
+    'nestjs-tarefa/testing': [pathOf('lib/testing/index.ts')],
+  },
 };
 
 /** A program of one file, whose text stands in `<name>.txt`: what it declares is for itself alone. */

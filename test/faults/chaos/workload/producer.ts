@@ -146,8 +146,8 @@ export class Producer {
     const queue = new QueueClient(client, { table: 'tasks' });
     const [first] = planned;
     if (first && planned.length === 1) {
-      const inserting = first.subscriptions ? 'insertTaskPubSub' : 'insertTask';
-      await queue[inserting](withKey(first));
+      const task = withKey(first);
+      await (first.subscriptions ? queue.insertTaskPubSub(task) : queue.insertTask(task));
     } else {
       await queue.insertTasks(planned.map(withKey));
     }
