@@ -40,7 +40,8 @@ export class IsolatedFailures {
   }
 
   async #failPlainly(failure: Failure, error: unknown): Promise<readonly FailureOutcome[]> {
-    if (isDataError(error) && !failure.untouched) return this.fail([asPlain(failure)]);
+    const plain = isDataError(error) ? asPlain(failure) : undefined;
+    if (plain) return this.fail([plain]);
     if (!this.#told.has(failure.id)) {
       const text = `attempt ${failure.id} of a lost worker cannot be failed: ${failureMessage(error)}`;
       this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });

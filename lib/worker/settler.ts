@@ -209,10 +209,11 @@ export class Settler {
   /** Of several each is tried alone; one alone is tried as plain as can be, and then again in a moment. */
   #separate(taken: readonly PendingFailure[], error: unknown): void {
     const [first] = taken;
+    const plain = first && isDataError(error) ? asPlain(first.failure) : undefined;
     if (!first || taken.length > 1) {
       this.#separated.push(...taken);
-    } else if (isDataError(error) && !first.failure.untouched) {
-      this.#separated.unshift({ ...first, failure: asPlain(first.failure) });
+    } else if (plain) {
+      this.#separated.unshift({ ...first, failure: plain });
     } else {
       if (!this.#warned.has(first.claimed)) {
         const text = `attempt ${first.claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
@@ -303,13 +304,19 @@ export function isRowError(error: unknown): boolean {
 
 const rowErrorClasses: ReadonlySet<string> = new Set(['22', '23', '38', '39', '44', 'P0']);
 
-/** A failure of which the database refused a value: without texts, its next attempt counted from now. */
-export function asPlain(failure: Failure): Failure {
+/**
+ * A failure of which the database refused a value, written more plainly: first without looking at its payload, then without
+ * texts, its next attempt counted from now. Undefined when it cannot be plainer.
+ */
+export function asPlain(failure: Failure): Failure | undefined {
+  if (!failure.untouched) return { ...failure, untouched: true };
+  if (failure.message === plainMessage) return undefined;
   const { next } = failure;
-  const message = 'failed; what it failed with could not be stored';
   const plainNext = 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
-  return { ...failure, message, error: null, next: plainNext, untouched: true };
+  return { ...failure, message: plainMessage, error: null, next: plainNext };
 }
+
+const plainMessage = 'failed; what it failed with could not be stored';
 
 /** Tells one claim of an attempt from another. */
 export function claimKey({ id, reservation }: Claim): string {

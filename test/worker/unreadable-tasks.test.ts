@@ -113,8 +113,24 @@ test('a payload too large to come with its claim fails its own task only, and is
   const odd = await insert('processo, payload', `'greet', repeat('x', 100000) || E'\\xe3'`);
   await queue.insertTask({ topic: 'greet', payload: 'beside' });
   const rows = await ended(3);
-  expect(rows.find(({ id }) => id === odd)).toMatchObject({ status: 'falha', estouro_tentativas: true });
+  expect(rows.find(({ id }) => id === odd)).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringContaining('encoding "'),
+    estouro_tentativas: true,
+  });
   expect(rows.find(({ dead }) => dead === true)).toMatchObject({ live_id: odd });
+});
+
+test('one that has a dead task already, inserted by hand, stops nobody else', async () => {
+  database = await createDatabase('SQL_ASCII');
+  await start({ worker: false });
+  const odd = await insert('processo, payload', `'greet', E'\\xe3'`);
+  await insert('processo, dead, live_id', `'elsewhere', true, ${odd}`);
+  const { queue } = await start();
+  await queue.insertTask({ topic: 'greet', payload: 'beside' });
+  const rows = await ended(3);
+  expect(rows.find(({ id }) => id === odd)).toMatchObject({ status: 'falha', estouro_tentativas: true });
+  expect(rows.find(({ mensagem }) => mensagem === 'hello beside')).toMatchObject({ status: 'sucesso' });
 });
 
 test('an outcome that is settled beside such a claim stays what it is', async () => {

@@ -74,6 +74,8 @@ buried as (
     true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
   from failed f, quiet
   where not f.dead
+  -- A dead task that somebody has inserted by hand already stays in its place.
+  on conflict do nothing
   returning id, live_id
 )
 select f.id, coalesce(f.id_inicial, f.id) as first_id, coalesce(f.tentativa, 1) as attempt, f.dead, f.mensagem as message,
