@@ -112,14 +112,14 @@ interface WritesItself {
   toJSON(key?: never): unknown;
 }
 
+type Plain = string | number | boolean | null | undefined;
 /** What is JSON already: recursive types, such as a column of Prisma has, are looked at no further. */
-type JsonLike =
-  string | number | boolean | null | undefined | readonly JsonLike[] | { readonly [key: string]: JsonLike };
+type Nested<Leaf> = Leaf | readonly Nested<Leaf>[] | { readonly [key: string]: Nested<Leaf> };
 
 /** A type as it is where JSON can hold it; where not, {@link NotJson}. */
 export type Json<T> = unknown extends T
   ? T
-  : T extends JsonLike | WritesItself
+  : T extends Nested<Plain | WritesItself>
     ? T
     : T extends bigint
       ? NotJson<'a BigInt cannot be written as JSON: make it text'>
@@ -132,7 +132,7 @@ export type Json<T> = unknown extends T
 /** What a program reads back of what it wrote as JSON. */
 export type Parsed<T> = unknown extends T
   ? T
-  : T extends JsonLike
+  : T extends Nested<Plain>
     ? T
     : T extends { toJSON(key?: never): infer Written }
       ? Parsed<Written>

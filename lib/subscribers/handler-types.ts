@@ -66,7 +66,7 @@ type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Pa
 /** A second parameter may be a part of the context, as tests of handlers give it. */
 type TakesContext<Parameters extends readonly [unknown?, unknown?]> = Parameters extends readonly [unknown?]
   ? true
-  : unknown extends Parameters[1]
+  : [keyof NonNullable<Parameters[1]>] extends [never]
     ? false
     : [TaskContext] extends [Parameters[1]]
       ? true
