@@ -41,3 +41,18 @@ test('what the application does between two steps takes nothing from the next on
   await vi.advanceTimersByTimeAsync(60_000);
   expect(await lasting(() => closing.step(never, 0))).toBe(3_000);
 });
+
+test('a worker that has nothing to wait for takes no time from another one, whose handlers go on', async () => {
+  const closing = new ClosingTime(30_000);
+  let given = 0;
+  const busy = async (): Promise<void> => {
+    await closing.drain(new Promise((resolve) => setTimeout(resolve, 20_000)));
+    await closing.step(async (leftMs) => (given = leftMs), 2_000);
+  };
+  const idle = async (): Promise<void> => {
+    await closing.drain(Promise.resolve());
+    await closing.step(() => Promise.resolve(), 0);
+  };
+  await lasting(() => Promise.all([busy(), idle()]));
+  expect(given).toBe(3_000);
+});
