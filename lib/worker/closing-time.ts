@@ -58,6 +58,8 @@ export class ClosingTime {
 
 /** What the steps of closing leave to those after them, in ms; in their order. */
 export const closingReserves = {
+  /** Handlers that were told to stop end. */
+  grace: 3_000,
   /** Outcomes are written. */
   settle: 2_000,
   /** The worker is signed off. */
