@@ -287,6 +287,8 @@ export interface Storage {
    * holds any.
    */
   nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue>;
+  /** True when an attempt waits that such a claim would take, unless somebody has it locked. */
+  wouldClaim(request: ClaimRequest): Promise<boolean>;
   /** True when the worker was told to stop, in its row. */
   isHalted(workerId: WorkerId): Promise<boolean>;
   /** Routes whose attempts are to wait until somebody says otherwise. */

@@ -32,8 +32,9 @@ export class ClosingTime {
 
   /** Waits for a step, but leaves so many ms to the steps after it. */
   async step(work: (leftMs: number) => Promise<unknown>, reserveMs: number): Promise<void> {
-    this.#begin(closingMs);
-    const leftMs = Math.max(0, this.#endsAt - performance.now() - reserveMs);
+    // While another worker's handlers go on, the end is not near: what closing takes counts from when they have ended.
+    this.#begin(this.#draining > 0 ? Infinity : closingMs);
+    const leftMs = Math.max(0, Math.min(closingMs, this.#endsAt - performance.now()) - reserveMs);
     try {
       await within(work(leftMs), leftMs);
     } finally {
@@ -57,6 +58,8 @@ export class ClosingTime {
 
 /** What the steps of closing leave to those after them, in ms; in their order. */
 export const closingReserves = {
+  /** Handlers that were told to stop end. */
+  grace: 3_000,
   /** Outcomes are written. */
   settle: 2_000,
   /** The worker is signed off. */

@@ -70,8 +70,10 @@ export class Dispatcher {
     this.#parts = parts;
     const { storage, coordinator, demand, options } = parts;
     const wake = (): void => this.wake();
-    this.#isolation = new Isolation({ storage, coordinator, changed: wake });
     const later = (ms: number): void => this.#reminders.lookIn(ms);
+    const pauses = new Pauses({ read: parts.holds ?? (() => readPaused(storage)), later });
+    this.#pauses = pauses;
+    this.#isolation = new Isolation({ storage, coordinator, demand, pauses, changed: wake });
     const lookForDead = (): void => {
       this.#discovery.request();
       wake();
@@ -91,10 +93,9 @@ export class Dispatcher {
       halted: () => parts.halt.obey(),
       pollIntervalMs: options.pollIntervalMs,
     });
-    this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(storage)), later });
     this.#claimer = new Claimer({
       ...parts,
-      pauses: this.#pauses,
+      pauses,
       isolation: this.#isolation,
       reminders: this.#reminders,
       running: this.#running,
@@ -139,7 +140,8 @@ export class Dispatcher {
   rung({ later, paused, dueMs, highest }: Ring): void {
     if (paused) this.#pauses.doubt();
     else if (dueMs === undefined) this.#claimer.expectAnything();
-    if (later) this.#lookDue = true;
+    // What is to be run alone is asked for by a look only.
+    if (later || paused) this.#lookDue = true;
     if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
     this.#discovery.request();
     this.wake();
@@ -155,7 +157,7 @@ export class Dispatcher {
   stopClaiming(): void {
     this.#claiming = false;
     this.#reminders.stop();
-    this.#isolation.end();
+    this.#isolation.stop();
   }
 
   /** Ends the loop once all outcomes are in the table, or at the deadline. */

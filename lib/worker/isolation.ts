@@ -1,10 +1,15 @@
 import type { Coordinator } from '../coordination/coordinator.js';
+import { isolatedPrefix, plainRoute } from '../storage/route.js';
 import type { Storage } from '../storage/storage.js';
+import type { DemandBook } from './demand.js';
+import type { Pauses } from './pauses.js';
 
 /** What an {@link Isolation} works with. */
 export interface IsolationParts {
   readonly storage: Storage;
   readonly coordinator: Coordinator;
+  readonly demand: DemandBook;
+  readonly pauses: Pauses;
   /** Told that it is this worker's turn, or no longer. */
   readonly changed: () => void;
 }
@@ -20,6 +25,8 @@ const patienceMs = 30_000;
 export class Isolation {
   readonly #parts: IsolationParts;
   #taking = false;
+  #requested = false;
+  #stopped = false;
   #end: (() => void) | undefined;
   #patience: NodeJS.Timeout | undefined;
 
@@ -32,14 +39,13 @@ export class Isolation {
     return this.#end !== undefined;
   }
 
-  /** Asks for the turn, unless it is held or asked for. A turn that cannot be had is asked for at the next look. */
+  /**
+   * Some attempt waits to be run alone: asks for the turn if it is this worker's to run. A turn that cannot be had is asked
+   * for at the next look.
+   */
   request(): void {
-    if (this.#taking) return;
-    this.#taking = true;
-    void this.#parts.coordinator
-      .exclusively('isolate', () => this.#hold())
-      .catch(() => undefined)
-      .finally(() => (this.#taking = false));
+    this.#requested = true;
+    if (!this.#taking) void this.#take().catch(() => undefined);
   }
 
   /** One was claimed: it may take as long as it takes. */
@@ -47,15 +53,52 @@ export class Isolation {
     clearTimeout(this.#patience);
   }
 
-  /** None is left, or the worker stops. Idempotent. */
+  /** None is left. Idempotent. */
   end(): void {
     this.#end?.();
   }
 
+  /** The worker stops: it takes no turn any more. */
+  stop(): void {
+    this.#stopped = true;
+    this.end();
+  }
+
+  /** Looks again when asked meanwhile: the answer under way may be older than what was asked for. */
+  async #take(): Promise<void> {
+    this.#taking = true;
+    try {
+      while (this.#requested && !this.#stopped) {
+        this.#requested = false;
+        // Before the turn: while it is taken for nothing, somebody who needs it would be refused.
+        if (!(await this.#isWanted())) continue;
+        await this.#parts.coordinator.exclusively('isolate', () => this.#hold());
+      }
+    } finally {
+      this.#taking = false;
+    }
+  }
+
+  /** True when the turn would give this worker something: what others serve, or what is paused, may wait for ever. */
+  async #isWanted(): Promise<boolean> {
+    const { storage, demand, pauses } = this.#parts;
+    if (demand.mustDiscover) await this.#discover();
+    const { routes, total } = demand.readIsolated(pauses);
+    return storage.wouldClaim({ shape: 'counted', stretches: routes, total, dead: demand.dead });
+  }
+
+  async #discover(): Promise<void> {
+    const { storage, demand } = this.#parts;
+    // Names that cannot be read are the business of `Discovery`: what is known goes on meanwhile.
+    const pending = await storage.pendingRoutes().catch(() => []);
+    const isolated = pending.filter((route) => route.startsWith(isolatedPrefix)).map(plainRoute);
+    await demand.learn(isolated);
+    demand.discover(isolated);
+  }
+
   async #hold(): Promise<void> {
     // Whoever had the turn before may have run the last one: nobody drains a worker for nothing.
-    const { isolated } = await this.#parts.storage.promote(0);
-    if (!isolated) return;
+    if (!(await this.#isWanted()) || this.#stopped) return;
     await new Promise<void>((resolve) => {
       this.#end = resolve;
       this.#patience = setTimeout(resolve, patienceMs);
@@ -63,6 +106,8 @@ export class Isolation {
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
+    // Whoever has waited in vain lets others claim, and another worker have the turn, until its next look.
+    this.#requested = false;
     this.#parts.changed();
   }
 }

@@ -172,7 +172,7 @@ export class QueueWorker {
     if (running.size > 0) {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
       running.abort(reason);
-      await within(running.idle(), abortGraceMs);
+      await closing.step(() => within(running.idle(), abortGraceMs), closingReserves.grace);
       running.abandon(reason);
     }
     executor.stop();

@@ -69,6 +69,7 @@ const calls = new Map<string, Call>([
   plain('retireWorker', 'bigint, boolean', '7, false'),
   plain('nextDue', 'bigint, bigint, text[], text[]', `7, 7, '{p,t:topic1,!t:topic1}', '{t:topic1}'`),
   plain('nextDueOfAny', 'bigint, bigint, text[], text[]', `7, 7, '{p}', '{}'`),
+  plain('wouldClaim', 'text[], boolean[]', `'{!p,!t:topic1,!t:topic2}', '{f,null,t}'`),
   plain('waitingRoutes', '', ''),
   plain('isHalted', 'bigint', '7'),
   plain('loadPayload', 'bigint', '1'),
@@ -155,6 +156,7 @@ test('promotion walks the index of scheduled tasks, recovery that of running one
   expect(plans.get('nextDue')).toContain('using tasks_running');
   expect(plans.get('nextDue')).toContain('using tasks_dead_ready');
   expect(plans.get('nextDueOfAny')).toContain('using tasks_ready');
+  expect(plans.get('wouldClaim')).toMatch(/Limit[^\n]*\n\s*->\s+Index Scan using tasks_ready/);
   expect(plans.get('waitingRoutes')?.match(/using tasks_ready/g)).toHaveLength(3);
   expect(plans.get('pendingRoutes')).toContain('using tasks_ready');
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ClosingTime } from '../../lib/worker/closing-time.js';
+import { closingReserves, ClosingTime } from '../../lib/worker/closing-time.js';
+import { QueueWorker, type QueueWorkerParts } from '../../lib/worker/queue-worker.js';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
 afterEach(() => vi.useRealTimers());
@@ -41,3 +42,59 @@ test('what the application does between two steps takes nothing from the next on
   await vi.advanceTimersByTimeAsync(60_000);
   expect(await lasting(() => closing.step(never, 0))).toBe(3_000);
 });
+
+test('a worker that has nothing to wait for takes no time from another one, whose handlers go on', async () => {
+  const closing = new ClosingTime(30_000);
+  let given = 0;
+  const busy = async (): Promise<void> => {
+    await closing.drain(new Promise((resolve) => setTimeout(resolve, 20_000)));
+    await closing.step(async (leftMs) => (given = leftMs), 2_000);
+  };
+  const idle = async (): Promise<void> => {
+    await closing.drain(Promise.resolve());
+    await closing.step(() => Promise.resolve(), 0);
+  };
+  await lasting(() => Promise.all([busy(), idle()]));
+  expect(given).toBe(3_000);
+});
+
+test('the time for handlers that were told to stop, and do not, is part of the five seconds', async () => {
+  const closing = new ClosingTime(1_000);
+  const worker = silentWorker(closing);
+  await worker.start();
+  const all = async () => {
+    await worker.stop();
+    for (const name of ['rest', 'sessions', 'connections'] as const)
+      await closing.step(never, closingReserves[name]);
+  };
+  expect(await lasting(all)).toBe(6_000);
+});
+
+/** A worker whose handler ignores its signal, and whose database fell silent when it had started. */
+function silentWorker(closing: ClosingTime): QueueWorker {
+  const none = (): void => undefined;
+  const part = { start: none, stop: none };
+  const parts = {
+    storage: { registerWorker: async () => '1', retireWorker: never },
+    coordinator: { start: async () => undefined, stop: never },
+    registry: { announced: [], announcedDead: [] },
+    dispatcher: {
+      ...part,
+      running: { size: 1, idle: never, abort: none, abandon: none },
+      stopClaiming: none,
+      finish: never,
+    },
+    executor: part,
+    fanOut: part,
+    settler: part,
+    recovery: { start: none, stop: never },
+    halt: { start: none, end: none },
+    unserved: part,
+    events: { emit: none, on: none },
+    options: { concurrency: 1 },
+    version: '0',
+    enabled: true,
+    closing,
+  };
+  return new QueueWorker(parts as unknown as QueueWorkerParts);
+}

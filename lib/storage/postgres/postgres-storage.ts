@@ -17,7 +17,6 @@ import type {
   Route,
   SettleAndClaimResult,
   Storage,
-  Stretch,
   TaskGroup,
   TaskTransaction,
   WorkerDescription,
@@ -27,7 +26,7 @@ import type { PartitionPurge, PurgeableWindow, PurgeLook } from '../purge-look.j
 import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
 import { wrapConnectionError } from './connection-config.js';
-import type { ControlConnection, TextRow } from './control-connection.js';
+import type { ControlConnection } from './control-connection.js';
 import { declareSubscriptions } from './declare-subscriptions.js';
 import { findForeignLocks } from './foreign-locks.js';
 import { HeldTasks } from './held-tasks.js';
@@ -110,7 +109,8 @@ export class PostgresStorage implements Storage {
       workerId,
       completions.map((completion) => this.#storable.completion(completion)),
     );
-    if (!request) return this.#readSettled(await this.#onControl(this.#sql.settle, settling, lane), []);
+    const identity = this.#identity;
+    if (!request) return readSettled(await this.#onControl(this.#sql.settle, settling, lane), [], identity);
     const locks = this.#locks;
     const statement = this.#sql.settleAndClaim(claimForm(request, locks !== undefined));
     const values = [...settling, ...claimValues(request), ...(locks ? [locks.leftOut] : [])];
@@ -118,7 +118,7 @@ export class PostgresStorage implements Storage {
       locks?.doubt();
       throw error;
     });
-    const result = this.#readSettled(rows, request.stretches);
+    const result = readSettled(rows, request.stretches, identity);
     locks?.learn(workerId, result.claimed, readIds(rows[0]?.['refused']) ?? []);
     return result;
   }
@@ -156,10 +156,6 @@ export class PostgresStorage implements Storage {
     return findForeignLocks(async () => (await this.#onControl(this.#sql.clientServerSigns, []))[0]);
   }
 
-  #readSettled(rows: readonly TextRow[], stretches: readonly Stretch[]): SettleAndClaimResult {
-    return readSettled(rows, stretches, this.#identity);
-  }
-
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     const storable = failures.map((failure) => this.#storable.failure(failure));
     const rows = await this.#onControl(this.#sql.fail, failureValues(storable));
@@ -179,6 +175,10 @@ export class PostgresStorage implements Storage {
 
   nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue> {
     return this.#looks.nextDue(workerId, asksHeld, served);
+  }
+
+  wouldClaim(request: ClaimRequest): Promise<boolean> {
+    return this.#looks.wouldClaim(request);
   }
 
   isHalted(workerId: WorkerId): Promise<boolean> {

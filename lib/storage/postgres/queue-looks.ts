@@ -1,5 +1,5 @@
 import { readBoolean } from '../columns.js';
-import type { NextDue, PromoteResult, Route, WorkerId } from '../storage.js';
+import type { ClaimRequest, NextDue, PromoteResult, Route, WorkerId } from '../storage.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
 import type { TextRow } from './control-connection.js';
 import { readTextBytes } from './readable-rows.js';
@@ -37,6 +37,12 @@ export class QueueLooks {
     return readNextDue(await this.#first(discovers ? 'nextDueOfAny' : 'nextDue', values));
   }
 
+  async wouldClaim({ stretches, dead }: ClaimRequest): Promise<boolean> {
+    const routes = stretches.map(({ route }) => route);
+    const values = [routes, routes.map((route) => dead?.(route) ?? null)];
+    return readBoolean((await this.#first('wouldClaim', values))?.['found']);
+  }
+
   async isHalted(workerId: WorkerId): Promise<boolean> {
     return readBoolean((await this.#first('isHalted', [workerId]))?.['halted']);
   }
@@ -57,7 +63,7 @@ export class QueueLooks {
   }
 
   async #first(
-    name: 'promote' | 'promoteInTurn' | 'nextDue' | 'nextDueOfAny' | 'isHalted',
+    name: 'promote' | 'promoteInTurn' | 'nextDue' | 'nextDueOfAny' | 'wouldClaim' | 'isHalted',
     values: readonly unknown[],
   ): Promise<TextRow | undefined> {
     const { ask, sql } = this.#parts;

@@ -26,7 +26,7 @@ import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { peekClaim, settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
-import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes } from './statements/waiting.js';
+import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes, wouldClaim } from './statements/waiting.js';
 import { confirmLost, forgetWorkers, isHalted, registerWorker, retireWorker } from './statements/workers.js';
 
 const templates = {
@@ -43,6 +43,7 @@ const templates = {
   promoteInTurn,
   nextDue,
   nextDueOfAny,
+  wouldClaim,
   pausedRoutes,
   pendingRoutes,
   waitingRoutes,

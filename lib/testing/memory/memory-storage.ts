@@ -63,15 +63,7 @@ export class MemoryStorage implements Storage {
     request?: ClaimRequest,
   ): Promise<SettleAndClaimResult> {
     for (const completion of completions) this.#complete(completion);
-    const routes = new Set(request?.stretches.map(({ route }) => route));
-    const rows = this.#table
-      .due()
-      .filter((row) => {
-        const route = this.#table.routeOf(row);
-        const dead = request?.dead?.(route);
-        return routes.has(route) && (dead === undefined || dead === (row['dead'] === 'true'));
-      })
-      .slice(0, request?.total);
+    const rows = request ? this.#claimable(request).slice(0, request.total) : [];
     return {
       settledOnly: undefined,
       claimed: rows.map((row) => this.#claim(row, workerId)),
@@ -117,6 +109,10 @@ export class MemoryStorage implements Storage {
   async nextDue(): Promise<NextDue> {
     const inMs = this.#table.due().length > 0 ? 0 : (await this.promote(0)).nextDueInMs;
     return { inMs, pending: [], holding: false, halted: false };
+  }
+
+  async wouldClaim(request: ClaimRequest): Promise<boolean> {
+    return this.#claimable(request).length > 0;
   }
 
   async isHalted(): Promise<boolean> {
@@ -221,6 +217,15 @@ export class MemoryStorage implements Storage {
   async forgetWorkers(): Promise<void> {}
 
   async close(): Promise<void> {}
+
+  #claimable({ stretches, dead }: ClaimRequest): readonly MemoryRow[] {
+    const routes = new Set(stretches.map(({ route }) => route));
+    return this.#table.due().filter((row) => {
+      const route = this.#table.routeOf(row);
+      const only = dead?.(route);
+      return routes.has(route) && (only === undefined || only === (row['dead'] === 'true'));
+    });
+  }
 
   #held({ id, reservation }: Claim): MemoryRow {
     const row = this.#table.row(id);

@@ -102,6 +102,25 @@ ${idleLook(
 )}`,
 );
 
+/**
+ * Whether anything is due on some routes: one probe for each, however many attempts wait on others. In the order of the
+ * index, as above. Parameters: the routes; of each, whether only dead attempts count, or only others (null: both).
+ */
+export const wouldClaim = statement(
+  'would_claim',
+  ({ queue }) => `
+select exists (
+  select from unnest($1::text[], $2::boolean[]) r (route, dead)
+  cross join lateral (
+    select from ${queue} f
+    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()
+      and (r.dead is null or f.dead = r.dead)
+    order by f.prioridade desc, f.data_hora, f.id
+    limit 1
+  ) one
+) as found`,
+);
+
 /** The route of those that serve it. */
 const plainOf = (route: string): string =>
   `case when left(${route}, 1) = '${isolatedPrefix}' then substr(${route}, 2) else ${route} end`;
