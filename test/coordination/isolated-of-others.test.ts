@@ -117,9 +117,9 @@ test('a worker that treats unknown tasks, or those of every dead topic, runs sus
   const { app } = await startBusy({ unknownTasks: 'fail' });
   const id = await insertSuspect('processo', `'gone'`);
   end();
-  await until(async () => (await statusOf(id)) === 'falha', 'the unknown one fails');
+  expect(await until(async () => (await statusOf(id)) === 'falha', 'the unknown one fails')).toBe(true);
   await app.close();
   await bench.start({ handlers: [Dead], unknownTasks: 'leave', pollIntervalMs: 0 });
   const dead = await insertSuspect('processo, dead, live_id', `'unheard', true, 1`);
-  await until(async () => (await statusOf(dead)) === 'sucesso', 'the dead one is treated');
+  expect(await until(async () => (await statusOf(dead)) === 'sucesso', 'the dead one is treated')).toBe(true);
 });
