@@ -107,6 +107,21 @@ describe('while another worker announces a dead handler', () => {
     expect(handled).toHaveLength(20);
   });
 
+  test('one that a look has missed still gets it; one that is lost does not', async () => {
+    const { pool } = bench;
+    // Its session reconnects: whoever looks meanwhile notes it as missing.
+    await pool.query(`
+      insert into tasks_worker (host, pid, version, concurrency, routes, dead_routes, missed_at)
+      values ('away', 1, '0.2.0', 1, '{}', '{t:away}', now())`);
+    await bench.start({ unknownTasks: 'leave', recovery: false });
+    const kept = await bury('processo', `'away'`);
+    await dead(await bury('processo', `'lost'`));
+    expect((await bench.chain(kept))[1]).toMatchObject({ status: 'pendente' });
+    await pool.query(`update tasks_worker set stopped_at = now() where host = 'away'`);
+    await bury('processo', `'lost'`);
+    expect(await dead(kept)).toMatchObject({ mensagem: expect.stringContaining(byHand) });
+  });
+
   test('a worker of the first version, which does not say what it handles, counts by what it serves', async () => {
     const { pool } = bench;
     await bench.start({ unknownTasks: 'leave', recovery: false });

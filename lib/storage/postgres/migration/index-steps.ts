@@ -2,12 +2,12 @@ import { TarefaError } from '../../../queue.errors.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { partitionedIndexes } from '../partitions/partitioned-layout.js';
 import { isPartitioned } from '../inspect-schema.js';
-import { buildPartitionedIndex } from '../partitions/build-index.js';
+import { buildPartitionedIndex, takePlace } from '../partitions/build-index.js';
 import { indexSql, ownName } from '../schema-objects.js';
 import { queueIndexes, type IndexDefinition } from '../schema.js';
 import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
 import type { SchemaSession } from './schema-session.js';
-import { locks, shortStep, type Step } from './step.js';
+import { locks, type Step } from './step.js';
 
 /** Ending of the name of an index that is built to take another one's place: short, because names are. */
 const successorEnding = '_n';
@@ -33,21 +33,56 @@ export function indexSteps(
   });
 }
 
-/** PostgreSQL builds no index of a partitioned table concurrently: who inserts waits for the end of it. */
+/** PostgreSQL builds no index of a partitioned table concurrently: each of its partitions gets one, which become one. */
 function partitionedSteps(tables: QueueTables, found: SchemaShape, wanted: SchemaShape): readonly Step[] {
-  return partitionedIndexes
-    .filter(({ suffix }) => {
-      const state = found.indexes.get(suffix);
-      return state?.isValid !== true || state.definition !== wanted.indexes.get(suffix)?.definition;
-    })
-    .map((index) => {
-      const name = ownName(tables, index.suffix);
-      return shortStep(`build the index ${name}`, {
-        lock: `SHARE on ${tables.queue} until it is built: reading goes on, inserting waits`,
-        table: tables.queue,
-        sql: [`drop index if exists ${qualifiedIndex(tables, name)}`, indexSql(tables, index)],
-      });
-    });
+  return partitionedIndexes.flatMap((index) => {
+    const { suffix } = index;
+    const definition = wanted.indexes.get(suffix)?.definition ?? '';
+    const state = found.indexes.get(suffix);
+    if (state?.isValid !== true || state.definition !== definition) {
+      return [replacePartitionedStep(tables, index, definition)];
+    }
+    const successor = ownName(tables, suffix) + successorEnding;
+    return found.indexes.has(suffix + successorEnding) ? [dropPartitionedStep(tables, successor)] : [];
+  });
+}
+
+/** Beside an old one as well as where none is, so that an interruption leaves nothing under the name. */
+function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, definition: string): Step {
+  const name = ownName(tables, index.suffix);
+  const successor = name + successorEnding;
+  const suffix = index.suffix + successorEnding;
+  return {
+    what: `build the index ${name} of each partition`,
+    lock:
+      `SHARE UPDATE EXCLUSIVE on one partition of ${tables.queue} after the other: reading and writing go on meanwhile; ` +
+      `SHARE on the queue before, and then ${locks.instant(tables.queue)}`,
+    // Of partitions nothing is known beforehand: they come and go.
+    sql: [],
+    run: async (session) => {
+      const state = (await readShape(session, tables)).indexes.get(suffix);
+      if (state && state.definition !== definition) await dropPartitioned(session, tables, successor);
+      await build(session, tables, index, { suffix, definition });
+      await session.short(`renaming ${successor}`, tables.queue, (tx) =>
+        takePlace(tx, tables, { successor, name }),
+      );
+    },
+  };
+}
+
+function dropPartitionedStep(tables: QueueTables, name: string): Step {
+  return {
+    what: `drop the index ${name}`,
+    lock: locks.instant(tables.queue),
+    sql: [`drop index if exists ${qualifiedIndex(tables, name)}`],
+    run: (session) => dropPartitioned(session, tables, name),
+  };
+}
+
+async function dropPartitioned(session: SchemaSession, tables: QueueTables, name: string): Promise<void> {
+  await session.short(`dropping ${name}`, tables.queue, (tx) =>
+    tx.query(`drop index if exists ${qualifiedIndex(tables, name)}`),
+  );
 }
 
 /** Builds an index while the table is used; one that is there as it should be stays. */

@@ -6,7 +6,8 @@ import { taskFields } from './settle-and-claim.js';
 /**
  * Claims dead attempts that nobody has a handler for, to be given the default treatment: no running worker has announced
  * one for their route, or for every topic. A worker of the first version does not say which dead attempts it handles: what
- * it serves at all counts.
+ * it serves at all counts. One that is missed runs until it is confirmed lost, and written down as stopped by that: a look
+ * may fall into the gap in which its session reconnects, and what the default treatment has ended is over.
  *
  * Parameters: worker, limit.
  *
@@ -22,7 +23,7 @@ with best as materialized (
     and not exists (select from ${paused} p where p.route = ${plainRouteOf('f.')})
     and not exists (
       select from ${workers} w
-      where w.stopped_at is null and w.missed_at is null
+      where w.stopped_at is null
         and coalesce(w.dead_routes, w.routes) && array[${plainRouteOf('f.')}, case when f.subscriber_id is null then '${everyTopic}' end]
     )
   order by f.data_hora, f.id

@@ -12,14 +12,14 @@ const mostPlaces = 10_000;
 const anyOf = (route: string): string =>
   `case left(${route}, 2) when 't:' then '${everyTopic}' when 's:' then '${webhookRoute}' end`;
 
-/** True for dead attempts that may not wait for a worker other than the one that asks. */
+/** True for dead attempts that may not wait for a worker other than the one that asks; for one that is missed they do until it is lost. */
 const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): string => {
   const route = plainRouteOf('f.');
   const announced = `array[${route}, case when f.subscriber_id is null then '${everyTopic}' end]`;
   return `not exists (select from ${paused} p where p.route = ${route})
      and (${deadRoutes} && ${announced} or not exists (
        select from ${workers} w
-       where w.stopped_at is null and w.missed_at is null and coalesce(w.dead_routes, w.routes) && ${announced}
+       where w.stopped_at is null and coalesce(w.dead_routes, w.routes) && ${announced}
      ))`;
 };
 
