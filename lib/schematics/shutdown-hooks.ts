@@ -19,7 +19,7 @@ export function addShutdownHooks(source: string): string | undefined {
     if (!compiler.isVariableStatement(node)) continue;
     const [declaration] = node.declarationList.declarations;
     if (!declaration?.initializer || !compiler.isIdentifier(declaration.name)) continue;
-    if (!/^await NestFactory\s*\.create\b/.test(declaration.initializer.getText(file))) continue;
+    if (!/^await NestFactory\s*\.create/.test(declaration.initializer.getText(file))) continue;
     const lineStart = source.lastIndexOf('\n', node.getStart(file)) + 1;
     const [indent = ''] = /^[ \t]*/.exec(source.slice(lineStart)) ?? [];
     const end = node.getEnd();
