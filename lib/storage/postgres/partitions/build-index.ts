@@ -67,7 +67,7 @@ export async function takePlace(
   };
   for (const row of rows) {
     if (row['name'] !== partName(successor, row['partition'])) continue;
-    await rename(String(row['name']), partName(name, row['partition']));
+    await rename(row['name'], partName(name, row['partition']));
   }
   await rename(successor, name);
 }
