@@ -78,7 +78,7 @@ test('an older index of a partitioned queue stays in use until the new one is bu
       attempts: 3,
       onWait: (text) => waits.resolve(text),
     });
-    migrating.catch(waits.reject);
+    migrating.catch((error: unknown) => waits.reject(error));
     expect(await waits.promise).toMatch(/^the index waits for the end of the transaction of session/);
     await pool.query(`insert into ${schema}.tasks (processo) values ('meanwhile')`);
     expect((await pool.query(`select processo from ${schema}.tasks`)).rows).toEqual([
@@ -109,8 +109,10 @@ test('killed while one part is built, it keeps the others; a partition that came
   await withClient(database, async (other) => {
     const waits = deferred<string>();
     await other.query(`begin; insert into ${schema}.tasks_p2 (id, processo) values (150, 'theirs')`);
-    const migrating = withSession((session) => migrate(session, names()), { onWait: waits.resolve });
-    migrating.catch(waits.reject);
+    const migrating = withSession((session) => migrate(session, names()), {
+      onWait: (text) => waits.resolve(text),
+    });
+    migrating.catch((error: unknown) => waits.reject(error));
     await waits.promise;
     await pool.query(
       `select pg_terminate_backend(pid) from pg_stat_progress_create_index where relid = '${schema}.tasks_p2'::regclass`,

@@ -166,6 +166,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   isHalted: 'only reads, at a poll or when it is rung for',
   pausedRoutes: 'only reads, before a claim',
   stillHeld: 'only reads, at a poll',
+  wouldClaim: 'only reads, before a worker waits to run an attempt alone',
   claimUnattended:
     'claims by one statement, as settleAndClaim does: what it took is recovered in the same way',
   endUnreadable: 'one guarded statement; what it did not end is met again: test/worker/unreadable-tasks',
