@@ -3,22 +3,22 @@ export type {
   QueueModuleAsyncOptions,
   QueueModuleOptions,
   QueueOptionsFactory,
-} from './queue.module-options.js';
+} from './options/module-options.js';
 export type { DashboardOptions } from './dashboard/dashboard-options.js';
 export type { DashboardAction } from './dashboard/api.js';
-export type { QueueOptions } from './queue.options.js';
-export type { PostgresConnection } from './storage/postgres/connection-config.js';
+export type { QueueOptions } from './options/queue-options.js';
+export type { PostgresConnection } from './storage/postgres/connections/connection-config.js';
 export type { RecoveryOptions } from './worker/worker-options.js';
-export { defaultQueueName, getQueueToken, InjectQueue } from './queue.tokens.js';
-export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './queue.errors.js';
-export type { TarefaErrorCode } from './queue.errors.js';
-export { QueueExceptionFilter } from './queue-exception.filter.js';
+export { defaultQueueName, getQueueToken, InjectQueue } from './client/queue-tokens.js';
+export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './errors.js';
+export type { TarefaErrorCode } from './errors.js';
+export { QueueExceptionFilter } from './client/queue-exception.filter.js';
 export { QueueLogs } from './observability/queue-logs.js';
 export type { LogStats } from './observability/queue-logs.js';
 export type { LokiBasicAuth, LokiOptions } from './observability/loki/loki-options.js';
 export type { LokiStats } from './observability/loki/loki-sink.js';
-export { QueueEvents } from './queue.events.js';
-export type { QueueEventMap, QueueEventName, TaskReference } from './queue.events.js';
+export { QueueEvents } from './events.js';
+export type { QueueEventMap, QueueEventName, TaskReference } from './events.js';
 
 export { QueueClient } from './client/queue-client.js';
 export type { EquivalentTaskInput, InsertOptions, QueueClientOptions } from './client/queue-client.js';
@@ -34,8 +34,8 @@ export type {
   TopicName,
   TopicPayload,
   TopicResult,
-} from './queue-topics.js';
-export type { SqlHandle } from './client/sql-handle.js';
+} from './client/queue-topics.js';
+export type { SqlHandle } from './storage/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';
 export { fromKysely, type KyselyLike } from './client/adapters/kysely.js';
@@ -52,7 +52,7 @@ export type { WrapHandler } from './subscribers/handler-invocation.js';
 export { OnQueueEvent, type ListenerDecorator } from './subscribers/on-queue-event.js';
 export { Ctx, Payload, type Pipe } from './subscribers/handler-params.js';
 export { isQueueContext } from './subscribers/queue-context.js';
-export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.js';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './values/standard-schema.js';
 export type {
   JsonObject,
   StoredStatus,

@@ -17,34 +17,34 @@ import {
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { QueueAdmin } from './admin/queue-admin.js';
-import { SharedSessions } from './coordination/shared-sessions.js';
+import { SharedSessions } from './storage/postgres/connections/shared-sessions.js';
 import { dashboardModule } from './dashboard/dashboard.module.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
 import { QueueLogs } from './observability/queue-logs.js';
-import { assembleCore, assembleWorker, type QueueBasis, type QueueCore } from './queue.assembly.js';
-import { environmentWarnings } from './queue.environment.js';
-import { TarefaError } from './queue.errors.js';
-import { QueueEvents } from './queue.events.js';
-import { QueueGroup } from './queue.group.js';
+import { assembleCore, assembleWorker, type QueueBasis, type QueueCore } from './assembly/core.js';
+import { environmentWarnings } from './options/environment.js';
+import { TarefaError } from './errors.js';
+import { QueueEvents } from './events.js';
+import { QueueGroup } from './assembly/queue-group.js';
 import {
   asyncOptionProviders,
   type QueueModuleAsyncOptions,
   type QueueModuleOptions,
   type QueueNaming,
-} from './queue.module-options.js';
-import type { QueueOptions } from './queue.options.js';
-import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
-import { QueueRuntime } from './queue.runtime.js';
-import { defaultQueueName, getPartToken, getQueueToken } from './queue.tokens.js';
+} from './options/module-options.js';
+import type { QueueOptions } from './options/queue-options.js';
+import { resolveOptions, type ResolvedOptions } from './options/resolve-options.js';
+import { QueueRuntime } from './assembly/runtime.js';
+import { defaultQueueName, getPartToken, getQueueToken } from './client/queue-tokens.js';
 import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { TenantDatabases } from './tenants/tenant-databases.js';
-import { assembleWebhooks, type WebhookAssembly } from './webhook-assembly.js';
+import { assembleWebhooks, type WebhookAssembly } from './assembly/webhooks.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import { unavailableWebhooks } from './webhooks/unavailable-webhooks.js';
-import type { QueueWorkerAssembly } from './worker-assembly.js';
+import type { QueueWorkerAssembly } from './assembly/worker.js';
 import { QueueWorker } from './worker/queue-worker.js';
 
 /** What the queues of one application share. */

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { SqlHandle } from './client/sql-handle.js';
+import type { SqlHandle } from './storage/sql-handle.js';
 import type { TenantDb } from './tenants/tenant-db.js';
 
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */

@@ -1,6 +1,6 @@
-import { TarefaError } from '../queue.errors.js';
-import { readFields } from '../read-fields.js';
-import { shownValue } from '../shown-value.js';
+import { TarefaError } from '../errors.js';
+import { readFields } from '../values/read-fields.js';
+import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 
 // What operators hand over, checked before the database is asked: its own errors name neither field nor value.

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { deleteTasks, lockTasks } from '../storage/postgres/statements/bulk.js';
 

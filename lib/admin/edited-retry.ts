@@ -1,7 +1,7 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import { encodePayload, hashPayload, readText } from '../client/task-input.js';
 import type { TopicSchemas } from '../client/topic-schemas.js';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { retryEdited } from '../storage/postgres/statements/admin.js';
 import type { TaskRecord } from '../task.js';

@@ -1,6 +1,6 @@
 import { readText } from '../client/task-input.js';
-import { TarefaError } from '../queue.errors.js';
-import { readFields } from '../read-fields.js';
+import { TarefaError } from '../errors.js';
+import { readFields } from '../values/read-fields.js';
 import { columnLength, readDate } from '../storage/columns.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
 

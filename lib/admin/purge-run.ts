@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';

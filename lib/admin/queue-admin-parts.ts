@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
 import type { PayloadRules } from './edited-retry.js';

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import { livenessPrefix } from '../coordination/lost-workers.js';
 import { readDate } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';

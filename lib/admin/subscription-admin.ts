@@ -1,9 +1,9 @@
 import { readText } from '../client/task-input.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
-import type { Some } from '../without-unset.js';
-import { readFields } from '../read-fields.js';
-import { shownValue } from '../shown-value.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TarefaError } from '../errors.js';
+import type { Some } from '../values/without-unset.js';
+import { readFields } from '../values/read-fields.js';
+import { shownValue } from '../values/shown-value.js';
 import { columnLength, readBoolean, readDate, readJson, readText as textOf } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable, type ReadRows } from '../storage/postgres/readable-rows.js';

@@ -1,6 +1,6 @@
 import { readTenant, readText } from '../client/task-input.js';
-import { TarefaError } from '../queue.errors.js';
-import { shownValue } from '../shown-value.js';
+import { TarefaError } from '../errors.js';
+import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
 import type { SubscriptionInput } from './subscription-admin.js';

@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { readTaskRecord } from '../storage/columns.js';
 import { taskAttempts } from '../storage/postgres/statements/admin.js';

@@ -1,8 +1,8 @@
 import { readTenant } from '../client/task-input.js';
-import { readInstant } from '../instant.js';
-import { TarefaError } from '../queue.errors.js';
-import { readFields, readList } from '../read-fields.js';
-import { shownValue } from '../shown-value.js';
+import { readInstant } from '../values/instant.js';
+import { TarefaError } from '../errors.js';
+import { readFields, readList } from '../values/read-fields.js';
+import { shownValue } from '../values/shown-value.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { isBuried, stateCondition, taskStates } from '../storage/columns.js';
 

@@ -1,5 +1,5 @@
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TarefaError } from '../errors.js';
 import { readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { readIds } from '../storage/postgres/read-rows.js';

@@ -1,5 +1,5 @@
 import type { EndListener } from '../coordination/end-listener.js';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** A worker may have ended the task when it heard that somebody waits; one that starts later never heard it. */
 const lookAgainMs = [100, 1_000];

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueClient } from '../client/queue-client.js';
-import type { Environment } from '../queue.environment.js';
-import type { QueueOptions } from '../queue.options.js';
-import type { ResolvedOptions } from '../resolve-options.js';
+import type { Environment } from '../options/environment.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import type { PostgresStorage } from '../storage/postgres/postgres-storage.js';
 import type { Output } from './output/output.js';

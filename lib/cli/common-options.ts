@@ -1,5 +1,5 @@
-import { connectionVariableNames, type Environment } from '../queue.environment.js';
-import type { QueueOptions } from '../queue.options.js';
+import { connectionVariableNames, type Environment } from '../options/environment.js';
+import type { QueueOptions } from '../options/queue-options.js';
 import { numberOption } from './option-values.js';
 import { UsageError, type CommandOption, type OptionValues } from './command.js';
 

@@ -1,4 +1,4 @@
-import { TarefaError, type TarefaErrorCode } from '../queue.errors.js';
+import { TarefaError, type TarefaErrorCode } from '../errors.js';
 import { UsageError, type ExitCode } from './command.js';
 
 const badInput: ReadonlySet<TarefaErrorCode> = new Set([

@@ -1,11 +1,11 @@
 import { Pool, type PoolClient } from 'pg';
-import { SharedSessions } from '../coordination/shared-sessions.js';
+import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
-import { assembleCore, assembleWorker } from '../queue.assembly.js';
-import { QueueEvents } from '../queue.events.js';
-import type { ResolvedOptions } from '../resolve-options.js';
-import { StartAttempts } from '../start-attempts.js';
-import { connectionConfig, sessionSettings } from '../storage/postgres/connection-config.js';
+import { assembleCore, assembleWorker } from '../assembly/core.js';
+import { QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { StartAttempts } from '../assembly/start-attempts.js';
+import { connectionConfig, sessionSettings } from '../storage/postgres/connections/connection-config.js';
 import type { CliDatabase, CliQueue } from './command.js';
 
 /** Something open, and how to close it. */

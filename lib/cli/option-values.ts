@@ -1,4 +1,4 @@
-import { parseInstant, readInstant } from '../instant.js';
+import { parseInstant, readInstant } from '../values/instant.js';
 import { UsageError, type OptionValues } from './command.js';
 
 // Readers of a command's options; what is wrong with one is said with its name.

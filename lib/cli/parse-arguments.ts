@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { UsageError, type CommandOption, type OptionValues } from './command.js';
-import { nearest } from '../nearest.js';
+import { nearest } from '../values/nearest.js';
 
 /** Arguments taken apart. */
 export interface ParsedArguments {

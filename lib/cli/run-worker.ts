@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { readEnvironment, readWebhookTimeoutMs, type Environment } from '../queue.environment.js';
-import { QueueEvents } from '../queue.events.js';
+import { readEnvironment, readWebhookTimeoutMs, type Environment } from '../options/environment.js';
+import { QueueEvents } from '../events.js';
 import { QueueModule } from '../queue.module.js';
-import type { QueueOptions } from '../queue.options.js';
-import { resolveOptions } from '../resolve-options.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import { resolveOptions } from '../options/resolve-options.js';
 import { loadUndici } from '../webhooks/undici-package.js';
 import type { WebhookOptions } from '../webhooks/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';

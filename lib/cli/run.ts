@@ -1,13 +1,13 @@
-import type { Environment } from '../queue.environment.js';
-import { resolveOptions } from '../resolve-options.js';
+import type { Environment } from '../options/environment.js';
+import { resolveOptions } from '../options/resolve-options.js';
 import { version } from '../version.js';
-import { within } from '../worker/deadline.js';
+import { within } from '../timing/deadline.js';
 import { UsageError, type Command, type CommandCall } from './command.js';
 import { commands } from './commands.js';
 import { commonOptions, readQueueOptions } from './common-options.js';
 import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
-import { nearest } from '../nearest.js';
+import { nearest } from '../values/nearest.js';
 import type { Opened } from './open-queue.js';
 import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';

@@ -1,14 +1,14 @@
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TarefaError } from '../errors.js';
 import {
   parseTableName,
   subscriptionTableNameProblem,
   type QueueTables,
 } from '../storage/postgres/identifiers.js';
-import type { QueueNames } from '../storage/postgres/inspect-schema.js';
+import type { QueueNames } from '../storage/postgres/schema/inspect-schema.js';
 import { SchemaSession, type StatementProgress } from '../storage/postgres/migration/schema-session.js';
 import type { Step, StepHooks } from '../storage/postgres/migration/step.js';
-import type { ResolvedOptions } from '../resolve-options.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { CliDatabase, CommandCall } from './command.js';
 import type { Output } from './output/output.js';
 import type { Progress } from './output/progress-bar.js';

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { AddressPolicy } from '../webhooks/address-policy.js';
 import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
 import { describeUrl, readWebhookUrl } from '../webhooks/webhook-url.js';

@@ -1,5 +1,5 @@
 import { readId } from '../admin/task-filter.js';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { UsageError, type CommandCall, type ExitCode } from './command.js';
 import { textOfError } from './exit-of-error.js';
 

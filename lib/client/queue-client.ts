@@ -1,6 +1,6 @@
-import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../queue-topics.js';
-import { TarefaError } from '../queue.errors.js';
-import { readFields, readList } from '../read-fields.js';
+import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from './queue-topics.js';
+import { TarefaError } from '../errors.js';
+import { readFields, readList } from '../values/read-fields.js';
 import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { defaultEquivalentStatuses } from './equivalent-tasks.js';
@@ -16,7 +16,7 @@ import {
 import type { TaskInserts } from './task-inserts.js';
 import type { TopicSchemas } from './topic-schemas.js';
 import { readStatuses } from './read-statuses.js';
-import { readTransaction, type SqlHandle } from './sql-handle.js';
+import { readTransaction, type SqlHandle } from '../storage/sql-handle.js';
 
 /** Payload bytes allowed where nothing else is said: 1 MiB. */
 export const defaultMaxPayloadBytes = 1_048_576;

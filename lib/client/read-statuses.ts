@@ -1,6 +1,6 @@
-import { TarefaError } from '../queue.errors.js';
-import { readList } from '../read-fields.js';
-import { shownValue } from '../shown-value.js';
+import { TarefaError } from '../errors.js';
+import { readList } from '../values/read-fields.js';
+import { shownValue } from '../values/shown-value.js';
 import { statusColumn } from '../storage/columns.js';
 import type { TaskStatus } from '../task.js';
 

@@ -1,11 +1,11 @@
 import { ringText, type Ringer, type RingRequest } from '../coordination/ringer.js';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { readTaskRecord } from '../storage/columns.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { insertMany, insertOne } from '../storage/postgres/statements/insert.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import { listEquivalent } from './equivalent-tasks.js';
-import type { SqlHandle } from './sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { EncodedTask } from './task-input.js';
 import type { TaskInserts } from './task-inserts.js';
 

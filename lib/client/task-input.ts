@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import { parseInstant, readInstant } from '../instant.js';
-import { didYouMean } from '../nearest.js';
-import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../queue-topics.js';
-import { TarefaError } from '../queue.errors.js';
-import { readFields } from '../read-fields.js';
-import { shownValue } from '../shown-value.js';
+import { parseInstant, readInstant } from '../values/instant.js';
+import { didYouMean } from '../values/nearest.js';
+import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from './queue-topics.js';
+import { TarefaError } from '../errors.js';
+import { readFields } from '../values/read-fields.js';
+import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { JsonObject } from '../task.js';
 

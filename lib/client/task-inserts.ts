@@ -1,5 +1,5 @@
 import type { TaskRecord, TaskStatus } from '../task.js';
-import type { SqlHandle } from './sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { EncodedTask } from './task-input.js';
 
 /** Where a client's tasks go, checked and encoded: one sentence per method. */

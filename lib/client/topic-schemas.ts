@@ -1,8 +1,8 @@
-import type { OptionCheck } from '../option-check.js';
-import { decodeText } from '../payload-text.js';
-import type { QueueOptions } from '../queue.options.js';
-import { withoutUnset } from '../without-unset.js';
-import { isStandardSchema, validatePayload, type StandardSchema } from '../standard-schema.js';
+import type { OptionCheck } from '../options/option-check.js';
+import { decodeText } from '../values/payload-text.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import { withoutUnset } from '../values/without-unset.js';
+import { isStandardSchema, validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
 /** Schemas of payloads by topic. */
 export class TopicSchemas {

@@ -1,5 +1,5 @@
 import { endsChannel, waitsChannel } from './channels.js';
-import type { PostgresSession } from './postgres-session.js';
+import type { PostgresSession } from '../storage/postgres/connections/postgres-session.js';
 
 /** Hears of the ends of tasks that somebody in this process waits for. */
 export class EndListener {

@@ -1,4 +1,4 @@
-import type { QueueEvents, TaskReference } from '../queue.events.js';
+import type { QueueEvents, TaskReference } from '../events.js';
 
 // Who waits for a task's end says so on one channel; the worker that ends it answers on another. So nobody pays for ends
 // that nobody waits for.

@@ -1,5 +1,5 @@
 import type { ClientConfig } from 'pg';
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { WorkerId } from '../storage/storage.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
 import { Lease } from './lease.js';

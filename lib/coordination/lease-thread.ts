@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
-import { Sockets } from '../storage/postgres/sockets.js';
+import { Sockets } from '../storage/postgres/connections/sockets.js';
 import { renewLease, type LeaseOrders, type LeaseReport } from './lease-protocol.js';
 
 /**

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { LeaseOrders, LeaseReport } from './lease-protocol.js';
 
 /** What a {@link Lease} works with. */

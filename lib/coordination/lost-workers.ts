@@ -1,5 +1,5 @@
 import { readBoolean } from '../storage/columns.js';
-import type { TextRow } from '../storage/postgres/control-connection.js';
+import type { TextRow } from '../storage/postgres/connections/control-connection.js';
 import type { Statement } from '../storage/postgres/statement.js';
 import type { MissingWorkers } from './coordinator.js';
 

@@ -9,7 +9,7 @@ import {
   routineKey,
   type AskTables,
 } from './lost-workers.js';
-import type { PostgresSession } from './postgres-session.js';
+import type { PostgresSession } from '../storage/postgres/connections/postgres-session.js';
 import { readRing, type Ringer, type RingRequest } from './ringer.js';
 
 export interface PostgresCoordinatorParts {

@@ -1,6 +1,6 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
-import type { Environment } from '../queue.environment.js';
-import { OptionCheck } from '../option-check.js';
+import type { Environment } from '../options/environment.js';
+import { OptionCheck } from '../options/option-check.js';
 import type { DashboardAction } from './api.js';
 
 /** How a queue's dashboard is served. */

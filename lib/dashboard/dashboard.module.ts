@@ -8,8 +8,8 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
-import type { QueueCore } from '../queue.assembly.js';
-import { defaultQueueName, getPartToken, getQueueToken } from '../queue.tokens.js';
+import type { QueueCore } from '../assembly/core.js';
+import { defaultQueueName, getPartToken, getQueueToken } from '../client/queue-tokens.js';
 import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';

@@ -1,12 +1,12 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import { QueueStatus } from '../admin/queue-status.js';
 import { TaskSearch } from '../admin/task-search.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import type { QueueCore } from '../queue.assembly.js';
-import { TarefaError } from '../queue.errors.js';
-import { readHistory } from '../history/history-reader.js';
-import { restRoute } from '../history/outcome-tally.js';
-import { inTransaction } from '../storage/postgres/in-transaction.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import type { QueueCore } from '../assembly/core.js';
+import { TarefaError } from '../errors.js';
+import { readHistory } from '../observability/history/history-reader.js';
+import { restRoute } from '../observability/history/outcome-tally.js';
+import { inTransaction } from '../storage/postgres/connections/in-transaction.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
 import { version } from '../version.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';

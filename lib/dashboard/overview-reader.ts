@@ -1,8 +1,8 @@
 import type { QueueStatus } from '../admin/queue-status.js';
 import { readNextTasks } from '../admin/read-status.js';
 import type { StatusReport } from '../admin/status-report.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import { readHistory, type History } from '../history/history-reader.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { readHistory, type History } from '../observability/history/history-reader.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable, readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** How a file may be compressed, the smallest first. */
 const encodings = ['br', 'gzip'] as const;

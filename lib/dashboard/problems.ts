@@ -1,7 +1,7 @@
 import type { StatusReport } from '../admin/status-report.js';
-import type { History, RouteHistory } from '../history/history-reader.js';
+import type { History, RouteHistory } from '../observability/history/history-reader.js';
 import { plainRoute } from '../storage/route.js';
-import { restRoute } from '../history/outcome-tally.js';
+import { restRoute } from '../observability/history/outcome-tally.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 import type { ProblemJson } from './api.js';
 

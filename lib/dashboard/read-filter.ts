@@ -1,7 +1,7 @@
 import type { TaskFilter, TaskStateName } from '../admin/task-filter.js';
-import { parseInstant } from '../instant.js';
-import { TarefaError } from '../queue.errors.js';
-import { shownValue } from '../shown-value.js';
+import { parseInstant } from '../values/instant.js';
+import { TarefaError } from '../errors.js';
+import { shownValue } from '../values/shown-value.js';
 
 /** Parameters of a request, as Express and Fastify give them. */
 export type Query = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { HttpException } from '@nestjs/common';
-import { TarefaError, type TarefaErrorCode } from '../queue.errors.js';
+import { TarefaError, type TarefaErrorCode } from '../errors.js';
 import type { RefusalJson } from './api.js';
 
 /** What a page is answered when something cannot be done. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { headerOf, type DashboardRequest } from './request.js';
 
 /** A payload of a megabyte fits, however its characters are escaped. */

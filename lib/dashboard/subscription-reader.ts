@@ -1,8 +1,8 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import { subscriptionNotFound, type SubscriptionRecord } from '../admin/subscription-admin.js';
 import { maskUrl } from '../webhooks/mask-webhook.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import { readHistory, type RouteHistory } from '../history/history-reader.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { readHistory, type RouteHistory } from '../observability/history/history-reader.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';

@@ -1,7 +1,7 @@
 import { readId } from '../admin/task-filter.js';
 import type { TaskSearch } from '../admin/task-search.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TarefaError } from '../errors.js';
 import { readText, readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';

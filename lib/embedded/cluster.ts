@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { DataDirectory } from './data-directory.js';
 import { codeOf, messageOf } from './error-facts.js';
 import type { RunnableBinaries } from './postgres-binaries.js';

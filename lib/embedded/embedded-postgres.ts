@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { makeFolder } from './data-directory.js';
 import { messageOf } from './error-facts.js';
 import { prepareInstallation } from './installation.js';

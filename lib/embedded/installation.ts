@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import {
   canReach,
   checkVersion,

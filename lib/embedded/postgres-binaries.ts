@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { Machine } from './machine.js';
 import { completeInstallation, unsupported, type PostgresBinaries } from './postgres-package.js';
 import { runProgram } from './run-program.js';

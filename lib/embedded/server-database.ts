@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { superuser } from './cluster.js';
 import { codeOf } from './error-facts.js';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { keepOwner, type DataDirectory } from './data-directory.js';
 import { codeOf } from './error-facts.js';
 import type { RunnableBinaries } from './postgres-binaries.js';

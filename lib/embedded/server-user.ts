@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { Machine } from './machine.js';
 
 /** The user under which the server runs when this process is root, as PostgreSQL refuses to run as root. */

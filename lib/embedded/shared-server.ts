@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { EmbeddedPostgres } from './embedded-postgres.js';
 import type { Installation } from './installation.js';
 import { databaseUrl, isServing } from './server-database.js';

@@ -1,7 +1,7 @@
-import type { QueueEvents } from '../queue.events.js';
+import type { QueueEvents } from '../events.js';
 import type { Failure, FailureOutcome, Storage } from '../storage/storage.js';
-import { failureMessage } from '../worker/outcome.js';
-import { asPlain, isDataError, isRowError } from '../worker/settler.js';
+import { failureMessage } from '../worker/running/outcome.js';
+import { asPlain, isDataError, isRowError } from '../worker/running/settler.js';
 
 /** What {@link IsolatedFailures} works with. */
 export interface IsolatedFailuresParts {

@@ -1,7 +1,7 @@
 import type { Coordinator } from '../coordination/coordinator.js';
 import type { PromoteResult, Storage } from '../storage/storage.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
-import type { UnservedWatch } from '../worker/unserved-watch.js';
+import type { UnservedWatch } from '../worker/claiming/unserved-watch.js';
 
 const page = 1_000;
 

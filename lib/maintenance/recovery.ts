@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Coordinator } from '../coordination/coordinator.js';
-import { WalkPace } from '../coordination/walk-pace.js';
-import { TarefaError } from '../queue.errors.js';
-import type { QueueEvents } from '../queue.events.js';
+import { WalkPace } from '../timing/walk-pace.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { Failure, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
-import { failureDetail } from '../worker/outcome.js';
+import { failureDetail } from '../worker/running/outcome.js';
 import { IsolatedFailures } from './isolated-failures.js';
-import { reference } from '../worker/settler.js';
+import { reference } from '../worker/running/settler.js';
 import type { RecoveryOptions, WorkerOptions } from '../worker/worker-options.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 

@@ -1,6 +1,6 @@
 import { CronJob } from 'cron';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import type { QueueEvents } from '../queue.events.js';
+import type { QueueEvents } from '../events.js';
 
 /** A routine and the minutes of the hour at which it runs. */
 export interface ScheduledRoutine {

@@ -1,4 +1,4 @@
-import type { QueueEvents } from '../queue.events.js';
+import type { QueueEvents } from '../events.js';
 import type { LogLine } from './log-line.js';
 
 /** A topic is named in the log at most so often. */

@@ -1,4 +1,4 @@
-import { failureMessage } from '../worker/outcome.js';
+import { failureMessage } from '../worker/running/outcome.js';
 import { cleanText } from './clean-text.js';
 
 const longestMessage = 500;

@@ -1,4 +1,4 @@
-import type { QueueEventMap, QueueEventName, TaskReference } from '../queue.events.js';
+import type { QueueEventMap, QueueEventName, TaskReference } from '../events.js';
 import { describeRoute } from '../storage/route.js';
 import { errorStack, errorText, isOpaque } from './error-text.js';
 import type { LogFields, LogLine } from './log-line.js';

@@ -1,5 +1,5 @@
-import type { QueueEventMap, QueueEventName, QueueEvents } from '../queue.events.js';
-import type { ResolvedOptions } from '../resolve-options.js';
+import type { QueueEventMap, QueueEventName, QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
 import { cleanText } from './clean-text.js';
 import { DiscardedLines } from './discarded-lines.js';
 import { detailLines, eventLines } from './event-lines.js';

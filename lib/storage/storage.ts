@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from './sql-handle.js';
 import type { Task } from '../task.js';
 import type { DeclaredSubscription, SubscriptionRow } from './declared-subscription.js';
 import type { PartitionPurge, PurgeableWindow, PurgeLook } from './purge-look.js';

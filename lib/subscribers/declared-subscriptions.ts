@@ -1,5 +1,5 @@
-import { TarefaError } from '../queue.errors.js';
-import type { QueueEvents } from '../queue.events.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { DeclaredSubscription, SubscriptionRow } from '../storage/declared-subscription.js';
 import type { Storage } from '../storage/storage.js';
 import type { FoundHandler } from './subscriber.explorer.js';

@@ -1,14 +1,14 @@
 import 'reflect-metadata';
-import { TarefaError } from '../queue.errors.js';
-import { defaultQueueName } from '../queue.tokens.js';
-import type { StandardSchema } from '../standard-schema.js';
+import { TarefaError } from '../errors.js';
+import { defaultQueueName } from '../client/queue-tokens.js';
+import type { StandardSchema } from '../values/standard-schema.js';
 import type {
   ReceivedPayload,
   SubscriptionName,
   SubscriptionTopic,
   TopicName,
   TopicResult,
-} from '../queue-topics.js';
+} from '../client/queue-topics.js';
 import type { HandlerDecorator, HandlerPayload } from './handler-types.js';
 import { noteDecorated } from './decorated-classes.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';

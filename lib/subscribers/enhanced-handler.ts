@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ExternalContextCreator, type ModulesContainer, type NestContainer } from '@nestjs/core';
 import type { ContextId } from '@nestjs/core';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
 import type { EnhancerKind } from './enhancer-kinds.js';
 import { applicationConfigOf, GlobalEnhancers, type LeftOut } from './global-enhancers.js';

@@ -1,6 +1,6 @@
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { TaskContext } from '../task.js';
-import { validatePayload, type StandardSchema } from '../standard-schema.js';
+import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
 /** Runs a handler. */
 export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;

@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { everyTopic, subscriptionRoute, topicRoute } from '../storage/route.js';
 import type { Route } from '../storage/storage.js';
 import type { TaskContext } from '../task.js';

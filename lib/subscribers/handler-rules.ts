@@ -1,8 +1,8 @@
-import { OptionCheck } from '../option-check.js';
-import { isStandardSchema } from '../standard-schema.js';
+import { OptionCheck } from '../options/option-check.js';
+import { isStandardSchema } from '../values/standard-schema.js';
 import { columnLength } from '../storage/columns.js';
 import type { HandlerMetadata, SubscriberOptions } from './decorators.js';
-import { shownValue } from '../shown-value.js';
+import { shownValue } from '../values/shown-value.js';
 import type { HandlerRules } from './handler-registry.js';
 
 const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {

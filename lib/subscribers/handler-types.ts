@@ -1,4 +1,4 @@
-import type { StandardSchema } from '../standard-schema.js';
+import type { StandardSchema } from '../values/standard-schema.js';
 import type { TaskContext } from '../task.js';
 
 /** What stands in the way of a handler, as the compiler says it. */

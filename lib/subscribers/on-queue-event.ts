@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { defaultQueueName } from '../queue.tokens.js';
+import { defaultQueueName } from '../client/queue-tokens.js';
 import { noteDecorated } from './decorated-classes.js';
-import type { QueueEventMap, QueueEventName } from '../queue.events.js';
+import type { QueueEventMap, QueueEventName } from '../events.js';
 
 /** What {@link OnQueueEvent} leaves on a method; one method may carry several. */
 export interface QueueListenerMetadata {

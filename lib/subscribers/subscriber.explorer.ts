@@ -7,8 +7,8 @@ import {
 } from '@nestjs/core';
 import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
-import type { QueueEventName } from '../queue.events.js';
-import { defaultQueueName } from '../queue.tokens.js';
+import type { QueueEventName } from '../events.js';
+import { defaultQueueName } from '../client/queue-tokens.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from '../webhooks/subscriber-webhook.decorator.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';

@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { purgePage, type DoneStatements } from './done-table.js';
 import { TenantHandle, type DoneTask } from './tenant-handle.js';
 import type { TenantPools, TenantPoolStats } from './tenant-pools.js';

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 
 /** What a statement answered. */
 export interface TenantAnswer {

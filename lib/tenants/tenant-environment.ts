@@ -1,4 +1,4 @@
-import type { Environment } from '../queue.environment.js';
+import type { Environment } from '../options/environment.js';
 
 /** What the environment says of tenants' databases. */
 export interface TenantEnvironment {

@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** A tenant's database, or what leads to it, cannot be used. */
 export function unavailable(what: string, cause?: unknown): TarefaError {

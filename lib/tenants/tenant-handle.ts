@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
-import { TarefaError } from '../queue.errors.js';
-import { isConnectionError } from '../storage/postgres/connection-config.js';
+import { TarefaError } from '../errors.js';
+import { isConnectionError } from '../storage/postgres/connections/connection-config.js';
 import type { Task } from '../task.js';
 import type { DoneStatements } from './done-table.js';
 import { guardedClient } from './guarded-client.js';

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
-import { processIdOf } from '../storage/postgres/pooler.js';
-import { takeRelease } from '../storage/postgres/take-release.js';
-import { deadlineIn } from '../worker/deadline.js';
+import { processIdOf } from '../storage/postgres/connections/pooler.js';
+import { takeRelease } from '../storage/postgres/connections/take-release.js';
+import { deadlineIn } from '../timing/deadline.js';
 
 /** What a session may have been left with. No prepared statements: the driver relies on its own. */
 const resetSession = `-- name: reset a tenant's session

@@ -1,12 +1,12 @@
 import { Pool, type ClientConfig, type PoolClient } from 'pg';
-import type { TarefaError } from '../queue.errors.js';
+import type { TarefaError } from '../errors.js';
 import {
   connectionConfig,
   connectionKey,
   type PostgresConnection,
-} from '../storage/postgres/connection-config.js';
-import { goodbyeMs, Sockets } from '../storage/postgres/sockets.js';
-import { deadlineIn } from '../worker/deadline.js';
+} from '../storage/postgres/connections/connection-config.js';
+import { goodbyeMs, Sockets } from '../storage/postgres/connections/sockets.js';
+import { deadlineIn } from '../timing/deadline.js';
 import { isRefusedLogin, isSteering, messageOf, TenantRefusal, unavailable } from './tenant-error.js';
 import { TenantLease } from './tenant-lease.js';
 import type { ResolvedTenantOptions, TenantResolver } from './tenant-options.js';

@@ -1,4 +1,4 @@
-import type { TarefaError } from '../queue.errors.js';
+import type { TarefaError } from '../errors.js';
 import { unavailable } from './tenant-error.js';
 import type { TenantLease } from './tenant-lease.js';
 import { TenantPool, type TenantPoolParts } from './tenant-pool.js';

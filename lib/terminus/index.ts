@@ -3,7 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
 import { QueueAdmin } from '../admin/queue-admin.js';
 import { describeRoute, subscriptionRoute, topicRoute } from '../storage/route.js';
-import { getQueueToken } from '../queue.tokens.js';
+import { getQueueToken } from '../client/queue-tokens.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 
 /** What a queue must be like to count as healthy. */

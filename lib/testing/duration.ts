@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** A length of time: ms, or what its parts add up to. */
 export type Duration =

@@ -1,8 +1,8 @@
 import { SubscriptionAdmin } from '../admin/subscription-admin.js';
 import { QueueClient } from '../client/queue-client.js';
-import type { SqlHandle } from '../client/sql-handle.js';
-import type { QueueCore } from '../queue.assembly.js';
-import { hasCode } from '../queue.errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import type { QueueCore } from '../assembly/core.js';
+import { hasCode } from '../errors.js';
 import { recordFields, readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { nextReservation } from '../storage/postgres/statement.js';

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import { TarefaError } from '../queue.errors.js';
-import type { QueueBasis } from '../queue.assembly.js';
+import { TarefaError } from '../errors.js';
+import type { QueueBasis } from '../assembly/core.js';
 import { plainRoute, publicationRoute } from '../storage/route.js';
 import type { ClaimedTask, Route, WorkerId } from '../storage/storage.js';
 import { version } from '../version.js';
-import type { QueueWorkerAssembly } from '../worker-assembly.js';
-import { RunningTasks } from '../worker/running-tasks.js';
+import type { QueueWorkerAssembly } from '../assembly/worker.js';
+import { RunningTasks } from '../worker/running/running-tasks.js';
 
 /** Promoted by one statement. */
 const promotePage = 1_000;

@@ -1,5 +1,5 @@
 import type { QueueClient } from '../client/queue-client.js';
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { WorkerId } from '../storage/storage.js';
 import type { TaskRecord } from '../task.js';
 

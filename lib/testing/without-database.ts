@@ -1,12 +1,12 @@
 import type { InjectionToken } from '@nestjs/common';
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import { QueueLogs } from '../observability/queue-logs.js';
-import { QueueEvents } from '../queue.events.js';
-import { QueueGroup } from '../queue.group.js';
-import type { QueueOptions } from '../queue.options.js';
-import { defaultQueueName, getPartToken, getQueueToken } from '../queue.tokens.js';
-import { resolveOptions } from '../resolve-options.js';
-import { assembleInMemory, MemoryCore } from './memory/memory-core.js';
+import { QueueEvents } from '../events.js';
+import { QueueGroup } from '../assembly/queue-group.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import { defaultQueueName, getPartToken, getQueueToken } from '../client/queue-tokens.js';
+import { resolveOptions } from '../options/resolve-options.js';
+import { assembleInMemory, MemoryCore } from '../storage/memory/memory-core.js';
 
 /** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */
 export interface OverridableModule {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /**
  * Ranges that are not the public internet (IANA's special-purpose registries), by the word that messages use.

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { readSealKey } from '../storage/postgres/statements/webhooks.js';
 import type { Task } from '../task.js';

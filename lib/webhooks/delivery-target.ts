@@ -1,10 +1,10 @@
-import type { SqlHandle } from '../client/sql-handle.js';
-import { TarefaError } from '../queue.errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TarefaError } from '../errors.js';
 import { readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { subscriptionTarget } from '../storage/postgres/statements/webhooks.js';
 import type { Task } from '../task.js';
-import { readDelivery } from '../worker/payload.js';
+import { readDelivery } from '../worker/running/payload.js';
 import type { DeliverySeal } from './delivery-seal.js';
 import type { WebhookRequest } from './webhook-request.js';
 

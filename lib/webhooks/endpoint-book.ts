@@ -1,7 +1,7 @@
-import type { SqlHandle } from '../client/sql-handle.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import type { AskTables } from '../coordination/lost-workers.js';
 import { pausedText } from '../coordination/ringer.js';
-import type { QueueEvents } from '../queue.events.js';
+import type { QueueEvents } from '../events.js';
 import { readBoolean, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { readTextBytes } from '../storage/postgres/readable-rows.js';
@@ -16,7 +16,7 @@ import {
   subscriptionUrls,
   webhookHolds,
 } from '../storage/postgres/statements/webhooks.js';
-import type { Hold } from '../worker/pauses.js';
+import type { Hold } from '../worker/claiming/pauses.js';
 import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';

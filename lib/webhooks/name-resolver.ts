@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { HostsFile } from './hosts-file.js';
 import { systemCodeOf, WebhookFailure } from './webhook-failure.js';
 import { isLocalhost } from './webhook-url.js';

@@ -1,8 +1,8 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { TaskPage } from '../admin/task-answers.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
-import { TarefaError } from '../queue.errors.js';
-import type { SqlHandle } from '../client/sql-handle.js';
+import { TarefaError } from '../errors.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
 import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, webcrypto } from 'node:crypto';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 const algorithm = 'aes-256-gcm';
 const prefix = 'enc1:';

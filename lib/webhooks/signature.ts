@@ -1,5 +1,5 @@
 import { createHmac, sign as signBytes, timingSafeEqual, verify as verifyBytes } from 'node:crypto';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { readSecret, type SigningKey } from './signing-secret.js';
 
 /** What a signature covers besides the secret. */

@@ -7,7 +7,7 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** A key that signs or verifies webhooks, read from its text. Printing it shows no key material. */
 export type SigningKey =

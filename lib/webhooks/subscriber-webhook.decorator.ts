@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { defaultQueueName } from '../queue.tokens.js';
+import { defaultQueueName } from '../client/queue-tokens.js';
 import { noteDecorated } from '../subscribers/decorated-classes.js';
 
 const metadataKey = Symbol.for('nestjs-tarefa:webhooks');

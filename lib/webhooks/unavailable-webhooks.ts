@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { QueueWebhooks } from './queue-webhooks.js';
 
 /** Stands where webhooks are off. Asking for it by mistake is told when it is used: it may be injected where webhooks are off in some environments. */

@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 
 /** The parts of `undici` that are used. */
 export type Undici = typeof import('undici');

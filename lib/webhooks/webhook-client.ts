@@ -1,4 +1,4 @@
-import { TarefaError } from '../queue.errors.js';
+import { TarefaError } from '../errors.js';
 import { AddressPolicy } from './address-policy.js';
 import { ConnectionPool } from './connection-pool.js';
 import { Course } from './course.js';

@@ -1,5 +1,5 @@
-import { RetryIn, UnrecoverableError } from '../queue.errors.js';
-import type { QueueEvents } from '../queue.events.js';
+import { RetryIn, UnrecoverableError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { Handler } from '../subscribers/handler-registry.js';
 import type { Task, TaskContext } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';

@@ -1,5 +1,5 @@
 import { haltText } from '../coordination/ringer.js';
-import type { QueueEvents } from '../queue.events.js';
+import type { QueueEvents } from '../events.js';
 import type { Storage, WorkerId } from '../storage/storage.js';
 
 /** What a {@link HaltOrder} works with. */

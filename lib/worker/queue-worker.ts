@@ -1,20 +1,20 @@
 import { hostname } from 'node:os';
 import type { Coordinator, Ring } from '../coordination/coordinator.js';
-import type { FanOut } from '../fan-out/fan-out.js';
-import { TarefaError } from '../queue.errors.js';
-import type { QueueEvents } from '../queue.events.js';
+import type { FanOut } from './fan-out.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
 import type { Storage, WorkerId } from '../storage/storage.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import type { Recovery } from '../maintenance/recovery.js';
-import { closingReserves, type ClosingTime } from './closing-time.js';
-import { deadlineIn, within } from './deadline.js';
+import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
+import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
-import type { Executor } from './executor.js';
+import type { Executor } from './running/executor.js';
 import type { HaltOrder } from './halt-order.js';
-import type { Settler } from './settler.js';
-import type { UnservedWatch } from './unserved-watch.js';
+import type { Settler } from './running/settler.js';
+import type { UnservedWatch } from './claiming/unserved-watch.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link QueueWorker} is made of. */

@@ -1,11 +1,11 @@
 import type { Coordinator } from '../coordination/coordinator.js';
-import { WalkPace } from '../coordination/walk-pace.js';
-import { TarefaError } from '../queue.errors.js';
-import type { QueueEvents } from '../queue.events.js';
+import { WalkPace } from '../timing/walk-pace.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { Claim, HeldTask, NextDue, Storage, WorkerId } from '../storage/storage.js';
-import type { RunningTask, RunningTasks } from './running-tasks.js';
-import type { DemandBook } from './demand.js';
-import { claimKey, reference, type Settler } from './settler.js';
+import type { RunningTask, RunningTasks } from './running/running-tasks.js';
+import type { DemandBook } from './claiming/demand.js';
+import { claimKey, reference, type Settler } from './running/settler.js';
 
 /** What a {@link Reconciler} works with. */
 export interface ReconcilerParts {

@@ -1,6 +1,6 @@
-import type { OptionCheck } from '../option-check.js';
-import type { QueueOptions } from '../queue.options.js';
-import { withoutUnset } from '../without-unset.js';
+import type { OptionCheck } from '../options/option-check.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import { withoutUnset } from '../values/without-unset.js';
 import type { RecoveryOptions } from './worker-options.js';
 
 const defaultRecovery: RecoveryOptions = { intervalMs: 5_000, confirmMs: 5_000, graceMs: 10_000 };

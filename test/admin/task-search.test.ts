@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { TaskSearch } from '../../lib/admin/task-search.js';
 import type { TaskFilter } from '../../lib/admin/task-filter.js';
-import { inTransaction } from '../../lib/storage/postgres/in-transaction.js';
+import { inTransaction } from '../../lib/storage/postgres/connections/in-transaction.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { startApp } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';

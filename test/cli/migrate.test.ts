@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { schemaVersion } from '../../lib/storage/postgres/schema.js';
+import { schemaVersion } from '../../lib/storage/postgres/schema/schema.js';
 import { readSchema } from '../storage/catalog.js';
 import { agedQueue } from '../storage/aged-queue.js';
 import { createNsjTable } from '../storage/nsj-table.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { membersWithLargeNumbers } from '../../lib/json-numbers.js';
+import { membersWithLargeNumbers } from '../../lib/values/json-numbers.js';
 import { readLines, type Line } from '../../lib/cli/import/ndjson-lines.js';
 
 async function read(bytes: Buffer, chunkSize = bytes.length, longest = 100): Promise<Line[]> {

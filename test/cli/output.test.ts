@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { nearest } from '../../lib/nearest.js';
+import { nearest } from '../../lib/values/nearest.js';
 import { Output } from '../../lib/cli/output/output.js';
 import { ProgressBar } from '../../lib/cli/output/progress-bar.js';
 import { readableBytes, readableDuration, readableTime } from '../../lib/cli/output/readable.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolveDashboard } from '../../lib/dashboard/dashboard-options.js';
-import { hasCode } from '../../lib/queue.errors.js';
+import { hasCode } from '../../lib/errors.js';
 
 class Guard {
   canActivate(): boolean {

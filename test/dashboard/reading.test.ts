@@ -135,7 +135,7 @@ test('a session that holds an old snapshot is told, by name and never by what it
   // Ten minutes are too long to wait for: what a report says of it is enough.
   const { findProblems } = await import('../../lib/dashboard/problems.js');
   const { QueueStatus } = await import('../../lib/admin/queue-status.js');
-  const { inTransaction } = await import('../../lib/storage/postgres/in-transaction.js');
+  const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
   const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
   const status = new QueueStatus({
     tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),

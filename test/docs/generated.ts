@@ -4,12 +4,12 @@ import { commonOptions } from '../../lib/cli/common-options.js';
 import { commandParagraphs, optionTitle, usageLine } from '../../lib/cli/help.js';
 import { errorTable } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
-import { schemaScript } from '../../lib/storage/postgres/schema-statements.js';
+import { schemaScript } from '../../lib/storage/postgres/schema/schema-statements.js';
 import { readInterface, type Field } from './interfaces.js';
 
 /** What is made from the sources and put between `<!-- name:start -->` and `<!-- name:end -->`. */
 export const sections: Readonly<Record<string, () => string>> = {
-  options: () => fieldTable(readInterface('lib/queue.options.ts', 'QueueOptions')),
+  options: () => fieldTable(readInterface('lib/options/queue-options.ts', 'QueueOptions')),
   'recovery-options': () => fieldTable(readInterface('lib/worker/worker-options.ts', 'RecoveryOptions')),
   'webhook-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'WebhookOptions')),
   'circuit-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'CircuitOptions')),

@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
-import { readEnvironment } from '../../lib/queue.environment.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
+import { readEnvironment } from '../../lib/options/environment.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
 import { statusColumn } from '../../lib/storage/columns.js';
-import { contractColumns, ownColumns, subscriptionColumns } from '../../lib/storage/postgres/schema.js';
+import {
+  contractColumns,
+  ownColumns,
+  subscriptionColumns,
+} from '../../lib/storage/postgres/schema/schema.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { documentAt, documents, pathOf } from './documents.js';
 import { readInterface } from './interfaces.js';
 
-const options = readInterface('lib/queue.options.ts', 'QueueOptions');
+const options = readInterface('lib/options/queue-options.ts', 'QueueOptions');
 const given = { connection: 'postgres://localhost/shop', queue: 'shop_queue' };
 
 /** Defaults that are said in words. */
@@ -63,7 +67,7 @@ test('every option names its variable, and every variable is named', () => {
 test.each(['docs/reference/options.md', 'docs/guides/from-nsj-queue-lib.md'])(
   '%s names every variable that is read',
   (path) => {
-    const files = ['lib/queue.environment.ts', 'lib/tenants/tenant-environment.ts'];
+    const files = ['lib/options/environment.ts', 'lib/tenants/tenant-environment.ts'];
     const source = files.map((file) => readFileSync(pathOf(file), 'utf8')).join('\n');
     const variables = [...source.matchAll(/'([A-Z]+_[A-Z_]+)'/g)].map(([, variable = '']) => variable);
     expect(variables.length).toBeGreaterThan(20);
@@ -138,7 +142,7 @@ test('the table of the view is that of the view, and each of its columns holds w
 });
 
 test('the table of events is that of the library, with their fields', () => {
-  const source = readFileSync(pathOf('lib/queue.events.ts'), 'utf8');
+  const source = readFileSync(pathOf('lib/events.ts'), 'utf8');
   const map = /interface QueueEventMap \{\n(.*?)\n\}\n/s.exec(source)?.[1] ?? '';
   const events = [...map.matchAll(/^ {2}'?([\w.]+)'?: \{(.*?)\};?$/gms)].map(([, name, fields = '']) => [
     name,

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { TarefaError } from '../../lib/queue.errors.js';
+import { TarefaError } from '../../lib/errors.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 import {
   isRoot,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Subscriber, type TaskContext, type Subscription } from '../../lib/index.js';
-import { contractColumns, ownColumns } from '../../lib/storage/postgres/schema.js';
+import { contractColumns, ownColumns } from '../../lib/storage/postgres/schema/schema.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';

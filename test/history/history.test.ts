@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { Subscriber, TaskHandler } from '../../lib/index.js';
-import { HistoryRecorder } from '../../lib/history/history-recorder.js';
-import { readHistory } from '../../lib/history/history-reader.js';
-import { OutcomeTally } from '../../lib/history/outcome-tally.js';
-import { QueueEvents } from '../../lib/queue.events.js';
+import { HistoryRecorder } from '../../lib/observability/history/history-recorder.js';
+import { readHistory } from '../../lib/observability/history/history-reader.js';
+import { OutcomeTally } from '../../lib/observability/history/outcome-tally.js';
+import { QueueEvents } from '../../lib/events.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { withinOneMinute } from '../support/one-minute.js';
 import { subscribe } from '../support/subscriptions.js';

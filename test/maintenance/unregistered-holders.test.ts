@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
+import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
-import { assembleCore } from '../../lib/queue.assembly.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
+import { assembleCore } from '../../lib/assembly/core.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
 import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';

@@ -1,6 +1,6 @@
 import { isolatedRoute, topicRoute } from '../../lib/storage/route.js';
 import type { Completion, Failure } from '../../lib/storage/storage.js';
-import { hasCode } from '../../lib/queue.errors.js';
+import { hasCode } from '../../lib/errors.js';
 import { mostOf, unknownOf } from './apply.js';
 import { inOrder, topicOf, type RealQueue } from './real-queue.js';
 import { rowAt, workerAt, type Attempt, type Claim, type Place, type State } from './state.js';

@@ -1,4 +1,4 @@
-import { hasCode } from '../../lib/queue.errors.js';
+import { hasCode } from '../../lib/errors.js';
 import type { RealQueue } from './real-queue.js';
 import { holds } from './rules.js';
 import { rowsOf, type Claim, type State } from './state.js';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { assembleCore, type QueueCore } from '../../lib/queue.assembly.js';
-import { QueueEvents } from '../../lib/queue.events.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
-import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
+import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
+import { QueueEvents } from '../../lib/events.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { Storage, WorkerId } from '../../lib/storage/storage.js';
 import type { TestDatabase } from '../support/database.js';

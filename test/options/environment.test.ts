@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { hasCode } from '../../lib/queue.errors.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
+import { hasCode } from '../../lib/errors.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;
 

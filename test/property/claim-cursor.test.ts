@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ClaimCursor, isBounded } from '../../lib/worker/claim-cursor.js';
-import { ClaimPlanner } from '../../lib/worker/claim-planner.js';
+import { ClaimCursor, isBounded } from '../../lib/worker/claiming/claim-cursor.js';
+import { ClaimPlanner } from '../../lib/worker/claiming/claim-planner.js';
 import { useStorage } from './queue-storage.js';
 
 // The cursor against a model that knows every row. Rows that somebody rings for are never hidden by it, whatever their

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cleanMessage, failureDetail, failureMessage, readReturn } from '../../lib/worker/outcome.js';
+import { cleanMessage, failureDetail, failureMessage, readReturn } from '../../lib/worker/running/outcome.js';
 
 /** Texts of every kind, also of halves of characters, around the length of the column. */
 const anyText = fc.oneof(

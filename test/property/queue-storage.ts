@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { SharedSessions } from '../../lib/coordination/shared-sessions.js';
-import { assembleCore, type QueueCore } from '../../lib/queue.assembly.js';
-import { QueueEvents } from '../../lib/queue.events.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
+import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
+import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
+import { QueueEvents } from '../../lib/events.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
 import type { Failure, Storage, WorkerId } from '../../lib/storage/storage.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';

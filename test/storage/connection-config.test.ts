@@ -1,6 +1,9 @@
 import { Pool } from 'pg';
 import { expect, test } from 'vitest';
-import { connectionConfig, wrapConnectionError } from '../../lib/storage/postgres/connection-config.js';
+import {
+  connectionConfig,
+  wrapConnectionError,
+} from '../../lib/storage/postgres/connections/connection-config.js';
 
 test('a pool is read with its password, which it hides from being copied, and without its size', async () => {
   const pool = new Pool({

@@ -8,7 +8,7 @@ import {
   type SchemaSessionOptions,
 } from '../../lib/storage/postgres/migration/schema-session.js';
 import { schemaVersions } from '../../lib/storage/postgres/migration/schema-versions.js';
-import { schemaVersion } from '../../lib/storage/postgres/schema.js';
+import { schemaVersion } from '../../lib/storage/postgres/schema/schema.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { controlSettings } from '../../lib/storage/postgres/connection-config.js';
-import { prepareSchema } from '../../lib/storage/postgres/prepare-schema.js';
+import { controlSettings } from '../../lib/storage/postgres/connections/connection-config.js';
+import { prepareSchema } from '../../lib/storage/postgres/schema/prepare-schema.js';
 import { queueStatements, type QueueStatements } from '../../lib/storage/postgres/statements.js';
 import type { ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { leastSchemaVersion } from '../../lib/storage/postgres/schema.js';
+import { leastSchemaVersion } from '../../lib/storage/postgres/schema/schema.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';

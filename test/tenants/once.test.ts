@@ -4,7 +4,7 @@ import { doneStatements } from '../../lib/tenants/done-table.js';
 import { TenantHandle } from '../../lib/tenants/tenant-handle.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import { resolveTenantDatabases } from '../../lib/tenants/tenant-options.js';
-import { OptionCheck } from '../../lib/option-check.js';
+import { OptionCheck } from '../../lib/options/option-check.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { sqlUnder } from '../docs/documents.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hasCode, QueueEvents, type TenantDatabaseOptions } from '../../lib/index.js';
-import { resolveOptions } from '../../lib/resolve-options.js';
-import { assembleTenants } from '../../lib/tenants/tenant-assembly.js';
+import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { assembleTenants } from '../../lib/assembly/tenants.js';
 import { secret, secretMark } from './kit/tenants.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { WalkPace } from '../../lib/coordination/walk-pace.js';
+import { WalkPace } from '../../lib/timing/walk-pace.js';
 import { TaskHandler } from '../../lib/index.js';
-import { Reminders } from '../../lib/worker/reminders.js';
+import { Reminders } from '../../lib/worker/claiming/reminders.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { AskTables } from '../../lib/coordination/lost-workers.js';
 import { QueueEvents, type SqlHandle } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
-import type { TextRow } from '../../lib/storage/postgres/control-connection.js';
+import type { TextRow } from '../../lib/storage/postgres/connections/control-connection.js';
 import { EndpointBook } from '../../lib/webhooks/endpoint-book.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { ClaimedTask, RouteDemand } from '../../lib/storage/storage.js';
-import { ClaimCursor, isBounded } from '../../lib/worker/claim-cursor.js';
-import { ClaimPlanner } from '../../lib/worker/claim-planner.js';
+import { ClaimCursor, isBounded } from '../../lib/worker/claiming/claim-cursor.js';
+import { ClaimPlanner } from '../../lib/worker/claiming/claim-planner.js';
 import { withClient } from '../support/with-client.js';
 import { useStorage } from '../property/queue-storage.js';
 

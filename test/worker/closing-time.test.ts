@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { closingReserves, ClosingTime } from '../../lib/worker/closing-time.js';
+import { closingReserves, ClosingTime } from '../../lib/timing/closing-time.js';
 import { QueueWorker, type QueueWorkerParts } from '../../lib/worker/queue-worker.js';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import type { ClaimRequest } from '../../lib/storage/storage.js';
-import { FairShares } from '../../lib/worker/fair-shares.js';
+import { FairShares } from '../../lib/worker/claiming/fair-shares.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 

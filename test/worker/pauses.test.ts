@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { Pauses, type Hold } from '../../lib/worker/pauses.js';
+import { Pauses, type Hold } from '../../lib/worker/claiming/pauses.js';
 
 test('a hold that ends is looked at again then, also when the timer comes early', async () => {
   const now = vi.spyOn(performance, 'now').mockReturnValue(1_000);

@@ -7,7 +7,7 @@ import {
 import { describeBytes } from '../../storage/postgres/adoption/durations.js';
 import type { Finding } from '../../storage/postgres/adoption/finding.js';
 import type { SchemaSession } from '../../storage/postgres/migration/schema-session.js';
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 import { AddressPolicy } from '../../webhooks/address-policy.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, textOption } from '../option-values.js';

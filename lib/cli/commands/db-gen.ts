@@ -9,7 +9,7 @@ import {
   defaultPartitionIds,
   partitionedLayout,
 } from '../../storage/postgres/partitions/partitioned-layout.js';
-import { schemaScript } from '../../storage/postgres/schema-statements.js';
+import { schemaScript } from '../../storage/postgres/schema/schema-statements.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
 

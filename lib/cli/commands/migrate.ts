@@ -1,7 +1,7 @@
 import { migrate, planMigration, type MigrationPlan } from '../../storage/postgres/migration/migrate.js';
 import { defaultPartitionIds } from '../../storage/postgres/partitions/partitioned-layout.js';
 import { partitionTable, planPartitioning } from '../../storage/postgres/partitions/partition-table.js';
-import { schemaVersion } from '../../storage/postgres/schema.js';
+import { schemaVersion } from '../../storage/postgres/schema/schema.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
 import type { Output } from '../output/output.js';

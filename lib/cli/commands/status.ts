@@ -1,7 +1,7 @@
 import { QueueStatus } from '../../admin/queue-status.js';
 import type { StatusReport } from '../../admin/status-report.js';
-import { hasCode } from '../../queue.errors.js';
-import { isConnectionError } from '../../storage/postgres/connection-config.js';
+import { hasCode } from '../../errors.js';
+import { isConnectionError } from '../../storage/postgres/connections/connection-config.js';
 import { countLimit, endedLimit } from '../../storage/postgres/statements/status.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, timeOption } from '../option-values.js';

@@ -6,7 +6,7 @@ import type {
 import { forgetEndpoint } from '../../storage/postgres/statements/webhooks.js';
 import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';
-import { nearest } from '../../nearest.js';
+import { nearest } from '../../values/nearest.js';
 import { flagOption, listOption, textOption } from '../option-values.js';
 
 type Action = (call: CommandCall, admin: SubscriptionAdmin) => Promise<readonly SubscriptionRecord[]>;

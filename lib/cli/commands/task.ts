@@ -7,7 +7,7 @@ import { readText } from '../../storage/columns.js';
 import { queryReadable } from '../../storage/postgres/readable-rows.js';
 import { loadPayload } from '../../storage/postgres/statements/look.js';
 import type { TaskRecord } from '../../task.js';
-import { hasCode } from '../../queue.errors.js';
+import { hasCode } from '../../errors.js';
 import { showTask } from '../show/show-task.js';
 import { taskView } from '../show/task-view.js';
 

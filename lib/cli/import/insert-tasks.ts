@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { defaultMaxPayloadBytes } from '../../client/queue-client.js';
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 import { UsageError, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
 import { readLines } from './ndjson-lines.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';

@@ -1,7 +1,7 @@
 import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../../client/task-input.js';
-import { TarefaError } from '../../queue.errors.js';
-import { membersWithLargeNumbers } from '../../json-numbers.js';
-import { didYouMean } from '../../nearest.js';
+import { TarefaError } from '../../errors.js';
+import { membersWithLargeNumbers } from '../../values/json-numbers.js';
+import { didYouMean } from '../../values/nearest.js';
 
 /** How lines are read. */
 export interface TaskLineRules {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { SqlInserts } from '../../client/sql-inserts.js';
 import type { EncodedTask } from '../../client/task-input.js';
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 
 /** A task and the line it was read from. */
 export interface NumberedTask {

@@ -1,4 +1,4 @@
-import { notInTransaction, type SqlHandle } from '../sql-handle.js';
+import { notInTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { rowsOf } from './rows.js';
 
 /** The part of a Kysely `Transaction` that {@link fromKysely} uses. */

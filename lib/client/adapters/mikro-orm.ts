@@ -1,4 +1,4 @@
-import { notInTransaction, type SqlHandle } from '../sql-handle.js';
+import { notInTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { withQuestionMarks } from './question-marks.js';
 import { rowsOf } from './rows.js';
 

@@ -1,5 +1,5 @@
-import { membersWithLargeNumbers } from '../../json-numbers.js';
-import { TarefaError } from '../../queue.errors.js';
+import { membersWithLargeNumbers } from '../../values/json-numbers.js';
+import { TarefaError } from '../../errors.js';
 import type { Redaction } from '../redaction.js';
 import { redacted } from './url-credentials.js';
 

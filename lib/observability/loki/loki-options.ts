@@ -1,4 +1,4 @@
-import type { OptionCheck } from '../../option-check.js';
+import type { OptionCheck } from '../../options/option-check.js';
 import { readLokiAddress, type LokiAddress } from './loki-address.js';
 
 /** Where a queue's log is pushed to besides Nest's logger, and how. */

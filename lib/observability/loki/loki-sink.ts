@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Backoff } from '../../coordination/backoff.js';
-import { within } from '../../worker/deadline.js';
+import { Backoff } from '../../timing/backoff.js';
+import { within } from '../../timing/deadline.js';
 import { errorText } from '../error-text.js';
 import type { LogLine } from '../log-line.js';
 import type { LogSink } from '../log-sink.js';

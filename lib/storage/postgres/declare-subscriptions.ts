@@ -1,5 +1,5 @@
-import type { SqlHandle } from '../../client/sql-handle.js';
-import { TarefaError } from '../../queue.errors.js';
+import type { SqlHandle } from '../sql-handle.js';
+import { TarefaError } from '../../errors.js';
 import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
 import { quoteIdentifier, type QueueTables } from './identifiers.js';
 

@@ -1,5 +1,5 @@
 import type { HeldTask, WorkerId } from '../storage.js';
-import type { TextRow } from './control-connection.js';
+import type { TextRow } from './connections/control-connection.js';
 import { isDataError, readBytes } from './readable-rows.js';
 import { readHeldRow, type QueueIdentity } from './read-rows.js';
 import type { QueueStatements } from './statements.js';

@@ -1,4 +1,4 @@
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 
 /** A table name as configured, taken apart. */
 export interface TableName {

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { GroupBroken, type Completion, type GroupedTransaction } from '../storage.js';
-import { withAnswerLimit } from './answer-limit.js';
-import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connection-config.js';
+import { withAnswerLimit } from './connections/answer-limit.js';
+import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { troubleOf, type PostgresGroup } from './postgres-group.js';
 import { brokenTransaction, usedAfterEnd } from './transaction-errors.js';

@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg';
 import { GroupBroken, type Completion, type GroupedTransaction, type TaskGroup } from '../storage.js';
-import { withAnswerLimit } from './answer-limit.js';
-import { isConnectionError } from './connection-config.js';
+import { withAnswerLimit } from './connections/answer-limit.js';
+import { isConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
-import { asQuery } from './pooler.js';
+import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart } from './postgres-group-part.js';
 import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
-import { takeRelease } from './take-release.js';
+import { takeRelease } from './connections/take-release.js';
 
 /** Before the completions: their plan must not be one for an empty table. Behind them is only COMMIT. */
 export const completionSettings =

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import type { ControlConnections } from './control-connection.js';
-import type { Reach } from './pooler.js';
-import type { PreparedSchema, SchemaRequest } from './prepare-schema.js';
+import type { ControlConnections } from './connections/control-connection.js';
+import type { Reach } from './connections/pooler.js';
+import type { PreparedSchema, SchemaRequest } from './schema/prepare-schema.js';
 import type { QueueStatements } from './statements.js';
 import type { StorableTexts } from './storable-texts.js';
 import type { Upkeep } from './upkeep.js';

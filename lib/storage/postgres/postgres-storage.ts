@@ -1,5 +1,5 @@
 import type { QueryResult } from 'pg';
-import type { SqlHandle } from '../../client/sql-handle.js';
+import type { SqlHandle } from '../sql-handle.js';
 import type {
   AttemptOutcome,
   Claim,
@@ -25,19 +25,19 @@ import type {
 import type { PartitionPurge, PurgeableWindow, PurgeLook } from '../purge-look.js';
 import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
-import { wrapConnectionError } from './connection-config.js';
-import type { ControlConnection } from './control-connection.js';
+import { wrapConnectionError } from './connections/connection-config.js';
+import type { ControlConnection } from './connections/control-connection.js';
 import { declareSubscriptions } from './declare-subscriptions.js';
-import { findForeignLocks } from './foreign-locks.js';
+import { findForeignLocks } from './interop/foreign-locks.js';
 import { HeldTasks } from './held-tasks.js';
-import { inTransaction } from './in-transaction.js';
+import { inTransaction } from './connections/in-transaction.js';
 import { PostgresGroup } from './postgres-group.js';
 import type { PostgresStorageParts, PreparedParts } from './postgres-storage-parts.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import { noInterop } from './partitions/no-interop.js';
 import { QueueLooks } from './queue-looks.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
-import { prepareSchema, type PreparedSchema } from './prepare-schema.js';
+import { prepareSchema, type PreparedSchema } from './schema/prepare-schema.js';
 import { claimForm, claimValues, failureValues, settleValues } from './claim-values.js';
 import {
   attemptOutcomes,
@@ -47,11 +47,11 @@ import {
   readSettled,
   type QueueIdentity,
 } from './read-rows.js';
-import { asQuery } from './pooler.js';
+import { asQuery } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import { storableTexts, type StorableTexts } from './storable-texts.js';
 import { queueStatements, type QueueStatements } from './statements.js';
-import { TaskLocks } from './task-locks.js';
+import { TaskLocks } from './interop/task-locks.js';
 import { explainFanOut, lostElsewhere, noSubscriptions } from './transaction-errors.js';
 import { UnreadableTasks, type AskControl } from './unreadable-tasks.js';
 import { Upkeep } from './upkeep.js';

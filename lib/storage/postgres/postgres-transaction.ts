@@ -1,13 +1,13 @@
 import type { Pool, PoolClient } from 'pg';
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 import type { Completion, TaskTransaction } from '../storage.js';
-import { withAnswerLimit } from './answer-limit.js';
-import { isReadOnlyError, wrapConnectionError } from './connection-config.js';
+import { withAnswerLimit } from './connections/answer-limit.js';
+import { isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
-import { asQuery, processIdOf, type Reach } from './pooler.js';
+import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
-import { takeRelease } from './take-release.js';
+import { takeRelease } from './connections/take-release.js';
 import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
 
 /** Parameters: process id of the backend. */

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../client/sql-handle.js';
+import type { SqlHandle } from '../sql-handle.js';
 import type { PurgeableWindow, PurgeLook } from '../purge-look.js';
 import { readText } from '../columns.js';
 import { readIds } from './read-rows.js';

@@ -1,7 +1,7 @@
 import { readBoolean } from '../columns.js';
 import type { ClaimRequest, NextDue, PromoteResult, Route, WorkerId } from '../storage.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
-import type { TextRow } from './control-connection.js';
+import type { TextRow } from './connections/control-connection.js';
 import { readTextBytes } from './readable-rows.js';
 import { readNextDue, readPromoted } from './read-rows.js';
 import type { QueueStatements } from './statements.js';

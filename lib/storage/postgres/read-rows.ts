@@ -13,7 +13,7 @@ import type {
   SettleAndClaimResult,
   Stretch,
 } from '../storage.js';
-import type { TextRow } from './control-connection.js';
+import type { TextRow } from './connections/control-connection.js';
 
 /** What a queue is known by in the keys of its tasks. */
 export interface QueueIdentity {

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../client/sql-handle.js';
+import type { SqlHandle } from '../sql-handle.js';
 import type { WaitingRoute } from '../waiting-route.js';
 import { readWaiting } from './queue-looks.js';
 import { statusSettings, walkSettings } from './statements/status.js';

@@ -1,4 +1,4 @@
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 import type { Completion } from '../storage.js';
 
 const divisionByZero = '22012';

@@ -1,7 +1,7 @@
 import type { WorkerId } from '../storage.js';
 import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
 import { claimForm, claimValues, settleValues } from './claim-values.js';
-import type { TextRow } from './control-connection.js';
+import type { TextRow } from './connections/control-connection.js';
 import { isDataError } from './readable-rows.js';
 import type { Statement } from './statement.js';
 import type { QueueStatements } from './statements.js';

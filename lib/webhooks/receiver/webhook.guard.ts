@@ -1,5 +1,5 @@
 import { UnauthorizedException, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { TarefaError } from '../../queue.errors.js';
+import { TarefaError } from '../../errors.js';
 import { readSecret } from '../signing-secret.js';
 import { verifySignature, WebhookSignatureError } from '../signature.js';
 

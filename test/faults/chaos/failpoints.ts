@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PostgresCoordinator } from '../../../lib/coordination/postgres-coordinator.js';
-import { TarefaError } from '../../../lib/queue.errors.js';
+import { TarefaError } from '../../../lib/errors.js';
 import { PostgresStorage } from '../../../lib/storage/postgres/postgres-storage.js';
 import { PostgresTransaction } from '../../../lib/storage/postgres/postgres-transaction.js';
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { TarefaError } from '../../../lib/queue.errors.js';
-import { QueueEvents } from '../../../lib/queue.events.js';
+import { TarefaError } from '../../../lib/errors.js';
+import { QueueEvents } from '../../../lib/events.js';
 import type { ClaimedTask, HeldTask, Storage } from '../../../lib/storage/storage.js';
 import type { HandlerRegistry } from '../../../lib/subscribers/handler-registry.js';
-import { Executor } from '../../../lib/worker/executor.js';
+import { Executor } from '../../../lib/worker/running/executor.js';
 import { Reconciler } from '../../../lib/worker/reconciler.js';
-import { RunningTasks } from '../../../lib/worker/running-tasks.js';
-import { Settler } from '../../../lib/worker/settler.js';
-import { Signal } from '../../../lib/worker/signal.js';
+import { RunningTasks } from '../../../lib/worker/running/running-tasks.js';
+import { Settler } from '../../../lib/worker/running/settler.js';
+import { Signal } from '../../../lib/timing/signal.js';
 import type { WorkerOptions } from '../../../lib/worker/worker-options.js';
 import { deferred } from '../../support/waiting.js';
 

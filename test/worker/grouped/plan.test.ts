@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { completionSettings } from '../../../lib/storage/postgres/postgres-group.js';
-import { prepareSchema } from '../../../lib/storage/postgres/prepare-schema.js';
+import { prepareSchema } from '../../../lib/storage/postgres/schema/prepare-schema.js';
 import { queueStatements } from '../../../lib/storage/postgres/statements.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 

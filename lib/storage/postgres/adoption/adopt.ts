@@ -1,9 +1,9 @@
-import type { QueueNames } from '../inspect-schema.js';
-import { resolveTables } from '../inspect-schema.js';
+import type { QueueNames } from '../schema/inspect-schema.js';
+import { resolveTables } from '../schema/inspect-schema.js';
 import { surveyQueue } from '../migration/migrate.js';
 import type { SchemaSession } from '../migration/schema-session.js';
 import { runSteps, type Step, type StepHooks } from '../migration/step.js';
-import { ownName } from '../schema-objects.js';
+import { ownName } from '../schema/schema-objects.js';
 import { adoptionSteps, isTheirs, type AdoptionWishes } from './adoption-steps.js';
 import { counted, type Finding } from './finding.js';
 import { readNsjTable, type NsjTable } from './nsj-table.js';

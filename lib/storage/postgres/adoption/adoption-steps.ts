@@ -1,4 +1,4 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import { quoteIdentifier, quoteLiteral } from '../identifiers.js';
 import { buildStep, dropStep } from '../migration/index-steps.js';
 import {
@@ -12,8 +12,8 @@ import {
 import type { SchemaSession } from '../migration/schema-session.js';
 import { schemaVersions } from '../migration/schema-versions.js';
 import { locks, shortStep, type Step } from '../migration/step.js';
-import { addColumnsSql, columnSql, fillFactor, ownName } from '../schema-objects.js';
-import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema.js';
+import { addColumnsSql, columnSql, fillFactor, ownName } from '../schema/schema-objects.js';
+import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema/schema.js';
 import { tellApart } from './duplicates.js';
 import type { Bell, NsjTable } from './nsj-table.js';
 import { describeBytes, rewriteSeconds } from './durations.js';

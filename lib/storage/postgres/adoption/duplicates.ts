@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import type { SchemaSession } from '../migration/schema-session.js';
 import { assignRounds, type RoundRow } from './assign-rounds.js';
 

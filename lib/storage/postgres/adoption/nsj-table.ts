@@ -1,9 +1,9 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
-import { TarefaError } from '../../../queue.errors.js';
-import { wrongColumns } from '../inspect-schema.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
+import { wrongColumns } from '../schema/inspect-schema.js';
 import type { Survey } from '../migration/migration-steps.js';
-import { ownName } from '../schema-objects.js';
-import { contractColumns, ownColumns, subscriptionColumns, type ColumnDefinition } from '../schema.js';
+import { ownName } from '../schema/schema-objects.js';
+import { contractColumns, ownColumns, subscriptionColumns, type ColumnDefinition } from '../schema/schema.js';
 import { channelOf } from './channel-of.js';
 
 /** What a table of nsj-queue-lib is like. */

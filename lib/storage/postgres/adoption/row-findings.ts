@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { statusTexts } from '../../columns.js';
 import { copyDistance } from './assign-rounds.js';
 import { findDuplicates, type Duplicates } from './duplicates.js';

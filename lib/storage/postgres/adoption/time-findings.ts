@@ -1,5 +1,5 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
-import { TarefaError } from '../../../queue.errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
 import { describeBytes, rewriteSeconds } from './durations.js';
 import { counted, type Finding } from './finding.js';
 import type { NsjTable } from './nsj-table.js';

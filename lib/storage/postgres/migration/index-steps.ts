@@ -1,10 +1,10 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { partitionedIndexes } from '../partitions/partitioned-layout.js';
-import { isPartitioned } from '../inspect-schema.js';
+import { isPartitioned } from '../schema/inspect-schema.js';
 import { buildPartitionedIndex, takePlace } from '../partitions/build-index.js';
-import { indexSql, ownName } from '../schema-objects.js';
-import { queueIndexes, type IndexDefinition } from '../schema.js';
+import { indexSql, ownName } from '../schema/schema-objects.js';
+import { queueIndexes, type IndexDefinition } from '../schema/schema.js';
 import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
 import type { SchemaSession } from './schema-session.js';
 import { locks, type Step } from './step.js';

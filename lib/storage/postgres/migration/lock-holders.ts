@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 
 const fields = `a.pid, coalesce(nullif(a.application_name, ''), 'no name') as name, coalesce(a.state, 'unknown') as state,
   coalesce(extract(epoch from clock_timestamp() - a.xact_start), 0)::float8 as seconds`;

@@ -1,4 +1,4 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
 import {
   inspectSchema,
@@ -6,10 +6,10 @@ import {
   refuseNewer,
   resolveTables,
   type QueueNames,
-} from '../inspect-schema.js';
-import { ownName } from '../schema-objects.js';
-import { refuseHiddenVersion } from '../schema-rights.js';
-import { ownColumns, queueIndexes } from '../schema.js';
+} from '../schema/inspect-schema.js';
+import { ownName } from '../schema/schema-objects.js';
+import { refuseHiddenVersion } from '../schema/schema-rights.js';
+import { ownColumns, queueIndexes } from '../schema/schema.js';
 import { creationSteps, upgradeSteps, type Survey } from './migration-steps.js';
 import type { SchemaSession } from './schema-session.js';
 import { readShape, readWantedShape } from './schema-shape.js';

@@ -1,7 +1,7 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
-import { TarefaError } from '../../../queue.errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
 import { quoteLiteral, type QueueTables } from '../identifiers.js';
-import type { Inspection, QueueNames } from '../inspect-schema.js';
+import type { Inspection, QueueNames } from '../schema/inspect-schema.js';
 import {
   addColumnsSql,
   historyTableSql,
@@ -17,9 +17,9 @@ import {
   viewSql,
   webhooksTableSql,
   workersTableSql,
-} from '../schema-objects.js';
-import { recordQueueSql, schemaStatements } from '../schema-statements.js';
-import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema.js';
+} from '../schema/schema-objects.js';
+import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js';
+import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
 import { schemaVersions, type SchemaVersion } from './schema-versions.js';
 import type { SchemaShape } from './schema-shape.js';

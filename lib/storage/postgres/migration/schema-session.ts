@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { SqlHandle } from '../../../client/sql-handle.js';
-import { TarefaError } from '../../../queue.errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
-import { processIdOf } from '../pooler.js';
+import { processIdOf } from '../connections/pooler.js';
 import { describeHolders, describeSession } from './lock-holders.js';
 import { migrationLockKey, schemaLockKey } from './schema-locks.js';
 

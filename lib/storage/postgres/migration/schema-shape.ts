@@ -1,10 +1,10 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, queueTables, type QueueTables } from '../identifiers.js';
-import { isPartitioned } from '../inspect-schema.js';
+import { isPartitioned } from '../schema/inspect-schema.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
-import { ownName } from '../schema-objects.js';
-import { plainLayout, schemaStatements } from '../schema-statements.js';
-import { queueIndexes } from '../schema.js';
+import { ownName } from '../schema/schema-objects.js';
+import { plainLayout, schemaStatements } from '../schema/schema-statements.js';
+import { queueIndexes } from '../schema/schema.js';
 
 /** Definitions of what belongs to a queue table, as PostgreSQL prints them, without the names of the queue. */
 export interface SchemaShape {

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import type { SchemaSession } from './schema-session.js';
 
 /** One thing to do to a queue's tables. Doing it again does no harm. */

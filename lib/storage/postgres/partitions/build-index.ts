@@ -1,10 +1,10 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
-import { TarefaError } from '../../../queue.errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { qualifiedIndex } from '../migration/schema-shape.js';
 import type { SchemaSession } from '../migration/schema-session.js';
-import { indexSql } from '../schema-objects.js';
-import type { IndexDefinition } from '../schema.js';
+import { indexSql } from '../schema/schema-objects.js';
+import type { IndexDefinition } from '../schema/schema.js';
 
 /** PostgreSQL cuts longer names. */
 const longestName = 63;

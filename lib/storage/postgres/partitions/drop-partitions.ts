@@ -1,4 +1,4 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import { readText } from '../../columns.js';
 import type { PartitionPurge } from '../../purge-look.js';
 import type { QueueTables } from '../identifiers.js';

@@ -1,7 +1,7 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { readText } from '../../columns.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
-import { ownName } from '../schema-objects.js';
+import { ownName } from '../schema/schema-objects.js';
 import { shortTransaction, type RunTransaction } from './short-transaction.js';
 
 // A table that is about to become the first partition gets a constraint that its ids stay below that partition's end,

@@ -1,7 +1,7 @@
-import { TarefaError } from '../../../queue.errors.js';
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import { TarefaError } from '../../../errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
-import { fillFactor } from '../schema-objects.js';
+import { fillFactor } from '../schema/schema-objects.js';
 import { liftLimit } from './id-limit.js';
 import { defaultPartitionIds, partitionName } from './partitioned-layout.js';
 import { readPartitions, type Partitions } from './read-partitions.js';

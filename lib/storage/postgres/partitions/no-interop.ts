@@ -1,4 +1,4 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
 
 /** Workers of nsj-queue-lib fail attempts without a fence: only unique indexes keep two next attempts from coming of that. */

@@ -1,11 +1,11 @@
-import { TarefaError } from '../../../queue.errors.js';
+import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
-import type { QueueNames } from '../inspect-schema.js';
+import type { QueueNames } from '../schema/inspect-schema.js';
 import { planMigration, type MigrationPlan } from '../migration/migrate.js';
 import { qualifiedIndex } from '../migration/schema-shape.js';
 import type { SchemaSession } from '../migration/schema-session.js';
 import { locks, runSteps, shortStep, type Step, type StepHooks } from '../migration/step.js';
-import { indexSql, ownName } from '../schema-objects.js';
+import { indexSql, ownName } from '../schema/schema-objects.js';
 import { defaultPartitionIds, partitionedIndexes, partitionName } from './partitioned-layout.js';
 import { idRoom, quotedLimit } from './id-limit.js';
 import { makePartitions } from './make-partitions.js';

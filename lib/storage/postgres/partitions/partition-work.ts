@@ -1,5 +1,5 @@
 import { quoteLiteral } from '../identifiers.js';
-import { ownName } from '../schema-objects.js';
+import { ownName } from '../schema/schema-objects.js';
 import { statement } from '../statement.js';
 
 /**

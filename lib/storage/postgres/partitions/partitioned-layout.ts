@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
-import { addColumnsSql, columnSql, fillFactor, indexSql, ownName } from '../schema-objects.js';
-import type { TableLayout } from '../schema-statements.js';
-import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema.js';
+import { addColumnsSql, columnSql, fillFactor, indexSql, ownName } from '../schema/schema-objects.js';
+import type { TableLayout } from '../schema/schema-statements.js';
+import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema/schema.js';
 
 /** Ids of one partition, unless something else is asked for. */
 export const defaultPartitionIds = 1_000_000;

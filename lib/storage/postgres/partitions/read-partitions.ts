@@ -1,6 +1,6 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
-import { isPartitioned } from '../inspect-schema.js';
+import { isPartitioned } from '../schema/inspect-schema.js';
 
 /** A partition with rows of ids from `from` up to, and without, `to`. */
 export interface Partition {

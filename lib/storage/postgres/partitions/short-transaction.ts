@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 
 /** Runs its argument inside one transaction. */
 export type RunTransaction = <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;

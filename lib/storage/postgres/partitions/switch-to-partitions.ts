@@ -1,7 +1,7 @@
-import { TarefaError } from '../../../queue.errors.js';
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import { TarefaError } from '../../../errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
-import { isPartitioned, type QueueNames } from '../inspect-schema.js';
+import { isPartitioned, type QueueNames } from '../schema/inspect-schema.js';
 import { qualifiedIndex } from '../migration/schema-shape.js';
 import {
   fillFactor,
@@ -10,7 +10,7 @@ import {
   ringTriggerSql,
   scheduleTriggerSql,
   viewSql,
-} from '../schema-objects.js';
+} from '../schema/schema-objects.js';
 import { partitionedIndexes, partitionName } from './partitioned-layout.js';
 
 /** How a table becomes the first partition. */

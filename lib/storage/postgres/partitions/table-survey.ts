@@ -1,6 +1,6 @@
-import type { SqlHandle } from '../../../client/sql-handle.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import type { QueueTables } from '../identifiers.js';
-import { ownName } from '../schema-objects.js';
+import { ownName } from '../schema/schema-objects.js';
 import { readLimit } from './id-limit.js';
 import { partitionedIndexes, partitionName } from './partitioned-layout.js';
 

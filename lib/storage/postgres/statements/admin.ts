@@ -1,6 +1,6 @@
 import { recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
-import { mostCounted } from '../schema-objects.js';
+import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
 

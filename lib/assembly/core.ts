@@ -1,0 +1,301 @@
+import { QueueAdmin } from '../admin/queue-admin.js';
+import type { QueueAdminParts } from '../admin/queue-admin-parts.js';
+import { TaskWaiter } from '../admin/task-waiter.js';
+import { QueueClient } from '../client/queue-client.js';
+import { SqlInserts } from '../client/sql-inserts.js';
+import { TopicSchemas } from '../client/topic-schemas.js';
+import type { Coordinator } from '../coordination/coordinator.js';
+import { endsChannel } from '../coordination/channels.js';
+import { EndListener } from '../coordination/end-listener.js';
+import { EndTeller } from '../coordination/end-teller.js';
+import { leaseMs, LeaseCoordinator } from '../coordination/lease-coordinator.js';
+import { PostgresCoordinator } from '../coordination/postgres-coordinator.js';
+import { Ringer } from '../coordination/ringer.js';
+import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
+import { HistoryRecorder } from '../observability/history/history-recorder.js';
+import { readQueueLag } from '../observability/history/queue-lag.js';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.js';
+import type { PurgeRoutine } from '../maintenance/purge.routine.js';
+import {
+  openConnections,
+  resolveRouting,
+  type QueueConnections,
+  type Routing,
+} from '../storage/postgres/connections/queue-connections.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { StartAttempts } from './start-attempts.js';
+import {
+  connectionConfig,
+  type PostgresConnection,
+} from '../storage/postgres/connections/connection-config.js';
+import { parseTableName, subscriptionTableNameProblem } from '../storage/postgres/identifiers.js';
+import { changeInTurn } from '../storage/postgres/interop/nsj-turn.js';
+import { PostgresStorage } from '../storage/postgres/postgres-storage.js';
+import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
+import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
+import { readWaitingRoutes } from '../storage/postgres/read-waiting.js';
+import type { Storage } from '../storage/storage.js';
+import { assembleTenants } from './tenants.js';
+import type { TenantDatabases } from '../tenants/tenant-databases.js';
+import { assembleParts, type QueueWorkerAssembly } from './worker.js';
+import { closingReserves, ClosingTime } from '../timing/closing-time.js';
+import { within } from '../timing/deadline.js';
+
+/** How long the embedded server may take to stop. */
+const serverStopMs = 10_000;
+/** How often a worker looks that cannot be woken, unless its options say less. */
+const pollWithoutSessionMs = 1_000;
+
+/** What every process with a queue has, wherever its tasks are. */
+export interface QueueBasis {
+  readonly options: ResolvedOptions;
+  readonly events: QueueEvents;
+  /** What its worker and its connections may take to close. */
+  readonly closing: ClosingTime;
+  readonly storage: Storage;
+  readonly client: QueueClient;
+  readonly schemas: TopicSchemas;
+  /** Ids of subscriptions whose rows handlers of this application declare, filled as they are found. */
+  readonly declared: Set<string>;
+  readonly tenants: TenantDatabases;
+  /** Closes everything that was opened. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** The same in PostgreSQL: its storage is prepared, and closing it stops the embedded server when it was its last user. */
+export interface QueueCore extends QueueBasis {
+  readonly storage: PostgresStorage;
+  readonly schema: PreparedSchema;
+  readonly ringer: Ringer;
+  readonly connections: QueueConnections;
+  /** Undefined where this process writes none. */
+  readonly history: HistoryRecorder | undefined;
+}
+
+/**
+ * Connects a queue and prepares its tables. Leaves nothing open when that fails.
+ *
+ * @param signal ends a wait for a server that cannot be reached
+ */
+export async function assembleCore(
+  options: ResolvedOptions,
+  events: QueueEvents,
+  sessions: SharedSessions,
+  signal?: AbortSignal,
+): Promise<QueueCore> {
+  const opened: (() => Promise<unknown>)[] = [];
+  const closing = new ClosingTime(options.shutdownTimeoutMs);
+  const close = async (): Promise<void> => {
+    for (const undo of opened.splice(0).reverse()) await undo();
+  };
+  try {
+    const connection = await resolveConnection(options, opened, events);
+    const starting = new StartAttempts(options, events, signal);
+    const routing = await resolveRouting(options, connection, starting);
+    refuseInteropThroughPooler(options, routing);
+    const connections = openConnections(options, routing, sessions, events);
+    const { pool, spare, control, sockets } = connections;
+    let schema: PreparedSchema | undefined;
+    const storage = new PostgresStorage({
+      pool,
+      control,
+      reach: routing.mainReach,
+      interop: options.interop !== undefined,
+      schema: schemaRequest(options),
+      onPrepared: (prepared) => (schema = prepared),
+    });
+    const ringer = new Ringer((message) => connections.notify(options.queue, message));
+    opened.push(() =>
+      closing.step((leftMs) => {
+        const goodbyes = [storage.close(), spare?.end() ?? Promise.resolve(), connections.closeOnlookers()];
+        return sockets.closeAfter(Promise.all(goodbyes), leftMs);
+      }, closingReserves.connections),
+    );
+    opened.push(() =>
+      closing.step(
+        () => Promise.all([connections.closeSession(), connections.closeListener()]),
+        closingReserves.sessions,
+      ),
+    );
+    const tenants = assembleTenants(options.tenantDatabases, options.queue, events);
+    let history: HistoryRecorder | undefined;
+    opened.push(() =>
+      closing.step(
+        () => Promise.all([history?.close(), ringer.settled(), tenants.close()]),
+        closingReserves.rest,
+      ),
+    );
+    await starting.run(connection, () => storage.prepare());
+    if (!schema) throw new Error('the storage is not prepared');
+    history = makeHistory(options, { connections, storage, tables: schema.tables, events });
+    const { table, maxPayloadBytes, transaction } = options;
+    const schemas = new TopicSchemas(options.schemas);
+    const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
+      ringer,
+      channel: options.queue,
+    });
+    const runtime = { inserts, schemas, transaction };
+    const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
+    return {
+      options,
+      events,
+      closing,
+      storage,
+      schema,
+      client,
+      ringer,
+      schemas,
+      declared: new Set(),
+      tenants,
+      connections,
+      history,
+      close,
+    };
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Puts a worker on that core together. Nothing runs until it is started. */
+export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
+  const { storage, events, closing, tenants, history } = core;
+  const coordinator = makeCoordinator(core);
+  return assembleParts({
+    storage,
+    events,
+    closing,
+    tenants,
+    counter: history?.tally,
+    coordinator,
+    options: workerOptions(core),
+    admin: (purge) => makeAdmin(core, purge),
+  });
+}
+
+function makeHistory(
+  { worker, history }: ResolvedOptions,
+  {
+    connections,
+    storage,
+    tables,
+    events,
+  }: Pick<QueueCore, 'connections' | 'storage' | 'events'> & Pick<PreparedSchema, 'tables'>,
+): HistoryRecorder | undefined {
+  if (!worker || !history) return undefined;
+  const readLag = (): Promise<number> => readQueueLag((work) => storage.inTransaction(work), tables);
+  return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
+}
+
+function makeAdmin({ options, schema, schemas, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+  const { tables } = schema;
+  const waiter = new TaskWaiter(async () => {
+    const session = await connections.openListener();
+    return session && EndListener.start(session, tables.qualifiedName);
+  });
+  const { inserts: handle } = connections;
+  const turn = { run: connections.inOwnTransaction, handle, tables };
+  const change: QueueAdminParts['change'] = (id, work) =>
+    options.interop ? changeInTurn(turn, id, work) : turn.run(work);
+  return new QueueAdmin({
+    handle,
+    change,
+    transaction: turn.run,
+    rules: { maxPayloadBytes: options.maxPayloadBytes, schemas, interop: options.interop !== undefined },
+    tables,
+    waiter,
+    // Not on a connection that handlers may all hold.
+    waiting: () => readWaitingRoutes(connections.inOwnTransaction, tables, options.interop !== undefined),
+    channel: options.queue,
+    purge: () => purge.runNow(),
+  });
+}
+
+async function resolveConnection(
+  options: ResolvedOptions,
+  opened: (() => Promise<unknown>)[],
+  events: QueueEvents,
+): Promise<PostgresConnection> {
+  if (options.connection !== 'embedded') return options.connection;
+  const server: EmbeddedPostgres = await startEmbeddedPostgres({
+    ...(options.embeddedDataDir === undefined ? {} : { dataDir: options.embeddedDataDir }),
+    log: (message) => events.emit('notice', { message }),
+  });
+  opened.push(() => within(server.stop(), serverStopMs));
+  return server.url;
+}
+
+/** Locks of tasks belong to a session. */
+function refuseInteropThroughPooler(
+  { interop, worker }: ResolvedOptions,
+  { mainReach, session }: Routing,
+): void {
+  if (!interop || !worker || mainReach === 'direct' || session !== undefined) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `interop: '${interop}' locks tasks in a session, which a pooler takes away: set sessionConnection to the address of PostgreSQL itself`,
+  );
+}
+
+function schemaRequest(options: ResolvedOptions): SchemaRequest {
+  const { table, subscriptionTable, queue, schema, layout } = options;
+  return {
+    table: parseTableName(table),
+    subscriptionTable:
+      subscriptionTable === undefined
+        ? undefined
+        : parseTableName(subscriptionTable, subscriptionTableNameProblem),
+    channel: queue,
+    mode: schema,
+    ...(layout !== 'plain' && { layout: partitionedLayout(layout.partitionIds) }),
+    webhooks: options.webhooks !== undefined,
+    works: options.worker,
+  };
+}
+
+/** A worker without a session hears no rings. */
+function workerOptions({ options, connections, events }: QueueCore): ResolvedOptions {
+  if (!options.worker || connections.routing.session !== undefined) return options;
+  const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
+  events.emit('warning', {
+    message:
+      `the connection goes through a pooler, so this worker cannot listen and holds no session locks: it looks for ` +
+      `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. Set sessionConnection to the ` +
+      `address of PostgreSQL itself (or of a pooler in session mode) to be woken at once`,
+  });
+  return { ...options, wake: 'poll', pollIntervalMs };
+}
+
+export function makeCoordinator({
+  options,
+  schema,
+  storage,
+  ringer,
+  connections,
+  events,
+}: QueueCore): Coordinator {
+  const { routing, ask, notify } = connections;
+  const { qualifiedName: qualifiedTable, workers } = schema.tables;
+  const shared = { ask, ringer, qualifiedTable, workers, graceMs: options.recoveryTiming.graceMs };
+  if (routing.session === undefined && options.worker) {
+    return new LeaseCoordinator({
+      ...shared,
+      config: {
+        ...connectionConfig(routing.main),
+        application_name: `tarefa ${options.queue} lease`.slice(0, 63),
+      },
+      transaction: (work) => storage.inTransaction(work),
+    });
+  }
+  const channel = options.wake === 'listen' ? options.queue : undefined;
+  const teller = new EndTeller(events, (id) => {
+    // Who waits looks again, should this be lost.
+    notify(endsChannel(qualifiedTable), { text: id, dueMs: undefined, agoMs: undefined }).catch(
+      () => undefined,
+    );
+  });
+  const asked = (text: string): void => teller.asked(text);
+  return new PostgresCoordinator({ ...shared, ...connections.sessionUse(), channel, asked });
+}

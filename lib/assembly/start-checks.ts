@@ -1,0 +1,60 @@
+import type { QueueEvents } from '../events.js';
+import { unprovidedClasses } from '../subscribers/decorated-classes.js';
+
+/** What {@link StartChecks} work with. */
+export interface StartChecksParts {
+  /** Name of the queue. */
+  readonly name: string;
+  readonly events: QueueEvents;
+  /** False once the worker has stopped, or before it has started. */
+  readonly isRunning: () => boolean;
+}
+
+/**
+ * After the start `main.ts` may still call `enableShutdownHooks()`, and a second application of the process provide its
+ * own classes.
+ */
+const afterMs = 5_000;
+const shutdownSignals = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * Warns, a moment after the start, of what an application has forgotten: shutdown hooks, and classes with handlers that no
+ * module provides. Both are seen from outside: whether anybody in this process listens to its signals, and which classes
+ * were decorated. Tests start applications without either on purpose, so nothing is said where `NODE_ENV` is `test`.
+ */
+export class StartChecks {
+  readonly #parts: StartChecksParts;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: StartChecksParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (process.env['NODE_ENV'] === 'test') return;
+    this.#timer = setTimeout(() => this.#check(), afterMs).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #check(): void {
+    const { name, events, isRunning } = this.#parts;
+    if (isRunning() && shutdownSignals.every((signal) => process.listenerCount(signal) === 0)) {
+      events.emit('warning', {
+        message:
+          `nobody in this process listens to SIGTERM or SIGINT: when it is told to end, the tasks that run are cut off and ` +
+          `tried again later. Call app.enableShutdownHooks() in main.ts, so that the worker finishes them first`,
+      });
+    }
+    const classes = unprovidedClasses(name);
+    if (classes.length > 0) {
+      events.emit('warning', {
+        message:
+          `no module of this application provides ${classes.join(', ')}, whose decorated methods are never called: add ` +
+          `what is missing to the providers of a module, or do not import it here`,
+      });
+    }
+  }
+}

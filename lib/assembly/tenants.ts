@@ -1,0 +1,54 @@
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
+import { CredentialsService } from '../tenants/credentials-service.js';
+import { doneStatements } from '../tenants/done-table.js';
+import { TenantDatabases } from '../tenants/tenant-databases.js';
+import type { ResolvedTenantOptions, TenantResolver } from '../tenants/tenant-options.js';
+import { TenantPools } from '../tenants/tenant-pools.js';
+
+/** Puts the databases of tenants together. Nothing is asked or opened until a handler wants one. */
+export function assembleTenants(
+  options: ResolvedTenantOptions | undefined,
+  queue: string,
+  events: QueueEvents,
+): TenantDatabases {
+  if (!options) return new TenantDatabases({ pools: notSet, statements: doneStatements() });
+  const pools = new TenantPools({
+    options,
+    resolve: resolverOf(options),
+    applicationName: `tarefa ${queue} tenant`.slice(0, 63),
+    failed: (tenant, message) => events.emit('tenant.failed', { tenant, message }),
+    restored: (tenant) => events.emit('tenant.restored', { tenant }),
+  });
+  warnOfPlainText(options, events);
+  return new TenantDatabases({ pools, statements: doneStatements(options.dedupTable) });
+}
+
+function notSet(): TarefaError {
+  return new TarefaError(
+    'OPTIONS_INVALID',
+    'tenants have no databases here: set tenantDatabases in the options of QueueModule, or MULTI_DATABASE=TRUE',
+  );
+}
+
+function resolverOf({ source, restMs }: ResolvedTenantOptions): TenantResolver {
+  if ('resolve' in source) return source.resolve;
+  const service = new CredentialsService(source.service, restMs);
+  return (tenant) => service.resolve(tenant);
+}
+
+/** Passwords travel to both services, or back from them. */
+function warnOfPlainText({ source }: ResolvedTenantOptions, events: QueueEvents): void {
+  if ('resolve' in source) return;
+  const { tokenUrl, credentialsUrl } = source.service;
+  for (const url of [tokenUrl, credentialsUrl].map((text) => new URL(text))) {
+    if (url.protocol === 'https:' || isLoopback(url.hostname)) continue;
+    events.emit('warning', {
+      message: `passwords of tenants' databases travel unencrypted to or from ${url.origin}: use https`,
+    });
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+}

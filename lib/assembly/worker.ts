@@ -1,0 +1,139 @@
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import type { Coordinator } from '../coordination/coordinator.js';
+import { FanOut } from '../worker/fan-out.js';
+import { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
+import { NotifyRoutine } from '../maintenance/notify.routine.js';
+import { PurgeRoutine } from '../maintenance/purge.routine.js';
+import { Recovery } from '../maintenance/recovery.js';
+import { RetryRoutine } from '../maintenance/retry.routine.js';
+import type { QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { Storage } from '../storage/storage.js';
+import { HandlerRegistry } from '../subscribers/handler-registry.js';
+import type { TenantSource } from '../tenants/tenant-use.js';
+import { version } from '../version.js';
+import type { ClosingTime } from '../timing/closing-time.js';
+import { DemandBook } from '../worker/claiming/demand.js';
+import { Dispatcher, type DispatcherParts } from '../worker/dispatcher.js';
+import { Executor } from '../worker/running/executor.js';
+import { HaltOrder } from '../worker/halt-order.js';
+import { QueueWorker } from '../worker/queue-worker.js';
+import { Reconciler } from '../worker/reconciler.js';
+import { Settler, type SuccessCounter } from '../worker/running/settler.js';
+import { Signal } from '../timing/signal.js';
+import { UnservedWatch } from '../worker/claiming/unserved-watch.js';
+
+/** What a process that works has besides its core. */
+export interface QueueWorkerAssembly {
+  readonly worker: QueueWorker;
+  readonly registry: HandlerRegistry;
+  readonly retry: RetryRoutine;
+  readonly notify: NotifyRoutine;
+  readonly purge: PurgeRoutine;
+  readonly admin: QueueAdmin;
+  readonly engine: QueueEngine;
+  /** Those of the worker: without a session it polls. */
+  readonly options: ResolvedOptions;
+}
+
+/** The parts of a worker that run an attempt and write down how it ended. */
+export interface QueueEngine {
+  readonly executor: Executor;
+  readonly fanOut: FanOut;
+  readonly settler: Settler;
+  /** Set when the settler has something to write. */
+  readonly signal: Signal;
+}
+
+/** What a worker is put together from. */
+export interface WorkerBasis {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly events: QueueEvents;
+  readonly options: ResolvedOptions;
+  readonly closing: ClosingTime;
+  readonly tenants: TenantSource;
+  readonly admin: (purge: PurgeRoutine) => QueueAdmin;
+  readonly registry?: HandlerRegistry;
+  /** Default: nothing counts. */
+  readonly counter?: SuccessCounter | undefined;
+  readonly holds?: DispatcherParts['holds'];
+}
+
+/** Puts a worker together. Nothing runs until it is started. */
+export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
+  const { storage, coordinator, events, options, closing, tenants } = basis;
+  const { registry = new HandlerRegistry(), counter, holds } = basis;
+  const signal = new Signal();
+  const settler = new Settler(storage, events, signal, counter);
+  const executor = new Executor({ storage, settler, registry, tenants, options, events });
+  const fanOut = new FanOut({ storage, coordinator, settler, options, events });
+  const halt = new HaltOrder({ storage, events, options });
+  const demand = new DemandBook(registry, options);
+  const unserved = new UnservedWatch({ storage, events, options });
+  const dispatcher = new Dispatcher({
+    storage,
+    coordinator,
+    executor,
+    fanOut,
+    settler,
+    reconciler: new Reconciler({ storage, coordinator, settler, demand, events }),
+    halt,
+    demand,
+    holds,
+    signal,
+    options,
+    events,
+  });
+  const timing = options.recoveryTiming;
+  const foreignLocks = new ForeignLockWatch(storage, events);
+  const recovery = new Recovery({
+    storage,
+    coordinator,
+    registry,
+    options,
+    timing,
+    events,
+    foreignLocks,
+  });
+  const worker = new QueueWorker({
+    storage,
+    coordinator,
+    registry,
+    dispatcher,
+    executor,
+    fanOut,
+    settler,
+    recovery,
+    closing,
+    foreignLocks,
+    halt,
+    unserved,
+    options,
+    events,
+    version,
+    enabled: options.worker,
+  });
+  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
+  const purge = new PurgeRoutine(storage, coordinator, {
+    maxAgeDays: purgeMaxAgeDays,
+    limit: purgeLimit,
+    roundLimit: purgeRoundLimit,
+  });
+  return {
+    worker,
+    registry,
+    retry: new RetryRoutine(coordinator, recovery),
+    notify: new NotifyRoutine({
+      storage,
+      coordinator,
+      unserved,
+      overdueMs: waitNotifyIntervalSeconds * 1_000,
+      takesUnknown: options.unknownTasks === 'fail',
+    }),
+    purge,
+    admin: basis.admin(purge),
+    engine: { executor, fanOut, settler, signal },
+    options,
+  };
+}

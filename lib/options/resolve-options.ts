@@ -1,0 +1,273 @@
+import {
+  connectionVariableNames,
+  isClientServerMode,
+  optionVariables,
+  readEnvironment,
+  readWebhookTimeoutMs,
+  type Environment,
+} from './environment.js';
+import { OptionCheck } from './option-check.js';
+import { defaultMaxPayloadBytes } from '../client/queue-client.js';
+import { TarefaError } from '../errors.js';
+import { resolveLoki, type ResolvedLokiOptions } from '../observability/loki/loki-options.js';
+import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
+import {
+  channelNameProblem,
+  subscriptionTableNameProblem,
+  tableNameProblem,
+} from '../storage/postgres/identifiers.js';
+import type { StandardSchema } from '../values/standard-schema.js';
+import { checkConnection } from './check-connection.js';
+import { checkSchemas } from '../client/topic-schemas.js';
+import { withoutUnset } from '../values/without-unset.js';
+import { resolveRecovery } from '../worker/recovery-options.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import type { WrapHandler } from '../subscribers/handler-invocation.js';
+import { resolveEnhancers, type EnhancerKind } from '../subscribers/enhancer-kinds.js';
+import { resolveTenantDatabases, type ResolvedTenantOptions } from '../tenants/tenant-options.js';
+import { resolveWebhooks, type ResolvedWebhookOptions } from '../webhooks/webhook-options.js';
+import { resolveLayout, type ResolvedLayout } from './table-layout.js';
+import type { RecoveryOptions, WorkerOptions } from '../worker/worker-options.js';
+import type { QueueOptions } from './queue-options.js';
+
+/** Options of one queue, checked and complete. */
+export interface ResolvedOptions extends WorkerOptions {
+  /** `'embedded'` or where the database is. */
+  readonly connection: PostgresConnection;
+  readonly sessionConnection: PostgresConnection | undefined;
+  readonly connectRetryMs: number;
+  readonly queue: string;
+  readonly table: string;
+  readonly subscriptionTable: string | undefined;
+  readonly schema: 'create' | 'check';
+  readonly layout: ResolvedLayout;
+  readonly embeddedDataDir: string | undefined;
+  readonly worker: boolean;
+  readonly autoStart: boolean;
+  readonly poolSize: number;
+  readonly retryMinutes: readonly number[];
+  readonly notifyMinutes: readonly number[];
+  readonly purgeMinutes: readonly number[];
+  readonly purgeMaxAgeDays: number;
+  readonly purgeLimit: number;
+  readonly purgeRoundLimit: number;
+  readonly waitNotifyIntervalSeconds: number;
+  readonly wake: 'listen' | 'poll';
+  readonly transaction: (() => SqlHandle | undefined) | undefined;
+  readonly schemas: Readonly<Record<string, StandardSchema>>;
+  readonly wrapHandler: WrapHandler | undefined;
+  readonly globalEnhancers: readonly EnhancerKind[];
+  /** Undefined where webhooks are not delivered. */
+  readonly webhooks: ResolvedWebhookOptions | undefined;
+  /** Undefined where tenants have no databases. */
+  readonly tenantDatabases: ResolvedTenantOptions | undefined;
+  /** How sure a recovery must be, also when only the retry routine recovers. */
+  readonly recoveryTiming: RecoveryOptions;
+  /** Undefined where lines go to Nest's logger alone. */
+  readonly loki: ResolvedLokiOptions | undefined;
+  /** True where a worker writes down what ends. */
+  readonly history: boolean;
+  readonly logDebug: boolean;
+}
+
+const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
+
+const knownOptions: Record<keyof QueueOptions, true> = {
+  connection: true,
+  sessionConnection: true,
+  connectRetryMs: true,
+  queue: true,
+  table: true,
+  subscriptionTable: true,
+  schema: true,
+  layout: true,
+  embeddedDataDir: true,
+  worker: true,
+  autoStart: true,
+  concurrency: true,
+  poolSize: true,
+  maxAttempts: true,
+  retryIntervalMinutes: true,
+  retryMinutes: true,
+  notifyMinutes: true,
+  purgeMinutes: true,
+  purgeMaxAgeDays: true,
+  purgeLimit: true,
+  purgeRoundLimit: true,
+  waitNotifyIntervalSeconds: true,
+  wake: true,
+  pollIntervalMs: true,
+  scheduledTimer: true,
+  recovery: true,
+  order: true,
+  unknownTasks: true,
+  interop: true,
+  halt: true,
+  transaction: true,
+  schemas: true,
+  wrapHandler: true,
+  globalEnhancers: true,
+  webhooks: true,
+  tenantDatabases: true,
+  maxPayloadBytes: true,
+  shutdownTimeoutMs: true,
+  loki: true,
+  history: true,
+  logDebug: true,
+};
+
+/**
+ * Checks options once and completes them.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
+ */
+export function resolveOptions(given: QueueOptions, env: Environment = process.env): ResolvedOptions {
+  if (typeof given !== 'object' || given === null) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `the options of QueueModule must be an object, not ${String(given)}: does the factory return them?`,
+    );
+  }
+  const { options: fromEnvironment, mistakes: environmentMistakes } = readEnvironment(env);
+  const explicit = withoutUnset(given);
+  const options: QueueOptions = { ...fromEnvironment, ...explicit };
+  const check = new OptionCheck(
+    // A broken variable does not matter where an explicit option stands in its place.
+    environmentMistakes.filter(({ option }) => !(option in explicit)).map(({ text }) => text),
+    (option) => (option in explicit || !(option in fromEnvironment) ? undefined : optionVariables[option]),
+  );
+
+  if ('dashboard' in given) {
+    check.mistake(
+      'dashboard stands beside useFactory, not in what it answers: its paths and guards are needed before',
+    );
+  }
+  check.known(
+    Object.keys(given).filter((name) => name !== 'dashboard'),
+    Object.keys(knownOptions),
+  );
+  const table = options.table ?? options.queue;
+  const queue = options.queue ?? options.table;
+  if (options.connection !== undefined) checkConnection('connection', options.connection, check);
+  else if (!environmentMistakes.some(({ option }) => option === 'connection')) {
+    check.missing('connection', connectionVariableNames);
+  }
+  if (options.sessionConnection !== undefined) {
+    checkConnection('sessionConnection', options.sessionConnection, check);
+  }
+  if (queue === undefined) check.missing('queue or table', ['QUEUE_NAME', 'QUEUE_TABLE']);
+  check.name('queue', queue, channelNameProblem);
+  check.name(options.table === undefined ? 'table (taken from queue)' : 'table', table, tableNameProblem);
+  if (options.subscriptionTable !== false) {
+    check.name('subscriptionTable', options.subscriptionTable, subscriptionTableNameProblem);
+    if (table !== undefined && options.subscriptionTable === table) {
+      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they are two tables`);
+    }
+  }
+  if (options.embeddedDataDir !== undefined) {
+    check.name('embeddedDataDir', options.embeddedDataDir, (path) => (path === '' ? 'is empty' : undefined));
+  }
+  const concurrency = check.whole('concurrency', options.concurrency ?? 10, 1, 10_000);
+  const wake = check.oneOf('wake', options.wake ?? 'listen', ['listen', 'poll']);
+  const waitSeconds = check.number(
+    'waitNotifyIntervalSeconds',
+    options.waitNotifyIntervalSeconds ?? 30,
+    0.001,
+    86_400,
+  );
+  const recoveryTiming = resolveRecovery(options.recovery, check);
+  const longestTimer = 2 ** 31 - 1;
+
+  const resolved: ResolvedOptions = {
+    connection: options.connection ?? 'embedded',
+    sessionConnection: options.sessionConnection,
+    connectRetryMs: check.number('connectRetryMs', options.connectRetryMs ?? 60_000, 0, longestTimer),
+    queue: queue ?? '',
+    table: table ?? '',
+    subscriptionTable:
+      options.subscriptionTable === false ? undefined : (options.subscriptionTable ?? `${table}_subscriber`),
+    schema: check.oneOf('schema', options.schema ?? 'create', ['create', 'check']),
+    layout: resolveLayout(options.layout, check),
+    embeddedDataDir: options.embeddedDataDir,
+    worker: check.boolean('worker', options.worker ?? true),
+    autoStart: check.boolean('autoStart', options.autoStart ?? true),
+    concurrency,
+    poolSize: check.whole('poolSize', options.poolSize ?? Math.min(concurrency, 10), 1, 1_000),
+    maxAttempts: check.whole('maxAttempts', options.maxAttempts ?? 100, 1, 1_000_000),
+    retryIntervalMinutes: check.number('retryIntervalMinutes', options.retryIntervalMinutes ?? 5, 0, 525_600),
+    retryMinutes: check.minutes('retryMinutes', options.retryMinutes ?? everyFiveMinutes),
+    notifyMinutes: check.minutes('notifyMinutes', options.notifyMinutes ?? everyFiveMinutes),
+    purgeMinutes: check.minutes('purgeMinutes', options.purgeMinutes ?? [0]),
+    purgeMaxAgeDays: check.number('purgeMaxAgeDays', options.purgeMaxAgeDays ?? 60, 0, 36_500),
+    purgeLimit: check.whole('purgeLimit', options.purgeLimit ?? 1_000, 1, 100_000),
+    purgeRoundLimit: check.whole('purgeRoundLimit', options.purgeRoundLimit ?? 100, 1, 10_000),
+    waitNotifyIntervalSeconds: waitSeconds,
+    wake,
+    pollIntervalMs: check.number(
+      'pollIntervalMs',
+      options.pollIntervalMs ?? (wake === 'poll' ? 1_000 : waitSeconds * 1_000),
+      0,
+      longestTimer,
+    ),
+    scheduledTimer: check.boolean('scheduledTimer', options.scheduledTimer ?? true),
+    recovery: options.recovery === false ? undefined : recoveryTiming,
+    recoveryTiming,
+    order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
+    unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'leave', ['leave', 'fail']),
+    interop: resolveInterop(options.interop, env, check),
+    halt: check.boolean('halt', options.halt ?? options.interop === 'nsj'),
+    transaction: checkFunction('transaction', options.transaction, check),
+    schemas: checkSchemas(options.schemas, check),
+    wrapHandler: checkFunction('wrapHandler', options.wrapHandler, check),
+    globalEnhancers: resolveEnhancers(options.globalEnhancers, check),
+    webhooks: resolveWebhooks(
+      options.webhooks,
+      readWebhookTimeoutMs(env, (text) => check.mistake(text)),
+      check,
+    ),
+    tenantDatabases: resolveTenantDatabases(options.tenantDatabases, env, check),
+    maxPayloadBytes: check.whole(
+      'maxPayloadBytes',
+      options.maxPayloadBytes ?? defaultMaxPayloadBytes,
+      1,
+      2 ** 29,
+    ),
+    shutdownTimeoutMs: check.number(
+      'shutdownTimeoutMs',
+      options.shutdownTimeoutMs ?? 20_000,
+      0,
+      longestTimer,
+    ),
+    loki: resolveLoki(options.loki, { queue: queue ?? '', env }, check),
+    history: check.boolean('history', options.history ?? true),
+    logDebug: check.boolean('logDebug', options.logDebug ?? false),
+  };
+  if (wake === 'poll' && resolved.pollIntervalMs === 0) {
+    check.mistake(`pollIntervalMs is 0 with wake: 'poll': no task would ever be found`);
+  }
+  if (resolved.webhooks && options.subscriptionTable === false) {
+    check.mistake('webhooks need subscriptions, and subscriptionTable is false');
+  }
+  check.throwIfAny('the options of QueueModule');
+  return Object.freeze(resolved);
+}
+
+/** Beside workers whose locks are elsewhere both kinds would run the same tasks. */
+function resolveInterop(
+  interop: QueueOptions['interop'],
+  env: Environment,
+  check: OptionCheck,
+): 'nsj' | undefined {
+  if (interop === undefined || interop === false) return undefined;
+  if (isClientServerMode(env)) {
+    check.mistake(
+      "interop: 'nsj' needs workers of nsj-queue-lib that lock tasks in the database, and CLIENT_SERVER_MODE is TRUE: unset it here and for them",
+    );
+  }
+  return check.oneOf<'nsj'>('interop', interop, ['nsj']);
+}
+
+function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {
+  if (value !== undefined && typeof value !== 'function') check.mistake(`${option} must be a function`);
+  return value;
+}

@@ -1,0 +1,108 @@
+import { Client, Pool, type ClientConfig, type PoolConfig } from 'pg';
+import { TarefaError } from '../../../errors.js';
+
+/** What users may give as a connection: a URL, a `pg` configuration, or a pool whose configuration is read. */
+export type PostgresConnection = string | PoolConfig | Pool;
+
+/**
+ * The configuration behind a connection. The library opens its own connections from it: a pool of the user's
+ * is only read, never borrowed from, because sessions here are set up in their own way.
+ */
+export function connectionConfig(connection: PostgresConnection): ClientConfig {
+  const config =
+    typeof connection === 'string'
+      ? { connectionString: connection }
+      : connection instanceof Pool || isPoolLike(connection)
+        ? connection.options
+        : connection;
+  const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
+  return {
+    // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: 10_000,
+    ...rest,
+    // A pool hides it from being copied.
+    ...(config.password === undefined ? {} : { password: config.password }),
+  };
+}
+
+/** A key that is equal for connections to the same database as the same user. Holds no secret. */
+export function connectionKey(connection: PostgresConnection): string {
+  const client = new Client(connectionConfig(connection));
+  return JSON.stringify([client.host, client.port, client.database, client.user]);
+}
+
+/**
+ * Set on every connection of ours. A peer that is gone is noticed within 60 s; READ COMMITTED is what the
+ * statements are written for, whatever the database's default is.
+ */
+export const sessionSettings = `
+set tcp_keepalives_idle = 20;
+set tcp_keepalives_interval = 10;
+set tcp_keepalives_count = 3;
+set tcp_user_timeout = 50000;
+set default_transaction_isolation = 'read committed';
+set datestyle = 'ISO'`;
+
+/**
+ * Set on the connection that settles and claims. Plans made on the empty table of a first start would stay, so
+ * the indexes meant for its statements are enforced; generic plans save planning (+53% for single-row claims).
+ * No compilation: the disabled nodes' costs would trigger it.
+ */
+export const controlSettings = `${sessionSettings};
+set plan_cache_mode = force_generic_plan;
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+set enable_sort = off;
+set jit = off;
+set lock_timeout = '5s'`;
+
+/** True when a failed query says that its connection is gone, so that its outcome is unknown. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') {
+    // Class 08: connection; 57P0x: shut down, crashed, not yet started; the rest are errors of sockets.
+    return code.startsWith('08') || code.startsWith('57P') || socketErrors.has(code);
+  }
+  return /connection (terminated|error|ended)|not queryable|timeout exceeded when trying to connect|timeout expired/i.test(
+    error.message,
+  );
+}
+
+/**
+ * True when a statement was refused because the server, or the session, only reads: the one we are connected to may
+ * have been replaced, so the connection is not worth keeping.
+ */
+export function isReadOnlyError(error: unknown): boolean {
+  return (error as { code?: unknown } | null | undefined)?.code === '25006';
+}
+
+const socketErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** Makes a connection error ours, with its cause; other errors pass unchanged. */
+export function wrapConnectionError(error: unknown, what: string): unknown {
+  if (!isConnectionError(error)) return error;
+  return new TarefaError('CONNECTION_LOST', `${what}: ${messageOf(error)}`, { cause: error });
+}
+
+/** A host with several addresses fails with an error for each, and no message of its own. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A pool made by another copy of `pg` than ours. */
+function isPoolLike(connection: object): connection is Pool {
+  return 'options' in connection && 'connect' in connection && typeof connection.connect === 'function';
+}

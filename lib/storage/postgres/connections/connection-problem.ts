@@ -1,0 +1,131 @@
+import { Client } from 'pg';
+import { cleanText } from '../../../observability/clean-text.js';
+import type { TarefaErrorCode } from '../../../errors.js';
+import {
+  connectionConfig,
+  isConnectionError,
+  messageOf,
+  type PostgresConnection,
+} from './connection-config.js';
+import { quoteIdentifier } from '../identifiers.js';
+
+/** Where a connection leads, and as whom. Holds no password. */
+export interface ConnectionPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly role: string;
+}
+
+/** Why a database cannot be used, in words. */
+export interface ConnectionProblem {
+  readonly code: Extract<TarefaErrorCode, 'DATABASE_UNREACHABLE' | 'DATABASE_REFUSED' | 'RIGHTS_MISSING'>;
+  /** What happened, in one line. */
+  readonly text: string;
+  /** What to do about it. */
+  readonly todo: string;
+}
+
+export function placeOf(connection: PostgresConnection): ConnectionPlace {
+  const { host, port, database, user } = new Client(connectionConfig(connection));
+  return { host, port, database: database ?? user ?? '', role: user ?? '' };
+}
+
+/** `host db, port 5432, database "shop", role "ana"`. */
+export function describePlace({ host, port, database, role }: ConnectionPlace): string {
+  return `host ${host}, port ${port}, database ${quoteIdentifier(database)}, role ${quoteIdentifier(role)}`;
+}
+
+/** What went wrong with a connection or a statement at the start; undefined when it was something else. */
+export function connectionProblem(error: unknown, place: ConnectionPlace): ConnectionProblem | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code = codeOf(error);
+  const problem = refusalOf(code, error, place);
+  if (problem) return problem;
+  if (code === '53300' || code === 'ENOENT' || isConnectionError(error))
+    return unreachable(code, error, place);
+  if (!/^[0-9A-Z]{5}$/.test(code) && !isTls(code, error)) return undefined;
+  return {
+    code: code === '42501' ? 'RIGHTS_MISSING' : 'DATABASE_REFUSED',
+    text: `PostgreSQL refused: ${said(error)}`,
+    todo: isTls(code, error)
+      ? 'Set the option ssl of the connection, or sslmode in its URL, as the server needs it.'
+      : 'Do what PostgreSQL asks for.',
+  };
+}
+
+/** Refused for good: it would be refused again. */
+function refusalOf(code: string, error: Error, place: ConnectionPlace): ConnectionProblem | undefined {
+  const role = quoteIdentifier(place.role);
+  const database = quoteIdentifier(place.database);
+  const refused = (text: string, todo: string): ConnectionProblem => ({
+    code: 'DATABASE_REFUSED',
+    text,
+    todo,
+  });
+  // A pooler says so by another code than PostgreSQL.
+  const byPooler = code === '08P01' && /auth|password|no such|not allowed/i.test(error.message);
+  if (code === '28P01' || /^SASL/.test(error.message)) {
+    return refused(
+      `the password of the role ${role} is missing or wrong, or there is no such role`,
+      'Correct it in the option connection, in its variable, or by `alter role … password …`. In a URL, special characters are written as %XX.',
+    );
+  }
+  if (code === '28000' || byPooler) {
+    return refused(
+      `the server does not let the role ${role} in: ${said(error)}`,
+      'Correct the role, make it (`create role … login password …`), or let it in by pg_hba.conf.',
+    );
+  }
+  if (code === '3D000') {
+    return refused(
+      `there is no database ${database} on that server`,
+      `Correct its name, or make it:\n\ncreate database ${database} owner ${role};\n`,
+    );
+  }
+  if (code === '42501' && /database/.test(error.message)) {
+    return {
+      code: 'RIGHTS_MISSING',
+      text: `the role ${role} may not connect to the database ${database}`,
+      todo: `To be run as the owner of the database:\n\ngrant connect on database ${database} to ${role};\n`,
+    };
+  }
+  if (code === '25006') {
+    return refused(
+      'the server only reads: it is a standby, or default_transaction_read_only is on',
+      'Connect to the primary server.',
+    );
+  }
+  return undefined;
+}
+
+function unreachable(code: string, error: Error, { host, port }: ConnectionPlace): ConnectionProblem {
+  const at = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+  const known: Readonly<Record<string, string>> = {
+    ENOTFOUND: `there is no host named ${JSON.stringify(host)}`,
+    EAI_AGAIN: `no name server answers who ${JSON.stringify(host)} is`,
+    ECONNREFUSED: `no server listens at ${at}`,
+    ENOENT: `no server listens at ${at}`,
+    '57P03': `the server at ${at} is starting or stopping`,
+    '53300': `the server at ${at} has no connection left`,
+  };
+  return {
+    code: 'DATABASE_UNREACHABLE',
+    text: `${known[code] ?? `the server at ${at} did not answer`} (${said(error)})`,
+    todo: 'Start PostgreSQL, or correct the address. connectRetryMs says how long a start waits for it.',
+  };
+}
+
+function isTls(code: string, error: Error): boolean {
+  return /CERT|SSL|TLS|ALTNAME/.test(code) || /does not support SSL/.test(error.message);
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+/** What the server or the system said, in one line. */
+function said(error: Error): string {
+  return cleanText(messageOf(error), 300);
+}

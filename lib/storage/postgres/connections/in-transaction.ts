@@ -1,0 +1,19 @@
+import type { Pool } from 'pg';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
+
+/** Runs work in a transaction of its own on a connection of a pool. One whose transaction failed is not used again. */
+export async function inTransaction<T>(pool: Pool, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    client.release();
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    client.release(error instanceof TarefaError ? undefined : (error as Error));
+    throw error;
+  }
+}

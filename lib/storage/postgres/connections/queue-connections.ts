@@ -1,0 +1,261 @@
+import { Client, Pool, type ClientConfig } from 'pg';
+import type { SqlHandle } from '../../sql-handle.js';
+import type { AskTables } from '../../../coordination/lost-workers.js';
+import { notifyStatement, type RingMessage } from '../../../coordination/ringer.js';
+import type { PostgresSession } from './postgres-session.js';
+import type { SharedSessions } from './shared-sessions.js';
+import { TarefaError } from '../../../errors.js';
+import type { QueueEvents } from '../../../events.js';
+import type { ResolvedOptions } from '../../../options/resolve-options.js';
+import type { StartAttempts } from '../../../assembly/start-attempts.js';
+import {
+  connectionConfig,
+  connectionKey,
+  sessionSettings,
+  wrapConnectionError,
+  type PostgresConnection,
+} from './connection-config.js';
+import { inTransaction } from './in-transaction.js';
+import type { RunTransaction } from '../partitions/short-transaction.js';
+import { ControlConnection, type ControlConnections } from './control-connection.js';
+import { inspectReach, type Reach } from './pooler.js';
+import { Sockets } from './sockets.js';
+
+/** Which server each kind of connection reaches, and through what. */
+export interface Routing {
+  /** Of the pool: handlers' transactions, fan-out and inserts. */
+  readonly main: PostgresConnection;
+  readonly mainReach: Reach;
+  /** Of LISTEN and session locks; undefined when there is no session to be had. */
+  readonly session: PostgresConnection | undefined;
+}
+
+/** The connections of one queue. */
+export interface QueueConnections {
+  readonly routing: Routing;
+  readonly pool: Pool;
+  /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
+  readonly spare: Pool | undefined;
+  readonly control: ControlConnections | undefined;
+  /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
+  readonly onlookers: () => Pool;
+  readonly closeOnlookers: () => Promise<void>;
+  /** Of all connections but the session, which other queues may share. */
+  readonly sockets: Sockets;
+  /** What the client inserts through. */
+  readonly inserts: SqlHandle;
+  /** Asks by the connection that claims, which is open while a worker works. */
+  readonly ask: AskTables;
+  /** Runs work in a transaction of its own on the pool that it inserts through. */
+  readonly inOwnTransaction: RunTransaction;
+  /** What one worker holds of the process's session. */
+  readonly sessionUse: () => SessionUse;
+  /** Gives back what workers still hold. */
+  readonly closeSession: () => Promise<void>;
+  /** Opens a session that can listen, also in a process without a worker; undefined where none can. */
+  readonly openListener: () => Promise<PostgresSession | undefined>;
+  readonly closeListener: () => Promise<void>;
+  /** Sends one notification by whatever connection is free. */
+  readonly notify: (channel: string, message: RingMessage) => Promise<void>;
+}
+
+/** One user's hold on a session that may have several. */
+export interface SessionUse {
+  readonly open: () => Promise<PostgresSession>;
+  /** Idempotent. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Finds out what stands between us and the database.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID` when the session connection is no session, `DATABASE_UNREACHABLE`,
+ * `DATABASE_REFUSED`, `RIGHTS_MISSING`
+ */
+export async function resolveRouting(
+  options: ResolvedOptions,
+  main: PostgresConnection,
+  starting: StartAttempts,
+): Promise<Routing> {
+  const inspect = (connection: PostgresConnection): Promise<Reach> =>
+    starting.run(connection, () => inspectReach(connection));
+  const mainReach = await inspect(main);
+  const { sessionConnection, worker } = options;
+  if (!worker) return { main, mainReach, session: undefined };
+  if (sessionConnection === undefined)
+    return { main, mainReach, session: mainReach === 'direct' ? main : undefined };
+  if ((await inspect(sessionConnection)) === 'shared') {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      'sessionConnection goes through a pooler that hands out server connections by transaction, so LISTEN and session ' +
+        'locks do not work there: give the address of PostgreSQL itself, or of a pooler in session mode',
+    );
+  }
+  return { main, mainReach, session: sessionConnection };
+}
+
+/** Prepares a queue's connections; each is opened when it is needed. */
+export function openConnections(
+  options: ResolvedOptions,
+  routing: Routing,
+  sessions: SharedSessions,
+  events: QueueEvents,
+): QueueConnections {
+  const { main, mainReach, session: sessionAddress } = routing;
+  // It claims best where plans and settings stay, which no pooler in between allows.
+  const controlAddress = mainReach === 'direct' ? main : (sessionAddress ?? main);
+  const sockets = new Sockets();
+  const named = (connection: PostgresConnection, purpose: string): ClientConfig => ({
+    stream: sockets.open,
+    ...connectionConfig(connection),
+    application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
+  });
+  const open = (purpose: string, max: number): Pool =>
+    openPool(named(main, purpose), { max, reach: mainReach, events });
+  const pool = open('pool', options.poolSize);
+  // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
+  const spare = options.worker ? open('spare', 1) : undefined;
+
+  let onlookers: Pool | undefined;
+
+  const insertPool = (): Pool => (spare && isExhausted(pool) ? spare : pool);
+
+  const control = (connection: string): ControlConnection =>
+    new ControlConnection(
+      named(controlAddress, connection),
+      {
+        lost: (error) => events.emit('connection.lost', { connection, error }),
+        restored: () => events.emit('connection.restored', { connection }),
+      },
+      controlAddress === main ? mainReach : 'direct',
+    );
+
+  const controls: ControlConnections | undefined = options.worker
+    ? { first: control('control'), second: control('control 2') }
+    : undefined;
+
+  /** Shared by all who use it: any of them sends notifications. */
+  let session: PostgresSession | undefined;
+  const uses = new Set<SessionUse>();
+  let listenerKey: string | undefined;
+  const listenerAddress = sessionAddress ?? (mainReach === 'direct' ? main : options.sessionConnection);
+  const sessionOf = (connection: PostgresConnection): { key: string; config: ClientConfig } => ({
+    key: connectionKey(connection),
+    config: { ...connectionConfig(connection), application_name: 'tarefa session' },
+  });
+  const sharedSession = (): { key: string; config: ClientConfig } => {
+    if (sessionAddress === undefined) throw new Error('there is no connection for a session');
+    return sessionOf(sessionAddress);
+  };
+  return {
+    routing,
+    pool,
+    spare,
+    sockets,
+    onlookers: () => (onlookers ??= open('dashboard', 2)),
+    closeOnlookers: async () => onlookers?.end(),
+    control: controls,
+    ask: async (statement, values) => {
+      if (!controls) throw new Error('this process only produces: it has no connection to claim with');
+      return controls.first.query(statement, values).catch((error: unknown) => {
+        throw wrapConnectionError(error, 'the database did not answer');
+      });
+    },
+    inserts: preparedStatements(insertPool, mainReach),
+    inOwnTransaction: (work) => inTransaction(insertPool(), work),
+    sessionUse: () => {
+      const use: SessionUse = {
+        open: async () => {
+          const { key, config } = sharedSession();
+          session = await sessions.open(key, config);
+          uses.add(use);
+          return session;
+        },
+        close: async () => {
+          if (!uses.delete(use)) return;
+          if (uses.size === 0) session = undefined;
+          await sessions.close(sharedSession().key);
+        },
+      };
+      return use;
+    },
+    closeSession: async () => {
+      await Promise.all([...uses].map((use) => use.close()));
+    },
+    openListener: async () => {
+      if (listenerAddress === undefined) return undefined;
+      const { key, config } = sessionOf(listenerAddress);
+      const opened = await sessions.open(key, config);
+      listenerKey = key;
+      return opened;
+    },
+    closeListener: async () => {
+      if (listenerKey !== undefined) await sessions.close(listenerKey);
+      listenerKey = undefined;
+    },
+    notify: async (channel, { text, dueMs, agoMs }) => {
+      const values = [channel, text, dueMs ?? null, agoMs ?? null];
+      // By the session where there is one: handlers may hold every connection of the pool.
+      if (session?.up) await session.query(notifyStatement, values);
+      else await pool.query(notifyStatement, values);
+    },
+  };
+}
+
+/**
+ * A connection of a pool is kept for so long when nobody uses it: longer than the pause between two writes of the history,
+ * so that a queue with little to do opens none for each of them.
+ */
+const idleMs = 30_000;
+
+/** Opening a connection has a limit, waiting for a free one has none. */
+function openPool(
+  config: ClientConfig,
+  { max, reach, events }: { max: number; reach: Reach; events: QueueEvents },
+): Pool {
+  class PoolConnection extends Client {
+    constructor() {
+      super({ ...config, pipeline: true });
+    }
+  }
+  const pool = new Pool({
+    ...config,
+    max,
+    idleTimeoutMillis: idleMs,
+    connectionTimeoutMillis: 0,
+    Client: PoolConnection,
+  });
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    // Sent before whatever the connection was opened for; should it fail, that fails as well.
+    if (reach === 'direct') void client.query(sessionSettings).catch(() => undefined);
+  });
+  // A server that goes takes all idle ones along: one line for all of them.
+  let said = false;
+  pool.on('connect', () => (said = false));
+  pool.on('error', ({ message }) => {
+    if (said) return;
+    said = true;
+    events.emit('notice', {
+      message: `idle connections were lost (${message}); others are opened when needed`,
+    });
+  });
+  return pool;
+}
+
+function isExhausted({ totalCount, idleCount, options }: Pool): boolean {
+  return totalCount >= options.max && idleCount === 0;
+}
+
+/** A handle whose statements are prepared once per connection, by their text, where that is ours alone. */
+function preparedStatements(pool: () => Pool, reach: Reach): SqlHandle {
+  const names = new Map<string, string>();
+  return {
+    query: (text, values = []) => {
+      if (reach !== 'direct') return pool().query<Record<string, unknown>>(text, values);
+      const name = names.get(text) ?? `tarefa_client_${names.size}`;
+      names.set(text, name);
+      return pool().query<Record<string, unknown>>({ name, text, values });
+    },
+  };
+}

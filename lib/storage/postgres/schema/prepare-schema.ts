@@ -1,0 +1,237 @@
+import { TarefaError } from '../../../errors.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import type { QueueTables } from '../identifiers.js';
+import {
+  inspectSchema,
+  isPartitioned,
+  listMissing,
+  missingIndexes,
+  refuseConflicts,
+  resolveTables,
+  type Inspection,
+  type QueueNames,
+} from './inspect-schema.js';
+import { schemaVersions } from '../migration/schema-versions.js';
+import { migrationLockKey, schemaLockKey } from '../migration/schema-locks.js';
+import { outdatedIndexes, qualifiedIndex } from '../migration/schema-shape.js';
+import { partitionedLayout } from '../partitions/partitioned-layout.js';
+import { ownName } from './schema-objects.js';
+import {
+  checkRights,
+  refuseHiddenSchema,
+  refuseWithoutCreation,
+  type RightsRequest,
+} from './schema-rights.js';
+import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
+import { leastSchemaVersion, ownColumns, schemaVersion } from './schema.js';
+
+/** What `prepareSchema` is asked for. */
+export interface SchemaRequest extends QueueNames, RightsRequest {
+  readonly mode: 'create' | 'check';
+  /** Of a queue that is made now; one that is there keeps its own. Default: plain. */
+  readonly layout?: TableLayout;
+}
+
+/** What it found or made. */
+export interface PreparedSchema {
+  readonly tables: QueueTables;
+  readonly isPartitioned: boolean;
+  /**
+   * Random identity of this queue, written when its table was made; part of every task's key. Undefined in a process that
+   * only produces and may not read it.
+   */
+  readonly identity: string | undefined;
+  /** True when this role may read the key that deliveries are sealed with. */
+  readonly seals: boolean;
+  /** In which texts are stored, as `server_encoding` names it. */
+  readonly encoding: string;
+  /** Things that work but deserve a word: for the log. */
+  readonly warnings: readonly string[];
+  /** What was made now; empty when everything was there. */
+  readonly made: readonly string[];
+}
+
+/** A start builds no index on a table with more rows than this: nobody could insert meanwhile. */
+const mostRowsUnderLock = 100_000;
+
+/**
+ * Creates what is missing of a queue, or names it.
+ *
+ * @param run runs its argument inside one transaction
+ * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`, `RIGHTS_MISSING`
+ */
+export async function prepareSchema(
+  run: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
+  request: SchemaRequest,
+): Promise<PreparedSchema> {
+  return run(async (tx) => {
+    const tables = await resolveTables(tx, request);
+    await refuseHiddenSchema(tx, tables, request);
+    const found = await inspectSchema(tx, tables);
+    const missing = listMissing(found, tables, request);
+    refuseConflicts(found, tables);
+
+    const older = olderVersion(found);
+    if (missing.length > (older === undefined ? 0 : 1) && request.mode === 'check') {
+      throw new TarefaError(
+        'SCHEMA_MISSING',
+        `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
+          `Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
+      );
+    }
+    const made = missing.length > 0 && request.mode === 'create' ? await create(tx, tables, request) : [];
+    const { seals, warnings } = await checkRights(tx, tables, request);
+    const encoding = await readEncoding(tx);
+    return {
+      tables,
+      encoding,
+      isPartitioned: await isPartitioned(tx, tables),
+      identity: found.isVersionHidden ? undefined : await readIdentity(tx, tables),
+      seals,
+      warnings: [
+        ...(older !== undefined && request.mode === 'check' ? [olderWarning(tables, older)] : []),
+        ...listWarnings(found, tables, request.channel),
+        ...encodingWarnings(encoding),
+        ...warnings,
+      ],
+      made,
+    };
+  });
+}
+
+/** The version of tables that are older than this library's, and that it can work on as they are; else undefined. */
+function olderVersion({ version }: Inspection): number | undefined {
+  const isOlder = version !== undefined && version >= leastSchemaVersion && version < schemaVersion;
+  return isOlder ? version : undefined;
+}
+
+function olderWarning({ qualifiedName }: QueueTables, version: number): string {
+  const brought = schemaVersions.filter((one) => one.version > version).map(({ what }) => what);
+  return (
+    `the tables of ${qualifiedName} have version ${version}, and this library makes version ${schemaVersion}: ${brought.join('; ')}. ` +
+    'Everything else works as it is; `npx tarefa migrate` brings them up to date while the queue is used.'
+  );
+}
+
+/** Answers what was missing. */
+async function create(
+  tx: SqlHandle,
+  tables: QueueTables,
+  request: SchemaRequest,
+): Promise<readonly string[]> {
+  // Workers that start together take turns, also those of different queues: they share schema and migrations.
+  await tx.query(`select pg_advisory_xact_lock(${schemaLockKey})`);
+  // Nobody waits long behind a table in use.
+  await tx.query(`set local lock_timeout = '10s'`);
+  const { rows } = await tx.query(
+    `select to_regnamespace($1::text) is null as absent, pg_try_advisory_xact_lock_shared(${migrationLockKey(tables)}) as free`,
+    [tables.quotedSchema],
+  );
+  if (rows[0]?.['free'] !== true) throw migrating(tables);
+  await refuseWithoutCreation(tx, tables, { request, existing: [tables.queue] });
+  if (rows[0]['absent'] === true) await tx.query(`create schema if not exists ${tables.quotedSchema}`);
+  // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
+  // replacing it would silence the workers that listen there.
+  const found = await inspectSchema(tx, tables);
+  const missing = listMissing(found, tables, request);
+  if (missing.length === 0) return missing;
+  const outdated = found.queueColumns.size > 0 ? await outdatedIndexes(tx, tables) : [];
+  refuseLongLock(found, tables, outdated);
+  const { channel, webhooks } = request;
+  const layout = found.queueColumns.size > 0 ? layoutOf(found) : request.layout;
+  const rings = !found.triggers.has(ownName(tables, 'ring'));
+  for (const name of outdated) await tx.query(`drop index ${qualifiedIndex(tables, name)}`);
+  for (const text of schemaStatements(tables, channel, { rings, webhooks, ...(layout && { layout }) })) {
+    await tx.query(text).catch((error: unknown) => {
+      throw explainDuplicates(error, tables);
+    });
+  }
+  await tx.query(recordQueueSql(tables));
+  await tx.query(
+    `update ${tables.migrations} set version = $2::int, applied_at = clock_timestamp()
+     where table_name = $1::text and version < $2::int`,
+    [tables.table, schemaVersion],
+  );
+  refuseTakenNames(listMissing(await inspectSchema(tx, tables), tables, request), tables);
+  return missing;
+}
+
+function layoutOf(found: Inspection): TableLayout {
+  return found.isPartitioned ? partitionedLayout() : plainLayout;
+}
+
+function migrating({ qualifiedName }: QueueTables): TarefaError {
+  return new TarefaError(
+    'SCHEMA_MISSING',
+    `the tables of the queue ${qualifiedName} are being changed by \`tarefa migrate\` or \`tarefa adopt\`: start again when it has ended`,
+  );
+}
+
+/** Building an index inside of a transaction keeps every producer waiting until it is built. */
+function refuseLongLock(found: Inspection, tables: QueueTables, outdated: readonly string[]): void {
+  const indexes = [...missingIndexes(found, tables), ...outdated];
+  if (found.rows < mostRowsUnderLock || indexes.length === 0) return;
+  const isOurs = ownColumns.some(({ name }) => found.queueColumns.has(name));
+  const command = isOurs ? 'npx tarefa migrate' : `npx tarefa adopt ${tables.qualifiedName}`;
+  throw new TarefaError(
+    'SCHEMA_MISSING',
+    `${tables.qualifiedName} has about ${found.rows.toLocaleString('en')} rows and lacks ${indexes.join(', ')}: building indexes at a start would keep ` +
+      `every producer waiting. Run \`${command}\`, which builds them while the queue is used.`,
+  );
+}
+
+/** `if not exists` is silent about something else of that name: an index of another table, an invalid one. */
+function refuseTakenNames(missing: readonly string[], tables: QueueTables): void {
+  if (missing.length === 0) return;
+  throw new TarefaError(
+    'SCHEMA_CONFLICT',
+    `the queue ${tables.qualifiedName} cannot be completed: something else, or something invalid, has the name of ` +
+      `${missing.join(', ')}. Rename or drop that, or choose another table name; \`npx tarefa migrate\` builds invalid indexes again.`,
+  );
+}
+
+/** Rows that an unfenced past has left twice. */
+function explainDuplicates(error: unknown, { qualifiedName }: QueueTables): unknown {
+  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
+  if (code !== '23505') return error;
+  return new TarefaError(
+    'SCHEMA_CONFLICT',
+    `${qualifiedName} holds attempts twice that may exist once (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
+    { cause: error },
+  );
+}
+
+async function readIdentity(tx: SqlHandle, tables: QueueTables): Promise<string> {
+  const { rows } = await tx.query(
+    `select identity::text from ${tables.migrations} where table_name = $1::text`,
+    [tables.table],
+  );
+  return String(rows[0]?.['identity']);
+}
+
+async function readEncoding(tx: SqlHandle): Promise<string> {
+  const { rows } = await tx.query(`select current_setting('server_encoding') as encoding`);
+  return String(rows[0]?.['encoding']);
+}
+
+/** There anybody can insert bytes that no program reads. */
+function encodingWarnings(encoding: string): readonly string[] {
+  return encoding === 'SQL_ASCII'
+    ? [
+        'the database has the encoding SQL_ASCII, which takes any bytes: a task that holds others than UTF-8 cannot be read, ' +
+          'and fails without being run. Move to a database of the encoding UTF8 when you can.',
+      ]
+    : [];
+}
+
+function listWarnings(found: Inspection, tables: QueueTables, channel: string): string[] {
+  const warnings: string[] = [];
+  const rung = found.triggers.get(ownName(tables, 'ring'));
+  if (rung !== undefined && rung !== channel) {
+    warnings.push(
+      `inserts into ${tables.qualifiedName} ring the channel '${rung}', but this queue listens on '${channel}': ` +
+        `its tasks wait for the next poll. Set queue: '${rung}', or drop the trigger ${ownName(tables, 'ring')} and start again.`,
+    );
+  }
+  return warnings;
+}

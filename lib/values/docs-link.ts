@@ -1,0 +1,14 @@
+import type { TarefaErrorCode } from '../errors.js';
+
+/** Where the documents are: they come with the package, so they are those of this version and there without a network. */
+const docs = 'node_modules/nestjs-tarefa/docs';
+
+/** What an error of that code means and what to do, as a path that terminals and editors open. */
+export function errorLink(code: TarefaErrorCode): string {
+  return `${docs}/reference/errors.md#${code.toLowerCase()}`;
+}
+
+/** A heading of the deployment guide, which says what roles need. */
+export function rolesLink(): string {
+  return `${docs}/guides/deployment.md#roles`;
+}

@@ -1,0 +1,72 @@
+import { TarefaError } from '../errors.js';
+import { shownValue } from './shown-value.js';
+
+/**
+ * Reads the fields of an object that somebody handed over, each once: what is checked is what is used, and a getter or a
+ * proxy that throws is a mistake of the input's.
+ *
+ * @param what it is, as messages name it: `a task`
+ * @param names of the fields; inherited ones count
+ * @param refuse what is said of a field of its own with another name; without it such fields are left alone
+ * @throws {TarefaError} `INPUT_INVALID`
+ */
+export function readFields<Name extends string>(
+  what: string,
+  given: unknown,
+  names: Iterable<Name>,
+  refuse?: (name: string) => string | undefined,
+): Readonly<Partial<Record<Name, unknown>>> {
+  if (typeof given !== 'object' || given === null) {
+    throw invalid(`${what} must be an object (got ${shownValue(given)})`);
+  }
+  const fields: Partial<Record<Name, unknown>> = {};
+  let reading = 'its list of fields';
+  let problem: string | undefined;
+  try {
+    if (Array.isArray(given)) problem = `${what} must be an object (got a list)`;
+    else if (refuse) problem = firstProblem(Object.keys(given), refuse);
+    for (const name of names) {
+      reading = `'${name}'`;
+      fields[name] = (given as Partial<Record<Name, unknown>>)[name];
+    }
+  } catch (cause) {
+    throw invalid(`${what} cannot be read: it threw an error when asked for ${reading}`, cause);
+  }
+  if (problem !== undefined) throw invalid(problem);
+  return fields;
+}
+
+/**
+ * Reads a list that somebody handed over, in the same way.
+ *
+ * @throws {TarefaError} `INPUT_INVALID`
+ */
+export function readList(what: string, given: unknown): readonly unknown[] {
+  let list: readonly unknown[] | undefined;
+  try {
+    if (Array.isArray(given)) list = Array.from(given as readonly unknown[]);
+  } catch (cause) {
+    throw invalid(`${what} cannot be read: it threw an error`, cause);
+  }
+  if (list) return list;
+  throw invalid(`${what} must be a list (got ${shownValue(given)})`);
+}
+
+function firstProblem(
+  names: readonly string[],
+  refuse: (name: string) => string | undefined,
+): string | undefined {
+  for (const name of names) {
+    const problem = refuse(name);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function invalid(message: string, cause?: unknown): TarefaError {
+  return new TarefaError(
+    'INPUT_INVALID',
+    message.endsWith('?') ? `${message} Nothing was done` : `${message}; nothing was done`,
+    cause === undefined ? {} : { cause },
+  );
+}

@@ -1,0 +1,111 @@
+import type { NextDue } from '../../storage/storage.js';
+import { Alarm } from '../../timing/alarm.js';
+
+/** What a worker is reminded of. */
+export interface RemindersParts {
+  /** Claim, because there may be something new. */
+  readonly wake: () => void;
+  /** Look at what is due, and for new routes. */
+  readonly look: () => void;
+  /** Compare table and memory, and look. */
+  readonly compare: () => void;
+  /** The same, when there is something that the worker does not know of. */
+  readonly reconcile: () => void;
+  /** True when nothing runs, and no connection was lost of late. */
+  readonly isIdle: () => boolean;
+  /** Asks when something is due, whether the worker holds anything, and whether it was told to stop. */
+  readonly nextDue: () => Promise<NextDue>;
+  /** Asks, by a statement of its own, whether the worker was told to stop. */
+  readonly askHalted: () => void;
+  /** The worker was told to stop. */
+  readonly halted: () => void;
+  /** How often to do so without being told; 0 never. */
+  readonly pollIntervalMs: number;
+}
+
+/** After its last task a worker looks again, for commits whose ring it consumed too early. */
+const lookAgainMs = [50, 500] as const;
+/** What somebody has locked is tried again after so many ms. */
+const lockedAgainMs = 1_000;
+
+/** The timers of a worker: whatever nobody rings for. None is set unless `start` was called. */
+export class Reminders {
+  readonly #parts: RemindersParts;
+  readonly #due: Alarm;
+  readonly #locked: Alarm;
+  readonly #sweep: Alarm;
+  #poll: NodeJS.Timeout | undefined;
+  #polledAt = 0;
+  #lookAgain: readonly NodeJS.Timeout[] = [];
+  #started = false;
+
+  constructor(parts: RemindersParts) {
+    this.#parts = parts;
+    this.#due = new Alarm(parts.look);
+    this.#locked = new Alarm(parts.wake);
+    this.#sweep = new Alarm(parts.wake);
+  }
+
+  start(): void {
+    this.#started = true;
+    this.#polledAt = performance.now();
+    const { pollIntervalMs } = this.#parts;
+    if (pollIntervalMs > 0) this.#poll = setInterval(() => void this.#onPoll(), pollIntervalMs);
+  }
+
+  stop(): void {
+    this.#started = false;
+    clearInterval(this.#poll);
+    this.#due.clear();
+    this.#locked.clear();
+    this.#sweep.clear();
+    this.#clearLookAgain();
+  }
+
+  /** True when a poll is overdue: the process stood still, or its event loop was blocked, and the timer comes later. */
+  get pollMissed(): boolean {
+    return this.#poll !== undefined && performance.now() - this.#polledAt > this.#parts.pollIntervalMs;
+  }
+
+  /** A scheduled attempt is due then; it should have been promoted already, if that is past, and somebody has it locked. */
+  lookIn(ms: number): void {
+    if (this.#started) this.#due.setEarlier(ms > 0 ? ms : lockedAgainMs);
+  }
+
+  /** The next claim may start at the front then, and find what the last one could not see. */
+  sweepIn(ms: number): void {
+    if (this.#started) this.#sweep.setEarlier(ms);
+  }
+
+  /** Nobody rings when a lock goes. */
+  retryLocked(): void {
+    if (this.#started) this.#locked.setEarlier(lockedAgainMs);
+  }
+
+  /** Where some tasks were there may be others. */
+  expectMore(): void {
+    this.#clearLookAgain();
+    if (this.#started) this.#lookAgain = lookAgainMs.map((delay) => setTimeout(this.#parts.wake, delay));
+  }
+
+  /** An idle worker asks by one statement whether there is anything to do, which takes several. */
+  async #onPoll(): Promise<void> {
+    this.#polledAt = performance.now();
+    const { compare, isIdle, nextDue, reconcile, askHalted, halted } = this.#parts;
+    if (!isIdle()) {
+      askHalted();
+      return compare();
+    }
+    // Whatever is wrong with the database, a comparison meets it too, and says so.
+    const next = await nextDue().catch(compare);
+    if (next?.halted) return halted();
+    if (next?.holding) return reconcile();
+    if (next?.inMs === undefined) return;
+    if (next.inMs > 0) this.lookIn(next.inMs);
+    else compare();
+  }
+
+  #clearLookAgain(): void {
+    for (const timer of this.#lookAgain) clearTimeout(timer);
+  }
+}

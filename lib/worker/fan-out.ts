@@ -1,0 +1,98 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { QueueEvents } from '../events.js';
+import type { ClaimedTask, FanOutOutcome, Storage, WorkerId } from '../storage/storage.js';
+import { oversized } from './running/executor.js';
+import { checkAttempt, nextAttempt } from './running/outcome.js';
+import { sizeAbove } from './running/payload.js';
+import { reference, type Settler } from './running/settler.js';
+import type { WorkerOptions } from './worker-options.js';
+
+/** What {@link FanOut} works with. */
+export interface FanOutParts {
+  readonly storage: Storage;
+  readonly coordinator: Coordinator;
+  readonly settler: Settler;
+  readonly options: WorkerOptions;
+  readonly events: QueueEvents;
+}
+
+/**
+ * Delivers publications: all claimed in one batch by one statement, however many copies they make. When that
+ * fails each is done alone, so that only the one that cannot be delivered fails.
+ */
+export class FanOut {
+  readonly #parts: FanOutParts;
+  #workerId: WorkerId = '';
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts;
+  }
+
+  start(workerId: WorkerId): void {
+    this.#workerId = workerId;
+  }
+
+  /** Resolves when every publication is delivered, or its failure is with the settler. */
+  async deliver(claimed: readonly ClaimedTask[]): Promise<void> {
+    const publications = claimed.filter((one) => this.#isDeliverable(one));
+    if (publications.length === 0) return;
+    const sentAt = performance.now();
+    try {
+      const outcomes = await this.#parts.storage.fanOut(this.#workerId, publications);
+      const left = this.#report(publications, outcomes, sentAt);
+      await Promise.all(left.map((publication) => this.#deliverLater(publication)));
+    } catch (error) {
+      if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
+      for (const one of publications) await this.deliver([one]);
+    }
+  }
+
+  /** Answers the publications that were left out. */
+  #report(
+    publications: readonly ClaimedTask[],
+    outcomes: readonly FanOutOutcome[],
+    sentAt: number,
+  ): readonly ClaimedTask[] {
+    const deliveries = new Map(outcomes.map((outcome) => [outcome.id, outcome.deliveries]));
+    if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring({ sentAt });
+    for (const publication of publications) {
+      const made = deliveries.get(publication.id);
+      if (made === undefined) continue;
+      const { events } = this.#parts;
+      const task = reference(publication);
+      events.emit('publication.delivered', { task, deliveries: made });
+      if (made === 0) events.emit('publication.discarded', { task });
+    }
+    return publications.filter(({ id }) => !deliveries.has(id));
+  }
+
+  /** Lost to another worker, or locked by somebody: then reading it waits for the lock to go. */
+  async #deliverLater(publication: ClaimedTask): Promise<void> {
+    const outcome = await this.#parts.storage.readOutcome(this.#workerId, publication);
+    if (outcome === 'held') await this.deliver([publication]);
+    else this.#parts.settler.lose(publication);
+  }
+
+  /** What is not has failed. */
+  #isDeliverable(publication: ClaimedTask): boolean {
+    const { maxAttempts, maxPayloadBytes } = this.#parts.options;
+    try {
+      checkAttempt(publication.task, maxAttempts);
+      const bytes = sizeAbove(publication, maxPayloadBytes);
+      if (bytes !== undefined) throw oversized(bytes, maxPayloadBytes);
+      return true;
+    } catch (error) {
+      this.#fail(publication, error);
+      return false;
+    }
+  }
+
+  #fail(publication: ClaimedTask, error: unknown): void {
+    const { options, settler } = this.#parts;
+    settler.fail(publication, {
+      error,
+      maxAttempts: options.maxAttempts,
+      next: nextAttempt(error, publication.task.attempt, undefined, options),
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import type { Storage, TaskGroup, WorkerId } from '../../../storage/storage.js';
+import type { HandlerContext } from '../handler-context.js';
+
+/** Subtransactions beyond 64 make a PostgreSQL transaction slow for everybody. */
+const mostTasks = 50;
+/** Groups of one handler that run at once. */
+const mostGroups = 4;
+/** So many more tasks have to wait before one more group is worth its COMMIT. */
+const tasksPerGroup = 10;
+
+interface Waiting {
+  readonly context: HandlerContext;
+  readonly tell: (begins: boolean) => void;
+}
+
+/**
+ * The attempts of one grouped handler that wait for their turn, and the groups that take them. A group takes the
+ * next one when the one before has ended, commits when nobody waits, and never waits for tasks to come.
+ */
+export class GroupLine {
+  readonly #storage: Storage;
+  readonly #workerId: WorkerId;
+  #waiting = new Set<Waiting>();
+  #groups = 0;
+
+  constructor(storage: Storage, workerId: WorkerId) {
+    this.#storage = storage;
+    this.#workerId = workerId;
+  }
+
+  /** Resolves when the attempt's turn has come, its context then a part of a group; with false when it is told to stop first. */
+  join(context: HandlerContext): Promise<boolean> {
+    return new Promise((resolve) => {
+      const waiting: Waiting = { context, tell: resolve };
+      this.#waiting.add(waiting);
+      context.onAbort = () => {
+        if (this.#waiting.delete(waiting)) resolve(false);
+      };
+      const isWorth = this.#waiting.size > this.#groups * tasksPerGroup;
+      if (this.#groups < mostGroups && isWorth) void this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    this.#groups += 1;
+    while (this.#waiting.size > 0) {
+      const group = this.#storage.group(this.#workerId);
+      await this.#fill(group);
+      await group.commit();
+    }
+    this.#groups -= 1;
+  }
+
+  async #fill(group: TaskGroup): Promise<void> {
+    for (let tasks = 0; tasks < mostTasks && !group.broken; tasks += 1) {
+      const next = this.#takeNext();
+      if (!next) return;
+      const part = group.next();
+      next.context.join(part);
+      next.tell(true);
+      await part.over;
+    }
+  }
+
+  #takeNext(): Waiting | undefined {
+    for (const first of this.#waiting) {
+      this.#waiting.delete(first);
+      first.context.onAbort = undefined;
+      return first;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,171 @@
+import type { PoolClient } from 'pg';
+import { readTransaction, type SqlHandle } from '../../storage/sql-handle.js';
+import { TarefaError } from '../../errors.js';
+import type {
+  ClaimedTask,
+  Completion,
+  GroupedTransaction,
+  Storage,
+  TaskTransaction,
+  WorkerId,
+} from '../../storage/storage.js';
+import type { Subscription, Task, TaskContext } from '../../task.js';
+import type { TenantDb } from '../../tenants/tenant-db.js';
+import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
+import { readReturn } from './outcome.js';
+
+/** The context of one attempt. What a handler does not ask for is never made. */
+export class HandlerContext implements TaskContext {
+  readonly task: Task;
+  readonly subscription: Subscription | undefined;
+  readonly #claimed: ClaimedTask;
+  readonly #storage: Storage;
+  readonly #workerId: WorkerId;
+  readonly #maxResultBytes: number;
+  readonly #tenants: TenantSource;
+  /** @internal Told when the attempt is to stop before its handler was called. */
+  onAbort: (() => void) | undefined;
+  #transaction: TaskTransaction | undefined;
+  /** The same, when it is part of a group. */
+  #part: GroupedTransaction | undefined;
+  #tenant: TenantUse | undefined;
+  #abort: AbortController | undefined;
+  #aborted: Error | undefined;
+  #completedElsewhere = false;
+  #ended = false;
+
+  constructor(
+    claimed: ClaimedTask,
+    subscription: Subscription | undefined,
+    storage: Storage,
+    workerId: WorkerId,
+    maxResultBytes: number,
+    tenants: TenantSource,
+  ) {
+    this.task = claimed.task;
+    this.subscription = subscription;
+    this.#claimed = claimed;
+    this.#storage = storage;
+    this.#workerId = workerId;
+    this.#maxResultBytes = maxResultBytes;
+    this.#tenants = tenants;
+  }
+
+  get db(): SqlHandle {
+    const transaction = this.#ownTransaction();
+    return { query: (text, values) => transaction.query(text, values) };
+  }
+
+  client(): Promise<PoolClient> {
+    return this.#ownTransaction().client() as Promise<PoolClient>;
+  }
+
+  tenantDb(): Promise<TenantDb> {
+    if (!this.#tenant) {
+      this.#tenant = new TenantUse(this.#tenants, this.task);
+      if (this.#ended) this.#tenant.quit();
+    }
+    return this.#tenant.open();
+  }
+
+  async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
+    this.#refuseCompletion();
+    readTransaction(tx);
+    const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
+    const { id, reservation } = this.#claimed;
+    const completion: Completion = { id, reservation, message, result: recorded };
+    await this.#storage.completeIn(tx, this.#workerId, completion);
+    this.#completedElsewhere = true;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#aborted) this.#abort.abort(this.#aborted);
+    }
+    return this.#abort.signal;
+  }
+
+  /** @internal The task's transaction, when the handler used one. */
+  get transaction(): TaskTransaction | undefined {
+    return this.#transaction?.opened ? this.#transaction : undefined;
+  }
+
+  /** @internal True when the handler finished the task inside a transaction of its own. */
+  get completedElsewhere(): boolean {
+    return this.#completedElsewhere;
+  }
+
+  /** @internal What the handler used of its tenant's database; undefined when nothing. */
+  get tenant(): TenantUse | undefined {
+    return this.#tenant;
+  }
+
+  /** @internal Makes its transaction a part of a group's. */
+  join(part: GroupedTransaction): void {
+    this.#part = part;
+    this.#transaction = part;
+  }
+
+  /** @internal True when its work was undone because of another task of its group. */
+  get disturbed(): boolean {
+    return this.#part?.disturbed ?? false;
+  }
+
+  /** @internal True when the attempt is to stop. */
+  get aborted(): boolean {
+    return this.#aborted !== undefined;
+  }
+
+  /** @internal Tells the handler to stop. */
+  abort(reason: Error): void {
+    this.#aborted ??= reason;
+    this.#abort?.abort(reason);
+    this.onAbort?.();
+  }
+
+  /** @internal Refuses statements from now on. */
+  end(): void {
+    this.#ended = true;
+    this.#tenant?.quit();
+    void this.#transaction?.rollback();
+  }
+
+  /** @internal Refuses statements from now on and undoes those before. Never rejects. */
+  async rollback(): Promise<void> {
+    this.#ended = true;
+    this.#tenant?.quit();
+    await this.#transaction?.rollback();
+  }
+
+  /** @internal Cuts the connection of a handler that may still be using it. */
+  destroy(reason: Error): void {
+    this.abort(reason);
+    this.#ended = true;
+    this.#tenant?.abandon(reason);
+    this.#ownTransaction().destroy(reason);
+  }
+
+  #refuseCompletion(): void {
+    if (this.#ended) {
+      throw new TarefaError(
+        'TASK_ENDED',
+        'ctx.completeIn was called after the handler had ended: await it inside',
+      );
+    }
+    if (!this.transaction) return;
+    throw new TarefaError(
+      'TRANSACTION_BROKEN',
+      'ctx.completeIn finishes the task in another transaction than that of ctx.db, whose work would be lost: use one of them',
+    );
+  }
+
+  #ownTransaction(): TaskTransaction {
+    if (!this.#transaction) {
+      this.#transaction = this.#storage.transaction(this.#workerId);
+      // Asked for only after the end: a transaction that is over before it began refuses everything.
+      if (this.#ended) void this.#transaction.rollback();
+    }
+    return this.#transaction;
+  }
+}

@@ -1,0 +1,82 @@
+import { decodeText } from '../../values/payload-text.js';
+import type { ClaimedTask } from '../../storage/storage.js';
+import type { Subscription, Task } from '../../task.js';
+
+/** A payload as the handler gets it, with the subscription when the task is a delivery. */
+export interface DecodedPayload {
+  readonly payload: unknown;
+  readonly subscription: Subscription | undefined;
+}
+
+/** How a handler gets its payload; `stored` for one that reads envelopes itself. */
+export type PayloadForm = 'json' | 'text' | 'stored';
+
+/**
+ * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
+ * row at that moment. What was inserted as an object arrives as that object, a string as that string.
+ *
+ * @throws {Error} when a delivery holds no envelope: some other program made the row
+ */
+export function decodePayload(stored: string | null, task: Task, as: PayloadForm): DecodedPayload {
+  if (as === 'stored') return { payload: stored, subscription: undefined };
+  if (task.subscriptionId === null) return { payload: decodeText(stored, as), subscription: undefined };
+  const { publication, subscription } = readDelivery(stored, task);
+  return { payload: decodeText(publication, as), subscription };
+}
+
+/**
+ * Reads the envelope of a delivery. Which subscription it is for the row says, whatever the envelope does.
+ *
+ * @throws {Error} when there is none
+ */
+export function readDelivery(
+  stored: string | null,
+  task: Task,
+): { readonly publication: string | null; readonly subscription: Subscription } {
+  const { publication, subscription } = readEnvelope(stored, task);
+  return { publication, subscription: readSubscription(subscription, task) };
+}
+
+/** The size of a payload in bytes when it is above the limit; known before a large one is loaded. */
+export function sizeAbove({ payload, payloadBytes }: ClaimedTask, limit: number): number | undefined {
+  if (payloadBytes !== null) return payloadBytes > limit ? payloadBytes : undefined;
+  // Three bytes are the most that a unit of UTF-16 takes.
+  if (payload == null || payload.length * 3 <= limit) return undefined;
+  const bytes = Buffer.byteLength(payload);
+  return bytes > limit ? bytes : undefined;
+}
+
+interface Envelope {
+  readonly publication: string | null;
+  readonly subscription: Readonly<Record<string, unknown>>;
+}
+
+function readEnvelope(stored: string | null, task: Task): Envelope {
+  try {
+    const envelope = JSON.parse(stored ?? '') as Partial<Envelope> | null;
+    const { publication = null, subscription } = envelope ?? {};
+    const isText = publication === null || typeof publication === 'string';
+    if (isText && typeof subscription === 'object' && subscription !== null)
+      return { publication, subscription };
+  } catch {
+    // The message below says what to do.
+  }
+  throw new Error(
+    `the payload of delivery ${task.id} is no envelope {"publication", "subscription"}: ` +
+      `rows with a subscriber_id are made by publications, insert a publication instead`,
+  );
+}
+
+function readSubscription(row: Readonly<Record<string, unknown>>, task: Task): Subscription {
+  const text = (name: string): string | null => (typeof row[name] === 'string' ? row[name] : null);
+  return {
+    id: task.subscriptionId ?? '',
+    topic: text('processo') ?? task.topic ?? '',
+    // Either unset or the publication's own, which JSON numbers cannot hold beyond 2^53.
+    tenant: row['tenant'] == null ? null : task.tenant,
+    group: text('grupo_empresarial'),
+    url: text('url'),
+    httpMethod: text('http_method'),
+    headers: (row['headers'] as Subscription['headers'] | undefined) ?? null,
+  };
+}

@@ -1,0 +1,76 @@
+import { TarefaError } from '../../errors.js';
+import type { ClaimedTask } from '../../storage/storage.js';
+import type { HandlerContext } from './handler-context.js';
+
+/** What is kept of a running attempt, to abort it. */
+export interface RunningTask {
+  readonly claimed: ClaimedTask;
+  context: HandlerContext | undefined;
+}
+
+/** A worker's own record of the attempts that it runs. */
+export class RunningTasks {
+  readonly #byId = new Map<string, RunningTask>();
+  #onEnd: (() => void) | undefined;
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** True while an attempt of that id runs here, whichever claim of it. */
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** True while exactly this one runs. */
+  includes(running: RunningTask): boolean {
+    return this.#byId.get(running.claimed.id) === running;
+  }
+
+  all(): readonly RunningTask[] {
+    return [...this.#byId.values()];
+  }
+
+  begin(claimed: ClaimedTask): RunningTask {
+    const running: RunningTask = { claimed, context: undefined };
+    this.#byId.set(claimed.id, running);
+    return running;
+  }
+
+  /**
+   * A worker that was taken for lost, and is back, may get the next attempt of a task before it has noticed: then the
+   * older one is told first.
+   */
+  replace({ task }: ClaimedTask): void {
+    for (const { claimed, context } of this.#byId.values()) {
+      if (claimed.task.firstAttemptId !== task.firstAttemptId) continue;
+      context?.destroy(
+        new TarefaError(
+          'TASK_LOST',
+          `attempt ${claimed.id} was taken for lost: attempt ${task.id} replaces it`,
+        ),
+      );
+    }
+  }
+
+  end(running: RunningTask): void {
+    // Given back by somebody's hand, it may have been claimed here again meanwhile.
+    if (this.includes(running)) this.#byId.delete(running.claimed.id);
+    this.#onEnd?.();
+  }
+
+  /** Resolves when nothing runs any more. */
+  async idle(): Promise<void> {
+    while (this.#byId.size > 0) await new Promise<void>((resolve) => (this.#onEnd = resolve));
+  }
+
+  /** Tells every handler to stop. */
+  abort(reason: Error): void {
+    for (const { context } of this.#byId.values()) context?.abort(reason);
+  }
+
+  /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
+  abandon(reason: Error): void {
+    for (const { context } of this.#byId.values()) context?.destroy(reason);
+  }
+}
