@@ -59,7 +59,7 @@ import { QueueWorker } from './worker/queue-worker.js';
 class QueueSharedModule {}
 
 /**
- * Options, storage, client and parts of a queue, for the whole application: any module's providers may inject them. It
+ * Options, database, client and parts of a queue, for the whole application: any module's providers may inject them. It
  * outlives the worker's work, which `QueueModule` starts and ends.
  */
 @Module({})

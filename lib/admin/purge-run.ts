@@ -3,11 +3,11 @@ import { readDate, readText } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { queryReadable } from '../storage/postgres/readable-rows.js';
 import { describeRows } from '../storage/postgres/statements/status.js';
-import type { Storage } from '../storage/storage.js';
+import type { QueueDatabase } from '../storage/database.js';
 
 /** What a {@link PurgeRun} works with. */
 export interface PurgeRunParts {
-  readonly storage: Pick<Storage, 'findPurgeable' | 'purge' | 'dropPartitions' | 'forgetWorkers'>;
+  readonly database: Pick<QueueDatabase, 'upkeep' | 'workers'>;
   readonly handle: SqlHandle;
   readonly tables: QueueTables;
   /** Tasks that ended so long ago. */
@@ -64,21 +64,21 @@ export class PurgeRun {
 
   /** Deletes, and answers after each block how many rows; whoever stops asking stops it. */
   async *run(): AsyncGenerator<number> {
-    const { storage, olderThanDays } = this.#parts;
-    const dropped = await storage.dropPartitions(olderThanDays);
+    const { database, olderThanDays } = this.#parts;
+    const dropped = await database.upkeep.dropPartitions(olderThanDays);
     this.#problem = dropped.problem;
     if (dropped.rows > 0) yield dropped.rows;
     for await (const blocks of this.#windows(dropped.before)) {
-      for (const block of blocks) yield await storage.purge(block);
+      for (const block of blocks) yield await database.upkeep.purge(block);
     }
-    await storage.forgetWorkers(olderThanDays);
+    await database.workers.forget(olderThanDays);
   }
 
   /** @param before only rows with lesser ids; undefined for all */
   async *#windows(before: string | undefined): AsyncGenerator<readonly (readonly string[])[]> {
-    const { storage, olderThanDays, limit } = this.#parts;
+    const { database, olderThanDays, limit } = this.#parts;
     for (let after: string | undefined; ;) {
-      const { blocks, last, goesOn } = await storage.findPurgeable({
+      const { blocks, last, goesOn } = await database.upkeep.findPurgeable({
         olderThanDays,
         after,
         before,

@@ -5,7 +5,7 @@ import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { listPaused } from '../storage/postgres/statements/admin.js';
 import { isDataError, queryBytes, type ReadRows } from '../storage/postgres/readable-rows.js';
 import * as sql from '../storage/postgres/statements/status.js';
-import type { PurgeLook, PurgeableWindow } from '../storage/purge-look.js';
+import type { PurgeLook, PurgeableWindow } from '../storage/upkeep.js';
 import {
   mergeCounts,
   readEnded,

@@ -32,11 +32,11 @@ import {
 } from '../storage/postgres/connections/connection-config.js';
 import { parseTableName, subscriptionTableNameProblem } from '../storage/postgres/identifiers.js';
 import { changeInTurn } from '../storage/postgres/interop/nsj-turn.js';
-import { PostgresStorage } from '../storage/postgres/postgres-storage.js';
+import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
 import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
 import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
 import { readWaitingRoutes } from '../storage/postgres/read-waiting.js';
-import type { Storage } from '../storage/storage.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { assembleTenants } from './tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
@@ -54,7 +54,7 @@ export interface QueueBasis {
   readonly events: QueueEvents;
   /** What its worker and its connections may take to close. */
   readonly closing: ClosingTime;
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly client: QueueClient;
   readonly schemas: TopicSchemas;
   /** Ids of subscriptions whose rows handlers of this application declare, filled as they are found. */
@@ -64,9 +64,9 @@ export interface QueueBasis {
   close(): Promise<void>;
 }
 
-/** The same in PostgreSQL: its storage is prepared, and closing it stops the embedded server when it was its last user. */
+/** The same in PostgreSQL: its database is prepared, and closing it stops the embedded server when it was its last user. */
 export interface QueueCore extends QueueBasis {
-  readonly storage: PostgresStorage;
+  readonly database: PostgresDatabase;
   readonly schema: PreparedSchema;
   readonly ringer: Ringer;
   readonly connections: QueueConnections;
@@ -97,19 +97,17 @@ export async function assembleCore(
     refuseInteropThroughPooler(options, routing);
     const connections = openConnections(options, routing, sessions, events);
     const { pool, spare, control, sockets } = connections;
-    let schema: PreparedSchema | undefined;
-    const storage = new PostgresStorage({
+    const database = new PostgresDatabase({
       pool,
       control,
       reach: routing.mainReach,
       interop: options.interop !== undefined,
       schema: schemaRequest(options),
-      onPrepared: (prepared) => (schema = prepared),
     });
     const ringer = new Ringer((message) => connections.notify(options.queue, message));
     opened.push(() =>
       closing.step((leftMs) => {
-        const goodbyes = [storage.close(), spare?.end() ?? Promise.resolve(), connections.closeOnlookers()];
+        const goodbyes = [database.close(), spare?.end() ?? Promise.resolve(), connections.closeOnlookers()];
         return sockets.closeAfter(Promise.all(goodbyes), leftMs);
       }, closingReserves.connections),
     );
@@ -127,9 +125,8 @@ export async function assembleCore(
         closingReserves.rest,
       ),
     );
-    await starting.run(connection, () => storage.prepare());
-    if (!schema) throw new Error('the storage is not prepared');
-    history = makeHistory(options, { connections, storage, tables: schema.tables, events });
+    const schema = await starting.run(connection, () => database.prepare());
+    history = makeHistory(options, { connections, database, tables: schema.tables, events });
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
@@ -142,7 +139,7 @@ export async function assembleCore(
       options,
       events,
       closing,
-      storage,
+      database,
       schema,
       client,
       ringer,
@@ -161,10 +158,10 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, events, closing, tenants, history } = core;
+  const { database, events, closing, tenants, history } = core;
   const coordinator = makeCoordinator(core);
   return assembleParts({
-    storage,
+    database,
     events,
     closing,
     tenants,
@@ -179,13 +176,13 @@ function makeHistory(
   { worker, history }: ResolvedOptions,
   {
     connections,
-    storage,
+    database,
     tables,
     events,
-  }: Pick<QueueCore, 'connections' | 'storage' | 'events'> & Pick<PreparedSchema, 'tables'>,
+  }: Pick<QueueCore, 'connections' | 'database' | 'events'> & Pick<PreparedSchema, 'tables'>,
 ): HistoryRecorder | undefined {
   if (!worker || !history) return undefined;
-  const readLag = (): Promise<number> => readQueueLag((work) => storage.inTransaction(work), tables);
+  const readLag = (): Promise<number> => readQueueLag((work) => database.inTransaction(work), tables);
   return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
 }
 
@@ -271,7 +268,7 @@ function workerOptions({ options, connections, events }: QueueCore): ResolvedOpt
 export function makeCoordinator({
   options,
   schema,
-  storage,
+  database,
   ringer,
   connections,
   events,
@@ -286,7 +283,7 @@ export function makeCoordinator({
         ...connectionConfig(routing.main),
         application_name: `tarefa ${options.queue} lease`.slice(0, 63),
       },
-      transaction: (work) => storage.inTransaction(work),
+      transaction: (work) => database.inTransaction(work),
     });
   }
   const channel = options.wake === 'listen' ? options.queue : undefined;

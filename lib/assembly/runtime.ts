@@ -7,7 +7,7 @@ import { TarefaError } from '../errors.js';
 import { defaultQueueName } from '../client/queue-tokens.js';
 import type { QueueGroup } from './queue-group.js';
 import { describeRoute, subscriptionRoute } from '../storage/route.js';
-import type { Route } from '../storage/storage.js';
+import type { Route } from '../storage/attempt.js';
 import { StartChecks } from './start-checks.js';
 import { noteProvided } from '../subscribers/decorated-classes.js';
 import { prepareSubscriptions } from '../subscribers/declared-subscriptions.js';

@@ -24,7 +24,7 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, closing, storage, schema, connections, tenants, history } = core;
+  const { options, events, closing, database, schema, connections, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { tables } = schema;
@@ -51,7 +51,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   });
   const { admin } = main;
   const { worker } = assembleParts({
-    storage,
+    database,
     events,
     closing,
     tenants,

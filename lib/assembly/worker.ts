@@ -8,7 +8,7 @@ import { Recovery } from '../maintenance/recovery.js';
 import { RetryRoutine } from '../maintenance/retry.routine.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import type { Storage } from '../storage/storage.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { version } from '../version.js';
@@ -47,7 +47,7 @@ export interface QueueEngine {
 
 /** What a worker is put together from. */
 export interface WorkerBasis {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
@@ -62,22 +62,22 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { storage, coordinator, events, options, closing, tenants } = basis;
+  const { database, coordinator, events, options, closing, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds } = basis;
   const signal = new Signal();
-  const settler = new Settler(storage, events, signal, counter);
-  const executor = new Executor({ storage, settler, registry, tenants, options, events });
-  const fanOut = new FanOut({ storage, coordinator, settler, options, events });
-  const halt = new HaltOrder({ storage, events, options });
+  const settler = new Settler(database, events, signal, counter);
+  const executor = new Executor({ database, settler, registry, tenants, options, events });
+  const fanOut = new FanOut({ database, coordinator, settler, options, events });
+  const halt = new HaltOrder({ database, events, options });
   const demand = new DemandBook(registry, options);
-  const unserved = new UnservedWatch({ storage, events, options });
+  const unserved = new UnservedWatch({ database, events, options });
   const dispatcher = new Dispatcher({
-    storage,
+    database,
     coordinator,
     executor,
     fanOut,
     settler,
-    reconciler: new Reconciler({ storage, coordinator, settler, demand, events }),
+    reconciler: new Reconciler({ database, coordinator, settler, demand, events }),
     halt,
     demand,
     holds,
@@ -86,9 +86,9 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     events,
   });
   const timing = options.recoveryTiming;
-  const foreignLocks = new ForeignLockWatch(storage, events);
+  const foreignLocks = new ForeignLockWatch(database.interop, events);
   const recovery = new Recovery({
-    storage,
+    database,
     coordinator,
     registry,
     options,
@@ -97,7 +97,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     foreignLocks,
   });
   const worker = new QueueWorker({
-    storage,
+    database,
     coordinator,
     registry,
     dispatcher,
@@ -115,7 +115,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     enabled: options.worker,
   });
   const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
-  const purge = new PurgeRoutine(storage, coordinator, {
+  const purge = new PurgeRoutine(database, coordinator, {
     maxAgeDays: purgeMaxAgeDays,
     limit: purgeLimit,
     roundLimit: purgeRoundLimit,
@@ -125,7 +125,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     registry,
     retry: new RetryRoutine(coordinator, recovery),
     notify: new NotifyRoutine({
-      storage,
+      database,
       coordinator,
       unserved,
       overdueMs: waitNotifyIntervalSeconds * 1_000,

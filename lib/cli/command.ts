@@ -5,7 +5,7 @@ import type { Environment } from '../options/environment.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
-import type { PostgresStorage } from '../storage/postgres/postgres-storage.js';
+import type { PostgresDatabase } from '../storage/postgres/postgres-database.js';
 import type { Output } from './output/output.js';
 
 /** An option of a command. */
@@ -79,7 +79,7 @@ export interface CliQueue {
   readonly tables: QueueTables;
   readonly admin: QueueAdmin;
   readonly client: QueueClient;
-  readonly storage: PostgresStorage;
+  readonly database: PostgresDatabase;
   readonly options: ResolvedOptions;
 }
 

@@ -27,11 +27,11 @@ export async function openQueue(
   const events = new QueueEvents();
   events.on('warning', ({ message }) => notice(message));
   const core = await assembleCore(options, events, new SharedSessions());
-  const { schema, client, connections, storage } = core;
+  const { schema, client, connections, database } = core;
   for (const warning of schema.warnings) notice(warning);
   const { admin } = assembleWorker(core);
   return {
-    value: { pool: connections.pool, tables: schema.tables, admin, client, storage, options },
+    value: { pool: connections.pool, tables: schema.tables, admin, client, database, options },
     close: () => core.close(),
   };
 }

@@ -1,4 +1,4 @@
-import type { WorkerId } from '../storage/storage.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { RingRequest } from './ringer.js';
 
 /** What a ring says: that there may be something to do. */

@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
 import type { SqlHandle } from '../storage/sql-handle.js';
-import type { WorkerId } from '../storage/storage.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
 import { Lease } from './lease.js';
 import { renewLease } from './lease-protocol.js';

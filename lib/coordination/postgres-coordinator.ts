@@ -1,4 +1,4 @@
-import type { WorkerId } from '../storage/storage.js';
+import type { WorkerId } from '../storage/attempt.js';
 import { looksChannel, waitsChannel } from './channels.js';
 import type { Coordinator, CoordinatorListeners, MissingWorkers, Routine } from './coordinator.js';
 import {

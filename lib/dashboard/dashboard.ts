@@ -28,7 +28,7 @@ export interface DashboardParts {
   readonly name: string;
   readonly core: Pick<
     QueueCore,
-    'options' | 'storage' | 'schema' | 'connections' | 'events' | 'client' | 'declared'
+    'options' | 'database' | 'schema' | 'connections' | 'events' | 'client' | 'declared'
   >;
   readonly admin: QueueAdmin;
   readonly webhooks: QueueWebhooks;
@@ -53,7 +53,7 @@ export class Dashboard {
   constructor(parts: DashboardParts) {
     this.#parts = parts;
     const { core, admin, webhooks, options } = parts;
-    const { storage, events } = core;
+    const { database, events } = core;
     const { tables } = core.schema;
     const transaction = <T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> =>
       inTransaction(core.connections.onlookers(), work);
@@ -69,7 +69,7 @@ export class Dashboard {
     const status = new QueueStatus({
       tables,
       transaction,
-      findPurgeable: (look) => storage.findPurgeable(look),
+      findPurgeable: (look) => database.upkeep.findPurgeable(look),
       purgeMaxAgeDays: core.options.purgeMaxAgeDays,
       interop: core.options.interop !== undefined,
     });

@@ -1,6 +1,6 @@
 import { taskState } from '../storage/columns.js';
 import type { TaskRecord } from '../task.js';
-import type { Route } from '../storage/storage.js';
+import type { Route } from '../storage/attempt.js';
 import type { HistoryCounts } from '../observability/history/history-reader.js';
 import type { Pause } from '../admin/pauses.js';
 import { withoutSecrets } from './redaction.js';

@@ -1,6 +1,6 @@
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { Storage } from '../storage/storage.js';
+import type { Interop } from '../storage/interop.js';
 
 /** How often the same is said again. */
 const againMs = 60_000;
@@ -10,18 +10,19 @@ const againMs = 60_000;
  * other one runs for abandoned. A worker refuses to start beside them; one that runs says so and leaves their tasks alone.
  */
 export class ForeignLockWatch {
-  readonly #storage: Storage;
+  readonly #interop: Interop | undefined;
   readonly #events: QueueEvents;
   #saidAt = -Infinity;
 
-  constructor(storage: Storage, events: QueueEvents) {
-    this.#storage = storage;
+  constructor(interop: Interop | undefined, events: QueueEvents) {
+    this.#interop = interop;
     this.#events = events;
   }
 
   /** @throws {TarefaError} `INTEROP_UNSAFE` */
   async refuse(): Promise<void> {
-    const { evidence, hiddenSessions } = await this.#storage.findForeignLocks();
+    if (!this.#interop) return;
+    const { evidence, hiddenSessions } = await this.#interop.findForeignLocks();
     if (evidence !== undefined) {
       throw new TarefaError('INTEROP_UNSAFE', `${found(evidence)}. Stop them and their server first`);
     }
@@ -36,7 +37,8 @@ export class ForeignLockWatch {
 
   /** False while there are some; then says so, now and again. */
   async areAbsent(): Promise<boolean> {
-    const { evidence } = await this.#storage.findForeignLocks();
+    if (!this.#interop) return true;
+    const { evidence } = await this.#interop.findForeignLocks();
     if (evidence === undefined) return true;
     if (performance.now() - this.#saidAt >= againMs) {
       this.#saidAt = performance.now();

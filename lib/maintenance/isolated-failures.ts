@@ -1,11 +1,12 @@
 import type { QueueEvents } from '../events.js';
-import type { Failure, FailureOutcome, Storage } from '../storage/storage.js';
+import type { Failure, FailureOutcome } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { failureMessage } from '../worker/running/outcome.js';
 import { asPlain, isDataError, isRowError } from '../worker/running/settler.js';
 
 /** What {@link IsolatedFailures} works with. */
 export interface IsolatedFailuresParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly events: QueueEvents;
 }
 
@@ -27,7 +28,7 @@ export class IsolatedFailures {
   /** Answers what was written. */
   async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     try {
-      return await this.#parts.storage.fail(failures);
+      return await this.#parts.database.attempts.failMany(failures);
     } catch (error) {
       if (!isRowError(error)) throw error;
       const [only, ...others] = failures;

@@ -1,5 +1,6 @@
 import type { Coordinator } from '../coordination/coordinator.js';
-import type { PromoteResult, Storage } from '../storage/storage.js';
+import type { PromoteResult } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
 import type { UnservedWatch } from '../worker/claiming/unserved-watch.js';
 
@@ -7,7 +8,7 @@ const page = 1_000;
 
 /** What a {@link NotifyRoutine} works with. */
 export interface NotifyRoutineParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly unserved: Pick<UnservedWatch, 'learn'>;
   /** A due task that is pending for longer counts as forgotten. */
@@ -30,15 +31,15 @@ export class NotifyRoutine {
 
   /** Runs one round; answers how many tasks were promoted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
-    const { storage, coordinator, unserved } = this.#parts;
+    const { database, coordinator, unserved } = this.#parts;
     return coordinator.exclusively('notify', async () => {
       const { promoted, isolated } = await this.#promoteAll();
-      const waiting = await storage.waitingRoutes();
+      const waiting = await database.attempts.waitingRoutes();
       unserved.learn(waiting);
       const mustRing = promoted > 0 || waiting.some((one) => this.#isForgotten(one));
       // Only workers that are told to look, not just to claim, see what is to be run alone.
       if (mustRing) coordinator.ring({ later: isolated, dueMs: 0 });
-      await storage.makePartitions();
+      await database.upkeep.prepareAhead();
       return promoted;
     });
   }
@@ -51,7 +52,7 @@ export class NotifyRoutine {
   async #promoteAll(): Promise<Pick<PromoteResult, 'promoted' | 'isolated'>> {
     let all = 0;
     for (;;) {
-      const { promoted, isolated } = await this.#parts.storage.promote(page);
+      const { promoted, isolated } = await this.#parts.database.attempts.promote(page);
       all += promoted;
       if (promoted < page) return { promoted: all, isolated };
     }

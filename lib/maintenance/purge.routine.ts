@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Coordinator } from '../coordination/coordinator.js';
-import type { Storage } from '../storage/storage.js';
-import type { PurgeableWindow } from '../storage/purge-look.js';
+import type { QueueDatabase } from '../storage/database.js';
+import type { PurgeableWindow } from '../storage/upkeep.js';
 
 export interface PurgeRules {
   /** Tasks whose attempts were all due longer ago are deleted. */
@@ -28,7 +28,7 @@ const leastBlockRows = 50;
  * all too young, the next round begins at the first that it had to leave.
  */
 export class PurgeRoutine {
-  readonly #storage: Storage;
+  readonly #database: QueueDatabase;
   readonly #coordinator: Coordinator;
   readonly #rules: PurgeRules;
   /** Rows up to this id were seen in this walk. */
@@ -39,8 +39,8 @@ export class PurgeRoutine {
   #cut = new AbortController();
 
   /** @hidden */
-  constructor(storage: Storage, coordinator: Coordinator, rules: PurgeRules) {
-    this.#storage = storage;
+  constructor(database: QueueDatabase, coordinator: Coordinator, rules: PurgeRules) {
+    this.#database = database;
     this.#coordinator = coordinator;
     this.#rules = rules;
     this.#blockRows = rules.limit;
@@ -55,9 +55,9 @@ export class PurgeRoutine {
   async runNow(): Promise<number> {
     this.#cut = new AbortController();
     const { maxAgeDays } = this.#rules;
-    const dropped = await this.#storage.dropPartitions(maxAgeDays);
+    const dropped = await this.#database.upkeep.dropPartitions(maxAgeDays);
     const deleted = await this.#walk(dropped.before, this.#cut.signal);
-    await this.#storage.forgetWorkers(maxAgeDays);
+    await this.#database.workers.forget(maxAgeDays);
     if (dropped.problem) throw dropped.problem;
     return dropped.rows + deleted;
   }
@@ -88,7 +88,7 @@ export class PurgeRoutine {
   }
 
   #look(before: string | undefined): Promise<PurgeableWindow> {
-    return this.#storage.findPurgeable({
+    return this.#database.upkeep.findPurgeable({
       olderThanDays: this.#rules.maxAgeDays,
       after: this.#after,
       before,
@@ -99,7 +99,7 @@ export class PurgeRoutine {
 
   async #delete(block: readonly string[]): Promise<number> {
     const began = performance.now();
-    const gone = await this.#storage.purge(block);
+    const gone = await this.#database.upkeep.purge(block);
     const rows = (this.#blockRows * blockMs) / (performance.now() - began);
     this.#blockRows = Math.round(Math.min(this.#rules.limit, Math.max(leastBlockRows, rows)));
     return gone;

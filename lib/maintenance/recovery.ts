@@ -3,7 +3,8 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { Failure, FailureOutcome, HeldTask, Storage, WorkerId } from '../storage/storage.js';
+import type { Failure, FailureOutcome, HeldTask, WorkerId } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import { failureDetail } from '../worker/running/outcome.js';
 import { IsolatedFailures } from './isolated-failures.js';
@@ -13,7 +14,7 @@ import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 /** What {@link Recovery} works with. */
 export interface RecoveryParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly registry: HandlerRegistry;
   readonly options: WorkerOptions;
@@ -111,14 +112,15 @@ export class Recovery {
 
   /** With interop: what crashed workers of nsj-queue-lib left, whose locks went with them. */
   async #lookForAbandoned(): Promise<number> {
-    const { storage, coordinator, options } = this.#parts;
-    if (!options.interop || !this.#workerId) return 0;
+    const { database, coordinator } = this.#parts;
+    const { interop } = database;
+    if (!interop || !this.#workerId) return 0;
     // What runs under locks elsewhere looks abandoned.
     if (!(await this.#parts.foreignLocks.areAbsent())) return 0;
     const sentAt = performance.now();
     let recovered = 0;
     for (;;) {
-      const taken = await storage.takeOver(this.#workerId, page);
+      const taken = await interop.takeOver(this.#workerId, page);
       if (taken.length === 0) break;
       recovered += (await this.#fail(taken, 'a worker of nsj-queue-lib')).length;
     }
@@ -127,15 +129,16 @@ export class Recovery {
   }
 
   async #lookForLost(): Promise<number> {
-    const { storage, coordinator, timing } = this.#parts;
-    if (this.#pace.due) this.#unregistered = await this.#pace.walk(() => storage.unregisteredHolders());
+    const { database, coordinator, timing } = this.#parts;
+    if (this.#pace.due)
+      this.#unregistered = await this.#pace.walk(() => database.workers.unregisteredHolders());
     const found = await coordinator.findLost(this.#unregistered);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
     this.#unconfirmed = 0;
     const { missing, noted } = found;
     if (missing.length === 0 && !noted) return 0;
-    const lost = await storage.confirmLost(missing, timing.confirmMs);
+    const lost = await database.workers.confirmLost(missing, timing.confirmMs);
     this.#unconfirmed = missing.length - lost.length;
     let recovered = 0;
     const sentAt = performance.now();
@@ -184,17 +187,17 @@ export class Recovery {
   }
 
   async #recover(workerId: WorkerId): Promise<number> {
-    const { storage } = this.#parts;
+    const { database } = this.#parts;
     let recovered = 0;
     for (;;) {
-      const held = await storage.readHeld(workerId, page, true);
+      const held = await database.attempts.heldBy(workerId, page, true);
       if (held.length === 0) break;
       const outcomes = await this.#fail(held);
       recovered += outcomes.length;
       // Rows that somebody has locked are left for the next look.
       if (outcomes.length < held.length) return recovered;
     }
-    await storage.retireWorker(workerId, 'lost');
+    await database.workers.retire(workerId, 'lost');
     this.#unregistered = this.#unregistered.filter((id) => id !== workerId);
     return recovered;
   }

@@ -1,4 +1,4 @@
-import type { Route } from './storage.js';
+import type { Route } from './attempt.js';
 
 /** The route of publications: they all go the same way, whatever their topic. */
 export const publicationRoute: Route = 'p';

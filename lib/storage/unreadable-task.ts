@@ -1,4 +1,4 @@
-import type { ClaimRequest } from './storage.js';
+import type { ClaimRequest } from './claims.js';
 
 /** Where they are looked for: among what a claim would take, dead attempts that nobody handles, or the first of each route. */
 export type UnreadableAmong = ClaimRequest | 'unattended' | 'every route';

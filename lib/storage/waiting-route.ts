@@ -1,4 +1,4 @@
-import type { Route } from './storage.js';
+import type { Route } from './attempt.js';
 
 /** What a worker asks of an idle queue: what it would take, were it there. */
 export interface ServedRoutes {

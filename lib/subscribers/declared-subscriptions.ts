@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { DeclaredSubscription, SubscriptionRow } from '../storage/declared-subscription.js';
-import type { Storage } from '../storage/storage.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../storage/subscriptions.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { FoundHandler } from './subscriber.explorer.js';
 
 /** A method decorated with `@Subscriber`. */
@@ -12,7 +12,7 @@ interface DeclaredHandler extends DeclaredSubscription {
 
 /** What is needed of the queue that subscriptions are made in. */
 interface PreparedQueue {
-  readonly storage: Pick<Storage, 'declareSubscriptions'>;
+  readonly database: Pick<QueueDatabase, 'subscriptions'>;
   readonly events: QueueEvents;
   /** Told the ids of those whose rows are made. */
   readonly declared: Set<string>;
@@ -28,14 +28,14 @@ interface PreparedQueue {
  */
 export async function prepareSubscriptions(
   found: readonly FoundHandler[],
-  { storage, events, declared: rememberedIds }: PreparedQueue,
+  { database, events, declared: rememberedIds }: PreparedQueue,
 ): Promise<void> {
   const declared = found.flatMap(({ metadata: { target, options }, name }): readonly DeclaredHandler[] =>
     target.kind === 'subscriber' ? [{ id: target.id, topic: options.topic, name }] : [],
   );
   if (declared.length === 0) return;
   for (const { id, topic } of declared) if (topic !== undefined) rememberedIds.add(id);
-  const rows = await readRows(declared, storage);
+  const rows = await readRows(declared, database);
   if (!rows) return;
   refuseOtherTopics(declared, rows);
   const made = [...rows.values()].filter((row) => row.made);
@@ -57,10 +57,10 @@ export async function prepareSubscriptions(
 /** Undefined for a role that may not read them, where nothing has to be made. */
 async function readRows(
   declared: readonly DeclaredHandler[],
-  storage: Pick<Storage, 'declareSubscriptions'>,
+  database: Pick<QueueDatabase, 'subscriptions'>,
 ): Promise<ReadonlyMap<string, SubscriptionRow> | undefined> {
   try {
-    return new Map((await storage.declareSubscriptions(declared)).map((row) => [row.id, row]));
+    return new Map((await database.subscriptions.declare(declared)).map((row) => [row.id, row]));
   } catch (error) {
     if ((error as { code?: unknown }).code !== '42501') throw error;
     return undefined;

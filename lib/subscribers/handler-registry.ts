@@ -1,6 +1,6 @@
 import { TarefaError } from '../errors.js';
 import { everyTopic, subscriptionRoute, topicRoute } from '../storage/route.js';
-import type { Route } from '../storage/storage.js';
+import type { Route } from '../storage/attempt.js';
 import type { TaskContext } from '../task.js';
 
 /** How one handler is run; what is undefined falls back to the queue's options. */

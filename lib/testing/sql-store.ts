@@ -7,7 +7,7 @@ import { recordFields, readTaskRecord } from '../storage/columns.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { nextReservation } from '../storage/postgres/statement.js';
 import { taskAttempts } from '../storage/postgres/statements/admin.js';
-import type { WorkerId } from '../storage/storage.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { TaskRecord } from '../task.js';
 import type { DeliveryParts, TesterStore } from './tester-store.js';
 

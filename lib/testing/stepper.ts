@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { TarefaError } from '../errors.js';
 import type { QueueBasis } from '../assembly/core.js';
 import { plainRoute, publicationRoute } from '../storage/route.js';
-import type { ClaimedTask, Route, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, Route, WorkerId } from '../storage/attempt.js';
 import { version } from '../version.js';
 import type { QueueWorkerAssembly } from '../assembly/worker.js';
 import { RunningTasks } from '../worker/running/running-tasks.js';
@@ -26,30 +26,32 @@ export class Stepper {
 
   /** Runs the best attempt that is due; undefined when none is. */
   async step(): Promise<ClaimedTask | undefined> {
-    const { storage } = this.#core;
+    const { database } = this.#core;
     const workerId = await this.begin();
-    while ((await storage.promote(promotePage)).promoted === promotePage);
+    while ((await database.attempts.promote(promotePage)).promoted === promotePage);
     const stretches = (await this.#routes()).map((route) => ({ route, limit: 1 }));
     if (stretches.length === 0) return undefined;
     const request = { shape: 'counted', stretches, total: 1, dead: this.#dead } as const;
-    const [claimed] = (await storage.settleAndClaim(workerId, [], request)).claimed;
+    const [claimed] = (await database.claims.settleAndClaim(workerId, [], request)).claimed;
     if (claimed) await this.#run(claimed);
     return claimed;
   }
 
   /** Runs that attempt, which the worker must hold, and no other. */
   async runHeld(id: string): Promise<void> {
-    const { storage } = this.#core;
-    const held = (await storage.readHeld(await this.begin(), promotePage)).find((one) => one.id === id);
+    const { database } = this.#core;
+    const held = (await database.attempts.heldBy(await this.begin(), promotePage)).find(
+      (one) => one.id === id,
+    );
     if (!held) throw new TarefaError('TASK_LOST', `attempt ${id} was taken by somebody else`);
     const { priority } = held.task;
-    const payload = await storage.loadPayload(id);
+    const payload = await database.attempts.loadPayload(id);
     await this.#run({ ...held, payload, priority, publication: false, due: '', payloadBytes: null });
   }
 
   /** Ms until the next attempt is due; undefined when none waits. */
   async nextDueInMs(): Promise<number | undefined> {
-    return (await this.#core.storage.promote(0)).nextDueInMs;
+    return (await this.#core.database.attempts.promote(0)).nextDueInMs;
   }
 
   /** @throws {TarefaError} `OPTIONS_INVALID` when a worker of this application takes the tasks itself */
@@ -59,7 +61,7 @@ export class Stepper {
   }
 
   async #register(): Promise<WorkerId> {
-    const { storage, options } = this.#core;
+    const { database, options } = this.#core;
     const { worker, registry, engine } = this.#assembly;
     if (!options.worker || worker.state !== 'idle') {
       throw new TarefaError(
@@ -70,7 +72,7 @@ export class Stepper {
       );
     }
     const routes = registry.routes();
-    const id = await storage.registerWorker({
+    const id = await database.workers.register({
       host: hostname(),
       pid: process.pid,
       version,
@@ -94,9 +96,9 @@ export class Stepper {
 
   /** Pauses hold here as well. */
   async #routes(): Promise<readonly Route[]> {
-    const { storage } = this.#core;
-    const paused = new Set(await storage.pausedRoutes());
-    const pending = await storage.pendingRoutes();
+    const { database } = this.#core;
+    const paused = new Set(await database.attempts.pausedRoutes());
+    const pending = await database.attempts.pendingRoutes();
     const { registry } = this.#assembly;
     await registry.learn(pending);
     return pending.filter((route) => {
@@ -120,7 +122,7 @@ export class Stepper {
       const taken = settler.take(promotePage);
       if (taken.length > 0) {
         const completions = taken.map(({ completion }) => completion);
-        await settler.settled(taken, await this.#core.storage.settleAndClaim(workerId, completions));
+        await settler.settled(taken, await this.#core.database.claims.settleAndClaim(workerId, completions));
       }
       await settler.flushFailures();
       if (settler.pending === 0) return;

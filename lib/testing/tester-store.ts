@@ -1,6 +1,6 @@
 import type { QueueClient } from '../client/queue-client.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
-import type { WorkerId } from '../storage/storage.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { TaskRecord } from '../task.js';
 
 /** What makes a task a delivery of a publication. */

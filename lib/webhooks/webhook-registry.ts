@@ -1,5 +1,5 @@
 import { publicationRoute, subscriptionRoute, webhookRoute } from '../storage/route.js';
-import type { Route } from '../storage/storage.js';
+import type { Route } from '../storage/attempt.js';
 import { HandlerRegistry, type RouteHandlers } from '../subscribers/handler-registry.js';
 import type { WebhookDelivery } from './webhook-delivery.js';
 import type { WebhookRoutes } from './webhook-routes.js';

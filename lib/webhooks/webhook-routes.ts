@@ -1,5 +1,5 @@
 import { plainRoute, subscriptionRoute } from '../storage/route.js';
-import type { Route } from '../storage/storage.js';
+import type { Route } from '../storage/attempt.js';
 import type { LeftRoutes } from '../subscribers/handler-registry.js';
 import type { EndpointBook } from './endpoint-book.js';
 

@@ -3,7 +3,8 @@ import type { Coordinator, Ring } from '../coordination/coordinator.js';
 import type { FanOut } from './fan-out.js';
 import { hasCode } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { ClaimedTask, FailureOutcome, Storage, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { Claimer } from './claiming/claimer.js';
 import type { DemandBook } from './claiming/demand.js';
 import { Discovery } from './claiming/discovery.js';
@@ -22,7 +23,7 @@ import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link Dispatcher} works with. */
 export interface DispatcherParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly executor: Executor;
   readonly fanOut: FanOut;
@@ -68,12 +69,12 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    const { storage, coordinator, demand, options } = parts;
+    const { database, coordinator, demand, options } = parts;
     const wake = (): void => this.wake();
     const later = (ms: number): void => this.#reminders.lookIn(ms);
-    const pauses = new Pauses({ read: parts.holds ?? (() => readPaused(storage)), later });
+    const pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
     this.#pauses = pauses;
-    this.#isolation = new Isolation({ storage, coordinator, demand, pauses, changed: wake });
+    this.#isolation = new Isolation({ database, coordinator, demand, pauses, changed: wake });
     const lookForDead = (): void => {
       this.#discovery.request();
       wake();
@@ -81,7 +82,7 @@ export class Dispatcher {
     const unreadable = new Unreadable({ ...parts, buried: lookForDead });
     const start = (claimed: readonly ClaimedTask[]): void => this.#startAll(claimed);
     const free = (): number => this.#claimer.free;
-    this.#discovery = new Discovery({ storage, demand, unreadable, free, start, found: wake, later });
+    this.#discovery = new Discovery({ database, demand, unreadable, free, start, found: wake, later });
     this.#reminders = new Reminders({
       wake,
       look: () => this.look(),
@@ -105,7 +106,7 @@ export class Dispatcher {
       wake,
     });
     const { signal } = this.#claimer.lanes;
-    this.#second = new LaneOpener({ storage, lane: 'second', changed: () => signal.set() });
+    this.#second = new LaneOpener({ database, lane: 'second', changed: () => signal.set() });
   }
 
   /** What runs now. */
@@ -231,9 +232,10 @@ export class Dispatcher {
   }
 
   async #keepTaskLocks(): Promise<void> {
-    const { storage, settler } = this.#parts;
+    const { database, settler } = this.#parts;
     const held = [...this.#running.all().map(({ claimed }) => claimed.id), ...settler.ids()];
-    if (!(await storage.keepTaskLocks(this.#workerId, held))) this.#reminders.retryLocked();
+    const kept = await database.interop?.keepTaskLocks(this.#workerId, held);
+    if (kept === false) this.#reminders.retryLocked();
   }
 
   async #compareWithTable(): Promise<void> {
@@ -298,9 +300,9 @@ export class Dispatcher {
 
   async #promote(): Promise<void> {
     this.#lookDue = false;
-    const { storage, coordinator, events, options } = this.#parts;
+    const { database, coordinator, events, options } = this.#parts;
     const page = options.scheduledTimer ? promotePage : 0;
-    const { promoted, earliest, nextDueInMs, isolated } = await storage
+    const { promoted, earliest, nextDueInMs, isolated } = await database.attempts
       .promote(page)
       .catch((error: unknown) => {
         this.#lookDue = true;
@@ -345,6 +347,6 @@ export class Dispatcher {
   }
 }
 
-async function readPaused(storage: Storage): Promise<readonly Hold[]> {
-  return (await storage.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
+async function readPaused(database: QueueDatabase): Promise<readonly Hold[]> {
+  return (await database.attempts.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
 }

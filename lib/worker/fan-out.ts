@@ -1,6 +1,7 @@
 import type { Coordinator } from '../coordination/coordinator.js';
 import type { QueueEvents } from '../events.js';
-import type { ClaimedTask, FanOutOutcome, Storage, WorkerId } from '../storage/storage.js';
+import type { ClaimedTask, FanOutOutcome, WorkerId } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { oversized } from './running/executor.js';
 import { checkAttempt, nextAttempt } from './running/outcome.js';
 import { sizeAbove } from './running/payload.js';
@@ -9,7 +10,7 @@ import type { WorkerOptions } from './worker-options.js';
 
 /** What {@link FanOut} works with. */
 export interface FanOutParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly settler: Settler;
   readonly options: WorkerOptions;
@@ -38,7 +39,7 @@ export class FanOut {
     if (publications.length === 0) return;
     const sentAt = performance.now();
     try {
-      const outcomes = await this.#parts.storage.fanOut(this.#workerId, publications);
+      const outcomes = await this.#parts.database.attempts.fanOutMany(this.#workerId, publications);
       const left = this.#report(publications, outcomes, sentAt);
       await Promise.all(left.map((publication) => this.#deliverLater(publication)));
     } catch (error) {
@@ -68,7 +69,7 @@ export class FanOut {
 
   /** Lost to another worker, or locked by somebody: then reading it waits for the lock to go. */
   async #deliverLater(publication: ClaimedTask): Promise<void> {
-    const outcome = await this.#parts.storage.readOutcome(this.#workerId, publication);
+    const outcome = await this.#parts.database.attempts.readOutcome(this.#workerId, publication);
     if (outcome === 'held') await this.deliver([publication]);
     else this.#parts.settler.lose(publication);
   }

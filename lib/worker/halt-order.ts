@@ -1,10 +1,11 @@
 import { haltText } from '../coordination/ringer.js';
 import type { QueueEvents } from '../events.js';
-import type { Storage, WorkerId } from '../storage/storage.js';
+import type { QueueDatabase } from '../storage/database.js';
+import type { WorkerId } from '../storage/attempt.js';
 
 /** What a {@link HaltOrder} works with. */
 export interface HaltOrderParts {
-  readonly storage: Pick<Storage, 'isHalted'>;
+  readonly database: Pick<QueueDatabase, 'workers'>;
   readonly events: QueueEvents;
   readonly options: {
     /** True when the notification alone stops the worker, whoever sent it. */
@@ -70,7 +71,7 @@ export class HaltOrder {
   async #ask(): Promise<boolean | undefined> {
     const workerId = this.#workerId;
     if (workerId === undefined) return undefined;
-    this.#asking ??= this.#parts.storage
+    this.#asking ??= this.#parts.database.workers
       .isHalted(workerId)
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));

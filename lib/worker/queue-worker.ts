@@ -4,7 +4,8 @@ import type { FanOut } from './fan-out.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
-import type { Storage, WorkerId } from '../storage/storage.js';
+import type { QueueDatabase } from '../storage/database.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import type { Recovery } from '../maintenance/recovery.js';
@@ -19,7 +20,7 @@ import type { WorkerOptions } from './worker-options.js';
 
 /** What a {@link QueueWorker} is made of. */
 export interface QueueWorkerParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly registry: HandlerRegistry;
   readonly dispatcher: Dispatcher;
@@ -110,13 +111,13 @@ export class QueueWorker {
   }
 
   async #start(): Promise<void> {
-    const { storage, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
+    const { database, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
     const routes = [publicationRoute, ...registry.announced];
     const { concurrency } = options;
-    const id = await storage.registerWorker({
+    const id = await database.workers.register({
       host: hostname(),
       pid: process.pid,
       version,
@@ -162,7 +163,7 @@ export class QueueWorker {
   }
 
   async #leave(id: WorkerId): Promise<void> {
-    const { storage, coordinator, dispatcher, executor, recovery, closing, events } = this.#parts;
+    const { database, coordinator, dispatcher, executor, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     this.#parts.halt.end();
     this.#parts.unserved.stop();
@@ -183,7 +184,7 @@ export class QueueWorker {
     }, closingReserves.settle);
     const unfinished = running.size;
     await closing.step(async () => {
-      const retired = storage.retireWorker(id, 'stopped').catch(() => undefined);
+      const retired = database.workers.retire(id, 'stopped').catch(() => undefined);
       await Promise.all([coordinator.stop(), retired]);
     }, closingReserves.leave);
     events.emit('worker.stopped', { workerId: id, unfinished });

@@ -2,14 +2,15 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { Claim, HeldTask, NextDue, Storage, WorkerId } from '../storage/storage.js';
+import type { Claim, HeldTask, NextDue, WorkerId } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
 import type { DemandBook } from './claiming/demand.js';
 import { claimKey, reference, type Settler } from './running/settler.js';
 
 /** What a {@link Reconciler} works with. */
 export interface ReconcilerParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly settler: Settler;
   readonly demand: Pick<DemandBook, 'served' | 'wants'>;
@@ -46,11 +47,11 @@ export class Reconciler {
 
   /** What an idle worker asks before it compares: of what it serves, whatever else waits. */
   async nextDue(workerId: WorkerId): Promise<NextDue> {
-    const { storage, demand } = this.#parts;
+    const { database, demand } = this.#parts;
     const { served } = demand;
     const next = await (this.#pace.due
-      ? this.#pace.walk(() => storage.nextDue(workerId, true, served))
-      : storage.nextDue(workerId, false, served));
+      ? this.#pace.walk(() => database.attempts.nextDue(workerId, true, served))
+      : database.attempts.nextDue(workerId, false, served));
     return (await demand.wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
   }
 
@@ -60,14 +61,14 @@ export class Reconciler {
    * @param running the worker's own record, which changes while the table is read
    */
   async compare(workerId: WorkerId, running: RunningTasks): Promise<void> {
-    const { storage, settler } = this.#parts;
+    const { database, settler } = this.#parts;
     const before = running.all();
     if (this.isSure && !this.#pace.due) {
       const ids = before.map(({ claimed }) => claimed.id);
-      const held = ids.length === 0 ? [] : await storage.stillHeld(workerId, ids);
+      const held = ids.length === 0 ? [] : await database.attempts.stillHeld(workerId, ids);
       return this.#stopLost(before, held, running);
     }
-    const held = await this.#pace.walk(() => storage.readHeld(workerId, heldPage));
+    const held = await this.#pace.walk(() => database.attempts.heldBy(workerId, heldPage));
     this.#doubts = Math.max(0, this.#doubts - 1);
     this.#stopLost(before, held, running);
     await this.#release(
@@ -91,8 +92,8 @@ export class Reconciler {
 
   async #release(workerId: WorkerId, unknown: readonly HeldTask[]): Promise<void> {
     if (unknown.length === 0) return;
-    const { storage, coordinator, events } = this.#parts;
-    const released = new Set(await storage.release(workerId, unknown));
+    const { database, coordinator, events } = this.#parts;
+    const released = new Set(await database.attempts.releaseMany(workerId, unknown));
     for (const one of unknown) {
       if (!released.has(one.id)) continue;
       events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { expect, test, vi } from 'vitest';
-import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
+import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
 import { QueueAdmin, Subscriber, TaskHandler } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -27,7 +27,7 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
 }
 
 test('a paused topic waits while others run, and goes on at once when it is resumed', async () => {
-  const reading = vi.spyOn(PostgresStorage.prototype, 'pausedRoutes');
+  const reading = vi.spyOn(PostgresAttempts.prototype, 'pausedRoutes');
   const hasRead = (times: number): Promise<unknown> =>
     until(
       async () => reading.mock.settledResults.filter(({ type }) => type === 'fulfilled').length >= times,

@@ -6,7 +6,7 @@ import type { StatusReport } from '../../lib/admin/status-report.js';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { countLimit } from '../../lib/storage/postgres/statements/status.js';
-import type { PurgeLook, PurgeableWindow } from '../../lib/storage/purge-look.js';
+import type { PurgeLook, PurgeableWindow } from '../../lib/storage/upkeep.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { DeadTaskHandler, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
+import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
+import { PostgresClaims } from '../../lib/storage/postgres/postgres-claims.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import type { QueueAppOptions } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -37,9 +38,9 @@ function makeNextWalkSlow() {
   const now = performance.now.bind(performance);
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-  const walk = vi.spyOn(PostgresStorage.prototype, 'readHeld');
-  walk.mockImplementationOnce(async function slow(this: PostgresStorage, ...args) {
-    const held = await this.readHeld(...args);
+  const walk = vi.spyOn(PostgresAttempts.prototype, 'heldBy');
+  walk.mockImplementationOnce(async function slow(this: PostgresAttempts, ...args) {
+    const held = await this.heldBy(...args);
     walk.mockClear();
     ahead += 10_000;
     return held;
@@ -50,7 +51,7 @@ function makeNextWalkSlow() {
 test('where walks take long, a worker asks for what it runs by key, and walks for three parts in a hundred of the time', async () => {
   const { handlers, released, aborted } = holding();
   const { queue, events } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresStorage.prototype, 'stillHeld');
+  const byKey = vi.spyOn(PostgresAttempts.prototype, 'stillHeld');
   const { walk, skip } = makeNextWalkSlow();
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length >= 3, 'three polls');
@@ -76,7 +77,7 @@ test.each([
 ])('a task that %s meanwhile is told at the poll, however long walks take', async (_, change) => {
   const { handlers, released, aborted } = holding();
   const { queue } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresStorage.prototype, 'stillHeld');
+  const byKey = vi.spyOn(PostgresAttempts.prototype, 'stillHeld');
   makeNextWalkSlow();
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length > 0, 'it runs, and walks take long');
@@ -109,7 +110,7 @@ test('an idle worker does not walk either where that takes long', async () => {
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   const asked: unknown[] = [];
-  const ask = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  const ask = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
   ask.mockImplementationOnce(() => {
     ahead += 10_000;
     ask.mockClear();
@@ -130,7 +131,7 @@ test('an idle worker does not walk either where that takes long', async () => {
 test('after a lost connection all that the table says is compared, at once and at the next poll', async () => {
   const { events } = await bench.start(options);
   const { walk } = makeNextWalkSlow();
-  const ask = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  const ask = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
   const restored = nextEvent(events, 'connection.restored');
   await bench.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -164,12 +165,12 @@ test.each<readonly [string, QueueAppOptions]>([
   await insertQuietly('processo', `select 'nobody' from generate_series(1, 500)`);
   await insertQuietly('processo', `select 'buried' from generate_series(1, 500)`);
   await insertQuietly('processo, subscriber_id', `values ('x', 'elsewhere')`);
-  const polls = vi.spyOn(PostgresStorage.prototype, 'nextDue');
+  const polls = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
   // What somebody rang for at the start is looked at by then.
   await until(async () => polls.mock.calls.length >= 10, 'ten polls');
   const looks = [
-    vi.spyOn(PostgresStorage.prototype, 'promote'),
-    vi.spyOn(PostgresStorage.prototype, 'settleAndClaim'),
+    vi.spyOn(PostgresAttempts.prototype, 'promote'),
+    vi.spyOn(PostgresClaims.prototype, 'settleAndClaim'),
   ];
   polls.mockClear();
   await until(async () => polls.mock.calls.length >= 10, 'ten more');

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Coordinator } from '../../lib/coordination/coordinator.js';
 import { PurgeRoutine, type PurgeRules } from '../../lib/maintenance/purge.routine.js';
-import type { Storage } from '../../lib/storage/storage.js';
-import type { PurgeableWindow, PurgeLook } from '../../lib/storage/purge-look.js';
+import type { QueueDatabase } from '../../lib/storage/database.js';
+import type { PurgeableWindow, PurgeLook, Upkeep } from '../../lib/storage/upkeep.js';
 
 interface Table {
   /** Where each look began. */
@@ -14,14 +14,11 @@ interface Table {
 /** A purge of windows that are written down; what is not behind a listed id is the end. */
 function purgeOf(
   windows: Readonly<Record<string, Partial<PurgeableWindow>>>,
-  {
-    rules,
-    purge = async (ids) => ids.length,
-  }: { rules?: Partial<PurgeRules>; purge?: Storage['purge'] } = {},
+  { rules, purge = async (ids) => ids.length }: { rules?: Partial<PurgeRules>; purge?: Upkeep['purge'] } = {},
 ): Table {
   const looks: (string | undefined)[] = [];
   const deleted: string[] = [];
-  const storage: Partial<Storage> = {
+  const upkeep: Partial<Upkeep> = {
     dropPartitions: async () => ({ rows: 0, before: undefined, problem: undefined }),
     findPurgeable: async ({ after }: PurgeLook) => {
       looks.push(after);
@@ -33,10 +30,10 @@ function purgeOf(
       if (gone > 0) deleted.push(...ids);
       return gone;
     },
-    forgetWorkers: async () => undefined,
   };
+  const database = { upkeep, workers: { forget: async () => undefined } } as unknown as QueueDatabase;
   const coordinator: Partial<Coordinator> = { exclusively: async (_routine, run) => run() };
-  const routine = new PurgeRoutine(storage as Storage, coordinator as Coordinator, {
+  const routine = new PurgeRoutine(database, coordinator as Coordinator, {
     maxAgeDays: 60,
     limit: 10,
     roundLimit: 100,

@@ -4,7 +4,7 @@ import { SharedSessions } from '../../lib/storage/postgres/connections/shared-se
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/assembly/core.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
-import { PostgresStorage } from '../../lib/storage/postgres/postgres-storage.js';
+import { PostgresWorkers } from '../../lib/storage/postgres/postgres-workers.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
@@ -58,7 +58,7 @@ test('what is held by an executor without a row, or by one that has stopped, is 
 });
 
 test('later it is found by itself, at every twelfth look', async () => {
-  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  const walk = vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders');
   const { events } = await start({ recovery: eager });
   await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
   const id = await insertHeld('4711');
@@ -66,7 +66,7 @@ test('later it is found by itself, at every twelfth look', async () => {
 });
 
 test('a walk that takes long is made as much rarer', async () => {
-  const walk = vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders');
+  const walk = vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders');
   const now = performance.now.bind(performance);
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
@@ -86,7 +86,7 @@ test('a walk that takes long is made as much rarer', async () => {
 
 test('a worker that leaves tasks unfinished counts as lost and not as stopped, so that it is found at once', async () => {
   // So that it is not found by the walk over the rows of workers that nobody knows.
-  vi.spyOn(PostgresStorage.prototype, 'unregisteredHolders').mockResolvedValue([]);
+  vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders').mockResolvedValue([]);
   const holder = await startHolder({ shutdownTimeoutMs: 50 });
   const survivor = await start({ recovery: eager });
   const recovered = nextEvent(survivor.events, 'task.recovered');
@@ -123,7 +123,7 @@ test('a worker that was called lost and is back counts as running again', async 
 test('who still holds something, and who was lost and is back, is not written down as stopped', async () => {
   const options = resolveOptions({ connection: bench.database.url, queue: 'tasks' }, {});
   const core = await assembleCore(options, new QueueEvents(), new SharedSessions());
-  const { storage } = core;
+  const { database } = core;
   const missed = [', missed_at', ', now()'] as const;
   const [gone, back, holding, leaving] = [
     await insertWorker(...missed),
@@ -132,8 +132,8 @@ test('who still holds something, and who was lost and is back, is not written do
     await insertWorker('', ''),
   ];
   await insertHeld(holding);
-  for (const id of [gone, back, holding]) await storage.retireWorker(id, 'lost');
-  for (const id of [leaving, holding]) await storage.retireWorker(id, 'stopped');
+  for (const id of [gone, back, holding]) await database.workers.retire(id, 'lost');
+  for (const id of [leaving, holding]) await database.workers.retire(id, 'stopped');
   await core.close();
   const { rows } = await bench.database.pool.query<{ id: string }>(
     'select id from tasks_worker where stopped_at is not null order by id',

@@ -1,5 +1,5 @@
 import { isolatedRoute, topicRoute } from '../../lib/storage/route.js';
-import type { Completion, Failure } from '../../lib/storage/storage.js';
+import type { Completion, Failure } from '../../lib/storage/attempt.js';
 import { hasCode } from '../../lib/errors.js';
 import { mostOf, unknownOf } from './apply.js';
 import { inOrder, topicOf, type RealQueue } from './real-queue.js';
@@ -7,7 +7,7 @@ import { rowAt, workerAt, type Attempt, type Claim, type Place, type State } fro
 import type { Setting, Step } from './step.js';
 
 /**
- * Does with the real queue what a step of the model does, and answers what the storage said: the places that it
+ * Does with the real queue what a step of the model does, and answers what the database said: the places that it
  * wrote, or found. `expectedAnswer` says what the model makes of it.
  */
 export async function perform(
@@ -20,7 +20,7 @@ export async function perform(
     case 'insert':
       return queue.insert(step.task, step.scheduled);
     case 'promote': {
-      const { promoted } = await queue.worker(0).storage.promote(1_000);
+      const { promoted } = await queue.worker(0).database.attempts.promote(1_000);
       return promoted;
     }
     case 'settle and claim': {
@@ -38,7 +38,7 @@ export async function perform(
     case 'read outcome':
       return queue
         .worker(step.attempt.worker)
-        .storage.readOutcome(queue.worker(step.attempt.worker).id, realClaim(queue, step.attempt));
+        .database.attempts.readOutcome(queue.worker(step.attempt.worker).id, realClaim(queue, step.attempt));
     case 'compare':
       return readHeld(queue, step.worker, step.worker);
     case 'find lost':
@@ -69,7 +69,7 @@ async function settleAndClaim(
   completions: readonly Claim[],
   places: readonly Place[],
 ): Promise<unknown> {
-  const { id, storage } = queue.worker(worker);
+  const { id, database } = queue.worker(worker);
   const stretches = places.map((place) => {
     const route = topicRoute(topicOf(place.task));
     return { route: rules.isIsolated(rowAt(state, place)) ? isolatedRoute(route) : route, limit: 1 };
@@ -79,7 +79,7 @@ async function settleAndClaim(
     message: 'completed',
     result: null,
   }));
-  const { settledOnly, claimed, lockedRoutes } = await storage.settleAndClaim(
+  const { settledOnly, claimed, lockedRoutes } = await database.claims.settleAndClaim(
     id,
     written,
     places.length === 0 ? undefined : { shape: 'counted', stretches, total: places.length },
@@ -117,7 +117,7 @@ async function fail(
       claim.final === true ? { kind: 'never' } : { kind: lost ? 'after-failure' : 'after-due', delayMs: 0 },
     lost,
   }));
-  const outcomes = await queue.worker(worker).storage.fail(failures);
+  const outcomes = await queue.worker(worker).database.attempts.failMany(failures);
   return inOrder(
     outcomes.map(({ id, nextAttemptInMs, deadId }) => [
       id,
@@ -129,9 +129,9 @@ async function fail(
 
 /** The handler's write and the completion, in the task's own transaction. */
 async function commit(queue: RealQueue, state: State, claim: Claim): Promise<unknown> {
-  const { id, storage } = queue.worker(claim.worker);
+  const { id, database } = queue.worker(claim.worker);
   const row = rowAt(state, claim);
-  const transaction = storage.transaction(id);
+  const transaction = database.transactions.begin(id);
   const root = queue.id({ task: claim.task, row: row.first ?? claim.row });
   await transaction.query('insert into effect values ($1, $2)', [root, row.attempt]);
   try {
@@ -145,14 +145,14 @@ async function commit(queue: RealQueue, state: State, claim: Claim): Promise<unk
 }
 
 async function readHeld(queue: RealQueue, reader: number, holder: number): Promise<unknown> {
-  const held = await queue.worker(reader).storage.readHeld(queue.worker(holder).id, 100);
+  const held = await queue.worker(reader).database.attempts.heldBy(queue.worker(holder).id, 100);
   return inOrder(held.map(({ id, reservation }) => [id, reservation]));
 }
 
 async function release(queue: RealQueue, worker: number, claims: readonly Claim[]): Promise<unknown> {
-  const { id, storage } = queue.worker(worker);
+  const { id, database } = queue.worker(worker);
   const real = claims.map((claim) => realClaim(queue, claim));
-  return inOrder(await storage.release(id, real));
+  return inOrder(await database.attempts.releaseMany(id, real));
 }
 
 function lateArrives(
@@ -173,7 +173,7 @@ async function purge(queue: RealQueue, state: State, task: number): Promise<unkn
   const rows = (state.tasks[task] ?? []).flatMap(({ purged }, row) =>
     purged ? [] : [queue.id({ task, row })],
   );
-  return queue.worker(0).storage.purge(rows);
+  return queue.worker(0).database.upkeep.purge(rows);
 }
 
 function realClaim(queue: RealQueue, claim: Claim): { readonly id: string; readonly reservation: number } {

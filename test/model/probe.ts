@@ -24,24 +24,24 @@ export async function probe(queue: RealQueue, state: State, choice: number): Pro
   const claims = staleClaims(state);
   const claim = claims[Math.floor(choice / 4) % claims.length];
   if (!claim) return [];
-  const { id: workerId, storage } = queue.worker(claim.worker);
+  const { id: workerId, database } = queue.worker(claim.worker);
   const shown = { id: queue.id(claim), reservation: claim.reservation };
   const completion = { ...shown, message: 'stale', result: null };
   switch (statements[choice % 4]) {
     case 'settle':
-      return (await storage.settleAndClaim(workerId, [completion])).settledOnly;
+      return (await database.claims.settleAndClaim(workerId, [completion])).settledOnly;
     case 'release':
-      return storage.release(workerId, [shown]);
+      return database.attempts.releaseMany(workerId, [shown]);
     case 'fail': {
       const rule = {
         maxAttempts: 9,
         next: { kind: 'after-failure', delayMs: 0 },
         lost: choice % 8 > 4,
       } as const;
-      return storage.fail([{ ...shown, ...rule, workerId, message: 'stale', error: null }]);
+      return database.attempts.failMany([{ ...shown, ...rule, workerId, message: 'stale', error: null }]);
     }
     default: {
-      const transaction = storage.transaction(workerId);
+      const transaction = database.transactions.begin(workerId);
       await transaction.query('insert into effect values (0, 0)');
       const refused = await transaction.complete(completion).then(
         () => 'completed',

@@ -4,17 +4,18 @@ import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
-import type { Storage, WorkerId } from '../../lib/storage/storage.js';
+import type { QueueDatabase } from '../../lib/storage/database.js';
+import type { WorkerId } from '../../lib/storage/attempt.js';
 import type { TestDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
 import type { Place, Row, State, Status } from './state.js';
 import type { Setting } from './step.js';
 
-/** A worker as far as the database knows it: a storage of its own, and an id. */
+/** A worker as far as the database knows it: a database of its own, and an id. */
 export interface RealWorker {
   readonly id: WorkerId;
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
 }
 
 /** The queue that the model is a model of: real storages, one per worker, on one database. */
@@ -47,7 +48,7 @@ export class RealQueue {
         routes: [],
         deadRoutes: [],
       };
-      workers.push({ id: await core.storage.registerWorker(description), storage: core.storage });
+      workers.push({ id: await core.database.workers.register(description), database: core.database });
     }
     return new RealQueue(database.pool, cores, workers);
   }
@@ -100,7 +101,7 @@ export class RealQueue {
   /** Places of the rows that a purge would find, however young. */
   async purgeable(): Promise<readonly Place[]> {
     const look = { olderThanDays: -1, after: undefined, rows: 1_000, blockRows: 1_000 };
-    const { blocks } = await this.worker(0).storage.findPurgeable(look);
+    const { blocks } = await this.worker(0).database.upkeep.findPurgeable(look);
     const found = new Set(blocks.flat());
     return this.#ids.flatMap((ids, task) => ids.flatMap((id, row) => (found.has(id) ? [{ task, row }] : [])));
   }

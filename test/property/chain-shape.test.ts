@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ClaimedTask, RouteDemand } from '../../lib/storage/storage.js';
+import type { ClaimedTask, RouteDemand } from '../../lib/storage/attempt.js';
 import { isolatedRoute } from '../../lib/storage/route.js';
 import { failureOf, useStorage } from './queue-storage.js';
 
@@ -95,29 +95,30 @@ const pending = { status: 'pendente', reserva: 0, mensagem: null };
 
 /** Claims what is pending of so many tasks, each by its own topic, isolated or not. */
 async function claim(count: number): Promise<readonly ClaimedTask[]> {
-  const { storage, workerId } = bench;
-  await storage.promote(1_000);
+  const { database, workerId } = bench;
+  await database.attempts.promote(1_000);
   const routes = Array.from({ length: count }, (_, task) => `t:${task}`);
   const stretches = [...routes, ...routes.map(isolatedRoute)].map<RouteDemand>((route) => ({
     route,
     limit: 1,
   }));
-  return (await storage.settleAndClaim(workerId, [], { shape: 'counted', stretches, total: count })).claimed;
+  return (await database.claims.settleAndClaim(workerId, [], { shape: 'counted', stretches, total: count }))
+    .claimed;
 }
 
 /** Ends attempts of several tasks at once, each kind in one statement. */
 async function endAll(claimed: readonly ClaimedTask[], ends: readonly End[]): Promise<void> {
-  const { storage, workerId } = bench;
+  const { database, workerId } = bench;
   const both = claimed.map((task, index) => ({ task, one: ends[index] as End }));
   const completions = both
     .filter(({ one }) => one.kind === 'succeed')
     .map(({ task: { id, reservation } }) => ({ id, reservation, message: 'completed', result: null }));
-  await storage.settleAndClaim(workerId, completions);
-  await storage.release(
+  await database.claims.settleAndClaim(workerId, completions);
+  await database.attempts.releaseMany(
     workerId,
     both.filter(({ one }) => one.kind === 'release').map(({ task }) => task),
   );
-  await storage.fail(
+  await database.attempts.failMany(
     both.flatMap(({ task: { id, reservation }, one }) => {
       if (one.kind === 'fail') {
         const { most: maxAttempts, message, final } = one;
@@ -134,7 +135,7 @@ async function endAll(claimed: readonly ClaimedTask[], ends: readonly End[]): Pr
 test('whatever attempts end with, they make a chain without gaps, and one dead chain when they run out', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(endsOfTask, { minLength: 1, maxLength: 4 }), async (tasks) => {
-      const { pool, storage } = bench;
+      const { pool, database } = bench;
       await pool.query('truncate tasks');
       for (const task of tasks.keys()) {
         await pool.query(
@@ -152,12 +153,12 @@ test('whatever attempts end with, they make a chain without gaps, and one dead c
           [...chains.entries()].filter(([, chain]) => !chain.isOver).map(([task]) => task),
         );
         for (const [index, one] of claimed.entries()) {
-          expect(await storage.loadPayload(one.id)).toBe(`payload ${one.task.topic}`);
+          expect(await database.attempts.loadPayload(one.id)).toBe(`payload ${one.task.topic}`);
           chains[Number(one.task.topic)]?.take(ends[index] as End);
         }
         await endAll(claimed, ends);
       }
-      await storage.promote(1_000);
+      await database.attempts.promote(1_000);
       for (const [task, chain] of chains.entries()) await compare(String(task), chain);
     }),
     { numRuns: 40, interruptAfterTimeLimit: 20_000 },
@@ -198,7 +199,7 @@ test('giving back uses up neither an attempt nor a loss, however often', async (
       fc.integer({ min: 1, max: 40 }),
       fc.integer({ min: 0, max: 4 }),
       async (times, losses) => {
-        const { pool, storage, workerId } = bench;
+        const { pool, database, workerId } = bench;
         await pool.query('truncate tasks');
         await pool.query(`insert into tasks (processo, payload, tentativa) values ('0', '', 3)`);
         // What is inserted by hand is filed with none.
@@ -211,7 +212,9 @@ test('giving back uses up neither an attempt nor a loss, however often', async (
         for (let time = 1; time <= times; time += 1) {
           const [claimed] = await claim(1);
           expect(claimed).toMatchObject({ reservation: time, losses });
-          expect(await storage.release(workerId, claimed ? [claimed] : [])).toEqual([claimed?.id]);
+          expect(await database.attempts.releaseMany(workerId, claimed ? [claimed] : [])).toEqual([
+            claimed?.id,
+          ]);
           expect(await read()).toEqual(before);
         }
       },

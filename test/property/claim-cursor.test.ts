@@ -95,7 +95,7 @@ class Run {
       routes: ['t:a', 't:b'].map((route) => ({ route, limit: total })),
       total,
     });
-    const result = await bench.storage.settleAndClaim(bench.workerId, [], request);
+    const result = await bench.database.claims.settleAndClaim(bench.workerId, [], request);
     const bounded = isBounded(request);
     const pending = [...this.#pending.values()].sort(byPickUp);
     const claimed = result.claimed.map(({ task }) => this.#take(task.id));

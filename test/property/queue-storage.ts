@@ -4,13 +4,14 @@ import { SharedSessions } from '../../lib/storage/postgres/connections/shared-se
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
-import type { Failure, Storage, WorkerId } from '../../lib/storage/storage.js';
+import type { Failure, WorkerId } from '../../lib/storage/attempt.js';
+import type { QueueDatabase } from '../../lib/storage/database.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';
 
-/** The storage of the queue `tasks`, without a worker that would act by itself. */
+/** The database of the queue `tasks`, without a worker that would act by itself. */
 export interface QueueStorage {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly workerId: WorkerId;
   readonly pool: Pool;
 }
@@ -29,7 +30,7 @@ export function useStorage(): QueueStorage {
       new SharedSessions(),
     );
     const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
-    workerId = await core.storage.registerWorker(description);
+    workerId = await core.database.workers.register(description);
   });
   afterEach(() => database.pool.query('truncate tasks'));
   afterAll(async () => {
@@ -38,8 +39,8 @@ export function useStorage(): QueueStorage {
   });
 
   return {
-    get storage() {
-      return core.storage;
+    get database() {
+      return core.database;
     },
     get workerId() {
       return workerId;

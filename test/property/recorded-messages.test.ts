@@ -21,7 +21,7 @@ function stored(message: string): string {
 }
 
 test('of every message as much is kept as there is room for beside what comes next, and no half character', async () => {
-  const { pool, storage, workerId } = bench;
+  const { pool, database, workerId } = bench;
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ message: text, retried: fc.boolean() }), { minLength: 1, maxLength: 30 }),
@@ -31,7 +31,7 @@ test('of every message as much is kept as there is room for beside what comes ne
            select 't', 'processando', $1::bigint, 1 from generate_series(1, $2::int) returning id`,
           [workerId, cases.length],
         );
-        await storage.fail(
+        await database.attempts.failMany(
           cases.map(({ message, retried }, index) =>
             failureOf(inserted[index]?.id ?? '', workerId, {
               message: failureMessage(message),

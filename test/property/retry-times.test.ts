@@ -60,7 +60,7 @@ const oneCase: fc.Arbitrary<Case> = fc.record({
 
 /** Fails all cases in one statement; answers their rows, each with its next attempt's. */
 async function failAll(cases: readonly Case[]) {
-  const { pool, storage, workerId } = bench;
+  const { pool, database, workerId } = bench;
   const inserted = await pool.query<{ id: string }>(
     `insert into tasks (data_hora, data_hora_inicial, tentativa, status, executor, reserva, processo)
      select 'epoch'::timestamptz + due * interval '1 microsecond', now(), attempt, 'processando', $3::bigint, 1, 't'
@@ -68,7 +68,7 @@ async function failAll(cases: readonly Case[]) {
     [cases.map(({ due }) => String(due)), cases.map(({ attempt }) => attempt), workerId],
   );
   const ids = inserted.rows.map(({ id }) => id);
-  const outcomes = await storage.fail(
+  const outcomes = await database.attempts.failMany(
     cases.map((one, index) =>
       failureOf(ids[index] ?? '', workerId, { maxAttempts: one.most, next: plan(one) }),
     ),

@@ -4,7 +4,7 @@ import { SharedSessions } from '../../lib/storage/postgres/connections/shared-se
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
-import type { Claim, WorkerId } from '../../lib/storage/storage.js';
+import type { Claim, WorkerId } from '../../lib/storage/attempt.js';
 import { failureOf } from '../property/queue-storage.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (let index = 0; index < 3; index += 1) {
     cores.push(await assembleCore(options, new QueueEvents(), new SharedSessions()));
   }
-  workerId = await storageOf(0).registerWorker({
+  workerId = await storageOf(0).workers.register({
     host: 'test',
     pid: 1,
     version: '0',
@@ -48,10 +48,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-function storageOf(index: number): QueueCore['storage'] {
+function storageOf(index: number): QueueCore['database'] {
   const core = cores[index];
   if (!core) throw new Error('no such core');
-  return core.storage;
+  return core.database;
 }
 
 /** Rows that the worker holds, over several partitions. */
@@ -66,7 +66,7 @@ async function hold(columns = ''): Promise<readonly Claim[]> {
 
 /** All connections do it at once, each in an order of its own. */
 async function all(
-  work: (storage: QueueCore['storage'], claims: readonly Claim[]) => Promise<unknown>,
+  work: (queue: QueueCore['database'], claims: readonly Claim[]) => Promise<unknown>,
   claims: readonly Claim[],
 ) {
   const orders = [claims, claims.toReversed(), [...claims.slice(tasks / 2), ...claims.slice(0, tasks / 2)]];
@@ -86,7 +86,10 @@ const once = (claims: readonly Claim[], times = 1): ReadonlyMap<string, number> 
 describe.each(Array.from({ length: rounds }, (_, round) => [round]))('round %i', () => {
   test('an attempt that several fail has one next attempt', async () => {
     const claims = await hold();
-    await all((storage, order) => storage.fail(order.map(({ id }) => failureOf(id, workerId))), claims);
+    await all(
+      (queue, order) => queue.attempts.failMany(order.map(({ id }) => failureOf(id, workerId))),
+      claims,
+    );
     expect(await countBy('id_anterior')).toEqual(once(claims));
   });
 
@@ -94,13 +97,13 @@ describe.each(Array.from({ length: rounds }, (_, round) => [round]))('round %i',
     const claims = await hold();
     const failures = (order: readonly Claim[]) =>
       order.map(({ id }) => failureOf(id, workerId, { next: { kind: 'never' } }));
-    await all((storage, order) => storage.fail(failures(order)), claims);
+    await all((queue, order) => queue.attempts.failMany(failures(order)), claims);
     expect(await countBy('live_id')).toEqual(once(claims));
   });
 
   test('a publication that several deliver has one delivery for each subscription', async () => {
     const claims = await hold(', true');
-    await all((storage, order) => storage.fanOut(workerId, order), claims);
+    await all((queue, order) => queue.attempts.fanOutMany(workerId, order), claims);
     expect(await countBy('publication_id')).toEqual(once(claims, 3));
   });
 });
@@ -109,7 +112,7 @@ test('a task that several start anew, and that all wait for, is started once', a
   const apps: QueueApp[] = [];
   for (let index = 0; index < 3; index += 1) apps.push(await startApp(database, { layout, worker: false }));
   const claims = await hold();
-  await storageOf(0).fail(claims.map(({ id }) => failureOf(id, workerId, { maxAttempts: 1 })));
+  await storageOf(0).attempts.failMany(claims.map(({ id }) => failureOf(id, workerId, { maxAttempts: 1 })));
   const [{ id }] = claims as [Claim];
   const retried = await withClient(database, async (other) => {
     await other.query('begin');

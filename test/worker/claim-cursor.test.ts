@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { ClaimedTask, RouteDemand } from '../../lib/storage/storage.js';
+import type { ClaimedTask, RouteDemand } from '../../lib/storage/attempt.js';
 import { ClaimCursor, isBounded } from '../../lib/worker/claiming/claim-cursor.js';
 import { ClaimPlanner } from '../../lib/worker/claiming/claim-planner.js';
 import { withClient } from '../support/with-client.js';
@@ -20,7 +20,7 @@ beforeEach(() => {
 /** Claims up to so many; answers the external keys. */
 async function claim(total: number, routes: readonly RouteDemand[] = [{ route: 't:a', limit: total }]) {
   const request = planner.plan({ routes, total });
-  const result = await bench.storage.settleAndClaim(bench.workerId, [], request);
+  const result = await bench.database.claims.settleAndClaim(bench.workerId, [], request);
   const bounded = isBounded(request);
   planner.learn(request, result, bounded ? 1 : 1_000);
   return { bounded, keys: result.claimed.map(({ task }) => task.externalKey), claimed: result.claimed };

@@ -75,7 +75,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
   const none = (): void => undefined;
   const part = { start: none, stop: none };
   const parts = {
-    storage: { registerWorker: async () => '1', retireWorker: never },
+    database: { workers: { register: async () => '1', retire: never } },
     coordinator: { start: async () => undefined, stop: never },
     registry: { announced: [], announcedDead: [] },
     dispatcher: {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import type { ClaimRequest } from '../../lib/storage/storage.js';
+import type { ClaimRequest } from '../../lib/storage/claims.js';
 import { FairShares } from '../../lib/worker/claiming/fair-shares.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';

@@ -30,9 +30,9 @@ export const purgeCommand: Command = {
   run: async (call): Promise<ExitCode> => {
     if (call.positionals.length > 0) throw new UsageError('purge takes no arguments');
     const days = numberOption(call.options, 'older-than', { least: 0, most: 36_500, whole: false });
-    const { storage, pool, tables, options } = await call.queue();
+    const { database, pool, tables, options } = await call.queue();
     const olderThanDays = days ?? options.purgeMaxAgeDays;
-    const purge = new PurgeRun({ storage, handle: pool, tables, olderThanDays, limit: options.purgeLimit });
+    const purge = new PurgeRun({ database, handle: pool, tables, olderThanDays, limit: options.purgeLimit });
     return flagOption(call.options, 'dry-run')
       ? count(call, purge, olderThanDays)
       : run(call, purge, olderThanDays);

@@ -64,11 +64,11 @@ type Read = () => Promise<StatusReport>;
 
 async function reader(call: CommandCall): Promise<Read> {
   timeOption(call.options, 'since');
-  const { tables, storage, options } = await call.queue();
+  const { tables, database, options } = await call.queue();
   const status = new QueueStatus({
     tables,
-    transaction: (work) => storage.inTransaction(work),
-    findPurgeable: (look) => storage.findPurgeable(look),
+    transaction: (work) => database.inTransaction(work),
+    findPurgeable: (look) => database.upkeep.findPurgeable(look),
     purgeMaxAgeDays: options.purgeMaxAgeDays,
     interop: options.interop !== undefined,
   });

@@ -89,9 +89,9 @@ async function searchPayloads(
   filter: TaskFilter,
   { limit = defaultPage, after }: Page,
 ): Promise<TaskPage> {
-  const { tables, storage } = await call.queue();
+  const { tables, database } = await call.queue();
   const { output, signal } = call;
-  const search = new TaskSearch({ tables, transaction: (work) => storage.inTransaction(work) });
+  const search = new TaskSearch({ tables, transaction: (work) => database.inTransaction(work) });
   const progress = output.progress('searching, % of the table', 100);
   const tasks: TaskRecord[] = [];
   let next = after;

@@ -2,7 +2,7 @@ import type { SqlHandle } from '../../storage/sql-handle.js';
 import type { QueueTables } from '../../storage/postgres/identifiers.js';
 import { queryReadable } from '../../storage/postgres/readable-rows.js';
 import { readCounts, readDurations, wholeQueue } from '../../storage/postgres/statements/history.js';
-import type { Route } from '../../storage/storage.js';
+import type { Route } from '../../storage/attempt.js';
 import { percentile, type Histogram } from './histogram.js';
 
 /** What ended, and how long it took, in ms; durations are null where nothing was measured. */

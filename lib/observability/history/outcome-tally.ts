@@ -1,7 +1,7 @@
 import { hasCode } from '../../errors.js';
 import type { QueueEvents, TaskReference } from '../../events.js';
 import { plainRoute, subscriptionRoute, topicRoute } from '../../storage/route.js';
-import type { Route } from '../../storage/storage.js';
+import type { Route } from '../../storage/attempt.js';
 
 /** What ended on a route since it was last asked for. */
 export interface RouteTally {

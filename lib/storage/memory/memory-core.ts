@@ -32,7 +32,7 @@ export class MemoryCore implements QueueBasis {
   readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
   readonly declared = new Set<string>();
-  readonly storage: MemoryStorage;
+  readonly database: MemoryStorage;
   readonly client: QueueClient;
   readonly store: MemoryStore;
   readonly tenants = new TenantDatabases({
@@ -48,8 +48,8 @@ export class MemoryCore implements QueueBasis {
     this.schemas = new TopicSchemas(options.schemas);
     const table = new MemoryTable(now);
     const identity = { identity: memoryIdentity(name), qualifiedName: name };
-    this.storage = new MemoryStorage(table, identity, db);
-    this.store = new MemoryStore(table, this.storage, { table: name, maxPayloadBytes });
+    this.database = new MemoryStorage(table, identity, db);
+    this.store = new MemoryStore(table, this.database, { table: name, maxPayloadBytes });
     const runtime = { inserts: this.store.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
@@ -59,12 +59,12 @@ export class MemoryCore implements QueueBasis {
 
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
 export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
-  const { storage, events, closing, options, tenants } = core;
+  const { database, events, closing, options, tenants } = core;
   const { schema = 'public', table } = parseTableName(options.table);
   const tables = queueTables(schema, table, undefined);
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
-    storage,
+    database,
     events,
     closing,
     options,
@@ -78,7 +78,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
         tables,
         waiter,
-        waiting: () => storage.waitingRoutes(),
+        waiting: () => database.waitingRoutes(),
         channel: options.queue,
         purge: () => purge.runNow(),
       }),

@@ -1,4 +1,4 @@
-import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
+import type { DeclaredSubscription, SubscriptionRow, SubscriptionStore } from '../subscriptions.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import { column, statusColumn } from '../columns.js';
@@ -6,22 +6,22 @@ import { readClaimed, readHeldRow, type QueueIdentity } from '../postgres/read-r
 import type {
   AttemptOutcome,
   Claim,
-  ClaimRequest,
   Completion,
   Failure,
   FailureOutcome,
   FanOutOutcome,
-  ForeignLocks,
   HeldTask,
   NextDue,
   PromoteResult,
   Route,
-  SettleAndClaimResult,
-  Storage,
-  TaskGroup,
-  TaskTransaction,
   WorkerId,
-} from '../storage.js';
+} from '../attempt.js';
+import type { ClaimRequest, Claims, SettleAndClaimResult } from '../claims.js';
+import type { AttemptStore } from '../attempts.js';
+import type { QueueDatabase } from '../database.js';
+import type { Upkeep } from '../upkeep.js';
+import type { WorkerRegistry } from '../workers.js';
+import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
 import { instant, type MemoryRow, type MemoryTable } from './memory-table.js';
 import { MemoryTransaction } from './memory-transaction.js';
 import { needsDatabase } from './needs-database.js';
@@ -36,7 +36,16 @@ const outcomes = new Map<unknown, AttemptOutcome>([
  * {@link Storage} in memory, for unit tests: the life of a task with its retries, dead chains and deliveries, for one
  * worker. What only several sessions can show is an error that says so.
  */
-export class MemoryStorage implements Storage {
+export class MemoryStorage
+  implements QueueDatabase, AttemptStore, Claims, TaskTransactions, WorkerRegistry, Upkeep, SubscriptionStore
+{
+  readonly attempts = this;
+  readonly claims = this;
+  readonly transactions = this;
+  readonly workers = this;
+  readonly upkeep = this;
+  readonly subscriptions = this;
+  // One object is every part: there is nothing that they would have to share.
   readonly #table: MemoryTable;
   readonly #queue: QueueIdentity;
   readonly #db: SqlHandle | undefined;
@@ -49,11 +58,11 @@ export class MemoryStorage implements Storage {
 
   async prepare(): Promise<void> {}
 
-  async registerWorker(): Promise<WorkerId> {
+  async register(): Promise<WorkerId> {
     return '1';
   }
 
-  async retireWorker(): Promise<void> {}
+  async retire(): Promise<void> {}
 
   laneOpening(): undefined {}
 
@@ -82,11 +91,11 @@ export class MemoryStorage implements Storage {
     return [];
   }
 
-  async fail(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+  async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     return failures.map((failure) => this.#fail(failure));
   }
 
-  async release(_workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
+  async releaseMany(_workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
     for (const claim of claims) this.#held(claim)['status'] = statusColumn.pending;
     return claims.map(({ id }) => id);
   }
@@ -127,7 +136,7 @@ export class MemoryStorage implements Storage {
     return [...new Set(this.#table.due().map((row) => this.#table.routeOf(row)))];
   }
 
-  async fanOut(_workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(_workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
     return publications.map((claim) => this.#deliver(claim));
   }
 
@@ -136,15 +145,15 @@ export class MemoryStorage implements Storage {
     return row ? this.#table.payloadOf(row) : null;
   }
 
-  transaction(): TaskTransaction {
+  begin(): TaskTransaction {
     return new MemoryTransaction(this.#db, (completion) => this.#complete(completion));
   }
 
   /** Each task's own: there is nothing that they could share. */
-  group(): TaskGroup {
+  beginGroup(): TaskGroup {
     const over = Promise.resolve();
     return {
-      next: () => Object.assign(this.transaction(), { over, disturbed: false }),
+      next: () => Object.assign(this.begin(), { over, disturbed: false }),
       broken: false,
       commit: () => over,
     };
@@ -158,23 +167,11 @@ export class MemoryStorage implements Storage {
     return outcomes.get(this.#table.row(id)?.['status']) ?? 'lost';
   }
 
-  async readHeld(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
+  async heldBy(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
     return this.#table.rows
       .filter((row) => row['status'] === statusColumn.processing)
       .slice(0, limit)
       .map((row) => readHeldRow({ ...row, route: this.#table.routeOf(row) }, workerId, this.#queue));
-  }
-
-  async keepTaskLocks(): Promise<boolean> {
-    return true;
-  }
-
-  async findForeignLocks(): Promise<ForeignLocks> {
-    return { evidence: undefined, hiddenSessions: 0 };
-  }
-
-  async takeOver(): Promise<readonly HeldTask[]> {
-    return [];
   }
 
   async stillHeld(_workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
@@ -196,11 +193,11 @@ export class MemoryStorage implements Storage {
     return [];
   }
 
-  async declareSubscriptions(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
+  async declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
     return this.#table.declare(declared);
   }
 
-  async makePartitions(): Promise<void> {}
+  async prepareAhead(): Promise<void> {}
 
   async dropPartitions(): Promise<never> {
     throw needsDatabase('the purge');
@@ -214,7 +211,7 @@ export class MemoryStorage implements Storage {
     throw needsDatabase('the purge');
   }
 
-  async forgetWorkers(): Promise<void> {}
+  async forget(): Promise<void> {}
 
   async close(): Promise<void> {}
 

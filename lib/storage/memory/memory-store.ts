@@ -3,7 +3,7 @@ import { TopicSchemas } from '../../client/topic-schemas.js';
 import type { EncodedTask } from '../../client/task-input.js';
 import type { TaskInserts } from '../../client/task-inserts.js';
 import { readTaskRecord } from '../columns.js';
-import type { WorkerId } from '../storage.js';
+import type { WorkerId } from '../attempt.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import type { DeliveryParts, TesterStore } from '../../testing/tester-store.js';
 import type { MemoryStorage } from './memory-storage.js';

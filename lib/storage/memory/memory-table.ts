@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { EncodedTask } from '../../client/task-input.js';
 import { column, statusColumn, type Row } from '../columns.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
-import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
-import type { Route } from '../storage.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../subscriptions.js';
+import type { Route } from '../attempt.js';
 
 /** A row as the driver would read it: text by column. */
 export type MemoryRow = Record<string, string | null>;

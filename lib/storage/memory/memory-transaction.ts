@@ -1,5 +1,6 @@
 import type { SqlHandle } from '../sql-handle.js';
-import type { Completion, TaskTransaction } from '../storage.js';
+import type { Completion } from '../attempt.js';
+import type { TaskTransaction } from '../transactions.js';
 import { needsDatabase } from './needs-database.js';
 
 /** `ctx.db` without a database: a stand-in of the test's own, or an error that says so. Nothing is ever undone. */

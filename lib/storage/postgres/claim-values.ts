@@ -1,4 +1,5 @@
-import type { ClaimRequest, Completion, Failure, WorkerId } from '../storage.js';
+import type { ClaimRequest } from '../claims.js';
+import type { Completion, Failure, WorkerId } from '../attempt.js';
 import type { ClaimForm } from './statements/settle-and-claim.js';
 
 /** Values of `settle`, and the first ones of `settle_and_claim`. */

@@ -1,6 +1,6 @@
 import type { SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
-import type { DeclaredSubscription, SubscriptionRow } from '../declared-subscription.js';
+import type { DeclaredSubscription, SubscriptionRow } from '../subscriptions.js';
 import { quoteIdentifier, type QueueTables } from './identifiers.js';
 
 /**

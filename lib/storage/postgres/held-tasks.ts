@@ -1,42 +1,40 @@
-import type { HeldTask, WorkerId } from '../storage.js';
+import type { HeldTask, WorkerId } from '../attempt.js';
 import type { TextRow } from './connections/control-connection.js';
 import { isDataError, readBytes } from './readable-rows.js';
-import { readHeldRow, type QueueIdentity } from './read-rows.js';
-import type { QueueStatements } from './statements.js';
-import type { AskControl } from './unreadable-tasks.js';
+import type { QueueAccess } from './queue-access.js';
+import { readHeldRow } from './read-rows.js';
 
 /** Reads attempts that somebody holds, also those with texts that cannot be sent: recovery must not stop at them. */
 export class HeldTasks {
-  readonly #ask: AskControl;
-  readonly #sql: QueueStatements;
-  readonly #queue: QueueIdentity;
+  readonly #access: QueueAccess;
 
-  constructor(ask: AskControl, sql: QueueStatements, queue: QueueIdentity) {
-    this.#ask = ask;
-    this.#sql = sql;
-    this.#queue = queue;
+  constructor(access: QueueAccess) {
+    this.#access = access;
   }
 
   /** @param lost for recovery: nothing of a worker that is missed no longer */
   async of(workerId: WorkerId, limit: number, lost: boolean): Promise<readonly HeldTask[]> {
     const values = [workerId, limit, lost];
-    const rows = await this.#ask(this.#sql.readHeld, values).catch(async (error: unknown) => {
+    const rows = await this.#access.ask(this.#access.sql.readHeld, values).catch(async (error: unknown) => {
       if (!isDataError(error)) throw error;
-      return textRows(await this.#ask(this.#sql.readHeldBytes, values));
+      return textRows(await this.#access.ask(this.#access.sql.readHeldBytes, values));
     });
     return this.#read(rows, workerId);
   }
 
   /** Makes attempts that a worker of nsj-queue-lib has left those of this one. */
   async takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
-    const taken = await this.#ask(this.#sql.takeOver, [workerId, limit]);
+    const taken = await this.#access.ask(this.#access.sql.takeOver, [workerId, limit]);
     if (taken.length === 0) return [];
     const ids = taken.map((row) => String(row['id']));
-    return this.#read(textRows(await this.#ask(this.#sql.readTakenBytes, [workerId, ids])), workerId);
+    return this.#read(
+      textRows(await this.#access.ask(this.#access.sql.readTakenBytes, [workerId, ids])),
+      workerId,
+    );
   }
 
   #read(rows: readonly TextRow[], workerId: WorkerId): readonly HeldTask[] {
-    return rows.map((row) => readHeldRow(row, workerId, this.#queue));
+    return rows.map((row) => readHeldRow(row, workerId, this.#access.identity));
   }
 }
 

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
-import { GroupBroken, type Completion, type GroupedTransaction, type TaskGroup } from '../storage.js';
+import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
+import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';

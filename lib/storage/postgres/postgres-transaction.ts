@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
-import type { Completion, TaskTransaction } from '../storage.js';
+import type { Completion } from '../attempt.js';
+import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';

@@ -1,5 +1,5 @@
 import type { SqlHandle } from '../sql-handle.js';
-import type { PurgeableWindow, PurgeLook } from '../purge-look.js';
+import type { PurgeableWindow, PurgeLook } from '../upkeep.js';
 import { readText } from '../columns.js';
 import { readIds } from './read-rows.js';
 import type { QueueStatements } from './statements.js';

@@ -10,9 +10,8 @@ import type {
   NextDue,
   PromoteResult,
   Route,
-  SettleAndClaimResult,
-  Stretch,
-} from '../storage.js';
+} from '../attempt.js';
+import type { SettleAndClaimResult, Stretch } from '../claims.js';
 import type { TextRow } from './connections/control-connection.js';
 
 /** What a queue is known by in the keys of its tasks. */

@@ -1,6 +1,7 @@
 import type { SqlHandle } from '../sql-handle.js';
 import type { WaitingRoute } from '../waiting-route.js';
-import { readWaiting } from './queue-looks.js';
+import { readBoolean } from '../columns.js';
+import { readTextBytes } from './readable-rows.js';
 import { statusSettings, walkSettings } from './statements/status.js';
 import { waitingRoutes } from './statements/waiting.js';
 import type { QueueTables } from './identifiers.js';
@@ -24,4 +25,21 @@ export function readWaitingRoutes(
     await tx.query(walkSettings);
     return readWaiting((await tx.query(waitingRoutes(tables).text)).rows, interop);
   });
+}
+
+/**
+ * Reads the answer of `waiting_routes`.
+ *
+ * @param interop true when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere
+ */
+export function readWaiting(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  interop: boolean,
+): readonly WaitingRoute[] {
+  return rows.map((row) => ({
+    route: readTextBytes(row['route'], row['encoding']),
+    waitingMs: Number(row['waiting_ms']),
+    served: interop || readBoolean(row['served']),
+    workerless: !interop && readBoolean(row['workerless']),
+  }));
 }

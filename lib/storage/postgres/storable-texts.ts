@@ -1,4 +1,4 @@
-import type { Completion, Failure } from '../storage.js';
+import type { Completion, Failure } from '../attempt.js';
 import { upperCharacters } from './single-byte.js';
 
 /** Turns what a worker writes of an attempt into texts that the encoding of its database has. */

@@ -1,5 +1,5 @@
 import { TarefaError } from '../../errors.js';
-import type { Completion } from '../storage.js';
+import type { Completion } from '../attempt.js';
 
 const divisionByZero = '22012';
 const inFailedTransaction = '25P02';

@@ -1,14 +1,10 @@
-import type { WorkerId } from '../storage.js';
+import type { WorkerId } from '../attempt.js';
 import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
 import { claimForm, claimValues, settleValues } from './claim-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import { isDataError } from './readable-rows.js';
-import type { Statement } from './statement.js';
-import type { QueueStatements } from './statements.js';
+import type { QueueAccess } from './queue-access.js';
 import { readBoolean } from '../columns.js';
-
-/** Runs a statement on the connection that claims. */
-export type AskControl = (statement: Statement, values: readonly unknown[]) => Promise<readonly TextRow[]>;
 
 /** Looked at of every route when not even the names of the routes can be read. */
 const ofEachRoute = 10;
@@ -18,12 +14,10 @@ const longestReason = 400;
 
 /** Finds attempts that hold bytes which cannot be sent to any client, and ends them: fewer statements than attempts. */
 export class UnreadableTasks {
-  readonly #ask: AskControl;
-  readonly #sql: QueueStatements;
+  readonly #access: QueueAccess;
 
-  constructor(ask: AskControl, sql: QueueStatements) {
-    this.#ask = ask;
-    this.#sql = sql;
+  constructor(access: QueueAccess) {
+    this.#access = access;
   }
 
   /** @param leftOut with interop, the last value of a claim */
@@ -42,17 +36,17 @@ export class UnreadableTasks {
     among: UnreadableAmong,
     leftOut: readonly unknown[] = [],
   ): Promise<readonly TextRow[]> {
-    if (among === 'every route') return this.#ask(this.#sql.pendingOfEachRoute, [ofEachRoute]);
-    if (among === 'unattended') return this.#ask(this.#sql.pendingDead, [ofDead]);
-    const peek = this.#sql.peekClaim(claimForm(among, leftOut.length > 0));
-    return this.#ask(peek, [...settleValues(workerId, []), ...claimValues(among), ...leftOut]);
+    if (among === 'every route') return this.#access.ask(this.#access.sql.pendingOfEachRoute, [ofEachRoute]);
+    if (among === 'unattended') return this.#access.ask(this.#access.sql.pendingDead, [ofDead]);
+    const peek = this.#access.sql.peekClaim(claimForm(among, leftOut.length > 0));
+    return this.#access.ask(peek, [...settleValues(workerId, []), ...claimValues(among), ...leftOut]);
   }
 
   /** By halves: most can be read. Answers why, by id. */
   async #find(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (ids.length === 0) return new Map();
     try {
-      await this.#ask(this.#sql.readTexts, [ids]);
+      await this.#access.ask(this.#access.sql.readTexts, [ids]);
       return new Map();
     } catch (error) {
       if (!isDataError(error)) throw error;
@@ -68,7 +62,7 @@ export class UnreadableTasks {
     const messages = [...reasons.values()].map((reason) =>
       `cannot be read, so it was not run: ${reason}`.slice(0, longestReason),
     );
-    const rows = await this.#ask(this.#sql.buryUnreadable, [[...reasons.keys()], messages]);
+    const rows = await this.#access.ask(this.#access.sql.buryUnreadable, [[...reasons.keys()], messages]);
     return rows.map((row) => ({
       id: String(row['id']),
       firstAttemptId: String(row['first_id']),

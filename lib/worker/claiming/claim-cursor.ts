@@ -1,12 +1,6 @@
 import { WalkPace } from '../../timing/walk-pace.js';
-import type {
-  ClaimedTask,
-  ClaimRequest,
-  Route,
-  RouteDemand,
-  SettleAndClaimResult,
-  Stretch,
-} from '../../storage/storage.js';
+import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
+import type { ClaimRequest, SettleAndClaimResult, Stretch } from '../../storage/claims.js';
 
 /** What was rung for: attempts due since then (ms), of that priority or a lower one. */
 interface RungFor {

@@ -1,4 +1,5 @@
-import type { ClaimRequest, Route, SettleAndClaimResult } from '../../storage/storage.js';
+import type { ClaimRequest, SettleAndClaimResult } from '../../storage/claims.js';
+import type { Route } from '../../storage/attempt.js';
 import { ClaimCursor } from './claim-cursor.js';
 import type { Demand } from './demand.js';
 import { FairShares } from './fair-shares.js';

@@ -1,13 +1,7 @@
 import type { QueueEvents } from '../../events.js';
-import type {
-  ClaimedTask,
-  ClaimRequest,
-  Lane,
-  Route,
-  SettleAndClaimResult,
-  Storage,
-  WorkerId,
-} from '../../storage/storage.js';
+import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
+import type { ClaimRequest, Lane, SettleAndClaimResult } from '../../storage/claims.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import { isBounded, type ClaimCursor } from './claim-cursor.js';
 import { ClaimPlanner } from './claim-planner.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
@@ -23,7 +17,7 @@ import type { WorkerOptions } from '../worker-options.js';
 
 /** What a {@link Claimer} works with. */
 export interface ClaimerParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly settler: Settler;
   readonly demand: DemandBook;
   readonly executor: Executor;
@@ -86,7 +80,7 @@ export class Claimer {
 
   /** One round trip: outcomes go in, new attempts come out. Answers how many. */
   async settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, storage, isolation, reminders, unreadable, start } = this.#parts;
+    const { settler, database, isolation, reminders, unreadable, start } = this.#parts;
     if (reminders.pollMissed) this.expectAnything();
     const taken = settler.take(this.lanes.share);
     const without = this.#lockedRoutes;
@@ -105,7 +99,7 @@ export class Claimer {
     try {
       const { dead } = this.#parts.demand;
       const asked = request && { ...request, dead };
-      result = await storage.settleAndClaim(this.#workerId, completions, asked, lane);
+      result = await database.claims.settleAndClaim(this.#workerId, completions, asked, lane);
     } catch (error) {
       this.expect();
       if (request) this.#planner.cursor.failed(request);
@@ -202,10 +196,10 @@ export class Claimer {
    * that is refused then fails its attempt.
    */
   async #separate(taken: ReturnType<Settler['take']>): Promise<number> {
-    const { settler, storage, executor } = this.#parts;
+    const { settler, database, executor } = this.#parts;
     for (const one of taken) {
       try {
-        await settler.settled([one], await storage.settleAndClaim(this.#workerId, [one.completion]));
+        await settler.settled([one], await database.claims.settleAndClaim(this.#workerId, [one.completion]));
       } catch (refusal) {
         if (isRowError(refusal)) executor.fail(one.claimed, refusal);
         else settler.putBack([one]);

@@ -1,6 +1,6 @@
 import { isolatedRoute, plainRoute, publicationRoute } from '../../storage/route.js';
 import type { ServedRoutes } from '../../storage/waiting-route.js';
-import type { ClaimedTask, Route, RouteDemand } from '../../storage/storage.js';
+import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { WorkerOptions } from '../worker-options.js';
 

@@ -1,10 +1,11 @@
-import type { ClaimedTask, Route, Storage, WorkerId } from '../../storage/storage.js';
+import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import type { DemandBook } from './demand.js';
 import type { Unreadable } from './unreadable.js';
 
 /** What a {@link Discovery} works with. */
 export interface DiscoveryParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly demand: DemandBook;
   readonly unreadable: Unreadable;
   /** Slots that are free now. */
@@ -55,25 +56,27 @@ export class Discovery {
   async run(): Promise<void> {
     if (!this.#due && !(this.#owing && this.#parts.free() > 0)) return;
     this.#due = false;
-    const { demand, storage, found, later } = this.#parts;
+    const { demand, database, found, later } = this.#parts;
     const pause = this.#lastAt + pauseMs - performance.now();
     if (pause > 0) return later(pause);
     this.#lastAt = performance.now();
     await this.#attend();
     if (!demand.mustDiscover) return;
-    const pending = await storage.pendingRoutes().catch((error: unknown) => this.#withoutUnreadable(error));
+    const pending = await database.attempts
+      .pendingRoutes()
+      .catch((error: unknown) => this.#withoutUnreadable(error));
     await demand.learn(pending);
     if (demand.discover(pending)) found();
   }
 
   /** Dead attempts that nobody has a handler for get the default treatment, from whoever comes first. */
   async #attend(): Promise<void> {
-    const { storage, unreadable, free, start, later } = this.#parts;
+    const { database, unreadable, free, start, later } = this.#parts;
     const most = Math.min(free(), attendedAtOnce);
     this.#owing = most <= 0;
     if (this.#owing) return;
     try {
-      const claimed = await storage.claimUnattended(this.#workerId, most);
+      const claimed = await database.claims.claimUnattended(this.#workerId, most);
       start(claimed);
       this.#owing = claimed.length === most;
     } catch (error) {

@@ -1,4 +1,5 @@
-import type { ClaimRequest, Route, RouteDemand } from '../../storage/storage.js';
+import type { ClaimRequest } from '../../storage/claims.js';
+import type { Route, RouteDemand } from '../../storage/attempt.js';
 import type { Demand } from './demand.js';
 
 /** Busy routes remembered beside those of the last claim. */

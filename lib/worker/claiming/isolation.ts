@@ -1,12 +1,12 @@
 import type { Coordinator } from '../../coordination/coordinator.js';
 import { isolatedPrefix, plainRoute } from '../../storage/route.js';
-import type { Storage } from '../../storage/storage.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import type { DemandBook } from './demand.js';
 import type { Pauses } from './pauses.js';
 
 /** What an {@link Isolation} works with. */
 export interface IsolationParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly demand: DemandBook;
   readonly pauses: Pauses;
@@ -81,16 +81,16 @@ export class Isolation {
 
   /** True when the turn would give this worker something: what others serve, or what is paused, may wait for ever. */
   async #isWanted(): Promise<boolean> {
-    const { storage, demand, pauses } = this.#parts;
+    const { database, demand, pauses } = this.#parts;
     if (demand.mustDiscover) await this.#discover();
     const { routes, total } = demand.readIsolated(pauses);
-    return storage.wouldClaim({ shape: 'counted', stretches: routes, total, dead: demand.dead });
+    return database.claims.wouldClaim({ shape: 'counted', stretches: routes, total, dead: demand.dead });
   }
 
   async #discover(): Promise<void> {
-    const { storage, demand } = this.#parts;
+    const { database, demand } = this.#parts;
     // Names that cannot be read are the business of `Discovery`: what is known goes on meanwhile.
-    const pending = await storage.pendingRoutes().catch(() => []);
+    const pending = await database.attempts.pendingRoutes().catch(() => []);
     const isolated = pending.filter((route) => route.startsWith(isolatedPrefix)).map(plainRoute);
     await demand.learn(isolated);
     demand.discover(isolated);

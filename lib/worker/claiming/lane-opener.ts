@@ -1,9 +1,10 @@
 import { Backoff } from '../../timing/backoff.js';
-import type { Lane, Storage } from '../../storage/storage.js';
+import type { Lane } from '../../storage/claims.js';
+import type { QueueDatabase } from '../../storage/database.js';
 
 /** What a {@link LaneOpener} works with. */
 export interface LaneOpenerParts {
-  readonly storage: Pick<Storage, 'laneOpening'>;
+  readonly database: Pick<QueueDatabase, 'claims'>;
   readonly lane: Lane;
   /** Told when it is worth asking again. */
   readonly changed: () => void;
@@ -25,7 +26,7 @@ export class LaneOpener {
   /** True when the lane can send at once; otherwise it is being opened from now on. */
   isOpen(): boolean {
     if (this.#opening) return false;
-    const opening = this.#parts.storage.laneOpening(this.#parts.lane);
+    const opening = this.#parts.database.claims.laneOpening(this.#parts.lane);
     if (!opening) return true;
     this.#opening = true;
     void this.#wait(opening);

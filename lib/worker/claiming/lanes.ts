@@ -1,4 +1,4 @@
-import type { Lane } from '../../storage/storage.js';
+import type { Lane } from '../../storage/claims.js';
 import type { Demand } from './demand.js';
 import { Signal } from '../../timing/signal.js';
 

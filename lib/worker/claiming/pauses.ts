@@ -1,5 +1,5 @@
 import { plainRoute } from '../../storage/route.js';
-import type { Route } from '../../storage/storage.js';
+import type { Route } from '../../storage/attempt.js';
 
 /** A route whose tasks wait, for so many ms or, when undefined, until somebody says otherwise. */
 export interface Hold {

@@ -1,4 +1,4 @@
-import type { NextDue } from '../../storage/storage.js';
+import type { NextDue } from '../../storage/attempt.js';
 import { Alarm } from '../../timing/alarm.js';
 
 /** What a worker is reminded of. */

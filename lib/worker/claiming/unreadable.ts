@@ -1,12 +1,13 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
-import type { Storage, WorkerId } from '../../storage/storage.js';
+import type { QueueDatabase } from '../../storage/database.js';
+import type { WorkerId } from '../../storage/attempt.js';
 import type { UnreadableAmong } from '../../storage/unreadable-task.js';
 import { isDataError } from '../running/settler.js';
 
 /** What {@link Unreadable} works with. */
 export interface UnreadableParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly events: QueueEvents;
   /** Told when dead chains were started, which somebody has to treat. */
   readonly buried: () => void;
@@ -34,7 +35,7 @@ export class Unreadable {
    */
   async end(error: unknown, workerId: WorkerId, among: UnreadableAmong): Promise<boolean> {
     if (!isDataError(error)) return false;
-    const ended = await this.#parts.storage.endUnreadable(workerId, among);
+    const ended = await this.#parts.database.claims.endUnreadable(workerId, among);
     for (const { message, deadId, ...rest } of ended) {
       const task = { ...rest, topic: null, subscriptionId: null };
       const reason = new TarefaError('TASK_UNREADABLE', message);

@@ -1,13 +1,14 @@
 import { WalkPace } from '../../timing/walk-pace.js';
 import type { QueueEvents } from '../../events.js';
 import { namesOfRoute } from '../../storage/route.js';
-import type { Route, Storage } from '../../storage/storage.js';
+import type { Route } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import { unservedMs, type WaitingRoute } from '../../storage/waiting-route.js';
 import type { WorkerOptions } from '../worker-options.js';
 
 /** What an {@link UnservedWatch} works with. */
 export interface UnservedWatchParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly events: QueueEvents;
   readonly options: Pick<WorkerOptions, 'interop'>;
 }
@@ -70,7 +71,7 @@ export class UnservedWatch {
   async #look(): Promise<void> {
     this.#timer = undefined;
     try {
-      this.learn(await this.#pace.walk(() => this.#parts.storage.waitingRoutes()));
+      this.learn(await this.#pace.walk(() => this.#parts.database.attempts.waitingRoutes()));
     } catch {
       // Whatever is wrong with the database, the worker's own statements meet it too, and say so. The next ring asks again.
     }

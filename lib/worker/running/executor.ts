@@ -2,13 +2,9 @@ import { Backoff } from '../../timing/backoff.js';
 import { hasCode, TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
 import { describeRoute } from '../../storage/route.js';
-import {
-  GroupBroken,
-  type AttemptOutcome,
-  type ClaimedTask,
-  type Storage,
-  type WorkerId,
-} from '../../storage/storage.js';
+import { GroupBroken } from '../../storage/transactions.js';
+import { type AttemptOutcome, type ClaimedTask, type WorkerId } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
@@ -21,7 +17,7 @@ import type { WorkerOptions } from '../worker-options.js';
 
 /** What an {@link Executor} works with. */
 export interface ExecutorParts {
-  readonly storage: Storage;
+  readonly database: QueueDatabase;
   readonly settler: Settler;
   readonly registry: HandlerRegistry;
   readonly tenants: TenantSource;
@@ -38,7 +34,7 @@ export class Executor {
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
-    this.#turns = new GroupedTurns(parts.storage);
+    this.#turns = new GroupedTurns(parts.database);
   }
 
   start(workerId: WorkerId): void {
@@ -80,7 +76,7 @@ export class Executor {
 
   async #prepare(running: RunningTask, handler: Handler | undefined): Promise<PreparedTask> {
     const { claimed } = running;
-    const { storage, tenants, options } = this.#parts;
+    const { database, tenants, options } = this.#parts;
     if (!handler) return { payload: undefined, context: undefined };
     checkAttempt(claimed.task, handler.rules.maxAttempts ?? options.maxAttempts);
     const stored = await this.#loadPayload(claimed);
@@ -88,7 +84,7 @@ export class Executor {
     running.context = new HandlerContext(
       claimed,
       subscription,
-      storage,
+      database,
       this.#workerId,
       options.maxPayloadBytes,
       tenants,
@@ -102,7 +98,7 @@ export class Executor {
     const { maxPayloadBytes } = this.#parts.options;
     const bytes = task.subscriptionId === null ? sizeAbove(claimed, maxPayloadBytes) : undefined;
     if (bytes !== undefined) throw oversized(bytes, maxPayloadBytes);
-    return payload === undefined ? this.#parts.storage.loadPayload(task.id) : payload;
+    return payload === undefined ? this.#parts.database.attempts.loadPayload(task.id) : payload;
   }
 
   async #perform(
@@ -221,8 +217,8 @@ export class Executor {
 
   /** Nothing of it took effect, and this worker is to stop: another one runs it. */
   async #giveBack(claimed: ClaimedTask): Promise<void> {
-    const { storage, settler, events } = this.#parts;
-    const released = await storage.release(this.#workerId, [claimed]);
+    const { database, settler, events } = this.#parts;
+    const released = await database.attempts.releaseMany(this.#workerId, [claimed]);
     if (released.length === 0) return settler.lose(claimed);
     events.emit('task.released', { task: reference(claimed), reason: 'the worker stops before its turn' });
   }
@@ -258,7 +254,7 @@ export class Executor {
     const backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
     for (;;) {
       try {
-        return await this.#parts.storage.readOutcome(this.#workerId, claimed);
+        return await this.#parts.database.attempts.readOutcome(this.#workerId, claimed);
       } catch (error) {
         if (this.#stopping) return undefined;
         if (!hasCode(error, 'CONNECTION_LOST')) throw error;

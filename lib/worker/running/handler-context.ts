@@ -1,14 +1,9 @@
 import type { PoolClient } from 'pg';
 import { readTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { TarefaError } from '../../errors.js';
-import type {
-  ClaimedTask,
-  Completion,
-  GroupedTransaction,
-  Storage,
-  TaskTransaction,
-  WorkerId,
-} from '../../storage/storage.js';
+import type { ClaimedTask, Completion, WorkerId } from '../../storage/attempt.js';
+import type { GroupedTransaction, TaskTransaction } from '../../storage/transactions.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
 import type { TenantDb } from '../../tenants/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
@@ -19,7 +14,7 @@ export class HandlerContext implements TaskContext {
   readonly task: Task;
   readonly subscription: Subscription | undefined;
   readonly #claimed: ClaimedTask;
-  readonly #storage: Storage;
+  readonly #database: QueueDatabase;
   readonly #workerId: WorkerId;
   readonly #maxResultBytes: number;
   readonly #tenants: TenantSource;
@@ -37,7 +32,7 @@ export class HandlerContext implements TaskContext {
   constructor(
     claimed: ClaimedTask,
     subscription: Subscription | undefined,
-    storage: Storage,
+    database: QueueDatabase,
     workerId: WorkerId,
     maxResultBytes: number,
     tenants: TenantSource,
@@ -45,7 +40,7 @@ export class HandlerContext implements TaskContext {
     this.task = claimed.task;
     this.subscription = subscription;
     this.#claimed = claimed;
-    this.#storage = storage;
+    this.#database = database;
     this.#workerId = workerId;
     this.#maxResultBytes = maxResultBytes;
     this.#tenants = tenants;
@@ -74,7 +69,7 @@ export class HandlerContext implements TaskContext {
     const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
     const { id, reservation } = this.#claimed;
     const completion: Completion = { id, reservation, message, result: recorded };
-    await this.#storage.completeIn(tx, this.#workerId, completion);
+    await this.#database.transactions.completeIn(tx, this.#workerId, completion);
     this.#completedElsewhere = true;
   }
 
@@ -162,7 +157,7 @@ export class HandlerContext implements TaskContext {
 
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
-      this.#transaction = this.#storage.transaction(this.#workerId);
+      this.#transaction = this.#database.transactions.begin(this.#workerId);
       // Asked for only after the end: a transaction that is over before it began refuses everything.
       if (this.#ended) void this.#transaction.rollback();
     }

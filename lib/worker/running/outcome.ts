@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from '../../errors.js';
-import type { NextAttempt } from '../../storage/storage.js';
+import type { NextAttempt } from '../../storage/attempt.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import type { Task } from '../../task.js';
 import type { WorkerOptions } from '../worker-options.js';

@@ -1,5 +1,5 @@
 import { decodeText } from '../../values/payload-text.js';
-import type { ClaimedTask } from '../../storage/storage.js';
+import type { ClaimedTask } from '../../storage/attempt.js';
 import type { Subscription, Task } from '../../task.js';
 
 /** A payload as the handler gets it, with the subscription when the task is a delivery. */

@@ -1,5 +1,5 @@
 import { TarefaError } from '../../errors.js';
-import type { ClaimedTask } from '../../storage/storage.js';
+import type { ClaimedTask } from '../../storage/attempt.js';
 import type { HandlerContext } from './handler-context.js';
 
 /** What is kept of a running attempt, to abort it. */

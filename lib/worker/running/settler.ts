@@ -8,10 +8,10 @@ import type {
   FailureOutcome,
   NextAttempt,
   Route,
-  SettleAndClaimResult,
-  Storage,
   WorkerId,
-} from '../../storage/storage.js';
+} from '../../storage/attempt.js';
+import type { SettleAndClaimResult } from '../../storage/claims.js';
+import type { QueueDatabase } from '../../storage/database.js';
 import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
 import type { Signal } from '../../timing/signal.js';
 
@@ -58,7 +58,7 @@ const refusedRetryMs = 1_000;
  * for a timer: an outcome sets the dispatcher's signal.
  */
 export class Settler {
-  readonly #storage: Storage;
+  readonly #database: QueueDatabase;
   readonly #events: QueueEvents;
   readonly #signal: Signal;
   #completions: PendingCompletion[] = [];
@@ -74,9 +74,9 @@ export class Settler {
   readonly #counter: SuccessCounter | undefined;
   #workerId: WorkerId = '';
 
-  constructor(storage: Storage, events: QueueEvents, signal: Signal, counter?: SuccessCounter) {
+  constructor(database: QueueDatabase, events: QueueEvents, signal: Signal, counter?: SuccessCounter) {
     this.#counter = counter;
-    this.#storage = storage;
+    this.#database = database;
     this.#events = events;
     this.#signal = signal;
   }
@@ -167,7 +167,7 @@ export class Settler {
     if (this.#separated.length + this.#failures.length > 0) this.#signal.set();
     let outcomes: readonly FailureOutcome[];
     try {
-      outcomes = await this.#storage.fail(taken.map(({ failure }) => failure));
+      outcomes = await this.#database.attempts.failMany(taken.map(({ failure }) => failure));
     } catch (error) {
       if (isRowError(error)) {
         this.#separate(taken, error);
@@ -260,7 +260,7 @@ export class Settler {
     let held: ReadonlySet<string>;
     try {
       const ids = refused.map(({ claimed }) => claimed.id);
-      held = new Set((await this.#storage.stillHeld(this.#workerId, ids)).map(claimKey));
+      held = new Set((await this.#database.attempts.stillHeld(this.#workerId, ids)).map(claimKey));
     } catch (error) {
       kind.retry(refused);
       throw error;
@@ -275,7 +275,9 @@ export class Settler {
     one: T,
     { writtenAs, written }: RefusedKind<T>,
   ): Promise<void> {
-    const outcome = await this.#storage.readOutcome(this.#workerId, one.claimed).catch(() => undefined);
+    const outcome = await this.#database.attempts
+      .readOutcome(this.#workerId, one.claimed)
+      .catch(() => undefined);
     if (outcome === writtenAs) written(one);
     else if (outcome !== undefined) this.lose(one.claimed);
   }

@@ -1,7 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PostgresCoordinator } from '../../../lib/coordination/postgres-coordinator.js';
 import { TarefaError } from '../../../lib/errors.js';
-import { PostgresStorage } from '../../../lib/storage/postgres/postgres-storage.js';
+import { PostgresAttempts } from '../../../lib/storage/postgres/postgres-attempts.js';
+import { PostgresClaims } from '../../../lib/storage/postgres/postgres-claims.js';
+import { PostgresDatabase } from '../../../lib/storage/postgres/postgres-database.js';
+import { PostgresInterop } from '../../../lib/storage/postgres/postgres-interop.js';
+import { PostgresSubscriptions } from '../../../lib/storage/postgres/postgres-subscriptions.js';
+import { PostgresTransactions } from '../../../lib/storage/postgres/postgres-transactions.js';
+import { PostgresUpkeep } from '../../../lib/storage/postgres/postgres-upkeep.js';
+import { PostgresWorkers } from '../../../lib/storage/postgres/postgres-workers.js';
 import { PostgresTransaction } from '../../../lib/storage/postgres/postgres-transaction.js';
 
 /** Where in a call: before it is sent, sent but not answered, answered but nobody has acted on it. */
@@ -36,7 +43,14 @@ interface Wrapped {
 }
 
 const wrapped: readonly Wrapped[] = [
-  { prefix: '', prototype: PostgresStorage.prototype },
+  { prefix: 'database.', prototype: PostgresDatabase.prototype },
+  { prefix: 'attempts.', prototype: PostgresAttempts.prototype },
+  { prefix: 'claims.', prototype: PostgresClaims.prototype },
+  { prefix: 'transactions.', prototype: PostgresTransactions.prototype },
+  { prefix: 'workers.', prototype: PostgresWorkers.prototype },
+  { prefix: 'upkeep.', prototype: PostgresUpkeep.prototype },
+  { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
+  { prefix: 'interop.', prototype: PostgresInterop.prototype },
   { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
   {
     prefix: 'coordinator.',
@@ -55,7 +69,7 @@ export function pointedMethods(): readonly string[] {
 }
 
 /**
- * Puts three points into every method of the storage and its transactions. The library knows nothing of it.
+ * Puts three points into every method of the database and its transactions. The library knows nothing of it.
  *
  * @param onHit told just before a point acts; what it writes must survive the process
  */

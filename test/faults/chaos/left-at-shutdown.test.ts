@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { TarefaError } from '../../../lib/errors.js';
 import { QueueEvents } from '../../../lib/events.js';
-import type { ClaimedTask, HeldTask, Storage } from '../../../lib/storage/storage.js';
+import type { ClaimedTask, HeldTask } from '../../../lib/storage/attempt.js';
+import type { QueueDatabase } from '../../../lib/storage/database.js';
 import type { HandlerRegistry } from '../../../lib/subscribers/handler-registry.js';
 import { Executor } from '../../../lib/worker/running/executor.js';
 import { Reconciler } from '../../../lib/worker/reconciler.js';
@@ -26,24 +27,28 @@ test.each(['transaction', 'completeIn'])(
       payloadBytes: null,
       task: { id: '7', firstAttemptId: '7', attempt: 1, topic: 'work', subscriptionId: null, dead: false },
     } as unknown as ClaimedTask;
-    const storage = {
-      transaction: () => ({
-        opened: true,
-        query: () => Promise.resolve({ rows: [] }),
-        complete: lost,
-        rollback: () => Promise.resolve(),
-      }),
-      completeIn: () => Promise.resolve(),
-      readOutcome: () => {
-        asked.resolve();
-        return lost();
+    const database = {
+      transactions: {
+        begin: () => ({
+          opened: true,
+          query: () => Promise.resolve({ rows: [] }),
+          complete: lost,
+          rollback: () => Promise.resolve(),
+        }),
+        completeIn: () => Promise.resolve(),
       },
-      readHeld: () => Promise.resolve([claimed as unknown as HeldTask]),
-      release: (_: string, claims: readonly { readonly id: string }[]) => {
-        released.push(...claims.map(({ id }) => id));
-        return Promise.resolve([]);
+      attempts: {
+        readOutcome: () => {
+          asked.resolve();
+          return lost();
+        },
+        heldBy: () => Promise.resolve([claimed as unknown as HeldTask]),
+        releaseMany: (_: string, claims: readonly { readonly id: string }[]) => {
+          released.push(...claims.map(({ id }) => id));
+          return Promise.resolve([]);
+        },
       },
-    } as unknown as Storage;
+    } as unknown as QueueDatabase;
     const live = {
       name: 'work',
       rules: { payload: 'parse' },
@@ -54,10 +59,10 @@ test.each(['transaction', 'completeIn'])(
     };
     const registry = { of: () => ({ live, dead: undefined }) } as unknown as HandlerRegistry;
     const events = new QueueEvents();
-    const settler = new Settler(storage, events, new Signal());
+    const settler = new Settler(database, events, new Signal());
     const options = { maxPayloadBytes: 1_000, maxAttempts: 1 } as WorkerOptions;
     const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
-    const executor = new Executor({ storage, settler, registry, tenants, options, events });
+    const executor = new Executor({ database, settler, registry, tenants, options, events });
 
     const ended = executor.run({ claimed, context: undefined });
     await asked.promise;
@@ -66,7 +71,7 @@ test.each(['transaction', 'completeIn'])(
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const coordinator = { ring: () => undefined } as never;
     const demand = {} as never;
-    const reconciler = new Reconciler({ storage, coordinator, settler, demand, events });
+    const reconciler = new Reconciler({ database, coordinator, settler, demand, events });
     reconciler.doubt();
     await reconciler.compare('1', new RunningTasks());
     expect(released).toEqual([]);

@@ -2,7 +2,7 @@ import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
 import { asQuery, type Reach } from './pooler.js';
-import type { Lane } from '../../storage.js';
+import type { Lane } from '../../claims.js';
 import type { Statement } from '../statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */

@@ -1,4 +1,4 @@
-import type { ForeignLocks } from '../../storage.js';
+import type { ForeignLocks } from '../../interop.js';
 import type { TextRow } from '../connections/control-connection.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { WorkerId } from '../../storage.js';
+import type { WorkerId } from '../../attempt.js';
 import type { ControlConnection } from '../connections/control-connection.js';
 import { giveTaskLocks, keepTaskLocks } from '../statements/interop.js';
 import { readBoolean } from '../../columns.js';

@@ -1,6 +1,6 @@
 import { TarefaError } from '../../../errors.js';
 import { readText } from '../../columns.js';
-import type { PartitionPurge } from '../../purge-look.js';
+import type { PartitionPurge } from '../../upkeep.js';
 import type { QueueTables } from '../identifiers.js';
 import { purgeWhole } from '../purging.js';
 import { readIds } from '../read-rows.js';

@@ -1,4 +1,4 @@
-import type { ClaimShape } from '../../storage.js';
+import type { ClaimShape } from '../../claims.js';
 import type { QueueTables } from '../identifiers.js';
 import { heldBy, nextReservation, routeExpression, statement, type Statement } from '../statement.js';
 

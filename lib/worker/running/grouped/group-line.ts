@@ -1,4 +1,6 @@
-import type { Storage, TaskGroup, WorkerId } from '../../../storage/storage.js';
+import type { QueueDatabase } from '../../../storage/database.js';
+import type { TaskGroup } from '../../../storage/transactions.js';
+import type { WorkerId } from '../../../storage/attempt.js';
 import type { HandlerContext } from '../handler-context.js';
 
 /** Subtransactions beyond 64 make a PostgreSQL transaction slow for everybody. */
@@ -18,13 +20,13 @@ interface Waiting {
  * next one when the one before has ended, commits when nobody waits, and never waits for tasks to come.
  */
 export class GroupLine {
-  readonly #storage: Storage;
+  readonly #database: QueueDatabase;
   readonly #workerId: WorkerId;
   #waiting = new Set<Waiting>();
   #groups = 0;
 
-  constructor(storage: Storage, workerId: WorkerId) {
-    this.#storage = storage;
+  constructor(database: QueueDatabase, workerId: WorkerId) {
+    this.#database = database;
     this.#workerId = workerId;
   }
 
@@ -44,7 +46,7 @@ export class GroupLine {
   async #work(): Promise<void> {
     this.#groups += 1;
     while (this.#waiting.size > 0) {
-      const group = this.#storage.group(this.#workerId);
+      const group = this.#database.transactions.beginGroup(this.#workerId);
       await this.#fill(group);
       await group.commit();
     }

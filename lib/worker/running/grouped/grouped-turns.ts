@@ -1,16 +1,17 @@
-import type { Storage, WorkerId } from '../../../storage/storage.js';
+import type { QueueDatabase } from '../../../storage/database.js';
+import type { WorkerId } from '../../../storage/attempt.js';
 import type { Handler } from '../../../subscribers/handler-registry.js';
 import type { HandlerContext } from '../handler-context.js';
 import { GroupLine } from './group-line.js';
 
 /** Where the attempts of grouped handlers wait for their turn: one line per handler. */
 export class GroupedTurns {
-  readonly #storage: Storage;
+  readonly #database: QueueDatabase;
   readonly #lines = new Map<Handler, GroupLine>();
   #workerId: WorkerId = '';
 
-  constructor(storage: Storage) {
-    this.#storage = storage;
+  constructor(database: QueueDatabase) {
+    this.#database = database;
   }
 
   start(workerId: WorkerId): void {
@@ -26,7 +27,7 @@ export class GroupedTurns {
   #lineOf(handler: Handler): GroupLine {
     let line = this.#lines.get(handler);
     if (!line) {
-      line = new GroupLine(this.#storage, this.#workerId);
+      line = new GroupLine(this.#database, this.#workerId);
       this.#lines.set(handler, line);
     }
     return line;

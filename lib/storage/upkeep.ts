@@ -32,3 +32,15 @@ export interface PartitionPurge {
   /** Why a partition could not be dropped that could have been. */
   readonly problem: Error | undefined;
 }
+
+/** Makes room ahead of inserts, and deletes history that nobody needs any more. */
+export interface Upkeep {
+  /** Makes the partitions that are needed next, where the queue has some. */
+  prepareAhead(): Promise<void>;
+  /** Drops partitions of which all tasks may be deleted, where the queue has some. */
+  dropPartitions(olderThanDays: number): Promise<PartitionPurge>;
+  /** Looks at the next rows for attempts that may be deleted: those of tasks that are over and old. */
+  findPurgeable(look: PurgeLook): Promise<PurgeableWindow>;
+  /** Deletes those attempts whose whole tasks are among them and still may go; returns how many. */
+  purge(ids: readonly string[]): Promise<number>;
+}

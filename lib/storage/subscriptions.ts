@@ -12,3 +12,12 @@ export interface SubscriptionRow {
   /** True when it was made now. */
   readonly made: boolean;
 }
+
+/** The table of subscriptions. */
+export interface SubscriptionStore {
+  /**
+   * Makes the rows that are missing of subscriptions that have a topic; answers the row of each subscription that has
+   * one. An existing row keeps its values.
+   */
+  declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]>;
+}

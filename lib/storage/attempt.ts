@@ -1,0 +1,116 @@
+import type { Task } from '../task.js';
+
+/** Id of a running worker, as `executor` in the rows it holds. */
+export type WorkerId = string;
+
+/** What makes an attempt this worker's: written by the claim, demanded by every later statement. */
+export interface Claim {
+  readonly id: string;
+  /** Claim counter of the row (`reserva`): with the worker id the fencing token. */
+  readonly reservation: number;
+}
+
+/** An attempt just claimed. */
+export interface ClaimedTask extends Claim {
+  readonly task: Task;
+  readonly route: Route;
+  readonly publication: boolean;
+  /** When it was due, as the database writes it. */
+  readonly due: string;
+  /** As it is stored; null where somebody made it so. */
+  readonly priority: number | null;
+  /** Workers lost in a row before this attempt. */
+  readonly losses: number;
+  /** Size in bytes of a payload that was too large to come along; null otherwise. */
+  readonly payloadBytes: number | null;
+  /** Payload text; undefined when it was too large to come along: `loadPayload` reads it. */
+  readonly payload: string | null | undefined;
+}
+
+/** What workers claim by: `p` (publications), `s:<subscription>` or `t:<topic>`. */
+export type Route = string;
+
+/** How many attempts of a route a worker can take now. */
+export interface RouteDemand {
+  readonly route: Route;
+  readonly limit: number;
+}
+
+/** How an attempt ended well. */
+export interface Completion extends Claim {
+  readonly message: string;
+  readonly result: string | null;
+}
+
+/** How an attempt ended badly, and the rule for its next one. */
+export interface Failure extends Claim {
+  /** Worker that holds the row: this one, or a lost one when it is recovered. */
+  readonly workerId: WorkerId;
+  readonly message: string;
+  /** Whole error text with stack. */
+  readonly error: string | null;
+  /** Attempts the chain may have in all. */
+  readonly maxAttempts: number;
+  readonly next: NextAttempt;
+  /** True when the worker was lost: the next attempt counts one more loss. */
+  readonly lost: boolean;
+  /** True when nothing may be computed of its payload, because the database has refused to. */
+  readonly untouched?: true;
+}
+
+/** When the next attempt is due. `never` buries the chain at once. */
+export type NextAttempt =
+  | { readonly kind: 'after-due'; readonly delayMs: number }
+  | { readonly kind: 'after-failure'; readonly delayMs: number }
+  | { readonly kind: 'at'; readonly date: Date }
+  | { readonly kind: 'never' };
+
+/** What became of a failure. */
+export interface FailureOutcome {
+  readonly id: string;
+  /** Milliseconds until the next attempt is due; undefined when there is none. */
+  readonly nextAttemptInMs: number | undefined;
+  /** First attempt of the dead chain, when one was started. */
+  readonly deadId: string | undefined;
+}
+
+/** Where an attempt stands for the worker that claimed it. `lost`: another one holds or held it since. */
+export type AttemptOutcome = 'completed' | 'failed' | 'held' | 'lost';
+
+/** A row that some worker holds. */
+export interface HeldTask extends Claim {
+  readonly workerId: WorkerId;
+  readonly task: Task;
+  readonly route: Route;
+  readonly losses: number;
+}
+
+/** One publication delivered: how many copies were made. */
+export interface FanOutOutcome {
+  readonly id: string;
+  readonly deliveries: number;
+}
+
+export interface PromoteResult {
+  readonly promoted: number;
+  /** When the first of those was due, as the database writes it. */
+  readonly earliest: string | undefined;
+  /**
+   * Milliseconds until the next scheduled attempt is due, not above 0 when somebody has it locked; undefined when
+   * none is scheduled.
+   */
+  readonly nextDueInMs: number | undefined;
+  /** True when attempts are pending that are to be run alone. */
+  readonly isolated: boolean;
+}
+
+/** What an idle worker asks. */
+export interface NextDue {
+  /** Milliseconds until an attempt is due, not above 0 when one is already; undefined when none waits. */
+  readonly inMs: number | undefined;
+  /** Routes with pending attempts, for a worker that finds out whether they are its own; empty for others. */
+  readonly pending: readonly Route[];
+  readonly holding: boolean;
+  /** True when the worker was told to stop. */
+  readonly halted: boolean;
+}

@@ -1,0 +1,50 @@
+import type {
+  AttemptOutcome,
+  Claim,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  HeldTask,
+  NextDue,
+  PromoteResult,
+  Route,
+  WorkerId,
+} from './attempt.js';
+import type { ServedRoutes, WaitingRoute } from './waiting-route.js';
+
+/**
+ * What becomes of attempts: one sentence per method, one commit each. Rows that changed meanwhile are absent from the
+ * answer.
+ */
+export interface AttemptStore {
+  /** Closes attempts as failed and inserts their next attempts or dead chains. */
+  failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
+  /** Gives attempts back that were claimed but not started; returns the ids given back. */
+  releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
+  /**
+   * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
+   * or locked by another session.
+   */
+  fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]>;
+  /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
+  promote(limit: number): Promise<PromoteResult>;
+  /**
+   * When the next attempt is due that the worker serves, whether it was told to stop, and, if that is asked, whether it
+   * holds any.
+   */
+  nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue>;
+  /** Reads the payload of an attempt, wherever in its chain it is stored. */
+  loadPayload(id: string): Promise<string | null>;
+  /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
+  readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
+  /** The worker's claims of those attempts that it still holds. */
+  stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]>;
+  /** Attempts that a worker holds, a page of at most `limit`; read as `lost`, it is empty once the worker is back. */
+  heldBy(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
+  /** Routes whose attempts are to wait until they are resumed. */
+  pausedRoutes(): Promise<readonly Route[]>;
+  /** Routes that have pending attempts now. */
+  pendingRoutes(): Promise<readonly Route[]>;
+  /** Routes whose attempts are due and wait, except paused ones, and whether a running worker serves each. */
+  waitingRoutes(): Promise<readonly WaitingRoute[]>;
+}

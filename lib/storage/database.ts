@@ -1,0 +1,24 @@
+import type { AttemptStore } from './attempts.js';
+import type { Claims } from './claims.js';
+import type { Interop } from './interop.js';
+import type { SubscriptionStore } from './subscriptions.js';
+import type { TaskTransactions } from './transactions.js';
+import type { Upkeep } from './upkeep.js';
+import type { WorkerRegistry } from './workers.js';
+
+/**
+ * A queue's database: the only thing that the rest of the library receives from one. Each part promises one commit per
+ * call, guarded by what the caller knows: rows that changed meanwhile are absent from the answer.
+ */
+export interface QueueDatabase {
+  readonly attempts: AttemptStore;
+  readonly claims: Claims;
+  readonly transactions: TaskTransactions;
+  readonly workers: WorkerRegistry;
+  readonly upkeep: Upkeep;
+  readonly subscriptions: SubscriptionStore;
+  /** Only where workers of nsj-queue-lib serve the same table. */
+  readonly interop?: Interop | undefined;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}

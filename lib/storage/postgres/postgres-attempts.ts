@@ -1,0 +1,111 @@
+import type {
+  AttemptOutcome,
+  Claim,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  HeldTask,
+  NextDue,
+  PromoteResult,
+  Route,
+  WorkerId,
+} from '../attempt.js';
+import type { AttemptStore } from '../attempts.js';
+import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
+import { failureValues } from './claim-values.js';
+import { HeldTasks } from './held-tasks.js';
+import type { QueueAccess } from './queue-access.js';
+import { attemptOutcomes, readFailed, readNextDue, readPromoted } from './read-rows.js';
+import { readWaiting } from './read-waiting.js';
+import { readTextBytes } from './readable-rows.js';
+import { explainFanOut, noSubscriptions } from './transaction-errors.js';
+
+/** {@link AttemptStore} in the queue's table. */
+export class PostgresAttempts implements AttemptStore {
+  readonly #access: QueueAccess;
+  readonly #fansOut: boolean;
+
+  /** @param options.fansOut true where the queue has a subscriptions table */
+  constructor(access: QueueAccess, { fansOut }: { readonly fansOut: boolean }) {
+    this.#access = access;
+    this.#fansOut = fansOut;
+  }
+
+  async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    const { sql, texts } = this.#access;
+    const storable = failures.map((failure) => texts.failure(failure));
+    const rows = await this.#access.ask(sql.fail, failureValues(storable));
+    return rows.map(readFailed);
+  }
+
+  async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
+    const ids = claims.map(({ id }) => id);
+    const reservations = claims.map(({ reservation }) => reservation);
+    const rows = await this.#access.ask(this.#access.sql.release, [ids, reservations, workerId]);
+    return rows.map((row) => String(row['id']));
+  }
+
+  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+    if (!this.#fansOut) throw noSubscriptions();
+    const { sql, schema } = this.#access;
+    const ids = publications.map(({ id }) => id);
+    const reservations = publications.map(({ reservation }) => reservation);
+    const statement = schema.seals ? sql.fanOut : sql.fanOutUnsealed;
+    const values = [ids, reservations, workerId];
+    const { rows } = await this.#access.onPool(statement, values).catch((error: unknown) => {
+      throw explainFanOut(error);
+    });
+    return rows.map((row) => ({ id: String(row['id']), deliveries: Number(row['deliveries']) }));
+  }
+
+  async promote(limit: number): Promise<PromoteResult> {
+    const { sql, interop } = this.#access;
+    const [row] = await this.#access.ask(interop ? sql.promoteInTurn : sql.promote, [limit]);
+    return readPromoted(row);
+  }
+
+  async nextDue(
+    workerId: WorkerId,
+    asksHeld: boolean,
+    { routes, deadRoutes, discovers }: ServedRoutes,
+  ): Promise<NextDue> {
+    const { sql } = this.#access;
+    const values = [asksHeld ? workerId : null, workerId, routes, deadRoutes];
+    const [row] = await this.#access.ask(discovers ? sql.nextDueOfAny : sql.nextDue, values);
+    return readNextDue(row);
+  }
+
+  async loadPayload(id: string): Promise<string | null> {
+    const { rows } = await this.#access.onPool(this.#access.sql.loadPayload, [id]);
+    return (rows[0]?.['payload'] as string | null | undefined) ?? null;
+  }
+
+  async readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome> {
+    const { rows } = await this.#access.onPool(this.#access.sql.readOutcome, [claim.id]);
+    const row = rows[0];
+    const isOurs = String(row?.['executor']) === workerId && Number(row?.['reserva']) === claim.reservation;
+    return (isOurs && attemptOutcomes.get(row?.['status'])) || 'lost';
+  }
+
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+    const rows = await this.#access.ask(this.#access.sql.stillHeld, [workerId, ids]);
+    return rows.map((row) => ({ id: String(row['id']), reservation: Number(row['reserva']) }));
+  }
+
+  heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
+    return new HeldTasks(this.#access).of(workerId, limit, lost);
+  }
+
+  async pausedRoutes(): Promise<readonly Route[]> {
+    const rows = await this.#access.ask(this.#access.sql.pausedRoutes, []);
+    return rows.map((row) => readTextBytes(row['route'], row['encoding']));
+  }
+
+  async pendingRoutes(): Promise<readonly Route[]> {
+    return (await this.#access.ask(this.#access.sql.pendingRoutes, [])).map((row) => String(row['route']));
+  }
+
+  async waitingRoutes(): Promise<readonly WaitingRoute[]> {
+    return readWaiting(await this.#access.ask(this.#access.sql.waitingRoutes, []), this.#access.interop);
+  }
+}

@@ -1,0 +1,69 @@
+import type { QueueDatabase } from '../database.js';
+import type { Interop } from '../interop.js';
+import type { SqlHandle } from '../sql-handle.js';
+import { TaskLocks } from './interop/task-locks.js';
+import { noInterop } from './partitions/no-interop.js';
+import { PostgresAttempts } from './postgres-attempts.js';
+import { PostgresClaims } from './postgres-claims.js';
+import { PostgresInterop } from './postgres-interop.js';
+import { PostgresSubscriptions } from './postgres-subscriptions.js';
+import { PostgresTransactions } from './postgres-transactions.js';
+import { PostgresUpkeep } from './postgres-upkeep.js';
+import { PostgresWorkers } from './postgres-workers.js';
+import { QueueAccess, rethrowConnectionError, type QueueAccessParts } from './queue-access.js';
+import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
+
+/** What a queue in PostgreSQL is made of. */
+export interface PostgresDatabaseParts extends QueueAccessParts {
+  readonly schema: SchemaRequest;
+}
+
+/** {@link QueueDatabase} on PostgreSQL 13 or newer. It closes its connections when it is closed. */
+export class PostgresDatabase implements QueueDatabase {
+  readonly attempts: PostgresAttempts;
+  readonly claims: PostgresClaims;
+  readonly transactions: PostgresTransactions;
+  readonly workers: PostgresWorkers;
+  readonly upkeep: PostgresUpkeep;
+  readonly subscriptions: PostgresSubscriptions;
+  readonly interop: Interop | undefined;
+  readonly #access: QueueAccess;
+  readonly #request: SchemaRequest;
+
+  constructor({ schema, ...parts }: PostgresDatabaseParts) {
+    const access = new QueueAccess(parts);
+    const locks = parts.interop && parts.control ? new TaskLocks(parts.control.first) : undefined;
+    this.#access = access;
+    this.#request = schema;
+    this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
+    this.claims = new PostgresClaims(access, locks);
+    this.transactions = new PostgresTransactions(access);
+    this.workers = new PostgresWorkers(access);
+    this.upkeep = new PostgresUpkeep(access);
+    this.subscriptions = new PostgresSubscriptions(access);
+    this.interop = locks && new PostgresInterop(access, locks);
+  }
+
+  /** Creates or checks table, columns, indexes, triggers and view; learns the queue's identity. */
+  async prepare(): Promise<PreparedSchema> {
+    const prepared = await prepareSchema((work) => this.inTransaction(work), this.#request).catch(
+      rethrowConnectionError,
+    );
+    if (prepared.isPartitioned && this.#access.interop) throw noInterop(prepared.tables);
+    this.#access.prepare(prepared);
+    const warnings = [...prepared.warnings];
+    if (this.#access.control) {
+      await this.upkeep.prepareAhead().catch((error: unknown) => warnings.push((error as Error).message));
+    }
+    return { ...prepared, warnings };
+  }
+
+  /** Runs work in a transaction of its own on a connection of the pool. */
+  inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    return this.#access.inTransaction(work);
+  }
+
+  close(): Promise<void> {
+    return this.#access.close();
+  }
+}

@@ -1,0 +1,33 @@
+import type { Completion, WorkerId } from '../attempt.js';
+import type { SqlHandle } from '../sql-handle.js';
+import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import { PostgresGroup } from './postgres-group.js';
+import { PostgresTransaction } from './postgres-transaction.js';
+import type { QueueAccess } from './queue-access.js';
+import { lostElsewhere } from './transaction-errors.js';
+
+/** {@link TaskTransactions} on the connections of the pool. */
+export class PostgresTransactions implements TaskTransactions {
+  readonly #access: QueueAccess;
+
+  constructor(access: QueueAccess) {
+    this.#access = access;
+  }
+
+  begin(workerId: WorkerId): TaskTransaction {
+    const { pool, reach, texts, sql } = this.#access;
+    return new PostgresTransaction({ pool, reach, complete: sql.completeOrRaise, texts, workerId });
+  }
+
+  beginGroup(workerId: WorkerId): TaskGroup {
+    const { pool, reach, texts, sql } = this.#access;
+    return new PostgresGroup({ pool, reach, complete: sql.completeManyOrRaise, texts, workerId });
+  }
+
+  async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
+    const { id, reservation, message, result } = this.#access.texts.completion(completion);
+    const values = [id, workerId, reservation, message, result];
+    const { rows } = await tx.query(this.#access.sql.completeElsewhere.text, values);
+    if (rows.length === 0) throw lostElsewhere(id);
+  }
+}

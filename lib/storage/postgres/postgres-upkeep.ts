@@ -1,0 +1,47 @@
+import type { PartitionPurge, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
+import { readBoolean } from '../columns.js';
+import { dropPartitions } from './partitions/drop-partitions.js';
+import { makePartitions } from './partitions/make-partitions.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
+import { findPurgeable, purgeWhole } from './purging.js';
+import { rethrowConnectionError, type QueueAccess } from './queue-access.js';
+
+/** {@link Upkeep} of a plain or partitioned table. */
+export class PostgresUpkeep implements Upkeep {
+  readonly #access: QueueAccess;
+  /** Given last when partitions were made. */
+  #lastId: bigint | undefined;
+
+  constructor(access: QueueAccess) {
+    this.#access = access;
+  }
+
+  async prepareAhead(): Promise<void> {
+    if (!(await this.#mayNeedPartitions())) return;
+    const { tables } = this.#access.schema;
+    this.#lastId = await makePartitions(this.#run, tables, this.#lastId).catch(rethrowConnectionError);
+  }
+
+  /** Where nothing was inserted since the last time there is nothing to do. */
+  async #mayNeedPartitions(): Promise<boolean> {
+    const [row] = await this.#access.ask(this.#access.sql.partitionWork, []);
+    if (readBoolean(row?.['limited'])) return true;
+    return readBoolean(row?.['partitioned']) && row?.['last'] !== this.#lastId?.toString();
+  }
+
+  dropPartitions(olderThanDays: number): Promise<PartitionPurge> {
+    const { schema, sql } = this.#access;
+    const parts = { run: this.#run, tables: schema.tables, statements: sql };
+    return dropPartitions(parts, olderThanDays).catch(rethrowConnectionError);
+  }
+
+  findPurgeable(look: PurgeLook): Promise<PurgeableWindow> {
+    return this.#run((tx) => findPurgeable(tx, this.#access.sql, look)).catch(rethrowConnectionError);
+  }
+
+  purge(ids: readonly string[]): Promise<number> {
+    return this.#run((tx) => purgeWhole(tx, this.#access.sql, ids)).catch(rethrowConnectionError);
+  }
+
+  readonly #run: RunTransaction = (work) => this.#access.inTransaction(work);
+}

@@ -1,0 +1,108 @@
+import type { Pool, QueryResult } from 'pg';
+import type { SqlHandle } from '../sql-handle.js';
+import { wrapConnectionError } from './connections/connection-config.js';
+import type { ControlConnections, TextRow } from './connections/control-connection.js';
+import { inTransaction } from './connections/in-transaction.js';
+import { asQuery, type Reach } from './connections/pooler.js';
+import type { Lane } from '../claims.js';
+import type { QueueIdentity } from './read-rows.js';
+import type { PreparedSchema } from './schema/prepare-schema.js';
+import type { Statement } from './statement.js';
+import { queueStatements, type QueueStatements } from './statements.js';
+import { storableTexts, type StorableTexts } from './storable-texts.js';
+
+/** The connections of a queue. */
+export interface QueueAccessParts {
+  readonly pool: Pool;
+  /** Undefined in a process that only produces. */
+  readonly control: ControlConnections | undefined;
+  /** What stands between the pool and the database. */
+  readonly reach: Reach;
+  /** True when workers of nsj-queue-lib serve the same table. */
+  readonly interop: boolean;
+}
+
+/** What is known of a queue once its tables are. */
+interface Prepared {
+  readonly sql: QueueStatements;
+  readonly schema: PreparedSchema;
+  readonly texts: StorableTexts;
+}
+
+/** How every part of the database reaches it: the connections, and the queue's statements once its tables are prepared. */
+export class QueueAccess {
+  readonly pool: Pool;
+  readonly control: ControlConnections | undefined;
+  readonly reach: Reach;
+  readonly interop: boolean;
+  #prepared: Prepared | undefined;
+
+  constructor({ pool, control, reach, interop }: QueueAccessParts) {
+    this.pool = pool;
+    this.control = control;
+    this.reach = reach;
+    this.interop = interop;
+  }
+
+  /** The tables are there: from now on there are statements. */
+  prepare(schema: PreparedSchema): void {
+    const texts = storableTexts(schema.encoding);
+    this.#prepared = { sql: queueStatements(schema.tables), schema, texts };
+  }
+
+  get sql(): QueueStatements {
+    return this.#ready.sql;
+  }
+
+  get schema(): PreparedSchema {
+    return this.#ready.schema;
+  }
+
+  get texts(): StorableTexts {
+    return this.#ready.texts;
+  }
+
+  get identity(): QueueIdentity {
+    const { identity, tables } = this.schema;
+    if (identity === undefined) throw new Error('a process that only produces claims no tasks');
+    return { identity, qualifiedName: tables.qualifiedName };
+  }
+
+  /** Runs a statement on the connection that claims; answers its values as text. */
+  async ask(
+    statement: Statement,
+    values: readonly unknown[],
+    lane: Lane = 'first',
+  ): Promise<readonly TextRow[]> {
+    const connection = this.control?.[lane];
+    if (!connection) throw new Error('this process only produces: it has no connection to claim with');
+    return connection.query(statement, values).catch(rethrowConnectionError);
+  }
+
+  /** Runs a statement on any connection of the pool. */
+  onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
+    return this.pool
+      .query<Record<string, unknown>>(asQuery(statement, this.reach, values))
+      .catch(rethrowConnectionError);
+  }
+
+  /** Runs work in a transaction of its own on a connection of the pool. */
+  inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    return inTransaction(this.pool, work);
+  }
+
+  async close(): Promise<void> {
+    if (this.control) await Promise.all([this.control.first.close(), this.control.second.close()]);
+    await this.pool.end();
+  }
+
+  get #ready(): Prepared {
+    if (!this.#prepared) throw new Error('the storage is not prepared');
+    return this.#prepared;
+  }
+}
+
+/** Lets the layers above see a lost connection without knowing the driver. */
+export function rethrowConnectionError(error: unknown): never {
+  throw wrapConnectionError(error, 'the database did not answer');
+}
