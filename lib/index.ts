@@ -110,4 +110,4 @@ export { NotifyRoutine } from './maintenance/notify.routine.js';
 export { PurgeRoutine } from './maintenance/purge.routine.js';
 
 export { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
-export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-postgres.js';
+export type { EmbeddedPostgres, EmbeddedPostgresOptions } from './embedded/embedded-options.js';
