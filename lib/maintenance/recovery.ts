@@ -5,6 +5,7 @@ import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { Failure, FailureOutcome, HeldTask, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { verdict } from '../storage/failure-rule.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import { failureDetail } from '../worker/running/outcome.js';
 import { IsolatedFailures } from './isolated-failures.js';
@@ -219,9 +220,13 @@ export class Recovery {
       workerId: held.workerId,
       message: error.message,
       error: failureDetail(error.message),
-      maxAttempts: rules?.maxAttempts ?? this.#parts.options.maxAttempts,
-      next: { kind: 'after-failure', delayMs: 0 },
-      lost: true,
+      ...verdict({
+        attempt: held.task.attempt,
+        losses: held.losses,
+        maxAttempts: rules?.maxAttempts ?? this.#parts.options.maxAttempts,
+        next: { kind: 'after-failure', delayMs: 0 },
+        lost: true,
+      }),
     };
   }
 

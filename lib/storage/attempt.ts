@@ -1,4 +1,5 @@
 import type { Task } from '../task.js';
+import type { Verdict } from './failure-rule.js';
 
 /** Id of a running worker, as `executor` in the rows it holds. */
 export type WorkerId = string;
@@ -42,28 +43,26 @@ export interface Completion extends Claim {
   readonly result: string | null;
 }
 
-/** How an attempt ended badly, and the rule for its next one. */
-export interface Failure extends Claim {
+/** How an attempt ended badly, and what follows it: the verdict of `failure-rule.ts`. */
+export interface Failure extends Claim, Verdict {
   /** Worker that holds the row: this one, or a lost one when it is recovered. */
   readonly workerId: WorkerId;
+  /** Without the note, which the database adds when it cuts the message to its column. */
   readonly message: string;
   /** Whole error text with stack. */
   readonly error: string | null;
-  /** Attempts the chain may have in all. */
-  readonly maxAttempts: number;
-  readonly next: NextAttempt;
-  /** True when the worker was lost: the next attempt counts one more loss. */
-  readonly lost: boolean;
   /** True when nothing may be computed of its payload, because the database has refused to. */
   readonly untouched?: true;
 }
 
-/** When the next attempt is due. `never` buries the chain at once. */
-export type NextAttempt =
+/** When a next attempt is due. Delays are added by the database's clock. */
+export type RetryTime =
   | { readonly kind: 'after-due'; readonly delayMs: number }
   | { readonly kind: 'after-failure'; readonly delayMs: number }
-  | { readonly kind: 'at'; readonly date: Date }
-  | { readonly kind: 'never' };
+  | { readonly kind: 'at'; readonly date: Date };
+
+/** When an attempt that fails wants its next one. `never` buries the chain at once. */
+export type NextAttempt = RetryTime | { readonly kind: 'never' };
 
 /** What became of a failure. */
 export interface FailureOutcome {

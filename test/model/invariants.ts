@@ -1,4 +1,4 @@
-import { mostLosses } from '../../lib/storage/postgres/statements/fail.js';
+import { mostLosses } from '../../lib/storage/failure-rule.js';
 import { isUnfinished, rowsOf, type Row, type State, type Status } from './state.js';
 import type { Setting } from './step.js';
 

@@ -1,3 +1,4 @@
+import { verdict } from '../../lib/storage/failure-rule.js';
 import { isolatedRoute, topicRoute } from '../../lib/storage/route.js';
 import type { Completion, Failure } from '../../lib/storage/attempt.js';
 import { hasCode } from '../../lib/errors.js';
@@ -112,10 +113,14 @@ async function fail(
     workerId: queue.worker(claim.worker).id,
     message: 'boom',
     error: null,
-    maxAttempts: mostOf(state, setting, claim),
-    next:
-      claim.final === true ? { kind: 'never' } : { kind: lost ? 'after-failure' : 'after-due', delayMs: 0 },
-    lost,
+    ...verdict({
+      attempt: rowAt(state, claim).attempt,
+      losses: rowAt(state, claim).losses,
+      maxAttempts: mostOf(state, setting, claim),
+      next:
+        claim.final === true ? { kind: 'never' } : { kind: lost ? 'after-failure' : 'after-due', delayMs: 0 },
+      lost,
+    }),
   }));
   const outcomes = await queue.worker(worker).database.attempts.failMany(failures);
   return inOrder(

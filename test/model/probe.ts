@@ -1,3 +1,4 @@
+import { verdict } from '../../lib/storage/failure-rule.js';
 import { hasCode } from '../../lib/errors.js';
 import type { RealQueue } from './real-queue.js';
 import { holds } from './rules.js';
@@ -33,11 +34,9 @@ export async function probe(queue: RealQueue, state: State, choice: number): Pro
     case 'release':
       return database.attempts.releaseMany(workerId, [shown]);
     case 'fail': {
-      const rule = {
-        maxAttempts: 9,
-        next: { kind: 'after-failure', delayMs: 0 },
-        lost: choice % 8 > 4,
-      } as const;
+      const lost = choice % 8 > 4;
+      const next = { kind: 'after-failure', delayMs: 0 } as const;
+      const rule = verdict({ attempt: 1, losses: 0, maxAttempts: 9, next, lost });
       return database.attempts.failMany([{ ...shown, ...rule, workerId, message: 'stale', error: null }]);
     }
     default: {

@@ -1,4 +1,4 @@
-import { mostLosses } from '../../lib/storage/postgres/statements/fail.js';
+import { mostLosses } from '../../lib/storage/failure-rule.js';
 import { isolatingLosses } from '../../lib/storage/route.js';
 import { isUnfinished, type Claim, type Row } from './state.js';
 

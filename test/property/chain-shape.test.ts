@@ -119,14 +119,15 @@ async function endAll(claimed: readonly ClaimedTask[], ends: readonly End[]): Pr
     both.filter(({ one }) => one.kind === 'release').map(({ task }) => task),
   );
   await database.attempts.failMany(
-    both.flatMap(({ task: { id, reservation }, one }) => {
+    both.flatMap(({ task: { id, reservation, task, losses }, one }) => {
+      const held = { reservation, attempt: task.attempt, losses };
       if (one.kind === 'fail') {
         const { most: maxAttempts, message, final } = one;
         const next = final ? ({ kind: 'never' } as const) : ({ kind: 'after-due', delayMs: 0 } as const);
-        return [failureOf(id, workerId, { reservation, maxAttempts, message, next })];
+        return [failureOf(id, workerId, { ...held, maxAttempts, message, next })];
       }
       return one.kind === 'lose'
-        ? [failureOf(id, workerId, { reservation, maxAttempts: one.most, message: 'lost', lost: true })]
+        ? [failureOf(id, workerId, { ...held, maxAttempts: one.most, message: 'lost', lost: true })]
         : [];
     }),
   );

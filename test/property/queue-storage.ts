@@ -4,7 +4,8 @@ import { SharedSessions } from '../../lib/storage/postgres/connections/shared-se
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
-import type { Failure, WorkerId } from '../../lib/storage/attempt.js';
+import type { Claim, Failure, WorkerId } from '../../lib/storage/attempt.js';
+import { verdict, type FailedAttempt } from '../../lib/storage/failure-rule.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';
@@ -52,16 +53,13 @@ export function useStorage(): QueueStorage {
 }
 
 /** A failure with nothing special about it. */
-export function failureOf(id: string, workerId: WorkerId, changes: Partial<Failure> = {}): Failure {
-  return {
-    id,
-    reservation: 1,
-    workerId,
-    message: 'boom',
-    error: null,
-    maxAttempts: 1_000_000,
-    next: { kind: 'after-failure', delayMs: 0 },
-    lost: false,
-    ...changes,
-  };
+export function failureOf(
+  id: string,
+  workerId: WorkerId,
+  changes: Partial<Claim & FailedAttempt & Pick<Failure, 'message' | 'error'>> = {},
+): Failure {
+  const { reservation = 1, message = 'boom', error = null, ...rule } = changes;
+  const usual = { attempt: 1, losses: 0, maxAttempts: 1_000_000, lost: false } as const;
+  const next = { kind: 'after-failure', delayMs: 0 } as const;
+  return { id, reservation, workerId, message, error, ...verdict({ ...usual, next, ...rule }) };
 }

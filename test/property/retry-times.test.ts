@@ -70,7 +70,7 @@ async function failAll(cases: readonly Case[]) {
   const ids = inserted.rows.map(({ id }) => id);
   const outcomes = await database.attempts.failMany(
     cases.map((one, index) =>
-      failureOf(ids[index] ?? '', workerId, { maxAttempts: one.most, next: plan(one) }),
+      failureOf(ids[index] ?? '', workerId, { attempt: one.attempt, maxAttempts: one.most, next: plan(one) }),
     ),
   );
   const { rows } = await pool.query<

@@ -13,6 +13,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  RetryTime,
   Route,
   WorkerId,
 } from '../attempt.js';
@@ -261,10 +262,8 @@ export class MemoryStorage
   #fail(failure: Failure): FailureOutcome {
     const row = this.#held(failure);
     const attempt = Number(row['tentativa']);
-    const { next, id } = failure;
-    const nextMs = this.#nextDueMs(row, failure);
-    const retried = next.kind !== 'never' && attempt < failure.maxAttempts;
-    const note = retried ? ' (will be tried again)' : ' (no attempts left)';
+    const { next, note, id } = failure;
+    const retried = next !== undefined;
     Object.assign(row, {
       status: statusColumn.failed,
       mensagem: failure.message.slice(0, 500 - note.length) + note,
@@ -272,9 +271,10 @@ export class MemoryStorage
       finalizada_em: instant(this.#table.nowMs),
       reenfileirado: String(retried),
       estouro_tentativas: String(!retried),
-      proxima_tentativa: retried ? instant(nextMs) : null,
+      proxima_tentativa: next ? instant(this.#nextDueMs(row, next)) : null,
     });
-    if (!retried) return { id, nextAttemptInMs: undefined, deadId: this.#bury(row) };
+    if (!next) return { id, nextAttemptInMs: undefined, deadId: this.#bury(row) };
+    const nextMs = this.#nextDueMs(row, next);
     this.#table.add({
       ...this.#table.copyOf(row),
       id_inicial: row['id_inicial'] ?? id,
@@ -285,14 +285,14 @@ export class MemoryStorage
       id_anterior: id,
       dead: row['dead'] ?? null,
       live_id: row['live_id'] ?? null,
+      perdas: String(failure.nextLosses),
     });
     return { id, nextAttemptInMs: nextMs - this.#table.nowMs, deadId: undefined };
   }
 
-  #nextDueMs(row: MemoryRow, { next }: Failure): number {
+  #nextDueMs(row: MemoryRow, next: RetryTime): number {
     if (next.kind === 'at') return next.date.getTime();
-    if (next.kind === 'after-due') return dueMs(row) + next.delayMs;
-    return this.#table.nowMs + (next.kind === 'after-failure' ? next.delayMs : 0);
+    return (next.kind === 'after-due' ? dueMs(row) : this.#table.nowMs) + next.delayMs;
   }
 
   #bury(row: MemoryRow): string | undefined {

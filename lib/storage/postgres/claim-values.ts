@@ -20,13 +20,12 @@ export function failureValues(failures: readonly Failure[]): readonly unknown[] 
     failures.map(({ reservation }) => reservation),
     failures.map(({ workerId }) => workerId),
     failures.map(({ message }) => message),
+    failures.map(({ note }) => note),
     failures.map(({ error }) => error),
-    failures.map(({ maxAttempts }) => maxAttempts),
-    failures.map(({ next }) => ('delayMs' in next ? next.delayMs : null)),
-    failures.map(({ next }) => next.kind === 'after-failure'),
-    failures.map(({ next }) => (next.kind === 'at' ? next.date.toISOString() : null)),
-    failures.map(({ next }) => next.kind === 'never'),
-    failures.map(({ lost }) => lost),
+    failures.map(({ next }) => (next && 'delayMs' in next ? next.delayMs : null)),
+    failures.map(({ next }) => next?.kind === 'after-failure'),
+    failures.map(({ next }) => (next?.kind === 'at' ? next.date.toISOString() : null)),
+    failures.map(({ nextLosses }) => nextLosses),
     failures.map(({ untouched }) => untouched ?? false),
   ];
 }

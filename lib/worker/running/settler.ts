@@ -12,6 +12,7 @@ import type {
 } from '../../storage/attempt.js';
 import type { SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { verdict } from '../../storage/failure-rule.js';
 import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
 import type { Signal } from '../../timing/signal.js';
 
@@ -21,7 +22,7 @@ export interface SuccessCounter {
 }
 
 /** Why and how an attempt failed. */
-export interface FailedAttempt {
+export interface AttemptError {
   readonly error: unknown;
   readonly maxAttempts: number;
   readonly next: NextAttempt;
@@ -117,16 +118,15 @@ export class Settler {
     this.#signal.set();
   }
 
-  fail(claimed: ClaimedTask, { error, maxAttempts, next }: FailedAttempt): void {
+  fail(claimed: ClaimedTask, { error, maxAttempts, next }: AttemptError): void {
+    const { task, losses } = claimed;
     const failure: Failure = {
       id: claimed.id,
       reservation: claimed.reservation,
       workerId: this.#workerId,
       message: failureMessage(error),
       error: failureDetail(error),
-      maxAttempts,
-      next,
-      lost: false,
+      ...verdict({ attempt: task.attempt, losses, maxAttempts, next, lost: false }),
     };
     this.#failures.push({ failure, claimed, error });
     this.#signal.set();
@@ -314,7 +314,7 @@ export function asPlain(failure: Failure): Failure | undefined {
   if (!failure.untouched) return { ...failure, untouched: true };
   if (failure.message === plainMessage) return undefined;
   const { next } = failure;
-  const plainNext = 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
+  const plainNext = next && 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
   return { ...failure, message: plainMessage, error: null, next: plainNext };
 }
 

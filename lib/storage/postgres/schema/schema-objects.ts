@@ -8,7 +8,7 @@ import {
   type ColumnDefinition,
   type IndexDefinition,
 } from './schema.js';
-import { mostLosses } from '../statements/fail.js';
+import { mostLosses } from '../../failure-rule.js';
 
 /** The name of something that belongs to a queue, without its schema: an index, a trigger. */
 export function ownName({ table }: QueueTables, suffix: string): string {

@@ -2,7 +2,8 @@ import { recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
-import { copied, copiedFrom, mostLosses, payloadHash } from './fail.js';
+import { mostLosses } from '../../failure-rule.js';
+import { copied, copiedFrom, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
 

@@ -1,8 +1,5 @@
 import { quietSetting, statement } from '../statement.js';
 
-/** After so many workers lost in a row the chain is buried: the task kills its workers. */
-export const mostLosses = 5;
-
 /** What the next attempt and the dead chain copy from the attempt that failed. */
 export const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
 export const copiedFrom = (row: string): string =>
@@ -17,38 +14,35 @@ export const payloadHash = (payload: string): string =>
 
 /**
  * Closes attempts as failed and, in the same statement, inserts each one's next attempt, or buries the chain:
- * starts its dead chain, unless it already is one.
+ * starts its dead chain, unless it already is one. Which of the two is the verdict of `failure-rule.ts`.
  *
- * Parameters, one array element per failure: ids, reservations, workers, messages, errors, most attempts,
- * delay in ms, whether the delay counts from the failure (else from when the attempt was due), fixed time of
- * the next attempt, whether this was the last attempt in any case, whether the worker was lost, whether nothing is
- * computed of the payload, which the database has refused to read.
+ * Parameters, one array element per failure: ids, reservations, workers, messages, notes that end them, errors, delay of
+ * the next attempt in ms, whether it counts from the failure (else from when the attempt was due), fixed time of the next
+ * attempt (buried when there is neither), losses of the next attempt, whether nothing is computed of the payload, which
+ * the database has refused to read.
  *
  * A next attempt or dead task that somebody has inserted by hand already stays in its place: refusing it would keep this
  * attempt running for ever.
  *
- * Rows that somebody else has locked are skipped and failed next time. The message of the attempt says what
- * comes next, so it is completed here, where that is decided.
+ * Rows that another session has locked are skipped and failed next time. The message is cut here, because the column
+ * counts characters as the database's encoding does.
  */
 export const fail = statement(
   'fail',
   ({ queue }) => `
 with ${quietSetting},
 mine as materialized (
-  select f.id, coalesce(f.tentativa, 1) as attempt, f.perdas as losses
+  select f.id
   from ${queue} f
   where f.id = any($1::bigint[]) and f.status || '' = 'processando'
   for no key update skip locked
 ),
 ruled as materialized (
-  select x.*, rule.retry, case when rule.retry then ' (will be tried again)' else ' (no attempts left)' end as note
+  select x.*, x.delay_ms is not null or x.at is not null as retry
   from mine
-  join unnest($1::bigint[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::float8[], $8::boolean[],
-    $9::timestamptz[], $10::boolean[], $11::boolean[], $12::boolean[])
-    x (id, reservation, worker, message, error, most, delay_ms, from_failure, at, final, lost, untouched) on x.id = mine.id
-  cross join lateral (
-    select not x.final and mine.attempt < x.most and not (x.lost and mine.losses >= ${mostLosses - 1}) as retry
-  ) rule
+  join unnest($1::bigint[], $2::int[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::boolean[],
+    $9::timestamptz[], $10::int[], $11::boolean[])
+    x (id, reservation, worker, message, note, error, delay_ms, from_failure, at, next_losses, untouched) on x.id = mine.id
 ),
 failed as (
   update ${queue} f
@@ -64,7 +58,7 @@ failed as (
   from ruled x
   where f.id = x.id and f.reserva = x.reservation and f.executor + 0 = x.worker
     and f.id = any(array(select id from mine))
-  returning f.*, x.lost, x.untouched
+  returning f.*, x.next_losses, x.untouched
 ),
 next as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
@@ -73,7 +67,7 @@ next as (
     f.data_hora, f.status, f.mensagem,
     -- One that was edited goes on with what it was edited to.
     case when f.id_inicial is not null then f.payload end, f.payload_hash, f.dead, f.live_id,
-    case when f.lost then least(f.perdas, ${mostLosses}) + 1 else 0 end, ${copiedFrom('f')}
+    f.next_losses, ${copiedFrom('f')}
   from failed f, quiet
   where f.reenfileirado
   on conflict do nothing
