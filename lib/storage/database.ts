@@ -1,5 +1,6 @@
 import type { AttemptStore } from './attempts.js';
 import type { Claims } from './claims.js';
+import type { ErrorKind } from './error-kind.js';
 import type { Interop } from './interop.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
@@ -19,6 +20,8 @@ export interface QueueDatabase {
   readonly subscriptions: SubscriptionStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
+  /** Says what an error means that a method of the database has thrown. */
+  classify(error: unknown): ErrorKind;
   /** Closes all connections. */
   close(): Promise<void>;
 }

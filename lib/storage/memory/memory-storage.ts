@@ -213,6 +213,10 @@ export class MemoryStorage
 
   async forget(): Promise<void> {}
 
+  classify(): 'other' {
+    return 'other';
+  }
+
   async close(): Promise<void> {}
 
   #claimable({ stretches, dead }: ClaimRequest): readonly MemoryRow[] {

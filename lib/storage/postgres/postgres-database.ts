@@ -1,10 +1,12 @@
 import type { QueueDatabase } from '../database.js';
+import type { ErrorKind } from '../error-kind.js';
 import type { Interop } from '../interop.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
+import { classifyError } from './postgres-errors.js';
 import { PostgresInterop } from './postgres-interop.js';
 import { PostgresSubscriptions } from './postgres-subscriptions.js';
 import { PostgresTransactions } from './postgres-transactions.js';
@@ -61,6 +63,10 @@ export class PostgresDatabase implements QueueDatabase {
   /** Runs work in a transaction of its own on a connection of the pool. */
   inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
     return this.#access.inTransaction(work);
+  }
+
+  classify(error: unknown): ErrorKind {
+    return classifyError(error);
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@ import type { QueueEvents } from '../../events.js';
 import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
 import type { ClaimRequest, Lane, SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { blamesRow } from '../../storage/error-kind.js';
 import { isBounded, type ClaimCursor } from './claim-cursor.js';
 import { ClaimPlanner } from './claim-planner.js';
 import { nothing, type Demand, type DemandBook } from './demand.js';
@@ -11,7 +12,7 @@ import { Lanes } from './lanes.js';
 import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
 import type { RunningTasks } from '../running/running-tasks.js';
-import { isRowError, type Settler } from '../running/settler.js';
+import type { Settler } from '../running/settler.js';
 import type { Unreadable } from './unreadable.js';
 import type { WorkerOptions } from '../worker-options.js';
 
@@ -104,7 +105,7 @@ export class Claimer {
       this.expect();
       if (request) this.#planner.cursor.failed(request);
       // Awaited here: until then this lane is at work.
-      if (isRowError(error) && taken.length > 0) return await this.#separate(taken);
+      if (blamesRow(database.classify(error)) && taken.length > 0) return await this.#separate(taken);
       settler.putBack(taken);
       if (request && (await unreadable.end(error, this.#workerId, request))) {
         this.#parts.wake();
@@ -201,7 +202,7 @@ export class Claimer {
       try {
         await settler.settled([one], await database.claims.settleAndClaim(this.#workerId, [one.completion]));
       } catch (refusal) {
-        if (isRowError(refusal)) executor.fail(one.claimed, refusal);
+        if (blamesRow(database.classify(refusal))) executor.fail(one.claimed, refusal);
         else settler.putBack([one]);
       }
     }

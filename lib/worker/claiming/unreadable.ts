@@ -3,7 +3,6 @@ import type { QueueEvents } from '../../events.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { WorkerId } from '../../storage/attempt.js';
 import type { UnreadableAmong } from '../../storage/unreadable-task.js';
-import { isDataError } from '../running/settler.js';
 
 /** What {@link Unreadable} works with. */
 export interface UnreadableParts {
@@ -34,7 +33,7 @@ export class Unreadable {
    * it seems when there are none any more, by another one.
    */
   async end(error: unknown, workerId: WorkerId, among: UnreadableAmong): Promise<boolean> {
-    if (!isDataError(error)) return false;
+    if (this.#parts.database.classify(error) !== 'value') return false;
     const ended = await this.#parts.database.claims.endUnreadable(workerId, among);
     for (const { message, deadId, ...rest } of ended) {
       const task = { ...rest, topic: null, subscriptionId: null };

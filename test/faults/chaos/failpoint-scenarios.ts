@@ -192,6 +192,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
     'one guarded statement; what it did not end is met again: test/worker/unreadable-tasks',
   'claims.laneOpening': 'opens a connection',
   'interop.findForeignLocks': 'only reads, with interop',
+  'database.classify': 'sends nothing',
   'database.close': 'nothing runs any more',
   'transaction.client': 'opens the transaction as the first statement does',
   'transaction.destroy': 'for handlers that timed out; the process lives on',
