@@ -146,7 +146,10 @@ export class Settler {
   }
 
   /** Tells what became of the completions that were taken. */
-  async settled(taken: readonly PendingCompletion[], { settledOnly }: SettleAndClaimResult): Promise<void> {
+  async settled(
+    taken: readonly PendingCompletion[],
+    { settledOnly }: Pick<SettleAndClaimResult, 'settledOnly'>,
+  ): Promise<void> {
     const done = settledOnly && new Set(settledOnly);
     for (const { claimed, completion } of taken) {
       if (!done || done.has(claimed.id)) this.completed(claimed, completion.message);
