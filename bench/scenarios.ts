@@ -14,6 +14,7 @@ import { routes } from './scenarios/routes.js';
 import { transactions } from './scenarios/transaction.js';
 import { webhooks } from './scenarios/webhooks.js';
 import { waits } from './scenarios/wait.js';
+import { weight } from './scenarios/weight.js';
 
 /** Everything that is measured, in the order of the report. */
 export const scenarios: readonly Scenario[] = [
@@ -32,4 +33,5 @@ export const scenarios: readonly Scenario[] = [
   ...partitions,
   ...dashboards,
   idle,
+  weight,
 ];

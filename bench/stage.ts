@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { compiledFolder, inSources } from './folders.js';
 import type { Peer } from './peers.js';
 import { BenchProcess } from './processes/bench-process.js';
 import type { HandlerKind } from './protocol.js';
@@ -17,6 +20,8 @@ export interface StageParts {
   readonly adapter: string;
   readonly topics: number;
 }
+
+const weighLimitMs = 60_000;
 
 let stages = 0;
 
@@ -99,6 +104,18 @@ export class Stage {
     };
   }
 
+  /** Starts a small Nest application with the queue in it, and answers what it weighs. */
+  async weigh(role: 'producer' | 'worker'): Promise<Weight> {
+    const { node, peer } = this.#parts;
+    const library = new URL('../lib/index.js', compiledFolder).href;
+    const { stdout } = await promisify(execFile)(
+      node,
+      ['--expose-gc', inSources('peers/weight.mjs'), peer.product, role, this.#url, library],
+      { timeout: weighLimitMs },
+    );
+    return JSON.parse(stdout) as Weight;
+  }
+
   async countStatements(): Promise<void> {
     await this.#parts.postgres.countStatements(this.#database);
   }
@@ -130,6 +147,13 @@ export class Stage {
     };
     return [adapter, surroundings] as const;
   }
+}
+
+/** What a small application with a queue weighs. */
+export interface Weight {
+  readonly importMs: number;
+  readonly importCpuMs: number;
+  readonly rssMb: number;
 }
 
 /** A process that works once it is told to. */

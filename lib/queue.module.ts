@@ -18,14 +18,14 @@ import {
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { QueueAdmin } from './admin/queue-admin.js';
 import { SharedSessions } from './storage/postgres/connections/shared-sessions.js';
-import { dashboardModule } from './dashboard/dashboard.module.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
+import type { QueueBasis, QueueCore } from './assembly/core.js';
+import type { QueueOptions } from './options/queue-options.js';
+import type { WebhookAssembly } from './assembly/webhooks.js';
+import type { DashboardOptions } from './options/dashboard-options.js';
 import { QueueLogs } from './observability/queue-logs.js';
-import { assembleCore, assembleWorker, type QueueBasis, type QueueCore } from './assembly/core.js';
-import { environmentWarnings } from './options/environment.js';
-import { TarefaError } from './errors.js';
 import { QueueEvents } from './events.js';
 import { QueueGroup } from './assembly/queue-group.js';
 import {
@@ -34,18 +34,14 @@ import {
   type QueueModuleOptions,
   type QueueNaming,
 } from './options/module-options.js';
-import type { QueueOptions } from './options/queue-options.js';
-import { resolveOptions, type ResolvedOptions } from './options/resolve-options.js';
-import { QueueRuntime } from './assembly/runtime.js';
 import { defaultQueueName, getPartToken, getQueueToken } from './client/queue-tokens.js';
-import { EnhancedHandlers } from './subscribers/enhanced-handler.js';
-import { SubscriberExplorer } from './subscribers/subscriber.explorer.js';
 import { TenantDatabases } from './tenants/tenant-databases.js';
-import { assembleWebhooks, type WebhookAssembly } from './assembly/webhooks.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
-import { unavailableWebhooks } from './webhooks/unavailable-webhooks.js';
 import type { QueueWorkerAssembly } from './assembly/worker.js';
 import { QueueWorker } from './worker/queue-worker.js';
+
+/** What an application loads when it makes its queue, and not when it only names one, in a decorator or a test. */
+const assembly = () => import('./assembly/queue.js');
 
 /** What the queues of one application share. */
 @Global()
@@ -151,7 +147,14 @@ function build(
           QueueGroup,
           ModulesContainer,
         ],
-        useFactory: openCore(name),
+        useFactory: async (
+          options: QueueOptions,
+          events: QueueEvents,
+          logs: QueueLogs,
+          sessions: SharedSessions,
+          group: QueueGroup,
+          modules: ModulesContainer,
+        ) => (await assembly()).openQueue({ name, options, events, logs, sessions, group, modules }),
       },
       { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueBasis) => one.client },
       {
@@ -159,12 +162,22 @@ function build(
         inject: [coreToken, getQueueToken(name, QueueLogs)],
         useFactory: (one: QueueBasis, logs: QueueLogs) => new QueueCoreCloser(one, logs),
       },
-      { provide: assemblyToken, inject: [coreToken], useFactory: assembleWorker },
-      { provide: webhooksToken, inject: [coreToken, assemblyToken], useFactory: assembleWebhooks },
+      {
+        provide: assemblyToken,
+        inject: [coreToken],
+        useFactory: async (one: QueueCore) => (await assembly()).assembleWorker(one),
+      },
+      {
+        provide: webhooksToken,
+        inject: [coreToken, assemblyToken],
+        useFactory: async (one: QueueCore, worker: QueueWorkerAssembly) =>
+          (await assembly()).openWebhooks(one, worker),
+      },
       {
         provide: getQueueToken(name, QueueWebhooks),
         inject: [webhooksToken],
-        useFactory: (webhooks: WebhookAssembly | undefined) => webhooks?.service ?? unavailableWebhooks(),
+        useFactory: async (webhooks: WebhookAssembly | undefined) =>
+          webhooks?.service ?? (await assembly()).unavailableWebhooks(),
       },
       {
         provide: getQueueToken(name, TenantDatabases),
@@ -188,63 +201,10 @@ function build(
   };
   return {
     module: QueueModule,
-    imports: [core, DiscoveryModule, ...(dashboard ? [dashboardModule(name, core, dashboard)] : [])],
+    imports: [core, DiscoveryModule, ...(dashboard ? [serveDashboard(name, core, dashboard)] : [])],
     providers: [runtimeProvider(name)],
     exports: [core],
   };
-}
-
-const openCore =
-  (name: string) =>
-  async (
-    given: QueueOptions,
-    events: QueueEvents,
-    logs: QueueLogs,
-    sessions: SharedSessions,
-    group: QueueGroup,
-    modules: ModulesContainer,
-  ): Promise<QueueCore> => {
-    group.add(name);
-    try {
-      refuseSameName(name, modules);
-      const options = resolveOptions(given);
-      logs.start(events, options);
-      await group.closeOnFailure(() => logs.close());
-      const failed = new AbortController();
-      await group.closeOnFailure(async () => failed.abort());
-      const core = await openResolved(options, events, sessions, failed.signal);
-      await group.closeOnFailure(() => core.close());
-      return core;
-    } catch (error) {
-      await group.leave();
-      throw error;
-    }
-  };
-
-async function openResolved(
-  options: ResolvedOptions,
-  events: QueueEvents,
-  sessions: SharedSessions,
-  signal: AbortSignal,
-): Promise<QueueCore> {
-  for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
-  const core = await assembleCore(options, events, sessions, signal);
-  for (const message of core.schema.warnings) events.emit('warning', { message });
-  if (core.schema.made.length > 0) {
-    events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
-  }
-  return core;
-}
-
-/** Two queues of one name share their tokens, so that one would get what is meant for the other. */
-function refuseSameName(name: string, modules: ModulesContainer): void {
-  const same = [...modules.values()].filter(({ providers }) => providers.has(getPartToken(name, 'core')));
-  if (same.length < 2) return;
-  throw new TarefaError(
-    'OPTIONS_INVALID',
-    `the application imports ${same.length} queues named '${name}': give each QueueModule.forRoot() a name of its ` +
-      `own, or call it once. Its QueueClient can be injected everywhere.`,
-  );
 }
 
 function runtimeProvider(name: string): Provider {
@@ -263,9 +223,9 @@ function runtimeProvider(name: string): Provider {
       QueueModule,
       { token: SchedulerRegistry, optional: true },
     ],
-    useFactory: (
+    useFactory: async (
       core: QueueBasis,
-      assembly: QueueWorkerAssembly,
+      worker: QueueWorkerAssembly,
       webhooks: WebhookAssembly | undefined,
       group: QueueGroup,
       discovery: DiscoveryService,
@@ -276,29 +236,22 @@ function runtimeProvider(name: string): Provider {
       module: QueueModule,
       scheduler?: SchedulerRegistry,
     ) => {
-      const { globalEnhancers, wrapHandler } = core.options;
-      const enhanced = new EnhancedHandlers(creator, modules, globalEnhancers);
-      const { schemas } = core;
-      return new QueueRuntime({
-        name,
-        core,
-        assembly,
-        webhooks,
-        explorer: new SubscriberExplorer({
-          discovery,
-          scanner,
-          moduleRef,
-          modules,
-          enhanced,
-          schemas,
-          wrapHandler,
-        }),
-        enhanced,
-        scheduler: scheduler ?? new SchedulerRegistry(),
-        modules,
-        group,
-        module: () => module,
-      });
+      const { makeRuntime } = await assembly();
+      const nest = { discovery, scanner, moduleRef, modules, creator };
+      return makeRuntime({ name, core, assembly: worker, webhooks, group, nest, scheduler, module });
     },
   };
+}
+
+function serveDashboard(
+  name: string,
+  core: DynamicModule,
+  options: DashboardOptions,
+): Promise<DynamicModule> {
+  const made = import('./dashboard/dashboard.module.js').then(({ dashboardModule }) =>
+    dashboardModule(name, core, options),
+  );
+  // Whoever makes the application hears of it; until then nobody has to.
+  made.catch(() => undefined);
+  return made;
 }

@@ -14,7 +14,7 @@ import { Ringer } from '../coordination/ringer.js';
 import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { HistoryRecorder } from '../observability/history/history-recorder.js';
 import { readQueueLag } from '../observability/history/queue-lag.js';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
 import type { PurgeRoutine } from '../maintenance/purge.routine.js';
 import {
   openConnections,
@@ -216,7 +216,7 @@ async function resolveConnection(
   events: QueueEvents,
 ): Promise<PostgresConnection> {
   if (options.connection !== 'embedded') return options.connection;
-  const server: EmbeddedPostgres = await startEmbeddedPostgres({
+  const server = await startEmbeddedPostgres({
     ...(options.embeddedDataDir === undefined ? {} : { dataDir: options.embeddedDataDir }),
     log: (message) => events.emit('notice', { message }),
   });

@@ -14,7 +14,7 @@ import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';
 import { Dashboard } from './dashboard.js';
-import { resolveDashboard, type DashboardOptions } from './dashboard-options.js';
+import { resolveDashboard, type DashboardOptions } from '../options/dashboard-options.js';
 import { LoopbackGuard } from './loopback.guard.js';
 import { keepBodyUnread } from './request-body.js';
 import { serveSlash } from './slash-route.js';
@@ -32,24 +32,13 @@ class DashboardGroupModule {}
  * @param core what provides the queue's parts
  * @returns rejects with `OPTIONS_INVALID` when the application is made
  */
-export function dashboardModule(
-  name: string | undefined,
-  core: DynamicModule,
-  options: DashboardOptions,
-): Promise<DynamicModule> {
-  const made = makeModule(name, core, options);
-  // Whoever makes the application hears of it; until then nobody has to.
-  made.catch(() => undefined);
-  return made;
-}
-
-/** A class for each dashboard: two of them are two modules. */
-async function makeModule(
+export async function dashboardModule(
   name: string | undefined,
   core: DynamicModule,
   given: DashboardOptions,
 ): Promise<DynamicModule> {
   const options = resolveDashboard(given);
+  // A class for each dashboard: two of them are two modules.
   const { path, actor } = options;
   const queueName = name ?? defaultQueueName;
   const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];

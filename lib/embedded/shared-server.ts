@@ -1,5 +1,5 @@
 import { TarefaError } from '../errors.js';
-import type { EmbeddedPostgres } from './embedded-postgres.js';
+import type { EmbeddedPostgres } from './embedded-options.js';
 import type { Installation } from './installation.js';
 import { databaseUrl, isServing } from './server-database.js';
 import type { ServerOwners } from './server-owners.js';

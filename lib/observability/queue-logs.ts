@@ -5,7 +5,7 @@ import { DiscardedLines } from './discarded-lines.js';
 import { detailLines, eventLines } from './event-lines.js';
 import type { LogFields, LogLine } from './log-line.js';
 import type { LogSink } from './log-sink.js';
-import { LokiSink, type LokiStats } from './loki/loki-sink.js';
+import type { LokiSink, LokiStats } from './loki/loki-sink.js';
 import { NestLogSink } from './nest-log-sink.js';
 import { TaskClock } from './task-clock.js';
 
@@ -39,14 +39,18 @@ export class QueueLogs {
     return { loki: this.#loki?.stats() };
   }
 
-  /** @internal */
+  /**
+   * @internal
+   * @param makeLoki makes the sink for Loki, which tells what becomes of its lines by what it is given
+   */
   start(
     events: QueueEvents,
-    { queue, logDebug, loki }: Pick<ResolvedOptions, 'queue' | 'logDebug' | 'loki'>,
+    { queue, logDebug }: Pick<ResolvedOptions, 'queue' | 'logDebug'>,
+    makeLoki?: (report: (line: LogLine) => void) => LokiSink,
   ): void {
     this.#queue = queue;
     const nest = new NestLogSink(queue);
-    this.#loki = loki && new LokiSink(loki, (line) => this.#write([nest], line));
+    this.#loki = makeLoki?.((line) => this.#write([nest], line));
     this.#sinks = this.#loki ? [nest, this.#loki] : [nest];
     // Without it nobody listens to what happens to every task, and the worker makes no event of it.
     if (logDebug) this.#clock = new TaskClock();

@@ -20,7 +20,7 @@ import type { Hold } from '../worker/claiming/pauses.js';
 import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';
-import type { ResolvedWebhookOptions } from './webhook-options.js';
+import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
 import { originOf } from './webhook-url.js';
 
 /** What an {@link EndpointBook} works with. */

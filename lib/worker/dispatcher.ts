@@ -22,7 +22,7 @@ import { RunningTasks } from './running/running-tasks.js';
 import type { Settler } from './running/settler.js';
 import { TaskStarter } from './task-starter.js';
 import { nextTurn, type Signal } from '../timing/signal.js';
-import type { WorkerOptions } from './worker-options.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface DispatcherParts {
   readonly database: Pick<QueueDatabase, 'attempts' | 'claimsOf' | 'classify' | 'interop'>;

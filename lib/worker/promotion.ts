@@ -2,7 +2,7 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import type { QueueEvents } from '../events.js';
 import type { PromoteResult } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
-import type { WorkerOptions } from './worker-options.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface PromotionParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;

@@ -1,4 +1,4 @@
-import { startOn } from '../../lib/embedded/embedded-postgres.js';
+import { startOn } from '../../lib/embedded/start-on.js';
 import { thisMachine } from '../../lib/embedded/machine.js';
 
 /**

@@ -2,11 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll } from 'vitest';
-import {
-  startOn,
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-} from '../../lib/embedded/embedded-postgres.js';
+import type { EmbeddedPostgres, EmbeddedPostgresOptions } from '../../lib/embedded/embedded-options.js';
+import { startOn } from '../../lib/embedded/start-on.js';
 import { thisMachine, type Machine } from '../../lib/embedded/machine.js';
 import { isServerOf } from '../../lib/embedded/process-table.js';
 import { waitUntil } from '../../lib/embedded/wait-until.js';

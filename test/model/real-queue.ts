@@ -50,10 +50,9 @@ export class RealQueue {
         routes: [],
         deadRoutes: [],
       };
-      const { database } = core;
-      const id = await database.workers.register(description);
-      const claims = database.claimsOf(id, { concurrency: 2, warn: () => undefined });
-      workers.push({ id, database, claims });
+      const id = await core.database.workers.register(description);
+      const claims = core.database.claimsOf(id, { concurrency: 2, warn: () => undefined });
+      workers.push({ id, database: core.database, claims });
     }
     return new RealQueue(database.pool, cores, workers);
   }

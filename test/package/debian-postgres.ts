@@ -1,6 +1,6 @@
 import { access, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startOn } from '../../lib/embedded/embedded-postgres.js';
+import { startOn } from '../../lib/embedded/start-on.js';
 import { thisMachine } from '../../lib/embedded/machine.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 

@@ -29,7 +29,7 @@ export function useExpensiveFront(): ExpensiveFront {
   beforeEach(() => {
     const now = performance.now.bind(performance);
     vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-    const { ask } = QueueAccess.prototype;
+    const ask = Reflect.get<QueueAccess, 'ask'>(QueueAccess.prototype, 'ask');
     vi.spyOn(QueueAccess.prototype, 'ask').mockImplementation(async function timed(
       this: QueueAccess,
       ...args

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startOn } from '../../lib/embedded/embedded-postgres.js';
+import { startOn } from '../../lib/embedded/start-on.js';
 import { removeOldRuns } from '../../bench/servers/old-runs.js';
 import { buildForChildren } from './build.js';
 import { testMachine } from './machine.js';

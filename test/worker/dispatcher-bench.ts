@@ -10,22 +10,22 @@ import { Capacity } from '../../lib/worker/claiming/capacity.js';
 import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';
-import type { WorkerOptions } from '../../lib/worker/worker-options.js';
+import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { deferred } from '../support/waiting.js';
 
 /** A statement that the dispatcher has sent: the test answers it. */
 export interface SentStatement {
   readonly completions: readonly Completion[];
   readonly demand: ClaimDemand | undefined;
-  answer(result?: Partial<SettleAndClaimResult>): void;
-  fail(error: unknown): void;
+  readonly answer: (result?: Partial<SettleAndClaimResult>) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** An attempt that runs: the test ends it. */
 export interface StartedTask {
   readonly claimed: ClaimedTask;
-  succeed(): void;
-  fail(error: Error): void;
+  readonly succeed: () => void;
+  readonly fail: (error: Error) => void;
 }
 
 export interface DispatcherBenchOptions {

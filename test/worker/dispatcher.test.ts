@@ -206,7 +206,7 @@ test('at the deadline a worker ends though a statement hangs', async () => {
   const { dispatcher, statements } = startDispatcher();
   await statements.next();
   dispatcher.stopClaiming();
-  await dispatcher.finish(Promise.resolve());
+  await expect(dispatcher.finish(Promise.resolve())).resolves.toBeUndefined();
 });
 
 test('with two statements each claims its half of the slots, and together no more than there are', async () => {

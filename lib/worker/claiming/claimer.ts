@@ -6,7 +6,7 @@ import { blamesRow } from '../../storage/error-kind.js';
 import type { Executor } from '../running/executor.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import type { Settler } from '../running/settler.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 import { nothing, type Capacity, type Demand } from './capacity.js';
 import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';

@@ -1,0 +1,72 @@
+// `npm run check:structure`: the folders of lib/ are the architecture. docs/architecture.md draws the same floors.
+
+/** From the bottom to the top: files import from their own floor and from those below it. */
+const floors = [
+  ['values/', 'timing/', 'version\\.ts', 'errors\\.ts'],
+  ['task\\.ts', 'events\\.ts', 'storage/[^/]+\\.ts', 'coordination/[^/]+\\.ts'],
+  ['options/'],
+  ['observability/', 'tenants/', 'embedded/', 'storage/[^/]+/', 'coordination/[^/]+/'],
+  ['client/', 'subscribers/', 'admin/'],
+  ['worker/', 'maintenance/', 'webhooks/'],
+  ['dashboard/'],
+  ['assembly/'],
+  ['queue\\.module\\.ts', 'cli/', 'testing/', 'terminus/', 'schematics/', 'index\\.ts'],
+];
+
+const anyOf = (paths) => `^lib/(${paths.join('|')})`;
+
+/** What prepares and changes tables by hand knows which database it is. */
+const schemaCommands = '^lib/cli/(schema-work|subscription-findings|commands/(migrate|adopt|db-gen))\\.ts$';
+
+export default {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'Files that import each other are one file that nobody can read alone.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { circular: true },
+    },
+    {
+      name: 'databases-behind-the-seam',
+      comment: 'Only assembly/ and the schema commands know which database it is.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: ['^lib/storage/[^/]+/', '^lib/assembly/', schemaCommands] },
+      to: { path: '^lib/storage/[^/]+/' },
+    },
+    {
+      name: 'databases-apart',
+      comment: 'What two databases share belongs to the seam.',
+      severity: 'error',
+      from: { path: '^lib/storage/([^/]+)/' },
+      to: { path: '^lib/storage/[^/]+/', pathNot: '^lib/storage/$1/' },
+    },
+    {
+      name: 'coordination-apart-from-databases',
+      comment: 'assembly/ joins a session to the bell and the liveness that need one.',
+      severity: 'error',
+      from: { path: '^lib/coordination/' },
+      to: { path: '^lib/storage/[^/]+/' },
+    },
+    {
+      name: 'drivers-behind-the-seam',
+      comment: "A driver's classes are a database's business.",
+      severity: 'error',
+      from: { path: '^lib/', pathNot: ['^lib/storage/postgres/'] },
+      to: { path: ['node_modules/pg/', 'node_modules/@types/pg/', 'node_modules/mysql2/'] },
+    },
+    ...floors.slice(0, -1).map((floor, index) => ({
+      name: `no-way-up-from-floor-${index}`,
+      comment: `${floor.join(', ')} must not know what stands above them.`.replaceAll('\\', ''),
+      severity: 'error',
+      from: { path: anyOf(floor) },
+      to: { path: anyOf(floors.slice(index + 1).flat()) },
+    })),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'default'] },
+  },
+};

@@ -1,0 +1,141 @@
+import type {
+  DiscoveryService,
+  ExternalContextCreator,
+  MetadataScanner,
+  ModuleRef,
+  ModulesContainer,
+} from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { getPartToken } from '../client/queue-tokens.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
+import type { QueueLogs } from '../observability/queue-logs.js';
+import { environmentWarnings } from '../options/environment.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
+import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
+import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
+import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
+import { assembleCore, type QueueBasis, type QueueCore } from './core.js';
+import type { QueueGroup } from './queue-group.js';
+import { QueueRuntime } from './runtime.js';
+import type { WebhookAssembly } from './webhooks.js';
+import type { QueueWorkerAssembly } from './worker.js';
+
+export { unavailableWebhooks } from '../webhooks/unavailable-webhooks.js';
+export { assembleWorker } from './core.js';
+
+/** What `QueueModule` opens a queue with. */
+export interface QueueOpening {
+  readonly name: string;
+  readonly options: QueueOptions;
+  readonly events: QueueEvents;
+  readonly logs: QueueLogs;
+  readonly sessions: SharedSessions;
+  readonly group: QueueGroup;
+  readonly modules: ModulesContainer;
+}
+
+/** Connects a queue and prepares its tables; what was opened is closed when the application's start fails. */
+export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
+  const { name, events, logs, sessions, group, modules } = opening;
+  group.add(name);
+  try {
+    refuseSameName(name, modules);
+    const options = resolveOptions(opening.options);
+    await startLogs(logs, events, options);
+    await group.closeOnFailure(() => logs.close());
+    const failed = new AbortController();
+    await group.closeOnFailure(async () => failed.abort());
+    const core = await openResolved(options, events, sessions, failed.signal);
+    await group.closeOnFailure(() => core.close());
+    return core;
+  } catch (error) {
+    await group.leave();
+    throw error;
+  }
+}
+
+/** The sink for Loki is loaded where it is used. */
+async function startLogs(logs: QueueLogs, events: QueueEvents, options: ResolvedOptions): Promise<void> {
+  const { loki } = options;
+  if (!loki) return logs.start(events, options);
+  const { LokiSink } = await import('../observability/loki/loki-sink.js');
+  logs.start(events, options, (report) => new LokiSink(loki, report));
+}
+
+async function openResolved(
+  options: ResolvedOptions,
+  events: QueueEvents,
+  sessions: SharedSessions,
+  signal: AbortSignal,
+): Promise<QueueCore> {
+  for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
+  const core = await assembleCore(options, events, sessions, signal);
+  for (const message of core.schema.warnings) events.emit('warning', { message });
+  if (core.schema.made.length > 0) {
+    events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
+  }
+  return core;
+}
+
+/** Two queues of one name share their tokens, so that one would get what is meant for the other. */
+function refuseSameName(name: string, modules: ModulesContainer): void {
+  const same = [...modules.values()].filter(({ providers }) => providers.has(getPartToken(name, 'core')));
+  if (same.length < 2) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `the application imports ${same.length} queues named '${name}': give each QueueModule.forRoot() a name of its ` +
+      `own, or call it once. Its QueueClient can be injected everywhere.`,
+  );
+}
+
+/** Delivers webhooks where they are configured; undefined elsewhere, where nothing of them is loaded. */
+export async function openWebhooks(
+  core: QueueCore,
+  worker: QueueWorkerAssembly,
+): Promise<WebhookAssembly | undefined> {
+  if (!core.options.webhooks) return undefined;
+  const { assembleWebhooks } = await import('./webhooks.js');
+  return assembleWebhooks(core, worker);
+}
+
+/** What of Nest finds and calls handlers. */
+export interface NestParts {
+  readonly discovery: DiscoveryService;
+  readonly scanner: MetadataScanner;
+  readonly moduleRef: ModuleRef;
+  readonly modules: ModulesContainer;
+  readonly creator: ExternalContextCreator;
+}
+
+/** What a queue's runtime starts and stops. */
+export interface RuntimeParts {
+  readonly name: string;
+  readonly core: QueueBasis;
+  readonly assembly: QueueWorkerAssembly;
+  /** Undefined where webhooks are not delivered. */
+  readonly webhooks: WebhookAssembly | undefined;
+  readonly group: QueueGroup;
+  readonly nest: NestParts;
+  /** Undefined where the application has no `ScheduleModule`. */
+  readonly scheduler: SchedulerRegistry | undefined;
+  /** The module instance that holds the runtime. */
+  readonly module: object;
+}
+
+/** Makes what starts and stops a queue's worker with the application. */
+export function makeRuntime({ core, nest, scheduler, module, ...parts }: RuntimeParts): QueueRuntime {
+  const { creator, ...found } = nest;
+  const { globalEnhancers, wrapHandler } = core.options;
+  const enhanced = new EnhancedHandlers(creator, nest.modules, globalEnhancers);
+  return new QueueRuntime({
+    ...parts,
+    core,
+    explorer: new SubscriberExplorer({ ...found, enhanced, schemas: core.schemas, wrapHandler }),
+    enhanced,
+    scheduler: scheduler ?? new SchedulerRegistry(),
+    modules: nest.modules,
+    module: () => module,
+  });
+}
