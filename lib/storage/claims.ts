@@ -1,5 +1,5 @@
 import type { ClaimedTask, Completion, Route, RouteDemand } from './attempt.js';
-import type { UnreadableAmong, UnreadableTask } from './unreadable-task.js';
+import type { UnreadableTask } from './unreadable-task.js';
 
 /**
  * Which attempts are taken when there are more than can be: of `age` the best of all routes, by priority and due time; of
@@ -14,6 +14,9 @@ export interface ClaimDemand {
   readonly total: number;
   readonly order: ClaimOrder;
 }
+
+/** Where unreadable attempts are looked for: among what a claim would take, dead ones that nobody handles, or the first of each route. */
+export type UnreadableAmong = ClaimDemand | 'unattended' | 'every route';
 
 /** What became of completions, and what was claimed. */
 export interface SettleAndClaimResult {

@@ -1,7 +1,7 @@
 import { readBoolean } from '../columns.js';
 import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from '../attempt.js';
-import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult } from '../claims.js';
-import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
+import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
+import type { UnreadableTask } from '../unreadable-task.js';
 import { ClaimPlanner, isOfIsolated } from './claims/claim-planner.js';
 import { isBounded, type ClaimAnswer, type ClaimRequest } from './claims/claim-request.js';
 import { claimForm, claimValues, isDeadOnly } from './claims/claim-values.js';

@@ -1,5 +1,6 @@
 import type { WorkerId } from '../attempt.js';
-import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
+import type { UnreadableAmong } from '../claims.js';
+import type { UnreadableTask } from '../unreadable-task.js';
 import { fromTheFront } from './claims/claim-planner.js';
 import { claimForm, claimValues } from './claims/claim-values.js';
 import { settleValues } from './claim-values.js';

@@ -1,8 +1,7 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
-import type { Claims } from '../../storage/claims.js';
+import type { Claims, UnreadableAmong } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { UnreadableAmong } from '../../storage/unreadable-task.js';
 
 export interface UnreadableParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
