@@ -8,17 +8,17 @@ import { Recovery } from '../maintenance/recovery.js';
 import { RetryRoutine } from '../maintenance/retry.routine.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { version } from '../version.js';
 import type { ClosingTime } from '../timing/closing-time.js';
-import { DemandBook } from '../worker/claiming/demand.js';
+import { Capacity } from '../worker/claiming/capacity.js';
 import { Dispatcher, type DispatcherParts } from '../worker/dispatcher.js';
 import { Executor } from '../worker/running/executor.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { QueueWorker } from '../worker/queue-worker.js';
-import { Reconciler } from '../worker/reconciler.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
 import { Signal } from '../timing/signal.js';
 import { UnservedWatch } from '../worker/claiming/unserved-watch.js';
@@ -69,22 +69,22 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const executor = new Executor({ database, settler, registry, tenants, options, events });
   const fanOut = new FanOut({ database, coordinator, settler, options, events });
   const halt = new HaltOrder({ database, events, options });
-  const demand = new DemandBook(registry, options);
   const unserved = new UnservedWatch({ database, events, options });
-  const dispatcher = new Dispatcher({
-    database,
-    coordinator,
-    executor,
-    fanOut,
-    settler,
-    reconciler: new Reconciler({ database, coordinator, settler, demand, events }),
-    halt,
-    demand,
-    holds,
-    signal,
-    options,
-    events,
-  });
+  const capacity = new Capacity(registry, options);
+  const dispatcher = (workerId: WorkerId): Dispatcher =>
+    new Dispatcher(workerId, {
+      database,
+      coordinator,
+      executor,
+      fanOut,
+      settler,
+      halt,
+      capacity,
+      holds,
+      signal,
+      options,
+      events,
+    });
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
   const recovery = new Recovery({

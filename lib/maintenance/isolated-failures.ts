@@ -1,8 +1,9 @@
 import type { QueueEvents } from '../events.js';
 import type { Failure, FailureOutcome } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { blamesRow } from '../storage/error-kind.js';
 import { failureMessage } from '../worker/running/outcome.js';
-import { asPlain, isDataError, isRowError } from '../worker/running/settler.js';
+import { asPlain } from '../worker/running/settler.js';
 
 /** What {@link IsolatedFailures} works with. */
 export interface IsolatedFailuresParts {
@@ -30,7 +31,7 @@ export class IsolatedFailures {
     try {
       return await this.#parts.database.attempts.failMany(failures);
     } catch (error) {
-      if (!isRowError(error)) throw error;
+      if (!blamesRow(this.#parts.database.classify(error))) throw error;
       const [only, ...others] = failures;
       if (!only) return [];
       if (others.length === 0) return this.#failPlainly(only, error);
@@ -41,7 +42,8 @@ export class IsolatedFailures {
   }
 
   async #failPlainly(failure: Failure, error: unknown): Promise<readonly FailureOutcome[]> {
-    const plain = isDataError(error) ? asPlain(failure) : undefined;
+    const isValue = this.#parts.database.classify(error) === 'value';
+    const plain = isValue ? asPlain(failure) : undefined;
     if (plain) return this.fail([plain]);
     if (!this.#told.has(failure.id)) {
       const text = `attempt ${failure.id} of a lost worker cannot be failed: ${failureMessage(error)}`;

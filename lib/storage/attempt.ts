@@ -16,10 +16,6 @@ export interface ClaimedTask extends Claim {
   readonly task: Task;
   readonly route: Route;
   readonly publication: boolean;
-  /** When it was due, as the database writes it. */
-  readonly due: string;
-  /** As it is stored; null where somebody made it so. */
-  readonly priority: number | null;
   /** Workers lost in a row before this attempt. */
   readonly losses: number;
   /** Size in bytes of a payload that was too large to come along; null otherwise. */
@@ -35,6 +31,8 @@ export type Route = string;
 export interface RouteDemand {
   readonly route: Route;
   readonly limit: number;
+  /** Which attempts of the route. Default: undefined, which is both. */
+  readonly only?: 'live' | 'dead' | undefined;
 }
 
 /** How an attempt ended well. */
@@ -92,10 +90,10 @@ export interface FanOutOutcome {
 
 export interface PromoteResult {
   readonly promoted: number;
-  /** When the first of those was due, as the database writes it. */
-  readonly earliest: string | undefined;
+  /** When the first of those was due, in ms since 1970; undefined when none was promoted. */
+  readonly earliestMs: number | undefined;
   /**
-   * Milliseconds until the next scheduled attempt is due, not above 0 when somebody has it locked; undefined when
+   * Milliseconds until the next scheduled attempt is due, not above 0 when another session has it locked; undefined when
    * none is scheduled.
    */
   readonly nextDueInMs: number | undefined;

@@ -1,76 +1,67 @@
-import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from './attempt.js';
-import type { UnreadableAmong, UnreadableTask } from './unreadable-task.js';
-
-/** Where a claim looks: the attempts of one route that are pending and due. */
-export interface Stretch extends RouteDemand {
-  /** Undefined for the whole route, from its front. */
-  readonly bounds?: StretchBounds;
-}
-
-/** Only attempts of these priorities, both included, that were due at that time or later. */
-export interface StretchBounds {
-  readonly highest: number;
-  readonly lowest: number;
-  /** As the database writes it; `-infinity` for all. */
-  readonly since: string;
-}
+import type { ClaimedTask, Completion, Route, RouteDemand } from './attempt.js';
+import type { UnreadableTask } from './unreadable-task.js';
 
 /**
- * How a claim divides its limit: `single` when at most one route is likely to have work, `counted` when several have
- * and the best attempts of all are wanted, `shared` when each route takes up to its own limit, in their order.
+ * Which attempts are taken when there are more than can be: of `age` the best of all routes, by priority and due time; of
+ * `listed` the best of each route, in the order of the list.
  */
-export type ClaimShape = 'single' | 'counted' | 'shared';
+export type ClaimOrder = 'age' | 'listed';
 
-/** Statements of different lanes are under way at the same time. */
-export type Lane = 'first' | 'second';
-
-/** What to claim. Either all stretches have bounds or none. */
-export interface ClaimRequest {
-  readonly shape: ClaimShape;
-  readonly stretches: readonly Stretch[];
-  /** Limit of all together. */
+/** What a worker can take now. */
+export interface ClaimDemand {
+  readonly routes: readonly RouteDemand[];
+  /** Limit of all routes together. */
   readonly total: number;
-  /** Of a route, true for dead attempts only, false for others only. Default: undefined, which is both. */
-  readonly dead?: (route: Route) => boolean | undefined;
+  readonly order: ClaimOrder;
 }
 
+/** Where unreadable attempts are looked for: among what a claim would take, dead ones that nobody handles, or the first of each route. */
+export type UnreadableAmong = ClaimDemand | 'unattended' | 'every route';
+
+/** What became of completions, and what was claimed. */
 export interface SettleAndClaimResult {
   /**
-   * Ids of the completions that were written; undefined when all were. The others are lost, or were locked by
-   * somebody else: {@link Storage.readHeld} tells.
+   * Ids of the completions that were written; undefined when all were. The others are lost, or another session has locked
+   * them: `stillHeld` tells.
    */
   readonly settledOnly: readonly string[] | undefined;
+  /** In the order of pick-up. */
   readonly claimed: readonly ClaimedTask[];
-  /**
-   * Routes that gave less than they should, because somebody has locked their best attempts: what was not
-   * claimed of them may be there for other routes. Always empty unless the shape was `counted`.
-   */
-  readonly lockedRoutes: readonly Route[];
-  /** True when the shape was `single` though several stretches had attempts. */
-  readonly contended: boolean;
-  /** Set when there was less than could be taken: no attempt due before is left, but what is locked or unseen yet. */
-  readonly exhaustedAt: string | undefined;
-  /** True when workers of nsj-queue-lib have locked some of the best attempts. */
-  readonly refused: boolean;
+  /** Routes that gave less than they had, because another session has locked their best attempts. */
+  readonly blockedRoutes: readonly Route[];
+  /** True when the next claim may find at once what this one could not take. */
+  readonly claimAgain: boolean;
+  /** Ms until a claim may find what this one could not take or see, and nobody rings for; undefined when there is no such. */
+  readonly lookAgainInMs: number | undefined;
+}
+
+/** What one worker's claims are made for. */
+export interface ClaimsOptions {
+  /** Attempts that the worker runs at once. */
+  readonly concurrency: number;
+  /** Told what people should know of the database. */
+  readonly warn: (message: string) => void;
 }
 
 /** One worker's claims. */
 export interface Claims {
-  /** Completes attempts and claims new ones, best first, in one commit; calls on one lane run in order. */
-  settleAndClaim(
-    workerId: WorkerId,
-    completions: readonly Completion[],
-    request?: ClaimRequest,
-    lane?: Lane,
-  ): Promise<SettleAndClaimResult>;
+  /** Calls of {@link settleAndClaim} that are worth keeping under way at once, each for its part of the slots. */
+  readonly parallel: number;
   /**
-   * Claims dead attempts, the oldest first, that no running worker has a handler for, wherever it is: at most `limit`.
+   * Undefined when another call can be sent at once beside those under way; otherwise opens what it needs, and resolves
+   * when that is open.
    */
-  claimUnattended(workerId: WorkerId, limit: number): Promise<readonly ClaimedTask[]>;
-  /** True when an attempt waits that such a claim would take, unless somebody has it locked. */
-  wouldClaim(request: ClaimRequest): Promise<boolean>;
-  /** Fails and buries pending attempts that cannot be sent to any client. */
-  endUnreadable(workerId: WorkerId, among: UnreadableAmong): Promise<readonly UnreadableTask[]>;
-  /** Undefined when that lane can send at once; otherwise opens what it sends through, and resolves when that is open. */
-  laneOpening(lane: Lane): Promise<void> | undefined;
+  openAnother(): Promise<void> | undefined;
+  /** Completes attempts and claims new ones, in one commit; without a demand it claims none. */
+  settleAndClaim(completions: readonly Completion[], demand?: ClaimDemand): Promise<SettleAndClaimResult>;
+  /** The worker heard of attempts that were due at that time (ms since 1970) or later, of that priority or a lower one. */
+  heard(dueMs: number, highestPriority: number): void;
+  /** The worker may have missed something: the next claim finds whatever is due. */
+  invalidate(): void;
+  /** Claims dead attempts, the oldest first, that no running worker has a handler for: at most `limit`. */
+  claimUnattended(limit: number): Promise<readonly ClaimedTask[]>;
+  /** True when an attempt of some route is due, even if another session has locked it. */
+  wouldClaim(routes: readonly RouteDemand[]): Promise<boolean>;
+  /** Fails and buries pending attempts whose bytes cannot be sent to any client. */
+  endUnreadable(among: UnreadableAmong): Promise<readonly UnreadableTask[]>;
 }

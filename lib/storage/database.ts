@@ -1,5 +1,7 @@
 import type { AttemptStore } from './attempts.js';
-import type { Claims } from './claims.js';
+import type { WorkerId } from './attempt.js';
+import type { Claims, ClaimsOptions } from './claims.js';
+import type { ErrorKind } from './error-kind.js';
 import type { Interop } from './interop.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
@@ -12,13 +14,16 @@ import type { WorkerRegistry } from './workers.js';
  */
 export interface QueueDatabase {
   readonly attempts: AttemptStore;
-  readonly claims: Claims;
   readonly transactions: TaskTransactions;
   readonly workers: WorkerRegistry;
   readonly upkeep: Upkeep;
   readonly subscriptions: SubscriptionStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
+  /** What a registered worker claims through. */
+  claimsOf(workerId: WorkerId, options: ClaimsOptions): Claims;
+  /** Says what an error means that a method of the database has thrown. */
+  classify(error: unknown): ErrorKind;
   /** Closes all connections. */
   close(): Promise<void>;
 }

@@ -1,8 +1,3 @@
-import type { ClaimRequest } from './claims.js';
-
-/** Where they are looked for: among what a claim would take, dead attempts that nobody handles, or the first of each route. */
-export type UnreadableAmong = ClaimRequest | 'unattended' | 'every route';
-
 /** An attempt that was failed and buried without being run, because its bytes are no text that a client can be sent. */
 export interface UnreadableTask {
   readonly id: string;

@@ -2,7 +2,8 @@ import { hostname } from 'node:os';
 import { TarefaError } from '../errors.js';
 import type { QueueBasis } from '../assembly/core.js';
 import { plainRoute, publicationRoute } from '../storage/route.js';
-import type { ClaimedTask, Route, WorkerId } from '../storage/attempt.js';
+import type { ClaimedTask, Route, RouteDemand, WorkerId } from '../storage/attempt.js';
+import type { Claims } from '../storage/claims.js';
 import { version } from '../version.js';
 import type { QueueWorkerAssembly } from '../assembly/worker.js';
 import { RunningTasks } from '../worker/running/running-tasks.js';
@@ -18,6 +19,7 @@ export class Stepper {
   readonly #core: QueueBasis;
   readonly #assembly: QueueWorkerAssembly;
   #workerId: WorkerId | undefined;
+  #claims: Claims | undefined;
 
   constructor(core: QueueBasis, assembly: QueueWorkerAssembly) {
     this.#core = core;
@@ -29,10 +31,12 @@ export class Stepper {
     const { database } = this.#core;
     const workerId = await this.begin();
     while ((await database.attempts.promote(promotePage)).promoted === promotePage);
-    const stretches = (await this.#routes()).map((route) => ({ route, limit: 1 }));
-    if (stretches.length === 0) return undefined;
-    const request = { shape: 'counted', stretches, total: 1, dead: this.#dead } as const;
-    const [claimed] = (await database.claims.settleAndClaim(workerId, [], request)).claimed;
+    const routes = (await this.#routes()).map((route) => ({ route, limit: 1, only: this.#only(route) }));
+    if (routes.length === 0) return undefined;
+    const claims = this.#claimsOf(workerId);
+    // Whatever is due, however it came there.
+    claims.invalidate();
+    const [claimed] = (await claims.settleAndClaim([], { routes, total: 1, order: 'age' })).claimed;
     if (claimed) await this.#run(claimed);
     return claimed;
   }
@@ -44,9 +48,8 @@ export class Stepper {
       (one) => one.id === id,
     );
     if (!held) throw new TarefaError('TASK_LOST', `attempt ${id} was taken by somebody else`);
-    const { priority } = held.task;
     const payload = await database.attempts.loadPayload(id);
-    await this.#run({ ...held, payload, priority, publication: false, due: '', payloadBytes: null });
+    await this.#run({ ...held, payload, publication: false, payloadBytes: null });
   }
 
   /** Ms until the next attempt is due; undefined when none waits. */
@@ -84,15 +87,22 @@ export class Stepper {
     return id;
   }
 
+  #claimsOf(workerId: WorkerId): Claims {
+    const { database, events } = this.#core;
+    const warn = (message: string): void => events.emit('warning', { message });
+    this.#claims ??= database.claimsOf(workerId, { concurrency: 1, warn });
+    return this.#claims;
+  }
+
   /** Where a worker would leave foreign tasks, only dead ones are taken: for those without a handler there is the default. */
-  readonly #dead = (route: Route): boolean | undefined => {
+  #only(route: Route): RouteDemand['only'] {
     const plain = plainRoute(route);
     const isTaken =
       plain === publicationRoute ||
       this.#core.options.unknownTasks === 'fail' ||
       this.#assembly.registry.of(plain).live !== undefined;
-    return isTaken ? undefined : true;
-  };
+    return isTaken ? undefined : 'dead';
+  }
 
   /** Pauses hold here as well. */
   async #routes(): Promise<readonly Route[]> {
@@ -122,7 +132,7 @@ export class Stepper {
       const taken = settler.take(promotePage);
       if (taken.length > 0) {
         const completions = taken.map(({ completion }) => completion);
-        await settler.settled(taken, await this.#core.database.claims.settleAndClaim(workerId, completions));
+        await settler.settled(taken, await this.#claimsOf(workerId).settleAndClaim(completions));
       }
       await settler.flushFailures();
       if (settler.pending === 0) return;

@@ -1,51 +1,51 @@
 import { Backoff } from '../timing/backoff.js';
 import type { Coordinator, Ring } from '../coordination/coordinator.js';
-import type { FanOut } from './fan-out.js';
 import { hasCode } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
+import type { FailureOutcome, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
-import { Claimer } from './claiming/claimer.js';
-import type { DemandBook } from './claiming/demand.js';
+import type { Capacity } from './claiming/capacity.js';
+import { Claimer, type Turn } from './claiming/claimer.js';
 import { Discovery } from './claiming/discovery.js';
-import type { Executor } from './running/executor.js';
-import type { HaltOrder } from './halt-order.js';
 import { Isolation } from './claiming/isolation.js';
-import { Pauses, type Hold } from './claiming/pauses.js';
-import { LaneOpener } from './claiming/lane-opener.js';
-import type { Reconciler } from './reconciler.js';
+import { Pauses, readPaused, type Hold } from './claiming/pauses.js';
 import { Reminders } from './claiming/reminders.js';
-import { RunningTasks, type RunningTask } from './running/running-tasks.js';
-import { reference, type Settler } from './running/settler.js';
-import { nextTurn, type Signal } from '../timing/signal.js';
+import { SecondStatement } from './claiming/second-statement.js';
+import { StatementsUnderWay, type StatementName } from './claiming/statements-under-way.js';
 import { Unreadable } from './claiming/unreadable.js';
+import type { FanOut } from './fan-out.js';
+import type { HaltOrder } from './halt-order.js';
+import { Promotion } from './promotion.js';
+import { Reconciler } from './reconciler.js';
+import type { Executor } from './running/executor.js';
+import { RunningTasks } from './running/running-tasks.js';
+import type { Settler } from './running/settler.js';
+import { TaskStarter } from './task-starter.js';
+import { nextTurn, type Signal } from '../timing/signal.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-/** What a {@link Dispatcher} works with. */
 export interface DispatcherParts {
-  readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
-  readonly executor: Executor;
-  readonly fanOut: FanOut;
+  readonly database: Pick<QueueDatabase, 'attempts' | 'claimsOf' | 'classify' | 'interop'>;
+  readonly coordinator: Pick<Coordinator, 'alive' | 'ring' | 'exclusively'>;
+  readonly executor: Pick<Executor, 'run' | 'fail'>;
+  readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly settler: Settler;
-  readonly reconciler: Reconciler;
-  readonly halt: HaltOrder;
-  readonly demand: DemandBook;
-  /** Which routes wait. Default: those that somebody has paused. */
+  readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
+  readonly capacity: Capacity;
+  /** Which routes wait. Default: those that are paused. */
   readonly holds?: (() => Promise<readonly Hold[]>) | undefined;
+  /** Set when there is something to do, by the settler too. */
   readonly signal: Signal;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
 
-/** Scheduled tasks promoted by one statement. */
-const promotePage = 1_000;
-
 /**
- * Decides when to claim and how much: one loop, one statement at a time, no timer between a ring, a free slot
- * or an outcome and the statement that answers it.
+ * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
+ * statement that answers it. Where the database gains by it, a second loop sends what the first one leaves.
  */
 export class Dispatcher {
+  readonly #workerId: WorkerId;
   readonly #parts: DispatcherParts;
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
@@ -53,60 +53,69 @@ export class Dispatcher {
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
-  readonly #second: LaneOpener;
+  readonly #underWay: StatementsUnderWay;
+  /** Undefined where one statement at a time is best. */
+  readonly #second: SecondStatement | undefined;
   readonly #pauses: Pauses;
-  #workerId: WorkerId = '';
+  readonly #reconciler: Reconciler;
+  readonly #promotion: Promotion;
+  readonly #starter: TaskStarter;
   #loop: Promise<void> | undefined;
-  #assistant: Promise<void> | undefined;
-  #claiming = false;
+  #secondLoop: Promise<void> | undefined;
   #finishing = false;
   #late = false;
-  #lookDue = false;
   /** True from a failed statement until the next good one: what happened is said once. */
   #troubled = false;
   /** True after a lost connection: what the table says we hold is compared with what we know. */
-  #unsure = false;
+  #mustCompare = false;
 
-  constructor(parts: DispatcherParts) {
+  constructor(workerId: WorkerId, parts: DispatcherParts) {
+    this.#workerId = workerId;
     this.#parts = parts;
-    const { database, coordinator, demand, options } = parts;
+    const { database, capacity, options, events, halt } = parts;
+    const { concurrency, pollIntervalMs } = options;
+    const warn = (message: string): void => events.emit('warning', { message });
+    const claims = database.claimsOf(workerId, { concurrency, warn });
     const wake = (): void => this.wake();
     const later = (ms: number): void => this.#reminders.lookIn(ms);
-    const pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
-    this.#pauses = pauses;
-    this.#isolation = new Isolation({ database, coordinator, demand, pauses, changed: wake });
-    const lookForDead = (): void => {
-      this.#discovery.request();
-      wake();
-    };
-    const unreadable = new Unreadable({ ...parts, buried: lookForDead });
-    const start = (claimed: readonly ClaimedTask[]): void => this.#startAll(claimed);
-    const free = (): number => this.#claimer.free;
-    this.#discovery = new Discovery({ database, demand, unreadable, free, start, found: wake, later });
+    const shared = { ...parts, claims, later };
+    const running = this.#running;
+
+    this.#underWay = new StatementsUnderWay(concurrency, claims.parallel);
+    const { firstSent } = this.#underWay;
+    this.#second = claims.parallel > 1 ? new SecondStatement(claims, () => firstSent.set()) : undefined;
+    this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
+    this.#isolation = new Isolation({ ...shared, pauses: this.#pauses, changed: wake });
+    const unreadable = new Unreadable({ ...shared, buried: () => this.#lookForDead() });
+    this.#discovery = new Discovery({ ...shared, unreadable, free: () => this.#claimer.free });
+    this.#reconciler = new Reconciler(workerId, shared);
+    this.#promotion = new Promotion(parts);
     this.#reminders = new Reminders({
       wake,
       look: () => this.look(),
       compare: () => this.#compare(),
-      isIdle: () => this.#running.size === 0 && parts.reconciler.isSure,
+      isIdle: () => running.size === 0 && this.#reconciler.isSure,
       reconcile: () => this.reconcile(),
-      nextDue: () => parts.reconciler.nextDue(this.#workerId),
-      askHalted: () => parts.halt.ask(),
-      halted: () => parts.halt.obey(),
-      pollIntervalMs: options.pollIntervalMs,
+      nextDue: () => this.#reconciler.nextDue(),
+      askHalted: () => halt.ask(),
+      halted: () => halt.obey(),
+      pollIntervalMs,
     });
     this.#claimer = new Claimer({
-      ...parts,
-      pauses,
+      ...shared,
       isolation: this.#isolation,
+      pauses: this.#pauses,
       reminders: this.#reminders,
-      running: this.#running,
+      running,
+      underWay: this.#underWay,
       unreadable,
-      mayClaim: () => this.#claiming && coordinator.alive,
-      start,
-      wake,
     });
-    const { signal } = this.#claimer.lanes;
-    this.#second = new LaneOpener({ database, lane: 'second', changed: () => signal.set() });
+    this.#starter = new TaskStarter({
+      ...parts,
+      running,
+      capacity,
+      freed: (wasAtLimit) => this.#freed(wasAtLimit),
+    });
   }
 
   /** What runs now. */
@@ -114,20 +123,16 @@ export class Dispatcher {
     return this.#running;
   }
 
-  start(workerId: WorkerId): void {
-    this.#workerId = workerId;
-    this.#claimer.begin(workerId);
-    this.#discovery.begin(workerId);
-    this.#claiming = true;
+  start(): void {
     this.#reminders.start();
     this.#loop = this.#run();
-    this.#assistant = this.#claimer.lanes.two ? this.#assist() : undefined;
+    this.#secondLoop = this.#second && this.#runSecond(this.#second);
     this.look();
   }
 
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
-    this.#lookDue = true;
+    this.#promotion.request();
     this.#discovery.request();
     this.wake();
   }
@@ -138,25 +143,24 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  rung({ later, paused, dueMs, highest }: Ring): void {
-    if (paused) this.#pauses.doubt();
+  heard({ later, paused, dueMs, highest }: Ring): void {
+    if (paused) this.#pauses.invalidate();
     else if (dueMs === undefined) this.#claimer.expectAnything();
     // What is to be run alone is asked for by a look only.
-    if (later || paused) this.#lookDue = true;
+    if (later || paused) this.#promotion.request();
     if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
-    this.#discovery.request();
-    this.wake();
+    this.#lookForDead();
   }
 
   /** Compares all that the table says we hold with what we know, whatever it takes, then looks at everything. */
   reconcile(): void {
-    this.#parts.reconciler.doubt();
+    this.#reconciler.requireFull();
     this.#compare();
   }
 
   /** From now on nothing new is claimed; what runs goes on and is settled. */
   stopClaiming(): void {
-    this.#claiming = false;
+    this.#claimer.stop();
     this.#reminders.stop();
     this.#isolation.stop();
   }
@@ -164,22 +168,15 @@ export class Dispatcher {
   /** Ends the loop once all outcomes are in the table, or at the deadline. */
   async finish(deadline: Promise<void>): Promise<void> {
     this.#finishing = true;
-    this.#second.stop();
+    this.#second?.stop();
     this.#parts.signal.set();
     const late = deadline.then(() => {
       this.#late = true;
       this.#backoff.cancel();
       this.#parts.signal.set();
     });
-    this.#claimer.lanes.signal.set();
-    await Promise.race([Promise.all([this.#loop, this.#assistant]), late]);
-  }
-
-  #compare(): void {
-    this.#unsure = true;
-    // At once: should this cycle hang in a statement, its claim comes before the comparison.
-    this.#claimer.expectAnything();
-    this.look();
+    this.#underWay.firstSent.set();
+    await Promise.race([Promise.all([this.#loop, this.#secondLoop]), late]);
   }
 
   async #run(): Promise<void> {
@@ -196,94 +193,110 @@ export class Dispatcher {
     }
   }
 
-  /** The second lane: sends what is left for it while a statement of the first is under way. */
-  async #assist(): Promise<void> {
-    const { lanes } = this.#claimer;
+  #isOver(): boolean {
+    const nothingLeft = this.#parts.settler.pending === 0 && !this.#underWay.has('second');
+    return this.#late || (this.#finishing && nothingLeft);
+  }
+
+  async #cycle(): Promise<void> {
+    if (this.#mustCompare) await this.#compareWithTable();
+    if (this.#isClaiming) await this.#pauses.refresh();
+    if (this.#promotion.due && this.#isClaiming) await this.#promote();
+    await this.#flushFailures();
+    if (this.#isClaiming && this.#discovery.comesFirst) await this.#discover();
+    const claimed = await this.#claim('first');
+    await this.#keepTaskLocks();
+    if (claimed === 0 && this.#isClaiming) await this.#discover();
+  }
+
+  get #isClaiming(): boolean {
+    return !this.#claimer.stopped;
+  }
+
+  /** Sends what is left for a second statement while the first is under way. */
+  async #runSecond(second: SecondStatement): Promise<void> {
+    const { firstSent } = this.#underWay;
     while (!this.#late && !this.#finishing) {
-      await lanes.signal.wait();
+      await firstSent.wait();
       await nextTurn();
-      if (!this.#claiming || this.#unsure || this.#isolation.active || !lanes.mayAssist) continue;
-      if (!this.#second.isOpen()) continue;
+      // What waits for no statement is better left to the first loop.
+      const isFirstUnderWay = this.#underWay.has('first');
+      if (!this.#isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay) continue;
+      if (!second.canBeSent()) continue;
       try {
-        if ((await this.#claimer.settleAndClaim('second')) > 0) lanes.signal.set();
+        if ((await this.#claim('second')) > 0) firstSent.set();
       } catch (error) {
-        // It is woken again by the next statement of the first lane, which waits when it fails as well.
+        // It is woken again by the next statement of the first loop, which waits when it fails as well.
         this.#noteTrouble(error);
       }
       this.#parts.signal.set();
     }
   }
 
-  #isOver(): boolean {
-    return (
-      this.#late || (this.#finishing && this.#parts.settler.pending === 0 && !this.#claimer.lanes.assisting)
-    );
+  /** Settles, claims and starts what was claimed; answers how many that were. */
+  async #claim(name: StatementName): Promise<number> {
+    let turn: Turn;
+    try {
+      turn = await this.#claimer.turn(name);
+      this.#starter.startAll(turn.claimed);
+    } finally {
+      // Only now: the other loop must not fill these slots before they are taken.
+      this.#underWay.end(name);
+    }
+    if (turn.again) this.#parts.signal.set();
+    await this.#parts.settler.settled(turn.outcomes, turn);
+    return turn.claimed.length;
   }
 
-  async #cycle(): Promise<void> {
-    if (this.#unsure) await this.#compareWithTable();
-    if (this.#claiming) await this.#pauses.refresh();
-    if (this.#lookDue && this.#claiming) await this.#promote();
-    await this.#flushFailures();
-    if (this.#claiming && this.#discovery.comesFirst) await this.#discovery.run();
-    const claimed = await this.#claimer.settleAndClaim('first');
-    if (this.#parts.options.interop) await this.#keepTaskLocks();
-    if (claimed === 0 && this.#claiming) await this.#discovery.run();
+  async #discover(): Promise<void> {
+    if (!this.#discovery.begin()) return;
+    this.#starter.startAll(await this.#discovery.claimUnattended());
+    if (await this.#discovery.findRoutes()) this.wake();
   }
 
   async #keepTaskLocks(): Promise<void> {
     const { database, settler } = this.#parts;
+    if (!database.interop) return;
     const held = [...this.#running.all().map(({ claimed }) => claimed.id), ...settler.ids()];
-    const kept = await database.interop?.keepTaskLocks(this.#workerId, held);
-    if (kept === false) this.#reminders.retryLocked();
+    const kept = await database.interop.keepTaskLocks(this.#workerId, held);
+    if (!kept) this.#reminders.retryLocked();
+  }
+
+  #compare(): void {
+    this.#mustCompare = true;
+    // At once: should this cycle hang in a statement, its claim comes before the comparison.
+    this.#claimer.expectAnything();
+    this.look();
   }
 
   async #compareWithTable(): Promise<void> {
-    await this.#parts.reconciler.compare(this.#workerId, this.#running);
-    this.#unsure = false;
-    this.#pauses.doubt();
+    await this.#reconciler.compare(this.#running);
+    this.#mustCompare = false;
+    this.#pauses.invalidate();
     // A poll bounds the delay, whatever happened to the rings.
     this.#claimer.expectAnything();
     // A failure may be written whose answer, with the time of its next attempt, was lost.
-    this.#lookDue = true;
+    this.#promotion.request();
   }
 
-  #startAll(claimed: readonly ClaimedTask[]): void {
-    const publications: RunningTask[] = [];
-    for (const one of claimed) {
-      const running = this.#begin(one);
-      if (one.publication && !one.task.dead) publications.push(running);
-      else void this.#parts.executor.run(running).finally(() => this.#end(running));
-    }
-    if (publications.length === 0) return;
-    void this.#parts.fanOut
-      .deliver(publications.map((running) => running.claimed))
-      .finally(() => publications.forEach((running) => this.#end(running)));
-  }
-
-  #begin(claimed: ClaimedTask): RunningTask {
-    if (claimed.losses > 0) this.#running.replace(claimed);
-    this.#parts.demand.start(claimed);
-    if (this.#parts.events.has('task.claimed')) {
-      this.#parts.events.emit('task.claimed', { task: reference(claimed) });
-    }
-    return this.#running.begin(claimed);
-  }
-
-  #end(running: RunningTask): void {
-    this.#running.end(running);
-    if (this.#parts.demand.end(running.claimed)) this.#claimer.expect();
+  #freed(wasAtLimit: boolean): void {
+    // Claims have left its other tasks out.
+    if (wasAtLimit) this.#claimer.expect();
     this.#parts.signal.set();
+  }
+
+  #lookForDead(): void {
+    this.#discovery.request();
+    this.wake();
   }
 
   async #flushFailures(): Promise<void> {
     const sentAt = performance.now();
     const outcomes = await this.#parts.settler.flushFailures();
-    if (outcomes.length === 0) return;
-    this.#followUp(outcomes, sentAt);
+    if (outcomes.length > 0) this.#followUp(outcomes, sentAt);
   }
 
-  /** Next attempts need a timer, here and in case this worker dies in the others; dead chains need a worker. */
+  /** Next attempts need a timer, here and, in case this worker dies, in the others; dead chains need a worker. */
   #followUp(outcomes: readonly FailureOutcome[], sentAt: number): void {
     let later = false;
     for (const { nextAttemptInMs, deadId } of outcomes) {
@@ -299,25 +312,10 @@ export class Dispatcher {
   }
 
   async #promote(): Promise<void> {
-    this.#lookDue = false;
-    const { database, coordinator, events, options } = this.#parts;
-    const page = options.scheduledTimer ? promotePage : 0;
-    const { promoted, earliest, nextDueInMs, isolated } = await database.attempts
-      .promote(page)
-      .catch((error: unknown) => {
-        this.#lookDue = true;
-        throw error;
-      });
-    if (promoted > 0) {
-      events.emit('tasks.promoted', { count: promoted });
-      // At `-infinity`, which is no date, as well.
-      const dueMs = Date.parse(earliest ?? '') || 0;
-      this.#claimer.expectSince(dueMs, Infinity);
-      coordinator.ring({ later: isolated, dueMs });
-    }
+    const { earliestMs, isolated, isFullPage, nextDueInMs } = await this.#promotion.run();
+    if (earliestMs !== undefined) this.#claimer.expectSince(earliestMs, Infinity);
     if (isolated) this.#isolation.request();
-    if (!options.scheduledTimer) return;
-    if (promoted === promotePage) this.look();
+    if (isFullPage) this.look();
     if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
   }
 
@@ -329,8 +327,8 @@ export class Dispatcher {
 
   #noteTrouble(error: unknown): void {
     const isLost = hasCode(error, 'CONNECTION_LOST');
-    this.#unsure ||= isLost;
-    if (isLost) this.#parts.reconciler.doubt();
+    this.#mustCompare ||= isLost;
+    if (isLost) this.#reconciler.requireFull();
     // A lost connection says so itself.
     if (!isLost && !this.#troubled) {
       this.#troubled = true;
@@ -345,8 +343,4 @@ export class Dispatcher {
     this.#troubled = false;
     this.#parts.events.emit('worker.recovered', { workerId: this.#workerId });
   }
-}
-
-async function readPaused(database: QueueDatabase): Promise<readonly Hold[]> {
-  return (await database.attempts.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
 }

@@ -23,7 +23,8 @@ export interface QueueWorkerParts {
   readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly registry: HandlerRegistry;
-  readonly dispatcher: Dispatcher;
+  /** Makes what claims, once the worker has its id. */
+  readonly dispatcher: (workerId: WorkerId) => Dispatcher;
   readonly executor: Executor;
   readonly fanOut: FanOut;
   readonly settler: Settler;
@@ -49,6 +50,7 @@ const abortGraceMs = 1_000;
 export class QueueWorker {
   readonly #parts: QueueWorkerParts;
   #id: WorkerId | undefined;
+  #dispatcher: Dispatcher | undefined;
   #state: QueueWorker['state'] = 'idle';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -77,7 +79,7 @@ export class QueueWorker {
 
   /** Attempts that run now, webhooks included. */
   get running(): number {
-    return this.#parts.dispatcher.running.size + (this.#companion?.running ?? 0);
+    return (this.#dispatcher?.running.size ?? 0) + (this.#companion?.running ?? 0);
   }
 
   /** @internal Another worker of this process, which starts and stops together with this one. */
@@ -111,7 +113,7 @@ export class QueueWorker {
   }
 
   async #start(): Promise<void> {
-    const { database, coordinator, registry, dispatcher, executor, fanOut, settler, recovery } = this.#parts;
+    const { database, coordinator, registry, executor, fanOut, settler, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
@@ -126,9 +128,11 @@ export class QueueWorker {
       deadRoutes: registry.announcedDead,
     });
     this.#id = id;
+    const dispatcher = this.#parts.dispatcher(id);
+    this.#dispatcher = dispatcher;
     this.#parts.halt.start(id, () => void this.stop());
     await coordinator.start(id, {
-      ring: (ring) => this.#rung(ring),
+      ring: (ring) => this.#heard(ring, dispatcher),
       lost: (error) => events.emit('connection.lost', { connection: coordinator.connection, error }),
       restored: () => {
         events.emit('connection.restored', { connection: coordinator.connection });
@@ -136,7 +140,8 @@ export class QueueWorker {
       },
       looked: (isOlder) => recovery.postpone(isOlder),
     });
-    for (const part of [settler, executor, fanOut, dispatcher]) part.start(id);
+    for (const part of [settler, executor, fanOut]) part.start(id);
+    dispatcher.start();
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
     recovery.start(id);
@@ -147,23 +152,24 @@ export class QueueWorker {
     await this.#companion?.start();
   }
 
-  #rung(ring: Ring): void {
-    const { halt, dispatcher } = this.#parts;
+  #heard(ring: Ring, dispatcher: Dispatcher): void {
+    const { halt, unserved } = this.#parts;
     if (ring.halt) return halt.rung();
-    dispatcher.rung(ring);
-    this.#parts.unserved.expect();
+    dispatcher.heard(ring);
+    unserved.expect();
   }
 
   async #stop(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     this.#state = 'stopping';
-    const leaving = this.#id === undefined ? undefined : this.#leave(this.#id);
+    const [id, dispatcher] = [this.#id, this.#dispatcher];
+    const leaving = id !== undefined && dispatcher ? this.#leave(id, dispatcher) : undefined;
     await Promise.all([leaving, this.#companion?.stop()]);
     this.#state = 'stopped';
   }
 
-  async #leave(id: WorkerId): Promise<void> {
-    const { database, coordinator, dispatcher, executor, recovery, closing, events } = this.#parts;
+  async #leave(id: WorkerId, dispatcher: Dispatcher): Promise<void> {
+    const { database, coordinator, executor, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     this.#parts.halt.end();
     this.#parts.unserved.stop();

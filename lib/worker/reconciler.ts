@@ -5,15 +5,14 @@ import type { QueueEvents } from '../events.js';
 import type { Claim, HeldTask, NextDue, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
-import type { DemandBook } from './claiming/demand.js';
+import type { Capacity } from './claiming/capacity.js';
 import { claimKey, reference, type Settler } from './running/settler.js';
 
-/** What a {@link Reconciler} works with. */
 export interface ReconcilerParts {
-  readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
-  readonly settler: Settler;
-  readonly demand: Pick<DemandBook, 'served' | 'wants'>;
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly settler: Pick<Settler, 'knows'>;
+  readonly capacity: Pick<Capacity, 'served' | 'wants'>;
   readonly events: QueueEvents;
 }
 
@@ -21,38 +20,40 @@ export interface ReconcilerParts {
 const heldPage = 20_000;
 
 /**
- * Compares what the table says a worker holds with what it knows. Rows that it knows nothing of come from a claim whose
- * answer was lost, and are given back; tasks that run here though the table says otherwise were recovered by another
- * worker: they are told to stop, and their transactions are cut, which may be waiting for a network that is gone.
+ * Compares what the table says a worker holds with what it knows. Unknown rows come from a claim whose answer was lost, and
+ * are given back. Tasks that run here though the table says otherwise were recovered by another worker: they are told to
+ * stop, and their transactions are cut, which may be waiting for a network that is gone.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #pace = new WalkPace(0);
+  readonly #workerId: WorkerId;
   /** Comparisons still due with all that the table says, whatever they take. */
-  #doubts = 0;
+  #fullComparisons = 0;
 
-  constructor(parts: ReconcilerParts) {
+  constructor(workerId: WorkerId, parts: ReconcilerParts) {
+    this.#workerId = workerId;
     this.#parts = parts;
   }
 
   /** True when no connection was lost since the last two comparisons. */
   get isSure(): boolean {
-    return this.#doubts === 0;
+    return this.#fullComparisons === 0;
   }
 
-  /** A connection was lost: twice, as the lost one's last statement may commit after the first time. */
-  doubt(): void {
-    this.#doubts = 2;
+  /** A connection was lost: all is compared twice, as its last statement may commit after the first time. */
+  requireFull(): void {
+    this.#fullComparisons = 2;
   }
 
   /** What an idle worker asks before it compares: of what it serves, whatever else waits. */
-  async nextDue(workerId: WorkerId): Promise<NextDue> {
-    const { database, demand } = this.#parts;
-    const { served } = demand;
+  async nextDue(): Promise<NextDue> {
+    const { database, capacity } = this.#parts;
+    const { served } = capacity;
     const next = await (this.#pace.due
-      ? this.#pace.walk(() => database.attempts.nextDue(workerId, true, served))
-      : database.attempts.nextDue(workerId, false, served));
-    return (await demand.wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
+      ? this.#pace.walk(() => database.attempts.nextDue(this.#workerId, true, served))
+      : database.attempts.nextDue(this.#workerId, false, served));
+    return (await capacity.wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
   }
 
   /**
@@ -60,21 +61,18 @@ export class Reconciler {
    *
    * @param running the worker's own record, which changes while the table is read
    */
-  async compare(workerId: WorkerId, running: RunningTasks): Promise<void> {
+  async compare(running: RunningTasks): Promise<void> {
     const { database, settler } = this.#parts;
     const before = running.all();
     if (this.isSure && !this.#pace.due) {
       const ids = before.map(({ claimed }) => claimed.id);
-      const held = ids.length === 0 ? [] : await database.attempts.stillHeld(workerId, ids);
+      const held = ids.length === 0 ? [] : await database.attempts.stillHeld(this.#workerId, ids);
       return this.#stopLost(before, held, running);
     }
-    const held = await this.#pace.walk(() => database.attempts.heldBy(workerId, heldPage));
-    this.#doubts = Math.max(0, this.#doubts - 1);
+    const held = await this.#pace.walk(() => database.attempts.heldBy(this.#workerId, heldPage));
+    this.#fullComparisons = Math.max(0, this.#fullComparisons - 1);
     this.#stopLost(before, held, running);
-    await this.#release(
-      workerId,
-      held.filter(({ id }) => !running.has(id) && !settler.knows(id)),
-    );
+    await this.#release(held.filter(({ id }) => !running.has(id) && !settler.knows(id)));
   }
 
   #stopLost(before: readonly RunningTask[], held: readonly Claim[], running: RunningTasks): void {
@@ -90,10 +88,10 @@ export class Reconciler {
     }
   }
 
-  async #release(workerId: WorkerId, unknown: readonly HeldTask[]): Promise<void> {
+  async #release(unknown: readonly HeldTask[]): Promise<void> {
     if (unknown.length === 0) return;
     const { database, coordinator, events } = this.#parts;
-    const released = new Set(await database.attempts.releaseMany(workerId, unknown));
+    const released = new Set(await database.attempts.releaseMany(this.#workerId, unknown));
     for (const one of unknown) {
       if (!released.has(one.id)) continue;
       events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });

@@ -27,7 +27,7 @@ export function expectedAnswer(queue: RealQueue, before: State, after: State, st
         return [queue.id(place), reservation, attempt, dead, losses];
       }),
     ),
-    lockedRoutes: [],
+    blockedRoutes: [],
   });
   const held = (worker: number): unknown =>
     inOrder(heldBy(before, worker).map((claim) => [queue.id(claim), claim.reservation]));

@@ -70,8 +70,8 @@ async function settleAndClaim(
   completions: readonly Claim[],
   places: readonly Place[],
 ): Promise<unknown> {
-  const { id, database } = queue.worker(worker);
-  const stretches = places.map((place) => {
+  const { claims } = queue.worker(worker);
+  const routes = places.map((place) => {
     const route = topicRoute(topicOf(place.task));
     return { route: rules.isIsolated(rowAt(state, place)) ? isolatedRoute(route) : route, limit: 1 };
   });
@@ -80,10 +80,11 @@ async function settleAndClaim(
     message: 'completed',
     result: null,
   }));
-  const { settledOnly, claimed, lockedRoutes } = await database.claims.settleAndClaim(
-    id,
+  // Rows that were given back by hand are not rung for.
+  claims.invalidate();
+  const { settledOnly, claimed, blockedRoutes } = await claims.settleAndClaim(
     written,
-    places.length === 0 ? undefined : { shape: 'counted', stretches, total: places.length },
+    places.length === 0 ? undefined : { routes, total: places.length, order: 'age' },
   );
   return {
     settled: inOrder(settledOnly ?? written.map((one) => one.id)),
@@ -96,7 +97,7 @@ async function settleAndClaim(
         losses,
       ]),
     ),
-    lockedRoutes,
+    blockedRoutes,
   };
 }
 

@@ -25,12 +25,12 @@ export async function probe(queue: RealQueue, state: State, choice: number): Pro
   const claims = staleClaims(state);
   const claim = claims[Math.floor(choice / 4) % claims.length];
   if (!claim) return [];
-  const { id: workerId, database } = queue.worker(claim.worker);
+  const { id: workerId, database, claims: claimsOfWorker } = queue.worker(claim.worker);
   const shown = { id: queue.id(claim), reservation: claim.reservation };
   const completion = { ...shown, message: 'stale', result: null };
   switch (statements[choice % 4]) {
     case 'settle':
-      return (await database.claims.settleAndClaim(workerId, [completion])).settledOnly;
+      return (await claimsOfWorker.settleAndClaim([completion])).settledOnly;
     case 'release':
       return database.attempts.releaseMany(workerId, [shown]);
     case 'fail': {

@@ -4,6 +4,7 @@ import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
+import type { Claims } from '../../lib/storage/claims.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import type { WorkerId } from '../../lib/storage/attempt.js';
 import type { TestDatabase } from '../support/database.js';
@@ -16,6 +17,7 @@ import type { Setting } from './step.js';
 export interface RealWorker {
   readonly id: WorkerId;
   readonly database: QueueDatabase;
+  readonly claims: Claims;
 }
 
 /** The queue that the model is a model of: real storages, one per worker, on one database. */
@@ -48,7 +50,9 @@ export class RealQueue {
         routes: [],
         deadRoutes: [],
       };
-      workers.push({ id: await core.database.workers.register(description), database: core.database });
+      const id = await core.database.workers.register(description);
+      const claims = core.database.claimsOf(id, { concurrency: 2, warn: () => undefined });
+      workers.push({ id, database: core.database, claims });
     }
     return new RealQueue(database.pool, cores, workers);
   }

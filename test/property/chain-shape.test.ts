@@ -95,25 +95,25 @@ const pending = { status: 'pendente', reserva: 0, mensagem: null };
 
 /** Claims what is pending of so many tasks, each by its own topic, isolated or not. */
 async function claim(count: number): Promise<readonly ClaimedTask[]> {
-  const { database, workerId } = bench;
+  const { database, claims } = bench;
   await database.attempts.promote(1_000);
   const routes = Array.from({ length: count }, (_, task) => `t:${task}`);
-  const stretches = [...routes, ...routes.map(isolatedRoute)].map<RouteDemand>((route) => ({
+  const demands = [...routes, ...routes.map(isolatedRoute)].map<RouteDemand>((route) => ({
     route,
     limit: 1,
   }));
-  return (await database.claims.settleAndClaim(workerId, [], { shape: 'counted', stretches, total: count }))
-    .claimed;
+  claims.invalidate();
+  return (await claims.settleAndClaim([], { routes: demands, total: count, order: 'age' })).claimed;
 }
 
 /** Ends attempts of several tasks at once, each kind in one statement. */
 async function endAll(claimed: readonly ClaimedTask[], ends: readonly End[]): Promise<void> {
-  const { database, workerId } = bench;
+  const { database, claims, workerId } = bench;
   const both = claimed.map((task, index) => ({ task, one: ends[index] as End }));
   const completions = both
     .filter(({ one }) => one.kind === 'succeed')
     .map(({ task: { id, reservation } }) => ({ id, reservation, message: 'completed', result: null }));
-  await database.claims.settleAndClaim(workerId, completions);
+  await claims.settleAndClaim(completions);
   await database.attempts.releaseMany(
     workerId,
     both.filter(({ one }) => one.kind === 'release').map(({ task }) => task),

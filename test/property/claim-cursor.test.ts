@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ClaimCursor, isBounded } from '../../lib/worker/claiming/claim-cursor.js';
-import { ClaimPlanner } from '../../lib/worker/claiming/claim-planner.js';
+import type { Claims } from '../../lib/storage/claims.js';
+import { useExpensiveFront } from './expensive-front.js';
 import { useStorage } from './queue-storage.js';
 
 // The cursor against a model that knows every row. Rows that somebody rings for are never hidden by it, whatever their
 // age and priority; those that nobody rings for may be passed over until the next sweep, and no longer.
 
 const bench = useStorage();
+const front = useExpensiveFront();
 
 interface Insert {
   readonly kind: 'insert';
@@ -63,11 +64,10 @@ interface Claimed {
 class Run {
   readonly #beganMs = Date.now();
   readonly #pending = new Map<string, Pending>();
-  readonly #planner: ClaimPlanner;
-  #clock = 0;
+  readonly #claims: Claims;
 
   constructor() {
-    this.#planner = new ClaimPlanner('age', new ClaimCursor(() => this.#clock));
+    this.#claims = bench.database.claimsOf(bench.workerId, { concurrency: 10, warn: () => undefined });
   }
 
   get left(): number {
@@ -82,25 +82,24 @@ class Run {
     );
     const id = rows[0]?.id ?? '';
     this.#pending.set(id, { id: Number(id), priority, dueMs, rung: rings });
-    if (rings) this.#planner.cursor.moveBack(dueMs, priority);
+    if (rings) this.#claims.heard(dueMs, priority);
   }
 
   passTime(): void {
-    this.#clock += 3_600_000;
+    front.passTime(3_600_000);
   }
 
   /** Claims; answers what came and what was pending, both in the order of the answer and of the model. */
   async claim(total: number, meanwhile?: Insert): Promise<Claimed> {
-    const request = this.#planner.plan({
+    const pending = [...this.#pending.values()].sort(byPickUp);
+    front.meanwhile = meanwhile && (() => this.insert(meanwhile));
+    const result = await this.#claims.settleAndClaim([], {
       routes: ['t:a', 't:b'].map((route) => ({ route, limit: total })),
       total,
+      order: 'age',
     });
-    const result = await bench.database.claims.settleAndClaim(bench.workerId, [], request);
-    const bounded = isBounded(request);
-    const pending = [...this.#pending.values()].sort(byPickUp);
     const claimed = result.claimed.map(({ task }) => this.#take(task.id));
-    if (meanwhile) await this.insert(meanwhile);
-    this.#planner.learn(request, result, bounded ? 1 : 1_000);
+    const { bounded } = front;
     return { bounded, pending, claimed };
   }
 

@@ -5,6 +5,7 @@ import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/options/resolve-options.js';
 import type { Claim, Failure, WorkerId } from '../../lib/storage/attempt.js';
+import type { Claims } from '../../lib/storage/claims.js';
 import { verdict, type FailedAttempt } from '../../lib/storage/failure-rule.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -14,6 +15,7 @@ import { layoutOfRun } from '../support/queue-app.js';
 export interface QueueStorage {
   readonly database: QueueDatabase;
   readonly workerId: WorkerId;
+  readonly claims: Claims;
   readonly pool: Pool;
 }
 
@@ -22,6 +24,7 @@ export function useStorage(): QueueStorage {
   let database: TestDatabase;
   let core: QueueCore;
   let workerId: WorkerId;
+  let claims: Claims;
 
   beforeAll(async () => {
     database = await createDatabase();
@@ -32,6 +35,7 @@ export function useStorage(): QueueStorage {
     );
     const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
     workerId = await core.database.workers.register(description);
+    claims = core.database.claimsOf(workerId, { concurrency: 1, warn: () => undefined });
   });
   afterEach(() => database.pool.query('truncate tasks'));
   afterAll(async () => {
@@ -45,6 +49,9 @@ export function useStorage(): QueueStorage {
     },
     get workerId() {
       return workerId;
+    },
+    get claims() {
+      return claims;
     },
     get pool() {
       return database.pool;

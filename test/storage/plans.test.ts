@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { controlSettings } from '../../lib/storage/postgres/connections/connection-config.js';
 import { prepareSchema } from '../../lib/storage/postgres/schema/prepare-schema.js';
 import { queueStatements, type QueueStatements } from '../../lib/storage/postgres/statements.js';
-import type { ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
+import { claimForms, type ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 
 // A worker that starts on an empty table plans its statements then, and keeps these plans when a backlog has
@@ -21,19 +21,14 @@ interface Call {
   readonly text: (statements: QueueStatements) => string;
 }
 
-const claims = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
-  [false, true].flatMap((interop) => [
-    claim({ shape, bounded: false, capped: false, interop }),
-    claim({ shape, bounded: true, capped: false, interop }),
-    claim({ shape, bounded: true, capped: true, interop }),
-  ]),
-);
+const claims = claimForms.map(claim);
 
 function claim(form: ClaimForm): readonly [string, Call] {
-  const { shape, bounded, capped, interop } = form;
+  const bounded = form.start === 'positions';
+  const interop = form.lock === 'task';
   const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}`;
   const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}`;
-  const name = `claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}${interop ? '_interop' : ''}`;
+  const name = `claim_${form.shape}${bounded ? '_bounded' : ''}${interop ? '_interop' : ''}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 
@@ -64,7 +59,7 @@ const calls = new Map<string, Call>([
   plain('takeOver', 'bigint, int', '7, 100'),
   [
     'claimUnattended',
-    { types: 'bigint, int', values: '7, 100', text: (statements) => statements.claimUnattended(false).text },
+    { types: 'bigint, int', values: '7, 100', text: (statements) => statements.claimUnattended('row').text },
   ],
   plain('retireWorker', 'bigint, boolean', '7, false'),
   plain('nextDue', 'bigint, bigint, text[], text[]', `7, 7, '{p,t:topic1,!t:topic1}', '{t:topic1}'`),

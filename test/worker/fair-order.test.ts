@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import type { ClaimRequest } from '../../lib/storage/claims.js';
 import { FairShares } from '../../lib/worker/claiming/fair-shares.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
@@ -51,14 +50,13 @@ test.each([
 test('fair shares: probes first, the rest divided, and what one cannot take goes to the others', () => {
   const shares = new FairShares();
   const routes = ['a', 'b', 'c', 'd'].map((route) => ({ route, limit: route === 'b' ? 1 : 10 }));
-  const request = { stretches: routes } as unknown as ClaimRequest;
   const limits = () =>
     Object.fromEntries(shares.divide({ routes, total: 10 }).map(({ route, limit }) => [route, limit]));
   expect(limits()).toEqual({ a: 2, b: 1, c: 2, d: 2 });
-  shares.learn(request, new Set(['a', 'b', 'c']));
+  shares.learn(routes, new Set(['a', 'b', 'c']));
   expect(limits()).toEqual({ d: 1, a: 4, b: 1, c: 5 });
   expect(shares.divide({ routes, total: 10 })[0]).toEqual({ route: 'd', limit: 1 });
-  shares.learn(request, new Set(['c']));
+  shares.learn(routes, new Set(['c']));
   expect(limits()).toEqual({ a: 1, b: 1, d: 1, c: 10 });
 });
 
@@ -67,7 +65,7 @@ test('fair shares: with fewer slots than busy routes they take turns', () => {
   const routes = ['a', 'b', 'c'].map((route) => ({ route, limit: 10 }));
   const served = new Set<string>();
   for (let turn = 0; turn < 3; turn += 1) {
-    shares.learn({ stretches: routes } as unknown as ClaimRequest, new Set(['a', 'b', 'c']));
+    shares.learn(routes, new Set(['a', 'b', 'c']));
     const share = shares.divide({ routes, total: 1 });
     expect(share).toHaveLength(1);
     served.add(share[0]?.route ?? '');

@@ -15,9 +15,10 @@ import type {
   PromoteResult,
   RetryTime,
   Route,
+  RouteDemand,
   WorkerId,
 } from '../attempt.js';
-import type { ClaimRequest, Claims, SettleAndClaimResult } from '../claims.js';
+import type { ClaimDemand, Claims, SettleAndClaimResult } from '../claims.js';
 import type { AttemptStore } from '../attempts.js';
 import type { QueueDatabase } from '../database.js';
 import type { Upkeep } from '../upkeep.js';
@@ -38,10 +39,9 @@ const outcomes = new Map<unknown, AttemptOutcome>([
  * worker. What only several sessions can show is an error that says so.
  */
 export class MemoryStorage
-  implements QueueDatabase, AttemptStore, Claims, TaskTransactions, WorkerRegistry, Upkeep, SubscriptionStore
+  implements QueueDatabase, AttemptStore, TaskTransactions, WorkerRegistry, Upkeep, SubscriptionStore
 {
   readonly attempts = this;
-  readonly claims = this;
   readonly transactions = this;
   readonly workers = this;
   readonly upkeep = this;
@@ -65,31 +65,17 @@ export class MemoryStorage
 
   async retire(): Promise<void> {}
 
-  laneOpening(): undefined {}
-
-  async settleAndClaim(
-    workerId: WorkerId,
-    completions: readonly Completion[],
-    request?: ClaimRequest,
-  ): Promise<SettleAndClaimResult> {
-    for (const completion of completions) this.#complete(completion);
-    const rows = request ? this.#claimable(request).slice(0, request.total) : [];
+  claimsOf(workerId: WorkerId): Claims {
     return {
-      settledOnly: undefined,
-      claimed: rows.map((row) => this.#claim(row, workerId)),
-      lockedRoutes: [],
-      contended: false,
-      exhaustedAt: undefined,
-      refused: false,
+      parallel: 1,
+      openAnother: () => undefined,
+      settleAndClaim: async (completions, demand) => this.#settleAndClaim(workerId, completions, demand),
+      heard: () => undefined,
+      invalidate: () => undefined,
+      claimUnattended: async () => [],
+      wouldClaim: async (routes) => this.#claimable(routes).length > 0,
+      endUnreadable: async () => [],
     };
-  }
-
-  async claimUnattended(): Promise<readonly []> {
-    return [];
-  }
-
-  async endUnreadable(): Promise<readonly []> {
-    return [];
   }
 
   async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
@@ -110,7 +96,7 @@ export class MemoryStorage
     const next = waiting.find((row) => !due.includes(row));
     return {
       promoted: due.length,
-      earliest: due[0]?.['data_hora'] ?? undefined,
+      earliestMs: due[0] && dueMs(due[0]),
       nextDueInMs: next && dueMs(next) - this.#table.nowMs,
       isolated: false,
     };
@@ -119,10 +105,6 @@ export class MemoryStorage
   async nextDue(): Promise<NextDue> {
     const inMs = this.#table.due().length > 0 ? 0 : (await this.promote(0)).nextDueInMs;
     return { inMs, pending: [], holding: false, halted: false };
-  }
-
-  async wouldClaim(request: ClaimRequest): Promise<boolean> {
-    return this.#claimable(request).length > 0;
   }
 
   async isHalted(): Promise<boolean> {
@@ -214,14 +196,33 @@ export class MemoryStorage
 
   async forget(): Promise<void> {}
 
+  classify(): 'other' {
+    return 'other';
+  }
+
   async close(): Promise<void> {}
 
-  #claimable({ stretches, dead }: ClaimRequest): readonly MemoryRow[] {
-    const routes = new Set(stretches.map(({ route }) => route));
+  #settleAndClaim(
+    workerId: WorkerId,
+    completions: readonly Completion[],
+    demand: ClaimDemand | undefined,
+  ): SettleAndClaimResult {
+    for (const completion of completions) this.#complete(completion);
+    const rows = demand ? this.#claimable(demand.routes).slice(0, demand.total) : [];
+    return {
+      settledOnly: undefined,
+      claimed: rows.map((row) => this.#claim(row, workerId)),
+      blockedRoutes: [],
+      claimAgain: false,
+      lookAgainInMs: undefined,
+    };
+  }
+
+  #claimable(routes: readonly RouteDemand[]): readonly MemoryRow[] {
+    const demands = new Map(routes.map((demand) => [demand.route, demand]));
     return this.#table.due().filter((row) => {
-      const route = this.#table.routeOf(row);
-      const only = dead?.(route);
-      return routes.has(route) && (only === undefined || only === (row['dead'] === 'true'));
+      const demand = demands.get(this.#table.routeOf(row));
+      return demand && (demand.only === undefined || (demand.only === 'dead') === (row['dead'] === 'true'));
     });
   }
 

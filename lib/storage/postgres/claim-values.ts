@@ -1,8 +1,6 @@
-import type { ClaimRequest } from '../claims.js';
 import type { Completion, Failure, WorkerId } from '../attempt.js';
-import type { ClaimForm } from './statements/settle-and-claim.js';
 
-/** Values of `settle`, and the first ones of `settle_and_claim`. */
+/** Values of `settle`, and the first ones of the statements that claim. */
 export function settleValues(workerId: WorkerId, completions: readonly Completion[]): readonly unknown[] {
   return [
     completions.map(({ id }) => id),
@@ -28,33 +26,4 @@ export function failureValues(failures: readonly Failure[]): readonly unknown[] 
     failures.map(({ nextLosses }) => nextLosses),
     failures.map(({ untouched }) => untouched ?? false),
   ];
-}
-
-/** The statement that a request needs. */
-export function claimForm(request: ClaimRequest, interop: boolean): ClaimForm {
-  const bounded = request.stretches.some(({ bounds }) => bounds !== undefined);
-  return { shape: request.shape, bounded, capped: bounded && sharesLimits(request), interop };
-}
-
-/** Values of `settle_and_claim` after those of {@link settleValues}. */
-export function claimValues({ stretches, total, dead }: ClaimRequest): readonly unknown[] {
-  const claiming = [
-    stretches.map(({ route }) => route),
-    stretches.map(({ limit }) => limit),
-    total,
-    stretches.map(({ route }) => dead?.(route) ?? null),
-  ];
-  const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
-  if (bounds.length === 0) return claiming;
-  return [
-    ...claiming,
-    bounds.map(({ highest }) => highest),
-    bounds.map(({ lowest }) => lowest),
-    bounds.map(({ since }) => since),
-  ];
-}
-
-/** True when a route has several stretches and a limit of its own, which they must not exceed together. */
-function sharesLimits({ shape, stretches, total }: ClaimRequest): boolean {
-  return shape === 'shared' || stretches.some(({ limit }) => limit < total);
 }

@@ -1,10 +1,14 @@
+import type { WorkerId } from '../attempt.js';
+import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
+import type { ErrorKind } from '../error-kind.js';
 import type { Interop } from '../interop.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
+import { classifyError } from './postgres-errors.js';
 import { PostgresInterop } from './postgres-interop.js';
 import { PostgresSubscriptions } from './postgres-subscriptions.js';
 import { PostgresTransactions } from './postgres-transactions.js';
@@ -21,22 +25,22 @@ export interface PostgresDatabaseParts extends QueueAccessParts {
 /** {@link QueueDatabase} on PostgreSQL 13 or newer. It closes its connections when it is closed. */
 export class PostgresDatabase implements QueueDatabase {
   readonly attempts: PostgresAttempts;
-  readonly claims: PostgresClaims;
   readonly transactions: PostgresTransactions;
   readonly workers: PostgresWorkers;
   readonly upkeep: PostgresUpkeep;
   readonly subscriptions: PostgresSubscriptions;
   readonly interop: Interop | undefined;
   readonly #access: QueueAccess;
+  readonly #locks: TaskLocks | undefined;
   readonly #request: SchemaRequest;
 
   constructor({ schema, ...parts }: PostgresDatabaseParts) {
     const access = new QueueAccess(parts);
     const locks = parts.interop && parts.control ? new TaskLocks(parts.control.first) : undefined;
     this.#access = access;
+    this.#locks = locks;
     this.#request = schema;
     this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
-    this.claims = new PostgresClaims(access, locks);
     this.transactions = new PostgresTransactions(access);
     this.workers = new PostgresWorkers(access);
     this.upkeep = new PostgresUpkeep(access);
@@ -61,6 +65,14 @@ export class PostgresDatabase implements QueueDatabase {
   /** Runs work in a transaction of its own on a connection of the pool. */
   inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
     return this.#access.inTransaction(work);
+  }
+
+  claimsOf(workerId: WorkerId, options: ClaimsOptions): PostgresClaims {
+    return new PostgresClaims(this.#access, workerId, this.#locks, options);
+  }
+
+  classify(error: unknown): ErrorKind {
+    return classifyError(error);
   }
 
   close(): Promise<void> {

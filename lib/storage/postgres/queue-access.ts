@@ -1,10 +1,9 @@
 import type { Pool, QueryResult } from 'pg';
 import type { SqlHandle } from '../sql-handle.js';
 import { wrapConnectionError } from './connections/connection-config.js';
-import type { ControlConnections, TextRow } from './connections/control-connection.js';
+import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
 import { inTransaction } from './connections/in-transaction.js';
 import { asQuery, type Reach } from './connections/pooler.js';
-import type { Lane } from '../claims.js';
 import type { QueueIdentity } from './read-rows.js';
 import type { PreparedSchema } from './schema/prepare-schema.js';
 import type { Statement } from './statement.js';
@@ -68,13 +67,13 @@ export class QueueAccess {
     return { identity, qualifiedName: tables.qualifiedName };
   }
 
-  /** Runs a statement on the connection that claims; answers its values as text. */
+  /** Runs a statement on a connection that claims; answers its values as text. */
   async ask(
     statement: Statement,
     values: readonly unknown[],
-    lane: Lane = 'first',
+    name: ControlName = 'first',
   ): Promise<readonly TextRow[]> {
-    const connection = this.control?.[lane];
+    const connection = this.control?.[name];
     if (!connection) throw new Error('this process only produces: it has no connection to claim with');
     return connection.query(statement, values).catch(rethrowConnectionError);
   }

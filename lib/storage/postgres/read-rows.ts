@@ -2,42 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Task } from '../../task.js';
 import { column, readDate, readJson, readText, readBoolean, statusColumn } from '../columns.js';
 import { plainRoute, publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
-import type {
-  AttemptOutcome,
-  ClaimedTask,
-  FailureOutcome,
-  HeldTask,
-  NextDue,
-  PromoteResult,
-  Route,
-} from '../attempt.js';
-import type { SettleAndClaimResult, Stretch } from '../claims.js';
+import type { AttemptOutcome, FailureOutcome, HeldTask, NextDue, PromoteResult, Route } from '../attempt.js';
+import type { ClaimedRow } from './claims/claim-request.js';
 import type { TextRow } from './connections/control-connection.js';
 
 /** What a queue is known by in the keys of its tasks. */
 export interface QueueIdentity {
   readonly identity: string;
   readonly qualifiedName: string;
-}
-
-/** Reads the answer of `settle_and_claim`: rows of claimed tasks, what else it says in the first one. */
-export function readSettled(
-  rows: readonly TextRow[],
-  stretches: readonly Stretch[],
-  queue: QueueIdentity,
-): SettleAndClaimResult {
-  const [first] = rows;
-  const claimed: ClaimedTask[] = [];
-  for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
-  const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
-  return {
-    settledOnly: readIds(first?.['settled_only']),
-    claimed: inPickUpOrder(claimed),
-    lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
-    contended: readBoolean(first?.['contended']),
-    exhaustedAt: first?.['exhausted_at'] ?? undefined,
-    refused: first?.['refused'] != null,
-  };
 }
 
 /** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
@@ -57,10 +29,11 @@ export function readFailed(row: TextRow): FailureOutcome {
 
 /** Reads the row of `promote`. */
 export function readPromoted(row: TextRow | undefined): PromoteResult {
-  const nextDue = row?.['next_due_ms'];
+  const [earliest, nextDue] = [row?.['earliest'], row?.['next_due_ms']];
   return {
     promoted: Number(row?.['promoted'] ?? 0),
-    earliest: row?.['earliest'] ?? undefined,
+    // `-infinity` is not a date.
+    earliestMs: earliest == null ? undefined : Date.parse(earliest) || 0,
     nextDueInMs: nextDue == null ? undefined : Number(nextDue),
     isolated: readBoolean(row?.['isolated']),
   };
@@ -78,7 +51,7 @@ export function readNextDue(row: TextRow | undefined): NextDue {
 }
 
 /** Reads a row of a claimed task. */
-export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedTask {
+export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedRow {
   const task = readTask(row, queue);
   const publication = readBoolean(row[column.publication]);
   const payloadBytes = row['payload_bytes'];
@@ -106,22 +79,6 @@ export function readHeldRow(row: TextRow, workerId: string, queue: QueueIdentity
     route: plainRoute(String(row['route'])),
     losses: Number(row['perdas']),
   };
-}
-
-/** Sorts in place, unless they are in order: rows of an UPDATE come as the table has them. */
-function inPickUpOrder(claimed: ClaimedTask[]): ClaimedTask[] {
-  for (let index = 1; index < claimed.length; index += 1) {
-    const [before, after] = [claimed[index - 1], claimed[index]];
-    if (before && after && comparePickUp(before, after) > 0) return claimed.sort(comparePickUp);
-  }
-  return claimed;
-}
-
-/** The text of a time sorts as the time does, within one time zone. */
-function comparePickUp(a: ClaimedTask, b: ClaimedTask): number {
-  if (a.priority !== b.priority) return (b.priority ?? Infinity) - (a.priority ?? Infinity);
-  if (a.due !== b.due) return a.due < b.due ? -1 : 1;
-  return a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 }
 
 function routeOf(task: Task, publication: boolean): Route {

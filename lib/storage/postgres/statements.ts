@@ -23,7 +23,8 @@ import {
 } from './statements/look.js';
 import { clientServerSigns, takeOver } from './statements/interop.js';
 import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
-import { peekClaim, settle, settleAndClaim, type ClaimForm } from './statements/settle-and-claim.js';
+import { peekClaim, settleAndClaim, type ClaimForm, type ClaimLock } from './statements/settle-and-claim.js';
+import { settle } from './statements/settle.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
 import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes, wouldClaim } from './statements/waiting.js';
@@ -74,7 +75,7 @@ const templates = {
 export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement } & {
   readonly settleAndClaim: (form: ClaimForm) => Statement;
   readonly peekClaim: (form: ClaimForm) => Statement;
-  readonly claimUnattended: (interop: boolean) => Statement;
+  readonly claimUnattended: (lock: ClaimLock) => Statement;
 };
 
 export function queueStatements(tables: QueueTables): QueueStatements {
@@ -84,10 +85,10 @@ export function queueStatements(tables: QueueTables): QueueStatements {
   const forms = new Map<string, Statement>();
   return {
     ...plain,
-    claimUnattended: (interop) => claimUnattended(tables, interop),
+    claimUnattended: (lock) => claimUnattended(tables, lock),
     peekClaim: (form) => peekClaim(tables, form),
     settleAndClaim: (form) => {
-      const key = `${form.shape} ${form.bounded} ${form.capped} ${form.interop}`;
+      const key = `${form.shape} ${form.start} ${form.lock}`;
       let made = forms.get(key);
       if (!made) forms.set(key, (made = settleAndClaim(tables, form)));
       return made;

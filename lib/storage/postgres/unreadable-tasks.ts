@@ -1,6 +1,9 @@
 import type { WorkerId } from '../attempt.js';
-import type { UnreadableAmong, UnreadableTask } from '../unreadable-task.js';
-import { claimForm, claimValues, settleValues } from './claim-values.js';
+import type { UnreadableAmong } from '../claims.js';
+import type { UnreadableTask } from '../unreadable-task.js';
+import { fromTheFront } from './claims/claim-planner.js';
+import { claimForm, claimValues } from './claims/claim-values.js';
+import { settleValues } from './claim-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import { isDataError } from './readable-rows.js';
 import type { QueueAccess } from './queue-access.js';
@@ -38,8 +41,10 @@ export class UnreadableTasks {
   ): Promise<readonly TextRow[]> {
     if (among === 'every route') return this.#access.ask(this.#access.sql.pendingOfEachRoute, [ofEachRoute]);
     if (among === 'unattended') return this.#access.ask(this.#access.sql.pendingDead, [ofDead]);
-    const peek = this.#access.sql.peekClaim(claimForm(among, leftOut.length > 0));
-    return this.#access.ask(peek, [...settleValues(workerId, []), ...claimValues(among), ...leftOut]);
+    // After a failed claim the next one starts at the front too.
+    const request = fromTheFront(among);
+    const peek = this.#access.sql.peekClaim(claimForm(request, leftOut.length > 0 ? 'task' : 'row'));
+    return this.#access.ask(peek, [...settleValues(workerId, []), ...claimValues(request), ...leftOut]);
   }
 
   /** By halves: most can be read. Answers why, by id. */

@@ -1,211 +1,207 @@
-import type { QueueEvents } from '../../events.js';
-import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
-import type { ClaimRequest, Lane, SettleAndClaimResult } from '../../storage/claims.js';
+import type { Coordinator } from '../../coordination/coordinator.js';
+import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
+import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import { isBounded, type ClaimCursor } from './claim-cursor.js';
-import { ClaimPlanner } from './claim-planner.js';
-import { nothing, type Demand, type DemandBook } from './demand.js';
+import { blamesRow } from '../../storage/error-kind.js';
 import type { Executor } from '../running/executor.js';
+import type { RunningTasks } from '../running/running-tasks.js';
+import type { Settler } from '../running/settler.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
+import { nothing, type Capacity, type Demand } from './capacity.js';
+import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';
-import { Lanes } from './lanes.js';
 import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
-import type { RunningTasks } from '../running/running-tasks.js';
-import { isRowError, type Settler } from '../running/settler.js';
+import type { StatementName, StatementsUnderWay } from './statements-under-way.js';
 import type { Unreadable } from './unreadable.js';
-import type { WorkerOptions } from '../../options/worker-options.js';
 
-/** What a {@link Claimer} works with. */
 export interface ClaimerParts {
-  readonly database: QueueDatabase;
+  readonly database: Pick<QueueDatabase, 'classify'>;
+  readonly claims: Claims;
+  readonly coordinator: Pick<Coordinator, 'alive'>;
   readonly settler: Settler;
-  readonly demand: DemandBook;
-  readonly executor: Executor;
+  readonly capacity: Capacity;
+  readonly executor: Pick<Executor, 'fail'>;
   readonly isolation: Isolation;
   readonly pauses: Pauses;
   readonly reminders: Reminders;
   readonly running: RunningTasks;
+  readonly underWay: StatementsUnderWay;
   readonly unreadable: Unreadable;
-  readonly options: WorkerOptions;
-  readonly events: QueueEvents;
-  /** False while nothing new may be claimed. */
-  readonly mayClaim: () => boolean;
-  /** Given what was claimed. */
-  readonly start: (claimed: readonly ClaimedTask[]) => void;
-  /** Asked to claim again. */
-  readonly wake: () => void;
+  readonly options: Pick<WorkerOptions, 'order'>;
 }
 
-/** Sends the statement that settles outcomes and claims new attempts, and learns from its answer what the next one asks. */
+type Outcomes = ReturnType<Settler['take']>;
+
+/** What one statement has brought. */
+export interface Turn {
+  /** To be started at once. */
+  readonly claimed: readonly ClaimedTask[];
+  /** Outcomes that it has written, but for those that `settledOnly` leaves out. */
+  readonly outcomes: Outcomes;
+  readonly settledOnly: SettleAndClaimResult['settledOnly'];
+  /** True when another turn may find more. */
+  readonly again: boolean;
+}
+
+const idle: Turn = { claimed: [], outcomes: [], settledOnly: undefined, again: false };
+
+/** Sends the statement that settles outcomes and claims new attempts: decides how many, and of which routes. */
 export class Claimer {
-  readonly lanes: Lanes;
   readonly #parts: ClaimerParts;
-  readonly #planner: ClaimPlanner;
-  #workerId: WorkerId = '';
+  readonly #shares: FairShares | undefined;
+  #stopped = false;
   /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
-  #hungry = false;
-  /** Routes left out of the next claim: somebody has locked their best attempts, so others would have to wait. */
-  #lockedRoutes: ReadonlySet<Route> = new Set();
-  /** True while a worker whose sweeps are rare has said so. */
-  #toldRarely = false;
+  #expectsMore = false;
+  /** Routes left out of the next claim: their best attempts are locked, and others would have to wait for them. */
+  #blocked: ReadonlySet<Route> = new Set();
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
-    this.#planner = new ClaimPlanner(parts.options.order);
-    // Locks of tasks belong to one session.
-    const { concurrency, interop } = parts.options;
-    this.lanes = new Lanes(concurrency, interop ? 'one' : 'as-needed');
+    this.#shares = parts.options.order === 'fair' ? new FairShares() : undefined;
   }
 
-  begin(workerId: WorkerId): void {
-    this.#workerId = workerId;
-  }
-
-  /** There may be something to claim. */
-  expect(): void {
-    this.#hungry = true;
-  }
-
-  /** There may be something that nobody rang for: the next claim starts at the front. */
-  expectAnything(): void {
-    this.#planner.cursor.reset();
-    this.expect();
-  }
-
-  /** Somebody rang for attempts due since then, of that priority or a lower one. */
-  expectSince(dueMs: number, highest: number): void {
-    this.#planner.cursor.moveBack(dueMs, highest);
-    this.expect();
-  }
-
-  /** One round trip: outcomes go in, new attempts come out. Answers how many. */
-  async settleAndClaim(lane: Lane): Promise<number> {
-    const { settler, database, isolation, reminders, unreadable, start } = this.#parts;
-    if (reminders.pollMissed) this.expectAnything();
-    const taken = settler.take(this.lanes.share);
-    const without = this.#lockedRoutes;
-    this.#lockedRoutes = new Set();
-    const alone = isolation.active;
-    const demand = this.#readDemand(taken.length > 0, without);
-    if (taken.length === 0 && demand.routes.length === 0) return 0;
-    const { routes, total } = this.lanes.limit(demand);
-    const completions = taken.map(({ completion }) => completion);
-    // Cleared before the statement is sent: who rings while it is under way may mean what it could not see.
-    if (total > 0) this.#hungry = demand.total > total;
-    const request = this.#plan({ routes, total }, alone);
-    const sentAt = performance.now();
-    this.lanes.begin(lane, total);
-    let result;
-    try {
-      const { dead } = this.#parts.demand;
-      const asked = request && { ...request, dead };
-      result = await database.claims.settleAndClaim(this.#workerId, completions, asked, lane);
-    } catch (error) {
-      this.expect();
-      if (request) this.#planner.cursor.failed(request);
-      // Awaited here: until then this lane is at work.
-      if (isRowError(error) && taken.length > 0) return await this.#separate(taken);
-      settler.putBack(taken);
-      if (request && (await unreadable.end(error, this.#workerId, request))) {
-        this.#parts.wake();
-        return 0;
-      }
-      throw error;
-    } finally {
-      this.lanes.end(lane);
-    }
-    if (request && !alone) this.#learn(request, result, performance.now() - sentAt);
-    start(result.claimed);
-    await settler.settled(taken, result);
-    this.#goOn(result, without, alone && total > 0);
-    return result.claimed.length;
+  get stopped(): boolean {
+    return this.#stopped;
   }
 
   /** Slots that are free now: none beside an attempt that is run alone. */
   get free(): number {
-    const { settler, demand, isolation, mayClaim } = this.#parts;
-    return isolation.active || !mayClaim() ? 0 : demand.free(settler.failing + this.lanes.underWay);
+    const { settler, capacity, isolation, underWay } = this.#parts;
+    return isolation.active || !this.#mayClaim ? 0 : capacity.free(settler.failing + underWay.slots);
+  }
+
+  /** From now on turns only settle. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** There may be something to claim. */
+  expect(): void {
+    this.#expectsMore = true;
+  }
+
+  /** There may be something that nobody rang for. */
+  expectAnything(): void {
+    this.#parts.claims.invalidate();
+    this.expect();
+  }
+
+  /** A ring was about attempts due since then (ms), of that priority or a lower one. */
+  expectSince(dueMs: number, highest: number): void {
+    this.#parts.claims.heard(dueMs, highest);
+    this.expect();
+  }
+
+  /**
+   * One round trip: outcomes go in, new attempts come out. The statement counts as under way until whoever called has
+   * started these.
+   */
+  async turn(name: StatementName): Promise<Turn> {
+    const { settler, claims, isolation, reminders, underWay } = this.#parts;
+    if (reminders.pollMissed) this.expectAnything();
+    const outcomes = settler.take(underWay.share);
+    const without = this.#blocked;
+    this.#blocked = new Set();
+    const isAlone = isolation.active;
+    const free = this.#readDemand(outcomes.length > 0, without);
+    if (outcomes.length === 0 && free.routes.length === 0) return idle;
+    const { routes, total } = underWay.limit(free);
+    // Cleared before the statement is sent: a ring while it is under way may be about what it could not see.
+    if (total > 0) this.#expectsMore = free.total > total;
+    const demand = total === 0 ? undefined : this.#inOrder({ routes, total }, isAlone);
+    underWay.begin(name, total);
+    let result: SettleAndClaimResult;
+    try {
+      result = await claims.settleAndClaim(
+        outcomes.map(({ completion }) => completion),
+        demand,
+      );
+    } catch (error) {
+      return this.#goOnAfter(error, outcomes, demand);
+    }
+    const { claimed, settledOnly } = result;
+    if (demand && !isAlone) this.#learn(demand.routes, claimed);
+    if (isAlone && demand) this.#followIsolated(claimed);
+    const again = this.#follow(result, without);
+    if (again) this.expect();
+    return { claimed, outcomes, settledOnly, again };
+  }
+
+  get #mayClaim(): boolean {
+    return !this.#stopped && this.#parts.coordinator.alive;
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
-    const { settler, demand, isolation, pauses, running, mayClaim } = this.#parts;
-    if (!mayClaim()) return nothing;
+    const { settler, capacity, isolation, pauses, running, underWay } = this.#parts;
+    if (!this.#mayClaim) return nothing;
     if (isolation.active) {
-      const holdsOthers = running.size > 0 || settler.pending > 0 || this.lanes.underWay > 0;
-      return holdsOthers ? nothing : demand.readIsolated(pauses);
+      const holdsOthers = running.size > 0 || settler.pending > 0 || underWay.slots > 0;
+      return holdsOthers ? nothing : capacity.readIsolated(pauses);
     }
-    const held = settler.failing + this.lanes.underWay;
-    return this.#hungry || hasOutcomes ? demand.read(held, pauses.with(without)) : nothing;
+    const held = settler.failing + underWay.slots;
+    return this.#expectsMore || hasOutcomes ? capacity.read(held, pauses.with(without)) : nothing;
   }
 
-  #plan(demand: Demand, alone: boolean): ClaimRequest | undefined {
-    if (demand.total === 0) return undefined;
-    // The few attempts that are run alone have ways of their own.
-    return alone
-      ? { shape: 'counted', stretches: demand.routes, total: demand.total }
-      : this.#planner.plan(demand);
+  #inOrder(demand: Demand, isAlone: boolean): ClaimDemand {
+    if (!this.#shares || isAlone) return { ...demand, order: 'age' };
+    return { routes: this.#shares.divide(demand), total: demand.total, order: 'listed' };
   }
 
-  #learn(request: ClaimRequest, result: SettleAndClaimResult, tookMs: number): void {
-    const { cursor } = this.#planner;
-    this.#planner.learn(request, result, tookMs);
-    if (!isBounded(request)) return this.#tellPause(cursor);
-    // Nobody may ring for what lies behind the cursor.
-    if (result.claimed.length === 0) this.#parts.reminders.sweepIn(cursor.sweepInMs);
+  #learn(asked: readonly RouteDemand[], claimed: readonly ClaimedTask[]): void {
+    this.#shares?.learn(asked, new Set(claimed.map(({ route }) => route)));
   }
 
-  #tellPause({ sweepPauseMs, sweepsRarely }: ClaimCursor): void {
-    const told = this.#toldRarely;
-    this.#toldRarely = sweepsRarely;
-    if (told || !sweepsRarely) return;
-    const seconds = Math.ceil(sweepPauseMs / 1_000);
-    this.#parts.events.emit('warning', {
-      message:
-        `tasks that nobody rings for, such as rows set back by hand, may wait for ${seconds} s: dead entries pile up in ` +
-        'the index of pending tasks. Is there a session with an old transaction (pg_stat_activity.backend_xmin)?',
-    });
+  #followIsolated(claimed: readonly ClaimedTask[]): void {
+    const { isolation } = this.#parts;
+    if (claimed.length > 0) isolation.claimed();
+    else isolation.end();
   }
 
-  #goOn(result: SettleAndClaimResult, without: ReadonlySet<Route>, alone: boolean): void {
-    const { isolation, reminders, wake } = this.#parts;
-    const { claimed, lockedRoutes } = result;
-    if (result.refused) {
-      // They are left out for a moment: there may be others.
-      this.expectAnything();
-      wake();
-      reminders.retryLocked();
+  /**
+   * Sets the timers that an answer asks for. Answers whether to claim again.
+   *
+   * @param without routes that the claim has left out
+   */
+  #follow(
+    { claimed, blockedRoutes, claimAgain, lookAgainInMs }: SettleAndClaimResult,
+    without: ReadonlySet<Route>,
+  ): boolean {
+    const { reminders } = this.#parts;
+    if (lookAgainInMs !== undefined) reminders.claimIn(lookAgainInMs);
+    if (claimed.length > 0) reminders.expectMore();
+    // When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
+    else if (blockedRoutes.length > 0) this.#blocked = new Set([...without, ...blockedRoutes]);
+    return claimAgain || claimed.length > 0;
+  }
+
+  /** The statement failed: nothing of it may be lost, and one row must not stop the others. */
+  async #goOnAfter(error: unknown, outcomes: Outcomes, demand: ClaimDemand | undefined): Promise<Turn> {
+    const { database, settler, unreadable } = this.#parts;
+    this.expect();
+    if (outcomes.length > 0 && blamesRow(database.classify(error))) {
+      await this.#separate(outcomes);
+      return { ...idle, again: true };
     }
-    if (claimed.length > 0) {
-      wake();
-      reminders.expectMore();
-    }
-    if (alone) {
-      if (claimed.length > 0) isolation.claimed();
-      else isolation.end();
-    } else if (lockedRoutes.length > 0) {
-      // When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
-      if (claimed.length === 0) this.#lockedRoutes = new Set([...without, ...lockedRoutes]);
-      wake();
-      reminders.retryLocked();
-    }
+    settler.putBack(outcomes);
+    if (demand && (await unreadable.end(error, demand))) return { ...idle, again: true };
+    throw error;
   }
 
   /**
    * The database refused an outcome, or what was to be claimed beside it: every outcome goes alone, and only the one
    * that is refused then fails its attempt.
    */
-  async #separate(taken: ReturnType<Settler['take']>): Promise<number> {
-    const { settler, database, executor } = this.#parts;
-    for (const one of taken) {
+  async #separate(outcomes: Outcomes): Promise<void> {
+    const { settler, claims, database, executor } = this.#parts;
+    for (const one of outcomes) {
       try {
-        await settler.settled([one], await database.claims.settleAndClaim(this.#workerId, [one.completion]));
+        await settler.settled([one], await claims.settleAndClaim([one.completion]));
       } catch (refusal) {
-        if (isRowError(refusal)) executor.fail(one.claimed, refusal);
+        if (blamesRow(database.classify(refusal))) executor.fail(one.claimed, refusal);
         else settler.putBack([one]);
       }
     }
-    this.#parts.wake();
-    return 0;
   }
 }

@@ -1,34 +1,30 @@
-import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
+import type { ClaimedTask, Route } from '../../storage/attempt.js';
+import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { DemandBook } from './demand.js';
+import type { Capacity } from './capacity.js';
 import type { Unreadable } from './unreadable.js';
 
-/** What a {@link Discovery} works with. */
 export interface DiscoveryParts {
-  readonly database: QueueDatabase;
-  readonly demand: DemandBook;
-  readonly unreadable: Unreadable;
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly claims: Pick<Claims, 'claimUnattended'>;
+  readonly capacity: Pick<Capacity, 'takesAnyTopic' | 'mustDiscover' | 'learn' | 'discover'>;
+  readonly unreadable: Pick<Unreadable, 'end'>;
   /** Slots that are free now. */
   readonly free: () => number;
-  /** Given dead attempts that were claimed. */
-  readonly start: (claimed: readonly ClaimedTask[]) => void;
-  /** Told of routes that were found. */
-  readonly found: () => void;
-  /** Asked to come back in so many ms. */
+  /** Asked to look again in that many ms. */
   readonly later: (ms: number) => void;
 }
 
-/** Unknown routes are looked for at most so often. */
+/** Unknown routes are looked for no more often than that. */
 const pauseMs = 100;
-/** A worker that always finds something looks for routes that nobody serves all the same, so often. */
+/** A worker that always finds something looks for routes that nobody serves all the same, that often. */
 const atLeastMs = 5_000;
 /** Dead attempts claimed by one statement. */
 const attendedAtOnce = 100;
 
-/** Finds what somebody may have rung for beside the routes that a worker serves: others, and dead attempts of nobody. */
+/** Finds what a ring may have been about beside the routes that a worker serves: other routes, and dead attempts of nobody. */
 export class Discovery {
   readonly #parts: DiscoveryParts;
-  #workerId: WorkerId = '';
   #due = false;
   /** True while dead attempts may wait for a slot. */
   #owing = false;
@@ -38,10 +34,6 @@ export class Discovery {
     this.#parts = parts;
   }
 
-  begin(workerId: WorkerId): void {
-    this.#workerId = workerId;
-  }
-
   request(): void {
     this.#due = true;
   }
@@ -49,46 +41,55 @@ export class Discovery {
   /** True when a claim before it would take tasks out of turn, or keep it waiting for too long. */
   get comesFirst(): boolean {
     if (!this.#due && !this.#owing) return false;
-    return (this.#due && this.#parts.demand.takesAnyTopic) || performance.now() - this.#lastAt > atLeastMs;
+    return (this.#due && this.#parts.capacity.takesAnyTopic) || performance.now() - this.#lastAt > atLeastMs;
   }
 
-  /** Looks, when it was asked to. */
-  async run(): Promise<void> {
-    if (!this.#due && !(this.#owing && this.#parts.free() > 0)) return;
+  /** Answers whether to look now: when it was asked to, and not at once after the last look. */
+  begin(): boolean {
+    const { free, later } = this.#parts;
+    if (!this.#due && !(this.#owing && free() > 0)) return false;
     this.#due = false;
-    const { demand, database, found, later } = this.#parts;
     const pause = this.#lastAt + pauseMs - performance.now();
-    if (pause > 0) return later(pause);
+    if (pause > 0) {
+      later(pause);
+      return false;
+    }
     this.#lastAt = performance.now();
-    await this.#attend();
-    if (!demand.mustDiscover) return;
+    return true;
+  }
+
+  /** Claims dead attempts that nobody has a handler for: they get the default treatment, from whoever comes first. */
+  async claimUnattended(): Promise<readonly ClaimedTask[]> {
+    const { claims, unreadable, free, later } = this.#parts;
+    const most = Math.min(free(), attendedAtOnce);
+    this.#owing = most <= 0;
+    if (this.#owing) return [];
+    try {
+      const claimed = await claims.claimUnattended(most);
+      this.#owing = claimed.length === most;
+      return claimed;
+    } catch (error) {
+      if (!(await unreadable.end(error, 'unattended'))) throw error;
+      later(pauseMs);
+      return [];
+    }
+  }
+
+  /** Looks for routes without a handler of their own that are this worker's business; answers whether there are any. */
+  async findRoutes(): Promise<boolean> {
+    const { capacity, database } = this.#parts;
+    if (!capacity.mustDiscover) return false;
     const pending = await database.attempts
       .pendingRoutes()
       .catch((error: unknown) => this.#withoutUnreadable(error));
-    await demand.learn(pending);
-    if (demand.discover(pending)) found();
-  }
-
-  /** Dead attempts that nobody has a handler for get the default treatment, from whoever comes first. */
-  async #attend(): Promise<void> {
-    const { database, unreadable, free, start, later } = this.#parts;
-    const most = Math.min(free(), attendedAtOnce);
-    this.#owing = most <= 0;
-    if (this.#owing) return;
-    try {
-      const claimed = await database.claims.claimUnattended(this.#workerId, most);
-      start(claimed);
-      this.#owing = claimed.length === most;
-    } catch (error) {
-      if (!(await unreadable.end(error, this.#workerId, 'unattended'))) throw error;
-      later(pauseMs);
-    }
+    await capacity.learn(pending);
+    return capacity.discover(pending);
   }
 
   /** Not even the names of the routes can be read: what is to blame goes first, and then they are asked for again. */
   async #withoutUnreadable(error: unknown): Promise<readonly Route[]> {
     const { unreadable, later } = this.#parts;
-    if (!(await unreadable.end(error, this.#workerId, 'every route'))) throw error;
+    if (!(await unreadable.end(error, 'every route'))) throw error;
     this.request();
     later(pauseMs);
     return [];

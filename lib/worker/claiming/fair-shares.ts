@@ -1,14 +1,13 @@
-import type { ClaimRequest } from '../../storage/claims.js';
 import type { Route, RouteDemand } from '../../storage/attempt.js';
-import type { Demand } from './demand.js';
+import type { Demand } from './capacity.js';
 
 /** Busy routes remembered beside those of the last claim. */
 const mostRemembered = 1_000;
 
 /**
- * `order: 'fair'`: the free slots are shared among the routes that had work last time, whatever the age and priority of
- * that work; every other route gets a probe of one attempt, which goes first. So a flooded topic cannot keep a quiet
- * one waiting. Within a route the order of pick-up holds.
+ * `order: 'fair'`: the free slots are shared among the routes that had work last time, whatever its age and priority;
+ * every other route gets a probe of one attempt, which goes first. So a flooded topic cannot keep a quiet one waiting.
+ * Within a route the order of pick-up holds.
  */
 export class FairShares {
   readonly #busy = new Set<Route>();
@@ -19,17 +18,23 @@ export class FairShares {
     const busy = routes.filter(({ route }) => this.#busy.has(route));
     const idle = routes.filter(({ route }) => !this.#busy.has(route));
     const probe = busy.length === 0 ? Math.max(1, Math.floor(total / idle.length)) : 1;
-    const probes = idle.map(({ route, limit }) => ({ route, limit: Math.min(limit, probe) }));
+    const probes = idle.map((demand) => ({ ...demand, limit: Math.min(demand.limit, probe) }));
     return [...this.#inTurn(probes), ...this.#shared(this.#inTurn(busy), total)];
   }
 
-  learn({ stretches }: ClaimRequest, gave: ReadonlySet<Route>): void {
+  /**
+   * Learns from a claim.
+   *
+   * @param asked the routes that it was for
+   * @param gave those of which it has claimed something
+   */
+  learn(asked: readonly RouteDemand[], gave: ReadonlySet<Route>): void {
     this.#turn += 1;
-    for (const { route } of stretches) if (!gave.has(route)) this.#busy.delete(route);
+    for (const { route } of asked) if (!gave.has(route)) this.#busy.delete(route);
     for (const route of gave) this.#busy.add(route);
     // Routes come and go; one that is forgotten only gets a probe first.
     for (const route of this.#busy) {
-      if (this.#busy.size <= mostRemembered + stretches.length) break;
+      if (this.#busy.size <= mostRemembered + asked.length) break;
       if (!gave.has(route)) this.#busy.delete(route);
     }
   }
@@ -45,7 +50,7 @@ export class FairShares {
       left -= own;
     });
     return routes
-      .map(({ route }) => ({ route, limit: share.get(route) ?? 0 }))
+      .map((demand) => ({ ...demand, limit: share.get(demand.route) ?? 0 }))
       .filter(({ limit }) => limit > 0);
   }
 

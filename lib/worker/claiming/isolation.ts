@@ -1,20 +1,21 @@
 import type { Coordinator } from '../../coordination/coordinator.js';
 import { isolatedPrefix, plainRoute } from '../../storage/route.js';
+import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { DemandBook } from './demand.js';
+import type { Capacity } from './capacity.js';
 import type { Pauses } from './pauses.js';
 
-/** What an {@link Isolation} works with. */
 export interface IsolationParts {
-  readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
-  readonly demand: DemandBook;
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly claims: Pick<Claims, 'wouldClaim'>;
+  readonly coordinator: Pick<Coordinator, 'exclusively'>;
+  readonly capacity: Capacity;
   readonly pauses: Pauses;
   /** Told that it is this worker's turn, or no longer. */
   readonly changed: () => void;
 }
 
-/** A worker waits so long for its other attempts to end, before it leaves the turn to another worker. */
+/** A worker waits that long for its other attempts to end before it leaves the turn to another worker. */
 const patienceMs = 30_000;
 
 /**
@@ -40,8 +41,8 @@ export class Isolation {
   }
 
   /**
-   * Some attempt waits to be run alone: asks for the turn if it is this worker's to run. A turn that cannot be had is asked
-   * for at the next look.
+   * Some attempt waits to be run alone: asks for the turn if this worker serves it. A turn that cannot be had is asked for
+   * at the next look.
    */
   request(): void {
     this.#requested = true;
@@ -58,7 +59,7 @@ export class Isolation {
     this.#end?.();
   }
 
-  /** The worker stops: it takes no turn any more. */
+  /** The worker stops: it takes no further turn. */
   stop(): void {
     this.#stopped = true;
     this.end();
@@ -70,7 +71,7 @@ export class Isolation {
     try {
       while (this.#requested && !this.#stopped) {
         this.#requested = false;
-        // Before the turn: while it is taken for nothing, somebody who needs it would be refused.
+        // Before the turn: while it is taken for nothing, a worker that needs it would be refused.
         if (!(await this.#isWanted())) continue;
         await this.#parts.coordinator.exclusively('isolate', () => this.#hold());
       }
@@ -81,23 +82,22 @@ export class Isolation {
 
   /** True when the turn would give this worker something: what others serve, or what is paused, may wait for ever. */
   async #isWanted(): Promise<boolean> {
-    const { database, demand, pauses } = this.#parts;
-    if (demand.mustDiscover) await this.#discover();
-    const { routes, total } = demand.readIsolated(pauses);
-    return database.claims.wouldClaim({ shape: 'counted', stretches: routes, total, dead: demand.dead });
+    const { claims, capacity, pauses } = this.#parts;
+    if (capacity.mustDiscover) await this.#discover();
+    return claims.wouldClaim(capacity.readIsolated(pauses).routes);
   }
 
   async #discover(): Promise<void> {
-    const { database, demand } = this.#parts;
+    const { database, capacity } = this.#parts;
     // Names that cannot be read are the business of `Discovery`: what is known goes on meanwhile.
     const pending = await database.attempts.pendingRoutes().catch(() => []);
     const isolated = pending.filter((route) => route.startsWith(isolatedPrefix)).map(plainRoute);
-    await demand.learn(isolated);
-    demand.discover(isolated);
+    await capacity.learn(isolated);
+    capacity.discover(isolated);
   }
 
   async #hold(): Promise<void> {
-    // Whoever had the turn before may have run the last one: nobody drains a worker for nothing.
+    // The worker that had the turn before may have run the last one: no worker is drained for nothing.
     if (!(await this.#isWanted()) || this.#stopped) return;
     await new Promise<void>((resolve) => {
       this.#end = resolve;
@@ -106,7 +106,7 @@ export class Isolation {
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
-    // Whoever has waited in vain lets others claim, and another worker have the turn, until its next look.
+    // A worker that has waited in vain lets another one have the turn until its next look.
     this.#requested = false;
     this.#parts.changed();
   }

@@ -1,20 +1,20 @@
 import { plainRoute } from '../../storage/route.js';
 import type { Route } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
 
-/** A route whose tasks wait, for so many ms or, when undefined, until somebody says otherwise. */
+/** A route whose tasks wait, for that many ms or, when undefined, until it is resumed. */
 export interface Hold {
   readonly route: Route;
   readonly forMs: number | undefined;
 }
 
-/** What {@link Pauses} work with. */
 export interface PausesParts {
   readonly read: () => Promise<readonly Hold[]>;
-  /** Asked to come back in so many ms. */
+  /** Asked to come back in that many ms. */
   readonly later: (ms: number) => void;
 }
 
-/** The routes whose tasks wait: somebody has paused them, or their endpoint needs a rest. */
+/** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
 export class Pauses {
   readonly #parts: PausesParts;
   #routes: ReadonlySet<Route> = new Set();
@@ -26,8 +26,8 @@ export class Pauses {
     this.#parts = parts;
   }
 
-  /** Somebody has paused or resumed something, or may have. */
-  doubt(): void {
+  /** A route may have been paused or resumed. */
+  invalidate(): void {
     this.#isStale = true;
   }
 
@@ -61,4 +61,9 @@ export class Pauses {
   has(route: Route): boolean {
     return this.#routes.has(plainRoute(route));
   }
+}
+
+/** The routes that were paused. */
+export async function readPaused(database: Pick<QueueDatabase, 'attempts'>): Promise<readonly Hold[]> {
+  return (await database.attempts.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
 }

@@ -25,15 +25,14 @@ export interface RemindersParts {
 
 /** After its last task a worker looks again, for commits whose ring it consumed too early. */
 const lookAgainMs = [50, 500] as const;
-/** What somebody has locked is tried again after so many ms. */
+/** What another session has locked is tried again after that many ms. */
 const lockedAgainMs = 1_000;
 
 /** The timers of a worker: whatever nobody rings for. None is set unless `start` was called. */
 export class Reminders {
   readonly #parts: RemindersParts;
   readonly #due: Alarm;
-  readonly #locked: Alarm;
-  readonly #sweep: Alarm;
+  readonly #claim: Alarm;
   #poll: NodeJS.Timeout | undefined;
   #polledAt = 0;
   #lookAgain: readonly NodeJS.Timeout[] = [];
@@ -42,8 +41,7 @@ export class Reminders {
   constructor(parts: RemindersParts) {
     this.#parts = parts;
     this.#due = new Alarm(parts.look);
-    this.#locked = new Alarm(parts.wake);
-    this.#sweep = new Alarm(parts.wake);
+    this.#claim = new Alarm(parts.wake);
   }
 
   start(): void {
@@ -57,8 +55,7 @@ export class Reminders {
     this.#started = false;
     clearInterval(this.#poll);
     this.#due.clear();
-    this.#locked.clear();
-    this.#sweep.clear();
+    this.#claim.clear();
     this.#clearLookAgain();
   }
 
@@ -67,19 +64,19 @@ export class Reminders {
     return this.#poll !== undefined && performance.now() - this.#polledAt > this.#parts.pollIntervalMs;
   }
 
-  /** A scheduled attempt is due then; it should have been promoted already, if that is past, and somebody has it locked. */
+  /** A scheduled attempt is due then; if that is past, it should have been promoted already, and another session has it locked. */
   lookIn(ms: number): void {
     if (this.#started) this.#due.setEarlier(ms > 0 ? ms : lockedAgainMs);
   }
 
-  /** The next claim may start at the front then, and find what the last one could not see. */
-  sweepIn(ms: number): void {
-    if (this.#started) this.#sweep.setEarlier(ms);
+  /** A claim may find then what the last one could not take or see. */
+  claimIn(ms: number): void {
+    if (this.#started) this.#claim.setEarlier(ms);
   }
 
   /** Nobody rings when a lock goes. */
   retryLocked(): void {
-    if (this.#started) this.#locked.setEarlier(lockedAgainMs);
+    this.claimIn(lockedAgainMs);
   }
 
   /** Where some tasks were there may be others. */

@@ -1,15 +1,13 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
+import type { Claims, UnreadableAmong } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { WorkerId } from '../../storage/attempt.js';
-import type { UnreadableAmong } from '../../storage/unreadable-task.js';
-import { isDataError } from '../running/settler.js';
 
-/** What {@link Unreadable} works with. */
 export interface UnreadableParts {
-  readonly database: QueueDatabase;
+  readonly database: Pick<QueueDatabase, 'classify'>;
+  readonly claims: Pick<Claims, 'endUnreadable'>;
   readonly events: QueueEvents;
-  /** Told when dead chains were started, which somebody has to treat. */
+  /** Called when dead chains were started, which some worker has to treat. */
   readonly buried: () => void;
 }
 
@@ -17,8 +15,8 @@ export interface UnreadableParts {
 const mostFruitless = 5;
 
 /**
- * What goes on when the answer to a statement of the worker cannot be sent, because some attempt holds bytes that are no
- * text: one row must not stop the queue. Such attempts fail, say why, and are buried; nobody could run them.
+ * Goes on when the answer to a statement of the worker cannot be sent because some attempt holds bytes that are not text:
+ * one row must not stop the queue. Such attempts fail, say why, and are buried; no worker could run them.
  */
 export class Unreadable {
   readonly #parts: UnreadableParts;
@@ -30,12 +28,12 @@ export class Unreadable {
   }
 
   /**
-   * Ends those among what was asked for. Answers whether that is worth another try: some were ended, by this worker or, as
-   * it seems when there are none any more, by another one.
+   * Ends those among what was asked for. Answers whether that is worth another try: this worker has ended some, or, when
+   * none is left, another one seems to have.
    */
-  async end(error: unknown, workerId: WorkerId, among: UnreadableAmong): Promise<boolean> {
-    if (!isDataError(error)) return false;
-    const ended = await this.#parts.database.claims.endUnreadable(workerId, among);
+  async end(error: unknown, among: UnreadableAmong): Promise<boolean> {
+    if (this.#parts.database.classify(error) !== 'value') return false;
+    const ended = await this.#parts.claims.endUnreadable(among);
     for (const { message, deadId, ...rest } of ended) {
       const task = { ...rest, topic: null, subscriptionId: null };
       const reason = new TarefaError('TASK_UNREADABLE', message);

@@ -6,7 +6,6 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { unservedMs, type WaitingRoute } from '../../storage/waiting-route.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 
-/** What an {@link UnservedWatch} works with. */
 export interface UnservedWatchParts {
   readonly database: QueueDatabase;
   readonly events: QueueEvents;
@@ -17,7 +16,7 @@ export interface UnservedWatchParts {
 const lookAfterMs = unservedMs + 5_000;
 /** From one look to the next, however many rings come between them. */
 const leastMs = 60_000;
-/** What is still served by nobody is told again after so long. */
+/** A route that is still unserved is told of again after that. */
 const tellAgainMs = 10 * 60_000;
 
 /**

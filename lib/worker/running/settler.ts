@@ -12,6 +12,7 @@ import type {
 } from '../../storage/attempt.js';
 import type { SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { blamesRow } from '../../storage/error-kind.js';
 import { verdict } from '../../storage/failure-rule.js';
 import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
 import type { Signal } from '../../timing/signal.js';
@@ -145,7 +146,10 @@ export class Settler {
   }
 
   /** Tells what became of the completions that were taken. */
-  async settled(taken: readonly PendingCompletion[], { settledOnly }: SettleAndClaimResult): Promise<void> {
+  async settled(
+    taken: readonly PendingCompletion[],
+    { settledOnly }: Pick<SettleAndClaimResult, 'settledOnly'>,
+  ): Promise<void> {
     const done = settledOnly && new Set(settledOnly);
     for (const { claimed, completion } of taken) {
       if (!done || done.has(claimed.id)) this.completed(claimed, completion.message);
@@ -169,7 +173,7 @@ export class Settler {
     try {
       outcomes = await this.#database.attempts.failMany(taken.map(({ failure }) => failure));
     } catch (error) {
-      if (isRowError(error)) {
+      if (blamesRow(this.#database.classify(error))) {
         this.#separate(taken, error);
         return [];
       }
@@ -209,7 +213,8 @@ export class Settler {
   /** Of several each is tried alone; one alone is tried as plain as can be, and then again in a moment. */
   #separate(taken: readonly PendingFailure[], error: unknown): void {
     const [first] = taken;
-    const plain = first && isDataError(error) ? asPlain(first.failure) : undefined;
+    const isValue = this.#database.classify(error) === 'value';
+    const plain = first && isValue ? asPlain(first.failure) : undefined;
     if (!first || taken.length > 1) {
       this.#separated.push(...taken);
     } else if (plain) {
@@ -288,23 +293,6 @@ export function reference({ task }: Pick<ClaimedTask, 'task'>): TaskReference {
   const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
   return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
 }
-
-/** True when the database refuses the values themselves: trying the same again is useless. */
-export function isDataError(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && (code.startsWith('22') || code.startsWith('23'));
-}
-
-/**
- * True when the database may have refused one row of many: its values, by a constraint, or by a trigger or
- * function of the user's.
- */
-export function isRowError(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && rowErrorClasses.has(code.slice(0, 2));
-}
-
-const rowErrorClasses: ReadonlySet<string> = new Set(['22', '23', '38', '39', '44', 'P0']);
 
 /**
  * A failure of which the database refused a value, written more plainly: first without looking at its payload, then without

@@ -190,8 +190,12 @@ export const withoutScenario: Readonly<Record<string, string>> = {
     'claims by one statement, as settleAndClaim does: what it took is recovered in the same way',
   'claims.endUnreadable':
     'one guarded statement; what it did not end is met again: test/worker/unreadable-tasks',
-  'claims.laneOpening': 'opens a connection',
+  'database.claimsOf': 'makes an object',
+  'claims.openAnother': 'opens a connection',
+  'claims.heard': 'sends nothing',
+  'claims.invalidate': 'sends nothing',
   'interop.findForeignLocks': 'only reads, with interop',
+  'database.classify': 'sends nothing',
   'database.close': 'nothing runs any more',
   'transaction.client': 'opens the transaction as the first statement does',
   'transaction.destroy': 'for handlers that timed out; the process lives on',

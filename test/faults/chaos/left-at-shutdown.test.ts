@@ -70,10 +70,10 @@ test.each(['transaction', 'completeIn'])(
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const coordinator = { ring: () => undefined } as never;
-    const demand = {} as never;
-    const reconciler = new Reconciler({ database, coordinator, settler, demand, events });
-    reconciler.doubt();
-    await reconciler.compare('1', new RunningTasks());
+    const capacity = {} as never;
+    const reconciler = new Reconciler('1', { database, coordinator, settler, capacity, events });
+    reconciler.requireFull();
+    await reconciler.compare(new RunningTasks());
     expect(released).toEqual([]);
     expect(settler.pending).toBe(0);
   },

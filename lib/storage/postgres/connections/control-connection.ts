@@ -2,7 +2,6 @@ import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
 import { asQuery, type Reach } from './pooler.js';
-import type { Lane } from '../../claims.js';
 import type { Statement } from '../statement.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
@@ -16,8 +15,11 @@ export interface ControlWatcher {
   restored(): void;
 }
 
-/** One for each lane; the second is not opened unless it is used. */
-export type ControlConnections = Readonly<Record<Lane, ControlConnection>>;
+/** Which of the connections that claim. */
+export type ControlName = 'first' | 'second';
+
+/** The second one is opened only where two statements are under way at once. */
+export type ControlConnections = Readonly<Record<ControlName, ControlConnection>>;
 
 /**
  * A connection of a queue that settles and claims, so that handlers can never starve it. Opened by the

@@ -37,13 +37,13 @@ export class TaskLocks {
     for (const id of refused) this.#refused.set(id, performance.now() + leftOutMs);
   }
 
-  /** A claim failed: it may have taken locks that nobody knows of. */
-  doubt(): void {
+  /** A claim failed: it may have taken locks that are not known here. */
+  invalidate(): void {
     this.#known = undefined;
   }
 
   /**
-   * Gives back the locks of attempts that a worker does not hold any more; after a lost connection takes those of the
+   * Gives back the locks of attempts that a worker no longer holds; after a lost connection takes those of the
    * others again. Answers false when somebody else has one of them: to be called again in a moment.
    */
   async keep(workerId: WorkerId, ids: readonly string[]): Promise<boolean> {

@@ -1,6 +1,16 @@
-import type { ClaimShape } from '../../claims.js';
+import type { ClaimShape } from '../claims/claim-request.js';
 import type { QueueTables } from '../identifiers.js';
-import { heldBy, nextReservation, routeExpression, statement, type Statement } from '../statement.js';
+import { nextReservation, type Statement } from '../statement.js';
+import {
+  counted,
+  fromPositions,
+  fromTheFront,
+  shared,
+  single,
+  type Look,
+  type Shape,
+} from './claim-shapes.js';
+import { settling } from './settle.js';
 
 /** Payloads up to this many bytes travel with the claim; larger ones are read when their task starts. */
 export const inlinePayloadBytes = 65_536;
@@ -11,94 +21,106 @@ export const taskFields = `
     f.grupo_empresarial, f.prioridade, f.data_hora, f.data_hora_inicial, f.publication_id, f.subscriber_id,
     f.pub_sub, f.dead, f.live_id, f.perdas, f.metadados`;
 
-/**
- * Completes attempts. `mine` locks what is settled and skips what somebody else has locked: that is settled next
- * time. `settled.some` is null when all were settled, else the ids that were.
- *
- * Parameters: completed ids, their reservations, messages and results; worker.
- */
-const settling = (queue: string): string => `
-mine as materialized (
-  select f.id
-  from ${queue} f
-  where f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
-  for no key update skip locked
-),
-done as (
-  update ${queue} f
-  set status = 'sucesso', mensagem = s.message, resultado = s.result, finalizada_em = clock_timestamp()
-  from unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) s (id, reservation, message, result)
-  where f.id = s.id and f.reserva = s.reservation and f.id = any(array(select id from mine))
-  returning f.id
-),
-settled as materialized (
-  select count(*)::int as n,
-    case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id), '{}') end as some
-  from done
-)`;
+/** Where a claim starts in each route. */
+export type ClaimStart = 'front' | 'positions';
 
-/** For a worker that has no free slot. */
-export const settle = statement(
-  'settle',
-  ({ queue }) => `
-with ${settling(queue)}
-select settled.some as settled_only from settled`,
-);
+/** What keeps others from what is claimed: the row's lock, or that of the task besides, for workers of nsj-queue-lib. */
+export type ClaimLock = 'row' | 'task';
 
 /** Which of the statements that settle and claim. */
 export interface ClaimForm {
   readonly shape: ClaimShape;
-  /** True when the stretches have bounds: otherwise a claim starts at the front of each route. */
-  readonly bounded: boolean;
-  /** True when several stretches of one route share its limit. */
-  readonly capped: boolean;
-  /** True when workers of nsj-queue-lib serve the same table: what they have locked is left to them. */
-  readonly interop: boolean;
+  readonly start: ClaimStart;
+  readonly lock: ClaimLock;
 }
+
+/** Every form is used: a worker's order decides the shape, what it has claimed before the start, `interop` the lock. */
+export const claimForms: readonly ClaimForm[] = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
+  (['front', 'positions'] as const).flatMap((start) => [
+    { shape, start, lock: 'row' } as const,
+    { shape, start, lock: 'task' } as const,
+  ]),
+);
+
+const shapes: Readonly<Record<ClaimShape, (look: Look) => Shape>> = { single, counted, shared };
+
+const starts = {
+  front: { suffix: '', look: fromTheFront, leftOut: '$10::bigint[]' },
+  positions: { suffix: '_bounded', look: fromPositions, leftOut: '$13::bigint[]' },
+} as const;
+
+/** How claims keep what they take from others. */
+interface LockText {
+  readonly suffix: string;
+  /** Condition on rows. */
+  readonly except: (leftOut: string) => string;
+  /** Part of the statement after `best`. */
+  readonly locking: string;
+  /** Rows that are claimed. */
+  readonly claimed: string;
+  readonly refused: string;
+  /** Condition under which nothing was left that could have been taken. */
+  readonly nothingLeft: (leftOut: string) => string;
+}
+
+const locks: Readonly<Record<ClaimLock, LockText>> = {
+  row: {
+    suffix: '',
+    except: () => '',
+    locking: '',
+    claimed: 'best',
+    refused: 'null',
+    nothingLeft: () => '',
+  },
+  /**
+   * A task's lock is taken before its claim can be seen, and lasts as long as the session: workers of nsj-queue-lib take a
+   * running attempt without a lock for a crashed one. `refused` are those that they have.
+   */
+  task: {
+    suffix: '_interop',
+    except: (leftOut) => ` and f.id <> all(${leftOut})`,
+    locking: `
+locked as materialized (
+  select best.id, pg_try_advisory_lock(best.id) as got from best
+),`,
+    claimed: 'locked where got',
+    refused: '(select array_agg(id) from locked where not got)',
+    nothingLeft: (leftOut) =>
+      ` and cardinality(${leftOut}) = 0 and not exists (select from locked where not got)`,
+  },
+};
 
 /**
  * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
  *
  * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
- * attempts of each stretch are taken, or only others (null: both); when bounded, the highest and the lowest priority of each stretch and the time it starts
- * at; with interop, ids to leave out.
- *
- * Claiming refers to `settled`, so that settling always runs first (unordered, eight claimers over ten routes
- * deadlocked 17 times in 6 runs). How many rows are locked per stretch is what the shapes differ in:
- *
- * - `single` locks up to the limit in every stretch and claims the best of them. Right when at most one route has
- *   work; with several flooded ones it would lock far more than it keeps, which `contended` tells.
- * - `counted` looks at the best rows of every stretch without locking, counts how many of the overall best each
- *   has, and locks that many. So nothing is locked in vain, and claimers that see the same rows still lock different
- *   ones. `locked_routes` is null when every stretch gave what it was seen to have; else the others, because the
- *   best rows of all may be locked by somebody for long.
- * - `shared` takes the stretches in their order, each up to its own limit.
- *
- * With interop a task's lock is taken before its claim can be seen, and lasts as long as the session: workers of
- * nsj-queue-lib take a running attempt without a lock for a crashed one. `refused` are those that they have.
+ * attempts of each stretch are taken, or only others (null: both); from positions, the highest and the lowest priority of
+ * each stretch and the time it starts at; with task locks, ids to leave out.
  *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
  */
 export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { shape, bounded, capped, interop } = form;
-  const name = `settle_and_claim_${shape}${bounded ? '_bounded' : ''}${capped ? '_capped' : ''}${interop ? '_interop' : ''}`;
+  const { suffix, look, leftOut } = starts[form.start];
+  const lock = locks[form.lock];
+  const shape = shapes[form.shape](look(queue, lock.except(leftOut)));
+  const name = `settle_and_claim_${form.shape}${suffix}${lock.suffix}`;
   const text = `-- name: ${name}
 with ${settling(queue)},
-${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)},${interop ? taskLocks : ''}
+${shape.choosing},${lock.locking}
 claimed as (
   update ${queue} f
   set status = 'processando', executor = $5::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
-  where f.id = any(array(select id from ${interop ? 'locked where got' : 'best'}))
+  where f.id = any(array(select id from ${lock.claimed}))
   returning ${taskFields},
     case when f.payload is null and f.id_inicial is not null
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
 )
 select settled.some as settled_only,
-  ${shape === 'counted' ? lockedRoutes : 'null'} as locked_routes,
-  ${shape === 'single' ? '(select min(route) <> max(route) from got)' : 'null'} as contended,
-  ${interop ? '(select array_agg(id) from locked where not got)' : 'null'} as refused,
-  case when (select count(*) from best) < $8::int${interop ? ` and cardinality(${leftOut(form)}) = 0 and not exists (select from locked where not got)` : ''}
+  ${shape.lockedRoutes} as locked_routes,
+  ${shape.contended} as contended,
+  ${lock.refused} as refused,
+  case when (select count(*) from best) < $8::int${lock.nothingLeft(leftOut)}
     then now() - interval '100 milliseconds' end as exhausted_at,
   ${taskFields},
   case when octet_length(f.payload) > ${inlinePayloadBytes} then octet_length(f.payload) end as payload_bytes,
@@ -114,85 +136,11 @@ left join claimed f on true`;
  * answered. Parameters: those of the claim, without completions.
  */
 export function peekClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { shape } = form;
+  const { look, leftOut } = starts[form.start];
+  const shape = shapes[form.shape](look(queue, locks[form.lock].except(leftOut)));
   const text = `-- name: peek_claim
 with ${settling(queue)},
-${shape === 'counted' ? lockCounted(queue, form) : lockAtOnce(queue, form)}
+${shape.choosing}
 select best.id from settled, best`;
   return { name: '', text };
 }
-
-const taskLocks = `
-locked as materialized (
-  select best.id, pg_try_advisory_lock(best.id) as got from best
-),`;
-
-/** Ids that workers of nsj-queue-lib had locked a moment ago. */
-const leftOut = ({ bounded }: ClaimForm): string => (bounded ? '$13::bigint[]' : '$10::bigint[]');
-
-const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
-
-const stretches = (bounded: boolean): string =>
-  bounded
-    ? `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[], $12::timestamptz[]) with ordinality
-      r (route, most, dead, highest, lowest, since, ord)`
-    : `unnest($6::text[], $7::int[], $9::boolean[]) with ordinality r (route, most, dead, ord)`;
-
-/** The best pending rows of one stretch. */
-const bestOf = (queue: string, form: ClaimForm, limit: string, locking: string): string => `
-    select f.id, f.prioridade, f.data_hora
-    from ${queue} f
-    where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now() and (r.dead is null or f.dead = r.dead)${
-      form.bounded
-        ? ' and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since'
-        : ''
-    }${form.interop ? ` and f.id <> all(${leftOut(form)})` : ''}
-    order by ${pickUpOrder('f')}
-    limit ${limit}${locking}`;
-
-const locked = `
-    for no key update skip locked`;
-
-/** Rows of all stretches; when capped, of every route no more than its limit. */
-function candidates(queue: string, form: ClaimForm, locking: string): string {
-  const { bounded, capped } = form;
-  const nth = `row_number() over (partition by r.route order by ${pickUpOrder('l')})`;
-  const rows = `
-  select l.id, l.prioridade, l.data_hora, r.route, r.ord${capped ? `, r.most, ${nth} as nth` : ''}
-  from settled, ${stretches(bounded)}
-  cross join lateral (${bestOf(queue, form, 'r.most + 0 * settled.n', locking)}
-  ) l`;
-  return capped ? `\n  select * from (${rows}\n  ) numbered where nth <= most` : rows;
-}
-
-function lockAtOnce(queue: string, form: ClaimForm): string {
-  return `got as materialized (${candidates(queue, form, locked)}
-),
-best as materialized (
-  select got.id from got order by ${form.shape === 'shared' ? 'got.ord, ' : ''}${pickUpOrder('got')} limit $8::int
-)`;
-}
-
-function lockCounted(queue: string, form: ClaimForm): string {
-  return `peek as materialized (
-  select counted.ord, count(*)::int as n
-  from (
-    select look.ord from (${candidates(queue, form, '')}
-    ) look
-    order by ${pickUpOrder('look')}
-    limit $8::int
-  ) counted
-  group by counted.ord
-),
-best as materialized (
-  select l.id, r.ord
-  from peek, ${stretches(form.bounded)}
-  cross join lateral (${bestOf(queue, form, 'peek.n', locked)}
-  ) l
-  where r.ord = peek.ord
-)`;
-}
-
-const lockedRoutes = `case when (select sum(peek.n) from peek) > (select count(*) from best) then array(
-    select peek.ord from peek where peek.n > (select count(*) from best where best.ord = peek.ord)
-  ) end`;

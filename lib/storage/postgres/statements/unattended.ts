@@ -1,20 +1,25 @@
 import { everyTopic } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { nextReservation, plainRouteOf, type Statement } from '../statement.js';
-import { taskFields } from './settle-and-claim.js';
+import { taskFields, type ClaimLock } from './settle-and-claim.js';
+
+/** A task's lock is taken before its claim can be seen: see {@link settleAndClaim}. */
+const lockings = {
+  row: { suffix: '', got: 'true' },
+  task: { suffix: '_interop', got: 'pg_try_advisory_lock(best.id)' },
+} as const;
 
 /**
- * Claims dead attempts that nobody has a handler for, to be given the default treatment: no running worker has announced
+ * Claims dead attempts that no worker has a handler for, to be given the default treatment: no running worker has announced
  * one for their route, or for every topic. A worker of the first version does not say which dead attempts it handles: what
- * it serves at all counts. One that is missed runs until it is confirmed lost, and written down as stopped by that: a look
+ * it serves at all counts. A missing worker runs until it is confirmed lost, and written down as stopped by that: a look
  * may fall into the gap in which its session reconnects, and what the default treatment has ended is over.
  *
  * Parameters: worker, limit.
- *
- * @param interop true when the lock of a task is taken before its claim can be seen: see {@link settleAndClaim}
  */
-export function claimUnattended({ queue, workers, paused }: QueueTables, interop: boolean): Statement {
-  const name = `claim_unattended${interop ? '_interop' : ''}`;
+export function claimUnattended({ queue, workers, paused }: QueueTables, lock: ClaimLock): Statement {
+  const { suffix, got } = lockings[lock];
+  const name = `claim_unattended${suffix}`;
   const text = `-- name: ${name}
 with best as materialized (
   select f.id
@@ -31,7 +36,7 @@ with best as materialized (
   for no key update of f skip locked
 ),
 locked as materialized (
-  select best.id, ${interop ? 'pg_try_advisory_lock(best.id)' : 'true'} as got from best
+  select best.id, ${got} as got from best
 )
 update ${queue} f
 set status = 'processando', executor = $1::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()

@@ -1,15 +1,21 @@
-import { WalkPace } from '../../timing/walk-pace.js';
-import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
-import type { ClaimRequest, SettleAndClaimResult, Stretch } from '../../storage/claims.js';
+import { WalkPace } from '../../../timing/walk-pace.js';
+import type { Route, RouteDemand } from '../../attempt.js';
+import {
+  isBounded,
+  type ClaimAnswer,
+  type ClaimedRow,
+  type ClaimRequest,
+  type Stretch,
+} from './claim-request.js';
 
-/** What was rung for: attempts due since then (ms), of that priority or a lower one. */
-interface RungFor {
+/** What a ring was about: attempts due since then (ms), of that priority or a lower one. */
+interface Heard {
   readonly dueMs: number;
   readonly highest: number;
 }
 
-const nothing: RungFor = { dueMs: Infinity, highest: -Infinity };
-const anything: RungFor = { dueMs: -Infinity, highest: Infinity };
+const nothing: Heard = { dueMs: Infinity, highest: -Infinity };
+const anything: Heard = { dueMs: -Infinity, highest: Infinity };
 
 /** Attempts that were due at or after this time and have not been claimed yet; see {@link ClaimCursor}. */
 interface Position {
@@ -18,9 +24,9 @@ interface Position {
   readonly sinceMs: number;
 }
 
-/** A task that nobody rings for should be found so soon. */
+/** A task that nobody rings for should be found within that time. */
 const longestPauseMs = 5_000;
-/** Priorities remembered per route; one that is forgotten costs time, never a task. */
+/** Priorities remembered per route; a forgotten one costs time, never a task. */
 const mostPriorities = 4;
 /** Routes remembered beside those that are asked for. */
 const mostRoutes = 1_000;
@@ -30,26 +36,26 @@ const [highestOfAll, lowestOfAll] = [2_147_483_647, -2_147_483_648];
 const fromTheStart = '-infinity';
 
 /**
- * Where the next claim of each route and priority starts: where the last one ended. What was claimed leaves dead
- * entries in the index until a vacuum, and none can while some session holds an old snapshot: a claim that walked
- * over them all would slow down with every task that was ever done.
+ * Where the next claim of each route and priority starts: where the last one ended. A claimed row leaves a dead entry in
+ * the index until a vacuum, which removes none while some session holds an old snapshot: a claim that walked over all of
+ * them would slow down with every task that was ever done.
  *
- * A bounded claim still sees every priority, whether known or not: between the known ones lie stretches without a
- * start. It cannot see an attempt of a known priority that was due before the position and appeared after: a commit
- * that took long, one given back, one set back by hand. Rings move the position back to what they name, and a sweep
- * from the front finds what nobody rang for. A sweep is made whenever those before took no more than 3% of the time;
- * so an unburdened queue is claimed from the front nearly always, and a burdened one every few seconds.
+ * A bounded claim still sees every priority, known or not: between the known ones lie stretches without a start. It
+ * misses an attempt of a known priority that was due before the position and appeared later: a commit that took long, an
+ * attempt given back, a row set back by hand. Rings move the position back to what they name, and a sweep from the front
+ * finds what nobody rang for. A sweep is made whenever the sweeps before it took at most 3% of the time; so a queue with
+ * few dead entries is nearly always claimed from the front, and one with many every few seconds.
  */
 export class ClaimCursor {
   readonly #sweeps: WalkPace;
   readonly #positions = new Map<Route, Map<number, Position>>();
-  /** Claims under way, each with what was rung for meanwhile: its snapshot may be older than that. */
-  readonly #underWay = new Map<ClaimRequest, RungFor>();
-  /** What a bounded claim takes: smoothed ms. */
+  /** Claims under way, each with what was heard meanwhile: its snapshot may be older than that. */
+  readonly #underWay = new Map<ClaimRequest, Heard>();
+  /** How long a bounded claim takes, in smoothed ms. */
   #boundedMs: number | undefined;
-  /** What the last sweep took longer than other claims. */
+  /** How much longer the last sweep took than other claims. */
   #lastExtraMs = Infinity;
-  /** Sweeps in a row that made the next one wait longer than they should. */
+  /** Sweeps in a row that put the next one off for too long. */
   #rareSweeps = 0;
 
   /** @param now a clock in ms that never goes back */
@@ -62,12 +68,12 @@ export class ClaimCursor {
     return this.#sweeps.dueInMs;
   }
 
-  /** Ms from the last sweep to the one that is due next: how late an attempt is found that nobody rings for. */
+  /** Ms from the last sweep to the next: how late an attempt is found that nobody rings for. */
   get sweepPauseMs(): number {
     return this.#sweeps.pauseMs;
   }
 
-  /** True from the second sweep in a row on that took so long that the next is far off; one may be slow by chance. */
+  /** True from the second slow sweep in a row, after which the next one is far off; one may be slow by chance. */
   get sweepsRarely(): boolean {
     return this.#rareSweeps > 1;
   }
@@ -79,12 +85,12 @@ export class ClaimCursor {
     return routes.flatMap((demand) => this.#stretchesOf(demand));
   }
 
-  /** A claim is sent: what is rung for until its answer comes may be behind what it answers. */
+  /** A claim is sent: what is heard until its answer comes may lie behind what it answers. */
   sent(request: ClaimRequest): void {
     this.#underWay.set(request, nothing);
   }
 
-  /** A claim was not answered. */
+  /** A claim failed. */
   failed(request: ClaimRequest): void {
     this.#underWay.delete(request);
     this.reset();
@@ -95,34 +101,34 @@ export class ClaimCursor {
    *
    * @param tookMs from sending it to its answer
    */
-  learn(request: ClaimRequest, result: SettleAndClaimResult, tookMs: number): void {
+  learn(request: ClaimRequest, answer: ClaimAnswer, tookMs: number): void {
     const { stretches, total } = request;
-    const { claimed, lockedRoutes, exhaustedAt } = result;
+    const { claimed, lockedRoutes, exhaustedAt } = answer;
     this.#timed(isBounded(request), tookMs);
-    const rungFor = this.#underWay.get(request) ?? nothing;
+    const heard = this.#underWay.get(request) ?? nothing;
     this.#underWay.delete(request);
-    if (rungFor.dueMs === anything.dueMs) return;
+    if (heard.dueMs === anything.dueMs) return;
     const locked = new Set(lockedRoutes);
     for (const [route, { limit, taken, ends }] of summed(stretches, claimed)) {
       if (locked.has(route)) continue;
       for (const [priority, due] of ends) this.#move(route, priority, due);
       if (exhaustedAt !== undefined && taken < Math.min(limit, total)) this.#exhaust(route, exhaustedAt);
     }
-    this.#moveBack(rungFor);
+    this.#moveBack(heard);
   }
 
-  /** Somebody rang for attempts due at that time (ms) or later, of that priority or a lower one. */
+  /** A ring was about attempts due at that time (ms) or later, of that priority or a lower one. */
   moveBack(dueMs: number, highest: number): void {
     this.#moveBack({ dueMs, highest });
-    for (const [request, rungFor] of this.#underWay) {
+    for (const [request, heard] of this.#underWay) {
       this.#underWay.set(request, {
-        dueMs: Math.min(rungFor.dueMs, dueMs),
-        highest: Math.max(rungFor.highest, highest),
+        dueMs: Math.min(heard.dueMs, dueMs),
+        highest: Math.max(heard.highest, highest),
       });
     }
   }
 
-  #moveBack({ dueMs, highest }: RungFor): void {
+  #moveBack({ dueMs, highest }: Heard): void {
     for (const positions of this.#positions.values()) {
       for (const [priority, { sinceMs }] of positions) {
         if (priority <= highest && sinceMs > dueMs) positions.set(priority, positionAt(dueMs));
@@ -130,27 +136,27 @@ export class ClaimCursor {
     }
   }
 
-  /** Forgets all positions, because rings may have been lost: the next claim starts at the front. */
+  /** Forgets all positions because rings may have been lost: the next claim starts at the front. */
   reset(): void {
     this.#positions.clear();
     for (const request of this.#underWay.keys()) this.#underWay.set(request, anything);
   }
 
-  #stretchesOf({ route, limit }: RouteDemand): readonly Stretch[] {
-    const known = [...(this.#positions.get(route) ?? [])].sort(([a], [b]) => b - a);
-    if (known.length === 0) return [stretch(route, limit, highestOfAll, lowestOfAll)];
+  #stretchesOf(demand: RouteDemand): readonly Stretch[] {
+    const known = [...(this.#positions.get(demand.route) ?? [])].sort(([a], [b]) => b - a);
+    if (known.length === 0) return [stretch(demand, highestOfAll, lowestOfAll)];
     const result: Stretch[] = [];
     let highest = highestOfAll;
     for (const [priority, { since }] of known) {
-      if (priority < highest) result.push(stretch(route, limit, highest, priority + 1));
-      result.push(stretch(route, limit, priority, priority, since));
+      if (priority < highest) result.push(stretch(demand, highest, priority + 1));
+      result.push(stretch(demand, priority, priority, since));
       highest = priority - 1;
     }
-    if (highest >= lowestOfAll) result.push(stretch(route, limit, highest, lowestOfAll));
+    if (highest >= lowestOfAll) result.push(stretch(demand, highest, lowestOfAll));
     return result;
   }
 
-  /** Routes come and go; those that are not asked for any more are forgotten. */
+  /** Routes come and go; those that are no longer asked for are forgotten. */
   #forgetOthers(routes: readonly RouteDemand[]): void {
     const asked = new Set(routes.map(({ route }) => route));
     for (const route of this.#positions.keys()) if (!asked.has(route)) this.#positions.delete(route);
@@ -172,7 +178,7 @@ export class ClaimCursor {
     for (const priority of known) this.#move(route, priority, since);
   }
 
-  /** A sweep costs what it takes longer than other claims; of two in a row, the less. */
+  /** A sweep costs what it takes longer than other claims; of two in a row the shorter one counts. */
   #timed(bounded: boolean, tookMs: number): void {
     if (bounded) {
       this.#boundedMs = this.#boundedMs === undefined ? tookMs : this.#boundedMs * 0.8 + tookMs * 0.2;
@@ -186,11 +192,6 @@ export class ClaimCursor {
   }
 }
 
-/** True when a claim did not start at the front. */
-export function isBounded({ stretches }: ClaimRequest): boolean {
-  return stretches[0]?.bounds !== undefined;
-}
-
 /** What a route could give and gave. */
 interface Yield {
   readonly limit: number;
@@ -199,7 +200,7 @@ interface Yield {
   readonly ends: Map<number, string>;
 }
 
-function summed(stretches: readonly Stretch[], claimed: readonly ClaimedTask[]): ReadonlyMap<Route, Yield> {
+function summed(stretches: readonly Stretch[], claimed: readonly ClaimedRow[]): ReadonlyMap<Route, Yield> {
   const routes = new Map<Route, Yield>();
   for (const { route, limit } of stretches) routes.set(route, { limit, taken: 0, ends: new Map() });
   // In the order of pick-up: the last one of a route and priority counts.
@@ -212,17 +213,11 @@ function summed(stretches: readonly Stretch[], claimed: readonly ClaimedTask[]):
   return routes;
 }
 
-function stretch(
-  route: Route,
-  limit: number,
-  highest: number,
-  lowest: number,
-  since = fromTheStart,
-): Stretch {
-  return { route, limit, bounds: { highest, lowest, since } };
+function stretch(demand: RouteDemand, highest: number, lowest: number, since = fromTheStart): Stretch {
+  return { ...demand, bounds: { highest, lowest, since } };
 }
 
-/** What was due before 1970, or at `-infinity`, is rung for as if due then. */
+/** Rings name no time before 1970, so one for that time means all before it, `-infinity` included. */
 function positionAt(ms: number): Position {
   return ms <= 0
     ? { since: fromTheStart, sinceMs: -Infinity }

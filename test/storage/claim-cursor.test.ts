@@ -1,30 +1,34 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { ClaimedTask, RouteDemand } from '../../lib/storage/attempt.js';
-import { ClaimCursor, isBounded } from '../../lib/worker/claiming/claim-cursor.js';
-import { ClaimPlanner } from '../../lib/worker/claiming/claim-planner.js';
+import type { RouteDemand } from '../../lib/storage/attempt.js';
+import type { Claims } from '../../lib/storage/claims.js';
+import { ClaimCursor } from '../../lib/storage/postgres/claims/claim-cursor.js';
+import type { ClaimedRow } from '../../lib/storage/postgres/claims/claim-request.js';
 import { withClient } from '../support/with-client.js';
+import { useExpensiveFront } from '../property/expensive-front.js';
 import { useStorage } from '../property/queue-storage.js';
 
-// A queue whose front is dear: a claim from there takes a second, any other a millisecond. So after the first claim
-// the next ones start where it ended, until time has passed for a sweep.
-
 const bench = useStorage();
+const front = useExpensiveFront();
 let clock = 0;
-let planner: ClaimPlanner;
+let claims: Claims;
+let warnings: string[] = [];
 
 beforeEach(() => {
   clock = 0;
-  planner = new ClaimPlanner('age', new ClaimCursor(() => clock));
+  warnings = [];
+  claims = bench.database.claimsOf(bench.workerId, {
+    concurrency: 10,
+    warn: (message) => warnings.push(message),
+  });
 });
 
-/** Claims up to so many; answers the external keys. */
+/** Claims up to that many; answers the external keys. */
 async function claim(total: number, routes: readonly RouteDemand[] = [{ route: 't:a', limit: total }]) {
-  const request = planner.plan({ routes, total });
-  const result = await bench.database.claims.settleAndClaim(bench.workerId, [], request);
-  const bounded = isBounded(request);
-  planner.learn(request, result, bounded ? 1 : 1_000);
-  return { bounded, keys: result.claimed.map(({ task }) => task.externalKey), claimed: result.claimed };
+  const { claimed } = await claims.settleAndClaim([], { routes, total, order: 'age' });
+  return { bounded: front.bounded, keys: claimed.map(({ task }) => task.externalKey) };
 }
+
+const demand = { routes: [{ route: 't:a', limit: 1 }], total: 1, order: 'age' } as const;
 
 async function keysClaimed(total = 10): Promise<(string | null)[]> {
   return (await claim(total)).keys;
@@ -41,10 +45,10 @@ async function insert(key: string, secondsAgo: number, priority = 50, topic = 'a
 
 /** Time for a sweep has passed. */
 function passTime(): void {
-  clock += 60_000;
+  front.passTime(60_000);
 }
 
-test('after a dear claim from the front the next one starts where it ended, and goes on in order', async () => {
+test('after an expensive claim from the front the next one starts where it ended, and goes on in order', async () => {
   for (const [index, key] of ['1', '2', '3', '4'].entries()) await insert(key, 40 - index);
   expect(await claim(2)).toMatchObject({ bounded: false, keys: ['1', '2'] });
   expect(await claim(1)).toMatchObject({ bounded: true, keys: ['3'] });
@@ -71,11 +75,11 @@ test('a ring moves the cursor back to what it names', async () => {
   await keysClaimed();
   await insert('behind', 40);
   expect(await keysClaimed()).toEqual([]);
-  planner.cursor.moveBack(Date.now() - 20_000, 50);
+  claims.heard(Date.now() - 20_000, 50);
   expect(await keysClaimed()).toEqual([]);
-  planner.cursor.moveBack(Date.now() - 60_000, 49);
+  claims.heard(Date.now() - 60_000, 49);
   expect(await keysClaimed()).toEqual([]);
-  planner.cursor.moveBack(Date.now() - 60_000, 50);
+  claims.heard(Date.now() - 60_000, 50);
   expect(await claim(10)).toMatchObject({ bounded: true, keys: ['behind'] });
 });
 
@@ -147,8 +151,9 @@ test('a route that was found empty is gone on with from then, so that what other
   await claim(1, [{ route: 't:b', limit: 1 }]);
   const routes = [{ route: 't:b', limit: 5 }];
   await claim(5, routes);
-  const [, known] = planner.plan({ routes, total: 5 }).stretches;
-  const since = new Date(known?.bounds?.since ?? '').getTime();
+  await claim(5, routes);
+  const starts = front.values.at(-1) as readonly string[];
+  const since = new Date(starts[1] ?? '').getTime();
   expect(Date.now() - since).toBeLessThan(9_000);
 });
 
@@ -175,14 +180,93 @@ test('several routes with work are counted before they are locked, and one is no
   const routes = ['t:a', 't:b'].map((route) => ({ route, limit: 2 }));
   for (let n = 0; n < 3; n += 1)
     for (const topic of ['a', 'b']) await insert(`${topic}${n}`, 9 - n, 50, topic);
-  const shape = (): string => planner.plan({ routes, total: 2 }).shape;
-  expect(shape()).toBe('single');
-  expect((await claim(2, routes)).keys).toEqual(['a0', 'b0']);
-  expect(shape()).toBe('counted');
-  expect((await claim(2, routes)).keys).toEqual(['a1', 'b1']);
+  const shapes: string[] = [];
+  for (const keys of [
+    ['a0', 'b0'],
+    ['a1', 'b1'],
+    ['a2', 'b2'],
+  ]) {
+    expect((await claim(2, routes)).keys).toEqual(keys);
+    shapes.push(front.statement);
+  }
+  expect(shapes).toEqual([
+    'tarefa_settle_and_claim_single',
+    'tarefa_settle_and_claim_counted_bounded',
+    'tarefa_settle_and_claim_counted_bounded',
+  ]);
+  for (let n = 0; n < 16; n += 1) {
+    await claim(2, routes);
+    expect(front.statement).toContain('counted');
+  }
   await claim(2, routes);
-  for (let n = 0; n < 16; n += 1) await claim(2, routes);
-  expect(shape()).toBe('single');
+  expect(front.statement).toContain('single');
+});
+
+test('what a claim from its position could not see is claimed again when a sweep is due', async () => {
+  await insert('first', 10);
+  expect(await claims.settleAndClaim([], demand)).toMatchObject({ lookAgainInMs: undefined });
+  const { lookAgainInMs, claimAgain } = await claims.settleAndClaim([], demand);
+  expect({ bounded: front.bounded, claimAgain }).toEqual({ bounded: true, claimAgain: false });
+  // 3% of the time for a second.
+  expect(lookAgainInMs).toBeGreaterThan(30_000);
+  expect(lookAgainInMs).toBeLessThan(34_000);
+});
+
+test('after lost rings the next claim starts at the front', async () => {
+  await insert('first', 10);
+  await claim(1);
+  await insert('behind', 40);
+  claims.invalidate();
+  expect(await claim(1)).toEqual({ bounded: false, keys: ['behind'] });
+});
+
+test('what is run alone is claimed from the front, and moves nothing', async () => {
+  await insert('first', 10);
+  await claim(1);
+  await insert('second', 5);
+  expect(await claim(1, [{ route: '!t:a', limit: 1 }])).toEqual({ bounded: false, keys: [] });
+  expect(front.statement).toBe('tarefa_settle_and_claim_counted');
+  expect(await claim(1)).toEqual({ bounded: true, keys: ['second'] });
+});
+
+test('people are told once that sweeps have become rare', async () => {
+  for (let n = 0; n < 4; n += 1) {
+    await insert(String(n), 10);
+    await claim(1);
+    passTime();
+  }
+  expect(warnings).toEqual([
+    expect.stringMatching(/^tasks that nobody rings for, .* may wait for 3\d s: dead entries/),
+  ]);
+});
+
+test('a route whose best attempts are locked gives way, and is claimed again in a second', async () => {
+  const routes = ['t:a', 't:b'].map((route) => ({ route, limit: 2 }));
+  for (let n = 0; n < 3; n += 1)
+    for (const topic of ['a', 'b']) await insert(`${topic}${n}`, 9 - n, 50, topic);
+  await claim(2, routes);
+  await withClient(bench, async (client) => {
+    await client.query('begin');
+    await client.query(`select from tasks where processo = 'a' for update`);
+    const result = await claims.settleAndClaim([], { routes, total: 2, order: 'age' });
+    expect(result).toMatchObject({ blockedRoutes: ['t:a'], claimAgain: true });
+    expect(result.claimed.map(({ task }) => task.externalKey)).toEqual(['b1']);
+    expect(result.lookAgainInMs).toBeGreaterThan(900);
+    // However often it is claimed meanwhile, that is still to be done.
+    const other = await claims.settleAndClaim([], {
+      routes: [{ route: 't:b', limit: 1 }],
+      total: 1,
+      order: 'age',
+    });
+    expect(other).toMatchObject({ blockedRoutes: [], claimAgain: false });
+    expect(other.lookAgainInMs).toBeLessThanOrEqual(result.lookAgainInMs ?? 0);
+    front.passTime(1_000);
+    await client.query('rollback');
+  });
+  expect(await claims.settleAndClaim([], { routes, total: 1, order: 'age' })).toMatchObject({
+    claimed: [{ task: { externalKey: 'a1' } }],
+    lookAgainInMs: undefined,
+  });
 });
 
 /** A cursor that is told what claims took, without a database. */
@@ -192,7 +276,7 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
   const learn = (tookMs: number): void => {
     const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1 } as const;
     const due = '2026-01-01 00:00:00+00';
-    const claimed = [{ route: 't:a', priority: 50, due } as ClaimedTask];
+    const claimed = [{ route: 't:a', priority: 50, due } as ClaimedRow];
     cursor.learn(
       request,
       {
@@ -201,7 +285,7 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
         lockedRoutes: [],
         contended: false,
         exhaustedAt: undefined,
-        refused: false,
+        refused: [],
       },
       tookMs,
     );
@@ -209,7 +293,7 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
   return { cursor, routes, learn };
 }
 
-test('an unburdened queue is claimed from the front', () => {
+test('a queue without dead entries is claimed from the front', () => {
   const { cursor, routes, learn } = cursorAlone();
   learn(1);
   expect(cursor.stretches(routes)[0]?.bounds).toBeDefined();
@@ -220,14 +304,14 @@ test('an unburdened queue is claimed from the front', () => {
     expect(cursor.stretches(routes)[0]?.bounds).toBeUndefined();
     learn(1);
   }
-  // One alone may have met a stall; when it gets dear, sweeps take 3% of the time.
+  // One alone may have met a stall; when it gets expensive, sweeps take 3% of the time.
   learn(31);
   expect(cursor.sweepInMs).toBeLessThanOrEqual(0);
   learn(31);
   expect(cursor.sweepInMs).toBeCloseTo(30 / 0.03 - 30);
 });
 
-test('two dear sweeps in a row are rare sweeps, and one or a cheap one between them is not', () => {
+test('two expensive sweeps in a row are rare sweeps; one is not, nor are two with a cheap one between them', () => {
   const { cursor, learn } = cursorAlone();
   const rarely = [200, 1, 200, 200, 200, 200, 1].map((tookMs) => {
     clock += 60_000;

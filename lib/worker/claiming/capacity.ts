@@ -20,7 +20,7 @@ export const nothing: Demand = { routes: [], total: 0 };
  * Counts running attempts and says what may be claimed beside them: no more than there are free slots, and of
  * no handler more than its own limit. A handler at its limit is left out, so it costs nothing.
  */
-export class DemandBook {
+export class Capacity {
   readonly #registry: HandlerRegistry;
   readonly #options: WorkerOptions;
   readonly #running = new Map<Handler, number>();
@@ -45,23 +45,17 @@ export class DemandBook {
   }
 
   /**
-   * Which attempts of a route are ours: true for dead ones only, false for others only, undefined for both. Dead ones
-   * without a handler here are left to whoever has one; `Discovery` claims those that nobody has one for.
+   * Slots that are free.
+   *
+   * @param held rows that are held beside those that run
    */
-  readonly dead = (route: Route): boolean | undefined => {
-    const { live, dead } = this.#registry.of(plainRoute(route));
-    if (!dead) return false;
-    return live || this.#failsUnknown ? undefined : true;
-  };
-
-  /** Slots that are free. @param held rows that are held beside those that run */
   free(held: number): number {
     return this.#options.concurrency - this.#taken - held;
   }
 
   /** What may wait for this worker while it is idle. */
   get served(): ServedRoutes {
-    const live = [publicationRoute, ...this.#registry.routes().filter((route) => this.dead(route) !== true)];
+    const live = [publicationRoute, ...this.#registry.routes().filter((route) => this.#takesLive(route))];
     return {
       routes: [...live, ...live.map(isolatedRoute)],
       deadRoutes: this.#registry.announcedDead,
@@ -75,11 +69,11 @@ export class DemandBook {
     const plain = pending.map(plainRoute);
     await this.learn(plain);
     return plain.some(
-      (route) => route === publicationRoute || (this.#isOurs(route) && this.dead(route) !== true),
+      (route) => route === publicationRoute || (this.#isOurs(route) && this.#takesLive(route)),
     );
   }
 
-  /** Finds out whose routes are that turned up. */
+  /** Finds who serves newly seen routes. */
   async learn(pending: readonly Route[]): Promise<void> {
     await this.#registry.learn(pending);
   }
@@ -132,7 +126,7 @@ export class DemandBook {
     for (const route of this.#routesInTurn()) {
       if (except.has(route)) continue;
       const limit = Math.min(total, this.#takeShare(route, left));
-      if (limit > 0) routes.push({ route, limit });
+      if (limit > 0) routes.push({ route, limit, only: this.#only(route) });
     }
     return { routes, total };
   }
@@ -141,7 +135,7 @@ export class DemandBook {
   readIsolated(except: { has(route: Route): boolean }): Demand {
     const routes = this.#routesInTurn()
       .filter((route) => !except.has(route))
-      .map((route) => ({ route: isolatedRoute(route), limit: 1 }));
+      .map((route) => ({ route: isolatedRoute(route), limit: 1, only: this.#only(route) }));
     return { routes, total: 1 };
   }
 
@@ -163,6 +157,20 @@ export class DemandBook {
     const share = ownRoute ? free : Math.min(free, 1);
     left.set(handler, free - share);
     return share;
+  }
+
+  /**
+   * Which attempts of a route this worker takes. Dead ones without a handler here are left to whoever has one; `Discovery`
+   * claims those that nobody has one for.
+   */
+  #only(route: Route): RouteDemand['only'] {
+    const { live, dead } = this.#registry.of(route);
+    if (!dead) return 'live';
+    return live || this.#failsUnknown ? undefined : 'dead';
+  }
+
+  #takesLive(route: Route): boolean {
+    return this.#only(route) !== 'dead';
   }
 
   /** A route's limit is that of its live handler, or of the dead one where there is no other. */

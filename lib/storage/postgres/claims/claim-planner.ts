@@ -1,0 +1,53 @@
+import type { Route } from '../../attempt.js';
+import type { ClaimDemand } from '../../claims.js';
+import { isolatedPrefix } from '../../route.js';
+import { ClaimCursor } from './claim-cursor.js';
+import type { ClaimAnswer, ClaimRequest } from './claim-request.js';
+
+/** Claims that count first, after one has met work on several routes. */
+const countingClaims = 16;
+
+/** Turns what a worker can take into a statement's request, and learns from each answer where and how the next one looks. */
+export class ClaimPlanner {
+  readonly cursor: ClaimCursor;
+  /** Claims that are still to count: while several routes have work, locking at once would lock far too much. */
+  #counting = 0;
+
+  constructor(cursor = new ClaimCursor()) {
+    this.cursor = cursor;
+  }
+
+  /** The request that is sent next; {@link learn} or `cursor.failed` says how it ended. */
+  plan(demand: ClaimDemand): ClaimRequest {
+    if (isOfIsolated(demand)) return fromTheFront(demand);
+    const { routes, total } = demand;
+    const request = { shape: this.#shape(demand), stretches: this.cursor.stretches(routes), total };
+    this.cursor.sent(request);
+    return request;
+  }
+
+  /** @param tookMs from sending the claim to its answer */
+  learn(request: ClaimRequest, answer: ClaimAnswer, tookMs: number): void {
+    const { claimed, contended } = answer;
+    const routes = new Set<Route>();
+    for (const { route } of claimed) routes.add(route);
+    if (contended || routes.size > 1) this.#counting = countingClaims;
+    else if (request.shape === 'counted') this.#counting -= 1;
+    this.cursor.learn(request, answer, tookMs);
+  }
+
+  #shape({ order }: ClaimDemand): ClaimRequest['shape'] {
+    if (order === 'listed') return 'shared';
+    return this.#counting > 0 ? 'counted' : 'single';
+  }
+}
+
+/** True for attempts that are run alone: they are few, and nothing is learned from them. */
+export function isOfIsolated({ routes }: ClaimDemand): boolean {
+  return routes.every(({ route }) => route.startsWith(isolatedPrefix));
+}
+
+/** A request that depends on no claim before it. */
+export function fromTheFront({ routes, total, order }: ClaimDemand): ClaimRequest {
+  return { shape: order === 'listed' ? 'shared' : 'counted', stretches: routes, total };
+}

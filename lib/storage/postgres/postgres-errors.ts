@@ -1,0 +1,30 @@
+import { hasCode } from '../../errors.js';
+import type { ErrorKind } from '../error-kind.js';
+import { isConnectionError } from './connections/connection-config.js';
+
+/** By the class of an SQLSTATE. */
+const classes: ReadonlyMap<string, ErrorKind> = new Map([
+  // Data exceptions and broken constraints.
+  ['22', 'value'],
+  ['23', 'value'],
+  // Routines, external routines, views with a check, and what PL/pgSQL raises: triggers and functions of the user's.
+  ['38', 'row'],
+  ['39', 'row'],
+  ['44', 'row'],
+  ['P0', 'row'],
+]);
+
+const codes: ReadonlyMap<string, ErrorKind> = new Map([
+  ['57014', 'timeout'],
+  ['55P03', 'locked'],
+  ['40001', 'retry'],
+  ['40P01', 'retry'],
+]);
+
+/** Says what an error of PostgreSQL, of its driver or of a lost connection means. */
+export function classifyError(error: unknown): ErrorKind {
+  if (hasCode(error, 'CONNECTION_LOST') || isConnectionError(error)) return 'connection';
+  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
+  if (typeof code !== 'string') return 'other';
+  return codes.get(code) ?? classes.get(code.slice(0, 2)) ?? 'other';
+}

@@ -1,0 +1,46 @@
+import type { Claims } from '../../storage/claims.js';
+import { Backoff } from '../../timing/backoff.js';
+
+/**
+ * Opens what a second statement is sent through while the first one works: no slot and no outcome waits for a connection
+ * that a busy process or a slow server takes long to open.
+ */
+export class SecondStatement {
+  readonly #claims: Pick<Claims, 'openAnother'>;
+  readonly #changed: () => void;
+  readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
+  #opening = false;
+
+  /** @param changed called when it is worth asking again */
+  constructor(claims: Pick<Claims, 'openAnother'>, changed: () => void) {
+    this.#claims = claims;
+    this.#changed = changed;
+  }
+
+  /** True when it can be sent at once; otherwise what it needs is opened from now on. */
+  canBeSent(): boolean {
+    if (this.#opening) return false;
+    const opening = this.#claims.openAnother();
+    if (!opening) return true;
+    this.#opening = true;
+    void this.#wait(opening);
+    return false;
+  }
+
+  /** For shutdown: nothing is tried again after a pause. */
+  stop(): void {
+    this.#backoff.cancel();
+  }
+
+  async #wait(opening: Promise<void>): Promise<void> {
+    try {
+      await opening;
+      this.#backoff.reset();
+    } catch {
+      // The connection itself says that it could not be opened.
+      await this.#backoff.wait();
+    }
+    this.#opening = false;
+    this.#changed();
+  }
+}

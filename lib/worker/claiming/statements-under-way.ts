@@ -1,0 +1,52 @@
+import { Signal } from '../../timing/signal.js';
+import type { Demand } from './capacity.js';
+
+/** Which of the two statements that a worker may keep under way. */
+export type StatementName = 'first' | 'second';
+
+/**
+ * What the statements under way may claim. A worker with many slots keeps two under way, each for half of its slots, where
+ * its database gains by that.
+ */
+export class StatementsUnderWay {
+  /** Attempts that one statement settles and claims at most. */
+  readonly share: number;
+  /** Set when the first statement is sent: the second may go along. */
+  readonly firstSent = new Signal();
+  readonly #totals = new Map<StatementName, number>();
+
+  /** @param parallel statements that are worth keeping under way */
+  constructor(concurrency: number, parallel: number) {
+    this.share = Math.ceil(concurrency / parallel);
+  }
+
+  /** Slots that they may fill. */
+  get slots(): number {
+    let sum = 0;
+    for (const total of this.#totals.values()) sum += total;
+    return sum;
+  }
+
+  has(name: StatementName): boolean {
+    return this.#totals.has(name);
+  }
+
+  /** The part of what may be claimed that one statement takes. */
+  limit({ routes, total }: Demand): Demand {
+    const { share } = this;
+    if (total <= share) return { routes, total };
+    return {
+      routes: routes.map((demand) => ({ ...demand, limit: Math.min(demand.limit, share) })),
+      total: share,
+    };
+  }
+
+  begin(name: StatementName, total: number): void {
+    this.#totals.set(name, total);
+    if (name === 'first') this.firstSent.set();
+  }
+
+  end(name: StatementName): void {
+    this.#totals.delete(name);
+  }
+}

@@ -1,0 +1,59 @@
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { QueueEvents } from '../events.js';
+import type { PromoteResult } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
+import type { WorkerOptions } from '../options/worker-options.js';
+
+export interface PromotionParts {
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly events: QueueEvents;
+  readonly options: Pick<WorkerOptions, 'scheduledTimer'>;
+}
+
+/** What a promotion leaves to do. */
+export interface Promoted extends Pick<PromoteResult, 'earliestMs' | 'isolated' | 'nextDueInMs'> {
+  /** True when more may be due. */
+  readonly isFullPage: boolean;
+}
+
+/** Scheduled tasks promoted by one statement. */
+const pageSize = 1_000;
+
+/**
+ * Makes scheduled tasks pending that are due, and rings for them. Where the notify routine does so at its minutes, it only
+ * looks for attempts that are to be run alone.
+ */
+export class Promotion {
+  readonly #parts: PromotionParts;
+  #due = false;
+
+  constructor(parts: PromotionParts) {
+    this.#parts = parts;
+  }
+
+  get due(): boolean {
+    return this.#due;
+  }
+
+  request(): void {
+    this.#due = true;
+  }
+
+  async run(): Promise<Promoted> {
+    this.#due = false;
+    const { database, coordinator, events, options } = this.#parts;
+    const { promoted, earliestMs, nextDueInMs, isolated } = await database.attempts
+      .promote(options.scheduledTimer ? pageSize : 0)
+      .catch((error: unknown) => {
+        this.#due = true;
+        throw error;
+      });
+    if (promoted > 0) {
+      events.emit('tasks.promoted', { count: promoted });
+      coordinator.ring({ later: isolated, dueMs: earliestMs ?? 0 });
+    }
+    if (!options.scheduledTimer) return { earliestMs, isolated, nextDueInMs: undefined, isFullPage: false };
+    return { earliestMs, isolated, nextDueInMs, isFullPage: promoted === pageSize };
+  }
+}
