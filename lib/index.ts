@@ -75,7 +75,8 @@ export type {
   UnservedRoute,
   WaitingTask,
 } from './admin/task-answers.js';
-export type { SubscriptionAdmin, SubscriptionInput, SubscriptionRecord } from './admin/subscription-admin.js';
+export type { SubscriptionAdmin, SubscriptionInput } from './admin/subscription-admin.js';
+export type { SubscriptionRecord } from './storage/subscriptions.js';
 export type { BulkBlock, BulkFilter, BulkKind, BulkPlan, BulkRun, MeantCount } from './admin/bulk-run.js';
 export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';

@@ -1,5 +1,7 @@
 import type { AttemptStore } from './attempts.js';
 import type { Claims } from './claims.js';
+import type { EndpointStore } from './endpoints.js';
+import type { TaskInserts } from './inserts.js';
 import type { Interop } from './interop.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
@@ -11,12 +13,14 @@ import type { WorkerRegistry } from './workers.js';
  * call, guarded by what the caller knows: rows that changed meanwhile are absent from the answer.
  */
 export interface QueueDatabase {
+  readonly inserts: TaskInserts;
   readonly attempts: AttemptStore;
   readonly claims: Claims;
   readonly transactions: TaskTransactions;
   readonly workers: WorkerRegistry;
   readonly upkeep: Upkeep;
   readonly subscriptions: SubscriptionStore;
+  readonly endpoints: EndpointStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
   /** Closes all connections. */

@@ -50,7 +50,7 @@ export class MemoryCore implements QueueBasis {
     const identity = { identity: memoryIdentity(name), qualifiedName: name };
     this.database = new MemoryStorage(table, identity, db);
     this.store = new MemoryStore(table, this.database, { table: name, maxPayloadBytes });
-    const runtime = { inserts: this.store.inserts, schemas: this.schemas, transaction };
+    const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
 
@@ -73,6 +73,8 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     admin: (purge) =>
       new QueueAdmin({
         handle: noDatabase,
+        subscriptions: database.subscriptions,
+        endpoints: database.endpoints,
         change: (_id, work) => work(noDatabase),
         transaction: (work) => work(noDatabase),
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },

@@ -1,4 +1,3 @@
-import type { DeclaredSubscription, SubscriptionRow, SubscriptionStore } from '../subscriptions.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import { column, statusColumn } from '../columns.js';
@@ -22,6 +21,9 @@ import type { QueueDatabase } from '../database.js';
 import type { Upkeep } from '../upkeep.js';
 import type { WorkerRegistry } from '../workers.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import { memoryEndpoints } from './memory-endpoints.js';
+import { MemoryInserts } from './memory-inserts.js';
+import { MemorySubscriptions } from './memory-subscriptions.js';
 import { instant, type MemoryRow, type MemoryTable } from './memory-table.js';
 import { MemoryTransaction } from './memory-transaction.js';
 import { needsDatabase } from './needs-database.js';
@@ -37,21 +39,24 @@ const outcomes = new Map<unknown, AttemptOutcome>([
  * worker. What only several sessions can show is an error that says so.
  */
 export class MemoryStorage
-  implements QueueDatabase, AttemptStore, Claims, TaskTransactions, WorkerRegistry, Upkeep, SubscriptionStore
+  implements QueueDatabase, AttemptStore, Claims, TaskTransactions, WorkerRegistry, Upkeep
 {
   readonly attempts = this;
   readonly claims = this;
   readonly transactions = this;
   readonly workers = this;
   readonly upkeep = this;
-  readonly subscriptions = this;
-  // One object is every part: there is nothing that they would have to share.
+  readonly inserts: MemoryInserts;
+  readonly subscriptions: MemorySubscriptions;
+  readonly endpoints = memoryEndpoints;
   readonly #table: MemoryTable;
   readonly #queue: QueueIdentity;
   readonly #db: SqlHandle | undefined;
 
   constructor(table: MemoryTable, queue: QueueIdentity, db: SqlHandle | undefined) {
     this.#table = table;
+    this.inserts = new MemoryInserts(table);
+    this.subscriptions = new MemorySubscriptions(table);
     this.#queue = queue;
     this.#db = db;
   }
@@ -191,10 +196,6 @@ export class MemoryStorage
 
   async waitingRoutes(): Promise<readonly []> {
     return [];
-  }
-
-  async declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
-    return this.#table.declare(declared);
   }
 
   async prepareAhead(): Promise<void> {}

@@ -169,7 +169,7 @@ limit $1::int`;
 
 /** What is known of all endpoints. */
 export const readEndpoints = ({ webhooks }: Tables): string => `-- name: webhook_endpoints
-select w.subscriber_id, w.failures, w.failing_since, w.last_success_at,
+select w.subscriber_id as id, w.failures, w.failing_since, w.last_success_at,
   case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at, w.deactivated_for,
   jsonb_array_length(${listOf('w.secrets')}) as secrets
 from ${webhooks} w`;
@@ -185,7 +185,7 @@ const signsStill = `case when s.value ->> 'until' is null then true
  * subscription leads. Parameters: subscription.
  */
 export const readSecrets = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_secrets
-select s.value ->> 'secret' as secret,  coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
+select s.value ->> 'secret' as secret, coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
 from ${webhooks} w, jsonb_array_elements(${listOf('w.secrets')}) with ordinality s
 where w.subscriber_id = $1::text and ${signsStill}
 order by s.ordinality`;
