@@ -2,10 +2,10 @@
 
 /** From the bottom to the top: files import from their own floor and from those below it. */
 const floors = [
-  ['values/', 'timing/', 'version\\.ts'],
-  ['task\\.ts', 'errors\\.ts', 'events\\.ts'],
-  ['storage/[^/]+\\.ts', 'coordination/[^/]+\\.ts'],
-  ['options/', 'observability/', 'tenants/', 'embedded/', 'storage/[^/]+/', 'coordination/[^/]+/'],
+  ['values/', 'timing/', 'version\\.ts', 'errors\\.ts'],
+  ['task\\.ts', 'events\\.ts', 'storage/[^/]+\\.ts', 'coordination/[^/]+\\.ts'],
+  ['options/'],
+  ['observability/', 'tenants/', 'embedded/', 'storage/[^/]+/', 'coordination/[^/]+/'],
   ['client/', 'subscribers/', 'admin/'],
   ['worker/', 'maintenance/', 'webhooks/'],
   ['dashboard/'],

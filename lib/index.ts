@@ -4,18 +4,17 @@ export type {
   QueueModuleOptions,
   QueueOptionsFactory,
 } from './options/module-options.js';
-export type { DashboardOptions } from './dashboard/dashboard-options.js';
-export type { DashboardAction } from './dashboard/api.js';
+export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
 export type { QueueOptions } from './options/queue-options.js';
 export type { PostgresConnection } from './storage/postgres/connections/connection-config.js';
-export type { RecoveryOptions } from './worker/worker-options.js';
+export type { RecoveryOptions } from './options/worker-options.js';
 export { defaultQueueName, getQueueToken, InjectQueue } from './client/queue-tokens.js';
 export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './errors.js';
 export type { TarefaErrorCode } from './errors.js';
 export { QueueExceptionFilter } from './client/queue-exception.filter.js';
 export { QueueLogs } from './observability/queue-logs.js';
 export type { LogStats } from './observability/queue-logs.js';
-export type { LokiBasicAuth, LokiOptions } from './observability/loki/loki-options.js';
+export type { LokiBasicAuth, LokiOptions } from './options/loki-options.js';
 export type { LokiStats } from './observability/loki/loki-sink.js';
 export { QueueEvents } from './events.js';
 export type { QueueEventMap, QueueEventName, TaskReference } from './events.js';
@@ -34,7 +33,7 @@ export type {
   TopicName,
   TopicPayload,
   TopicResult,
-} from './client/queue-topics.js';
+} from './values/queue-topics.js';
 export type { SqlHandle } from './storage/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';
@@ -47,8 +46,8 @@ export { fromTypeOrm, type TypeOrmLike } from './client/adapters/typeorm.js';
 export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subscribers/decorators.js';
 export type { HandlerOptions, SubscriberOptions } from './subscribers/decorators.js';
 export type { HandlerDecorator, HandlerMistake } from './subscribers/handler-types.js';
-export type { EnhancerKind } from './subscribers/enhancer-kinds.js';
-export type { WrapHandler } from './subscribers/handler-invocation.js';
+export type { EnhancerKind } from './options/enhancer-kinds.js';
+export type { WrapHandler } from './options/wrap-handler.js';
 export { OnQueueEvent, type ListenerDecorator } from './subscribers/on-queue-event.js';
 export { Ctx, Payload, type Pipe } from './subscribers/handler-params.js';
 export { isQueueContext } from './subscribers/queue-context.js';
@@ -81,7 +80,7 @@ export type { BulkBlock, BulkFilter, BulkKind, BulkPlan, BulkRun, MeantCount } f
 export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';
-export type { CircuitOptions, WebhookOptions } from './webhooks/webhook-options.js';
+export type { CircuitOptions, WebhookOptions } from './options/webhook-options.js';
 export { SubscriberWebhook } from './webhooks/subscriber-webhook.decorator.js';
 export {
   WebhookGuard,
@@ -103,7 +102,7 @@ export type {
   TenantDatabaseOptions,
   TenantResolver,
   TenantServiceOptions,
-} from './tenants/tenant-options.js';
+} from './options/tenant-options.js';
 export type { TenantPoolStats } from './tenants/tenant-pools.js';
 export { QueueWorker } from './worker/queue-worker.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';

@@ -24,7 +24,7 @@ import { RetryRoutine } from './maintenance/retry.routine.js';
 import type { QueueBasis, QueueCore } from './assembly/core.js';
 import type { QueueOptions } from './options/queue-options.js';
 import type { WebhookAssembly } from './assembly/webhooks.js';
-import type { DashboardOptions } from './dashboard/dashboard-options.js';
+import type { DashboardOptions } from './options/dashboard-options.js';
 import { QueueLogs } from './observability/queue-logs.js';
 import { QueueEvents } from './events.js';
 import { QueueGroup } from './assembly/queue-group.js';

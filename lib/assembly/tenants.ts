@@ -3,7 +3,7 @@ import type { QueueEvents } from '../events.js';
 import { CredentialsService } from '../tenants/credentials-service.js';
 import { doneStatements } from '../tenants/done-table.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
-import type { ResolvedTenantOptions, TenantResolver } from '../tenants/tenant-options.js';
+import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
 import { TenantPools } from '../tenants/tenant-pools.js';
 
 /** Puts the databases of tenants together. Nothing is asked or opened until a handler wants one. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueClient } from '../client/queue-client.js';
-import type { Environment } from '../options/environment.js';
+import type { Environment } from '../options/variables.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';

@@ -1,4 +1,5 @@
-import { connectionVariableNames, type Environment } from '../options/environment.js';
+import { connectionVariableNames } from '../options/environment.js';
+import type { Environment } from '../options/variables.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import { numberOption } from './option-values.js';
 import { UsageError, type CommandOption, type OptionValues } from './command.js';

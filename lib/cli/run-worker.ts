@@ -1,13 +1,14 @@
 import 'reflect-metadata';
 import { Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { readEnvironment, readWebhookTimeoutMs, type Environment } from '../options/environment.js';
+import { readEnvironment, readWebhookTimeoutMs } from '../options/environment.js';
+import type { Environment } from '../options/variables.js';
 import { QueueEvents } from '../events.js';
 import { QueueModule } from '../queue.module.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import { resolveOptions } from '../options/resolve-options.js';
 import { loadUndici } from '../webhooks/undici-package.js';
-import type { WebhookOptions } from '../webhooks/webhook-options.js';
+import type { WebhookOptions } from '../options/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 import { readConnectRetry } from './common-options.js';
 import { UsageError, type CommandCall, type ExitCode, type OptionValues } from './command.js';

@@ -1,4 +1,4 @@
-import type { Environment } from '../options/environment.js';
+import type { Environment } from '../options/variables.js';
 import { resolveOptions } from '../options/resolve-options.js';
 import { version } from '../version.js';
 import { within } from '../timing/deadline.js';

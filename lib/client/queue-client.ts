@@ -1,4 +1,4 @@
-import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from './queue-topics.js';
+import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields, readList } from '../values/read-fields.js';
 import type { NewTask, TaskInserts } from '../storage/inserts.js';

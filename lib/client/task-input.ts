@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
 import { didYouMean } from '../values/nearest.js';
-import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from './queue-topics.js';
+import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';

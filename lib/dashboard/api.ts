@@ -1,25 +1,10 @@
+import type { DashboardAction } from '../options/dashboard-options.js';
 import type { StoredStatus, TaskState } from '../task.js';
+
+export type { DashboardAction };
 
 // What the page asks for and is told, in JSON. Times are ISO text in UTC by the database's clock, durations are ms.
 // Everything is below the dashboard's path: `api/…`; a refusal is a {@link RefusalJson} with a status of 4xx or 5xx.
-
-/** What can be done from the page, each a permission of its own. */
-export type DashboardAction =
-  | 'retry'
-  | 'retry-edited'
-  | 'retry-all'
-  | 'cancel'
-  | 'cancel-all'
-  | 'bury'
-  | 'run-now'
-  | 'delete'
-  | 'delete-all'
-  | 'insert'
-  | 'pause'
-  | 'add-subscription'
-  | 'edit-subscription'
-  | 'remove-subscription'
-  | 'ping';
 
 /** What can be done with many tasks at once. */
 export type BulkAction = Extract<DashboardAction, `${string}-all`>;

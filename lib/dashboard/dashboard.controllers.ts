@@ -21,7 +21,8 @@ import {
   type Type,
 } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { BulkAction, DashboardAction } from './api.js';
+import type { BulkAction } from './api.js';
+import type { DashboardAction } from '../options/dashboard-options.js';
 import { bulkKinds, type ActionRequest, type DashboardActions } from './dashboard-actions.js';
 import type { Dashboard } from './dashboard.js';
 import { OwnPageGuard } from './own-page.guard.js';

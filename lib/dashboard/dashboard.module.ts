@@ -14,7 +14,7 @@ import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';
 import { Dashboard } from './dashboard.js';
-import { resolveDashboard, type DashboardOptions } from './dashboard-options.js';
+import { resolveDashboard, type DashboardOptions } from '../options/dashboard-options.js';
 import { LoopbackGuard } from './loopback.guard.js';
 import { keepBodyUnread } from './request-body.js';
 import { serveSlash } from './slash-route.js';

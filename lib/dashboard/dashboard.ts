@@ -13,7 +13,7 @@ import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import type { HistoryJson, InfoJson, PayloadJson, TasksJson } from './api.js';
 import { DashboardActions } from './dashboard-actions.js';
 import type { DashboardGroup } from './dashboard-group.js';
-import type { ResolvedDashboardOptions } from './dashboard-options.js';
+import type { ResolvedDashboardOptions } from '../options/dashboard-options.js';
 import { LiveOverview } from './live-overview.js';
 import { OverviewReader } from './overview-reader.js';
 import { readParameter, type Query } from './read-filter.js';

@@ -9,15 +9,8 @@ import { deadChains } from '../storage/postgres/statements/admin.js';
 import { lastAttempts, longestText, searchPayload } from '../storage/postgres/statements/search.js';
 import { unreadableColumns } from '../storage/unreadable.js';
 import type { TaskRecord } from '../task.js';
-import type {
-  AttemptJson,
-  DashboardAction,
-  PayloadJson,
-  TaskDetailsJson,
-  TaskJson,
-  TasksJson,
-  TextJson,
-} from './api.js';
+import type { AttemptJson, PayloadJson, TaskDetailsJson, TaskJson, TasksJson, TextJson } from './api.js';
+import type { DashboardAction } from '../options/dashboard-options.js';
 import { readFilter, readParameter, type Query } from './read-filter.js';
 import { redacted, type Redaction } from './redaction.js';
 import { restoreRedacted } from './redaction/restored-payload.js';

@@ -9,7 +9,7 @@ import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import { failureDetail } from '../worker/running/outcome.js';
 import { IsolatedFailures } from './isolated-failures.js';
 import { reference } from '../worker/running/settler.js';
-import type { RecoveryOptions, WorkerOptions } from '../worker/worker-options.js';
+import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 /** What {@link Recovery} works with. */

@@ -1,7 +1,5 @@
 import type { QueueOptions } from './queue-options.js';
-
-/** Environment variables, as `process.env`. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from './variables.js';
 
 /** A variable that cannot be used, and the option it stands for. */
 export interface EnvironmentMistake {

@@ -1,5 +1,5 @@
 import type { FactoryProvider, InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import type { DashboardOptions } from '../dashboard/dashboard-options.js';
+import type { DashboardOptions } from './dashboard-options.js';
 import { TarefaError } from '../errors.js';
 import type { QueueOptions } from './queue-options.js';
 import { getPartToken } from '../client/queue-tokens.js';

@@ -1,14 +1,14 @@
 import type { SqlHandle } from '../storage/sql-handle.js';
-import type { LokiOptions } from '../observability/loki/loki-options.js';
-import type { ByTopic } from '../client/queue-topics.js';
+import type { LokiOptions } from './loki-options.js';
+import type { ByTopic } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
-import type { EnhancerKind } from '../subscribers/enhancer-kinds.js';
-import type { WrapHandler } from '../subscribers/handler-invocation.js';
-import type { TenantDatabaseOptions } from '../tenants/tenant-options.js';
-import type { WebhookOptions } from '../webhooks/webhook-options.js';
+import type { EnhancerKind } from './enhancer-kinds.js';
+import type { WrapHandler } from '../options/wrap-handler.js';
+import type { TenantDatabaseOptions } from './tenant-options.js';
+import type { WebhookOptions } from './webhook-options.js';
 import type { Some } from '../values/without-unset.js';
-import type { RecoveryOptions } from '../worker/worker-options.js';
+import type { RecoveryOptions } from './worker-options.js';
 
 /**
  * Options of one queue. What is left out falls back to the environment variable named with it, then to the

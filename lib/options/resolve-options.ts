@@ -4,12 +4,12 @@ import {
   optionVariables,
   readEnvironment,
   readWebhookTimeoutMs,
-  type Environment,
 } from './environment.js';
+import type { Environment } from './variables.js';
 import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from '../client/queue-client.js';
 import { TarefaError } from '../errors.js';
-import { resolveLoki, type ResolvedLokiOptions } from '../observability/loki/loki-options.js';
+import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
 import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
 import {
   channelNameProblem,
@@ -20,14 +20,14 @@ import type { StandardSchema } from '../values/standard-schema.js';
 import { checkConnection } from './check-connection.js';
 import { checkSchemas } from '../client/topic-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
-import { resolveRecovery } from '../worker/recovery-options.js';
+import { resolveRecovery } from './recovery-options.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
-import type { WrapHandler } from '../subscribers/handler-invocation.js';
-import { resolveEnhancers, type EnhancerKind } from '../subscribers/enhancer-kinds.js';
-import { resolveTenantDatabases, type ResolvedTenantOptions } from '../tenants/tenant-options.js';
-import { resolveWebhooks, type ResolvedWebhookOptions } from '../webhooks/webhook-options.js';
+import type { WrapHandler } from '../options/wrap-handler.js';
+import { resolveEnhancers, type EnhancerKind } from './enhancer-kinds.js';
+import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenant-options.js';
+import { resolveWebhooks, type ResolvedWebhookOptions } from './webhook-options.js';
 import { resolveLayout, type ResolvedLayout } from './table-layout.js';
-import type { RecoveryOptions, WorkerOptions } from '../worker/worker-options.js';
+import type { RecoveryOptions, WorkerOptions } from './worker-options.js';
 import type { QueueOptions } from './queue-options.js';
 
 /** Options of one queue, checked and complete. */

@@ -8,7 +8,7 @@ import type {
   SubscriptionTopic,
   TopicName,
   TopicResult,
-} from '../client/queue-topics.js';
+} from '../values/queue-topics.js';
 import type { HandlerDecorator, HandlerPayload } from './handler-types.js';
 import { noteDecorated } from './decorated-classes.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';

@@ -3,7 +3,7 @@ import { ExternalContextCreator, type ModulesContainer, type NestContainer } fro
 import type { ContextId } from '@nestjs/core';
 import { TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
-import type { EnhancerKind } from './enhancer-kinds.js';
+import type { EnhancerKind } from '../options/enhancer-kinds.js';
 import { applicationConfigOf, GlobalEnhancers, type LeftOut } from './global-enhancers.js';
 import { argumentsOf, paramsFactory } from './handler-params.js';
 import { queueContextType } from './queue-context.js';

@@ -1,6 +1,6 @@
 import { Catch, type ExceptionFilter } from '@nestjs/common';
 import { ApplicationConfig, type ExternalContextCreator } from '@nestjs/core';
-import { enhancerKinds, type EnhancerKind } from './enhancer-kinds.js';
+import { enhancerKinds, type EnhancerKind } from '../options/enhancer-kinds.js';
 
 /** Global enhancers that are left out of queue handlers: what they are, and their class names. */
 export interface LeftOut {

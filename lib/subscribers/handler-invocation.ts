@@ -1,12 +1,10 @@
+import type { WrapHandler } from '../options/wrap-handler.js';
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { TaskContext } from '../task.js';
 import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
 /** Runs a handler. */
 export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;
-
-/** Runs around every handler of a queue; `next` runs the handler, and its answer is to be returned. */
-export type WrapHandler = (next: () => Promise<unknown>, ctx: TaskContext) => unknown;
 
 /** What stands around a handler, from the outside in. */
 export interface Wrapping {

@@ -12,13 +12,8 @@ import { defaultQueueName } from '../client/queue-tokens.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from '../webhooks/subscriber-webhook.decorator.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
-import {
-  settleReturn,
-  wrapInvocation,
-  type Invoke,
-  type WrapHandler,
-  type Wrapping,
-} from './handler-invocation.js';
+import { settleReturn, wrapInvocation, type Invoke, type Wrapping } from './handler-invocation.js';
+import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
 import { readQueueListeners } from './on-queue-event.js';

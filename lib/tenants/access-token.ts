@@ -1,6 +1,6 @@
 import { describe, postForJson, type JsonAnswer } from './json-exchange.js';
 import { TenantRefusal, unavailable } from './tenant-error.js';
-import type { ResolvedTenantService } from './tenant-options.js';
+import type { ResolvedTenantService } from '../options/tenant-options.js';
 
 /** A token as it is kept; times by the monotonic clock of this process, in ms. */
 interface Held {

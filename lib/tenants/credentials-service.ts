@@ -2,7 +2,7 @@ import type { ClientConfig } from 'pg';
 import { AccessToken, isRefusal } from './access-token.js';
 import { describe, postForJson, type JsonAnswer } from './json-exchange.js';
 import { TenantRefusal, unavailable } from './tenant-error.js';
-import type { ResolvedTenantService } from './tenant-options.js';
+import type { ResolvedTenantService } from '../options/tenant-options.js';
 
 const who = 'the credentials service';
 const unauthorized = 401;

@@ -1,5 +1,5 @@
 import { parseTableName, quoteIdentifier, quoteTableName } from '../storage/postgres/identifiers.js';
-import { defaultDedupTable } from './tenant-options.js';
+import { defaultDedupTable } from '../options/tenant-options.js';
 
 /** Rows deleted by one statement. */
 export const purgePage = 10_000;

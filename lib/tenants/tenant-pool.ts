@@ -9,7 +9,7 @@ import { goodbyeMs, Sockets } from '../storage/postgres/connections/sockets.js';
 import { deadlineIn } from '../timing/deadline.js';
 import { isRefusedLogin, isSteering, messageOf, TenantRefusal, unavailable } from './tenant-error.js';
 import { TenantLease } from './tenant-lease.js';
-import type { ResolvedTenantOptions, TenantResolver } from './tenant-options.js';
+import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** What a {@link TenantPool} tells, and is told. */

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import { encodePayload, type TaskInput } from '../client/task-input.js';
-import type { TopicName } from '../client/queue-topics.js';
+import type { TopicName } from '../values/queue-topics.js';
 import type { QueueBasis, QueueCore } from '../assembly/core.js';
 import { defaultQueueName, getPartToken } from '../client/queue-tokens.js';
 import type { TaskRecord, TaskStatus } from '../task.js';

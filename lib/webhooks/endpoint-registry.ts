@@ -3,7 +3,7 @@ import type { EndpointStore, RestRules, RouteHold } from '../storage/endpoints.j
 import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';
-import type { ResolvedWebhookOptions } from './webhook-options.js';
+import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
 import { originOf } from './webhook-url.js';
 
 export interface EndpointRegistryParts {

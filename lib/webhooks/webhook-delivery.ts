@@ -5,13 +5,13 @@ import type { Task, TaskContext } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
 import type { DeliveryTargets } from './delivery-target.js';
 import type { EndpointRegistry } from './endpoint-registry.js';
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from '../values/retry-after.js';
 import { standardAttempts, standardDelayMs } from './standard-schedule.js';
 import type { WebhookAnswer } from './webhook-answer.js';
 import type { WebhookClient } from './webhook-client.js';
 import { WebhookFailure } from './webhook-failure.js';
 import { webhookId } from './webhook-id.js';
-import type { ResolvedWebhookOptions } from './webhook-options.js';
+import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
 
 export interface WebhookDeliveryParts {
   readonly client: Pick<WebhookClient, 'send'>;

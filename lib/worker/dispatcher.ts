@@ -19,7 +19,7 @@ import { RunningTasks, type RunningTask } from './running/running-tasks.js';
 import { reference, type Settler } from './running/settler.js';
 import { nextTurn, type Signal } from '../timing/signal.js';
 import { Unreadable } from './claiming/unreadable.js';
-import type { WorkerOptions } from './worker-options.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 /** What a {@link Dispatcher} works with. */
 export interface DispatcherParts {

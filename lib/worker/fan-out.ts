@@ -6,7 +6,7 @@ import { oversized } from './running/executor.js';
 import { checkAttempt, nextAttempt } from './running/outcome.js';
 import { sizeAbove } from './running/payload.js';
 import { reference, type Settler } from './running/settler.js';
-import type { WorkerOptions } from './worker-options.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 /** What {@link FanOut} works with. */
 export interface FanOutParts {

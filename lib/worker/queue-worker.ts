@@ -16,7 +16,7 @@ import type { Executor } from './running/executor.js';
 import type { HaltOrder } from './halt-order.js';
 import type { Settler } from './running/settler.js';
 import type { UnservedWatch } from './claiming/unserved-watch.js';
-import type { WorkerOptions } from './worker-options.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 /** What a {@link QueueWorker} is made of. */
 export interface QueueWorkerParts {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resolveDashboard } from '../../lib/dashboard/dashboard-options.js';
+import { resolveDashboard } from '../../lib/options/dashboard-options.js';
 import { hasCode } from '../../lib/errors.js';
 
 class Guard {

@@ -10,13 +10,13 @@ import { readInterface, type Field } from './interfaces.js';
 /** What is made from the sources and put between `<!-- name:start -->` and `<!-- name:end -->`. */
 export const sections: Readonly<Record<string, () => string>> = {
   options: () => fieldTable(readInterface('lib/options/queue-options.ts', 'QueueOptions')),
-  'recovery-options': () => fieldTable(readInterface('lib/worker/worker-options.ts', 'RecoveryOptions')),
-  'webhook-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'WebhookOptions')),
-  'circuit-options': () => fieldTable(readInterface('lib/webhooks/webhook-options.ts', 'CircuitOptions')),
-  'loki-options': () => fieldTable(readInterface('lib/observability/loki/loki-options.ts', 'LokiOptions')),
-  'tenant-options': () => fieldTable(readInterface('lib/tenants/tenant-options.ts', 'TenantDatabaseOptions')),
+  'recovery-options': () => fieldTable(readInterface('lib/options/worker-options.ts', 'RecoveryOptions')),
+  'webhook-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'WebhookOptions')),
+  'circuit-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'CircuitOptions')),
+  'loki-options': () => fieldTable(readInterface('lib/options/loki-options.ts', 'LokiOptions')),
+  'tenant-options': () => fieldTable(readInterface('lib/options/tenant-options.ts', 'TenantDatabaseOptions')),
   'tenant-service-options': () =>
-    fieldTable(readInterface('lib/tenants/tenant-options.ts', 'TenantServiceOptions')),
+    fieldTable(readInterface('lib/options/tenant-options.ts', 'TenantServiceOptions')),
   'handler-options': () => fieldTable(readInterface('lib/subscribers/decorators.ts', 'HandlerOptions')),
   // A heading each: messages lead to it.
   errors: () =>

@@ -67,7 +67,7 @@ test('every option names its variable, and every variable is named', () => {
 test.each(['docs/reference/options.md', 'docs/guides/from-nsj-queue-lib.md'])(
   '%s names every variable that is read',
   (path) => {
-    const files = ['lib/options/environment.ts', 'lib/tenants/tenant-environment.ts'];
+    const files = ['lib/options/environment.ts', 'lib/options/tenant-environment.ts'];
     const source = files.map((file) => readFileSync(pathOf(file), 'utf8')).join('\n');
     const variables = [...source.matchAll(/'([A-Z]+_[A-Z_]+)'/g)].map(([, variable = '']) => variable);
     expect(variables.length).toBeGreaterThan(20);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { RetryAt, RetryIn, UnrecoverableError } from '../../lib/index.js';
 import type { HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { nextAttempt } from '../../lib/worker/running/outcome.js';
-import type { WorkerOptions } from '../../lib/worker/worker-options.js';
+import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { failureOf, useStorage } from './queue-storage.js';
 
 // What is planned in the process, written by the statement and read back in microseconds of the database's own

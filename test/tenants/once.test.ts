@@ -3,7 +3,7 @@ import { TenantDatabases, type TaskContext, type TenantSql } from '../../lib/ind
 import { doneStatements } from '../../lib/tenants/done-table.js';
 import { TenantHandle } from '../../lib/tenants/tenant-handle.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
-import { resolveTenantDatabases } from '../../lib/tenants/tenant-options.js';
+import { resolveTenantDatabases } from '../../lib/options/tenant-options.js';
 import { OptionCheck } from '../../lib/options/option-check.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { UnrecoverableError } from '../../lib/index.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
-import type { ResolvedTenantOptions, TenantResolver } from '../../lib/tenants/tenant-options.js';
+import type { ResolvedTenantOptions, TenantResolver } from '../../lib/options/tenant-options.js';
 import { deferred, until } from '../support/waiting.js';
 import { serve } from '../webhooks/kit/receivers.js';
 import { secret, secretMark, useTenants } from './kit/tenants.js';

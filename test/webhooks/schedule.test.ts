@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { retryAfterMs } from '../../lib/webhooks/retry-after.js';
+import { retryAfterMs } from '../../lib/values/retry-after.js';
 import { standardAttempts, standardDelayMs } from '../../lib/webhooks/standard-schedule.js';
 import { webhookId } from '../../lib/webhooks/webhook-id.js';
 

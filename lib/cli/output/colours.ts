@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Environment } from '../../options/environment.js';
+import type { Environment } from '../../options/variables.js';
 import type { TaskState } from '../../task.js';
 
 type Format = Parameters<typeof styleText>[0];

@@ -1,4 +1,4 @@
-import type { Environment } from '../../options/environment.js';
+import type { Environment } from '../../options/variables.js';
 import { paintFor, type Paint } from './colours.js';
 import { readableTime } from './readable.js';
 import { ProgressBar, silentProgress, type Progress } from './progress-bar.js';

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { retryAfterMs } from '../../webhooks/retry-after.js';
+import { retryAfterMs } from '../../values/retry-after.js';
 import { cleanText } from '../clean-text.js';
-import type { LokiAddress } from './loki-address.js';
+import type { LokiAddress } from '../../options/loki-address.js';
 
 const compress = promisify(gzip);
 

@@ -7,7 +7,7 @@ import type { LogSink } from '../log-sink.js';
 import { LineBuffer, type BufferedLine } from './line-buffer.js';
 import { lengthOf } from './logfmt.js';
 import { LokiClient, type PushBody } from './loki-client.js';
-import type { ResolvedLokiOptions } from './loki-options.js';
+import type { ResolvedLokiOptions } from '../../options/resolve-loki.js';
 import { Nanoseconds } from './nanoseconds.js';
 import { pushBody } from './push-body.js';
 

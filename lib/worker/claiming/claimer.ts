@@ -13,7 +13,7 @@ import type { Reminders } from './reminders.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import { isRowError, type Settler } from '../running/settler.js';
 import type { Unreadable } from './unreadable.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 
 /** What a {@link Claimer} works with. */
 export interface ClaimerParts {

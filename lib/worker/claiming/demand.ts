@@ -2,7 +2,7 @@ import { isolatedRoute, plainRoute, publicationRoute } from '../../storage/route
 import type { ServedRoutes } from '../../storage/waiting-route.js';
 import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 
 /** What a worker can take now. */
 export interface Demand {

@@ -4,7 +4,7 @@ import { namesOfRoute } from '../../storage/route.js';
 import type { Route } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { unservedMs, type WaitingRoute } from '../../storage/waiting-route.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 
 /** What an {@link UnservedWatch} works with. */
 export interface UnservedWatchParts {

@@ -13,7 +13,7 @@ import { checkAttempt, failureMessage, nextAttempt, readReturn, type RecordedRet
 import { decodePayload, sizeAbove } from './payload.js';
 import type { RunningTask } from './running-tasks.js';
 import { reference, type Settler } from './settler.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 
 /** What an {@link Executor} works with. */
 export interface ExecutorParts {

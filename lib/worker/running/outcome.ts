@@ -3,7 +3,7 @@ import { hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from '../.
 import type { NextAttempt } from '../../storage/attempt.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import type { Task } from '../../task.js';
-import type { WorkerOptions } from '../worker-options.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 
 /** Characters kept of an error with its stack. */
 const longestError = 8_000;

@@ -9,7 +9,7 @@ import { Reconciler } from '../../../lib/worker/reconciler.js';
 import { RunningTasks } from '../../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../../lib/worker/running/settler.js';
 import { Signal } from '../../../lib/timing/signal.js';
-import type { WorkerOptions } from '../../../lib/worker/worker-options.js';
+import type { WorkerOptions } from '../../../lib/options/worker-options.js';
 import { deferred } from '../../support/waiting.js';
 
 // Found by a chaos run: the server was down while a worker left, and came back before it was gone.

@@ -1,6 +1,7 @@
 import type { LogLine } from '../../../lib/observability/log-line.js';
 import { LokiSink, type LokiTiming } from '../../../lib/observability/loki/loki-sink.js';
-import { resolveLoki, type LokiOptions } from '../../../lib/observability/loki/loki-options.js';
+import type { LokiOptions } from '../../../lib/options/loki-options.js';
+import { resolveLoki } from '../../../lib/options/resolve-loki.js';
 import { OptionCheck } from '../../../lib/options/option-check.js';
 
 /** A line of the kind that matters least. */

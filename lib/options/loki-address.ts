@@ -1,4 +1,4 @@
-import type { OptionCheck } from '../../options/option-check.js';
+import type { OptionCheck } from './option-check.js';
 import type { LokiOptions } from './loki-options.js';
 
 /** Where Loki is, and what it has to be told to let lines in. */

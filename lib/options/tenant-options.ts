@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
-import type { OptionCheck } from '../options/option-check.js';
-import type { Environment } from '../options/environment.js';
+import type { OptionCheck } from './option-check.js';
+import type { Environment } from './variables.js';
 import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
 import { tableNameProblem } from '../storage/postgres/identifiers.js';
 import { readTenantEnvironment, tenantVariables, type TenantVariableField } from './tenant-environment.js';

@@ -1,5 +1,4 @@
-import type { OptionCheck } from '../options/option-check.js';
-import type { QueueOptions } from '../options/queue-options.js';
+import type { OptionCheck } from './option-check.js';
 
 /** What Nest can run around a method. */
 export const enhancerKinds = ['guards', 'interceptors', 'pipes', 'filters'] as const;
@@ -8,7 +7,7 @@ export type EnhancerKind = (typeof enhancerKinds)[number];
 
 /** Reads the option `globalEnhancers`, the mistakes of which `check` collects. */
 export function resolveEnhancers(
-  given: QueueOptions['globalEnhancers'],
+  given: boolean | readonly EnhancerKind[] | undefined,
   check: OptionCheck,
 ): readonly EnhancerKind[] {
   if (given === undefined || typeof given === 'boolean') return given === true ? enhancerKinds : [];

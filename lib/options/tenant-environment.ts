@@ -1,4 +1,4 @@
-import type { Environment } from '../options/environment.js';
+import type { Environment } from './variables.js';
 
 /** What the environment says of tenants' databases. */
 export interface TenantEnvironment {

@@ -1,5 +1,5 @@
-import type { OptionCheck } from '../options/option-check.js';
-import type { QueueOptions } from '../options/queue-options.js';
+import type { OptionCheck } from './option-check.js';
+import type { QueueOptions } from './queue-options.js';
 import { withoutUnset } from '../values/without-unset.js';
 import type { RecoveryOptions } from './worker-options.js';
 

@@ -1,7 +1,24 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
-import type { Environment } from '../options/environment.js';
-import { OptionCheck } from '../options/option-check.js';
-import type { DashboardAction } from './api.js';
+import type { Environment } from './variables.js';
+import { OptionCheck } from './option-check.js';
+
+/** What can be done from the page, each a permission of its own. */
+export type DashboardAction =
+  | 'retry'
+  | 'retry-edited'
+  | 'retry-all'
+  | 'cancel'
+  | 'cancel-all'
+  | 'bury'
+  | 'run-now'
+  | 'delete'
+  | 'delete-all'
+  | 'insert'
+  | 'pause'
+  | 'add-subscription'
+  | 'edit-subscription'
+  | 'remove-subscription'
+  | 'ping';
 
 /** How a queue's dashboard is served. */
 export interface DashboardOptions {

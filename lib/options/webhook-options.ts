@@ -1,5 +1,5 @@
 import { withoutUnset, type Some } from '../values/without-unset.js';
-import type { OptionCheck } from '../options/option-check.js';
+import type { OptionCheck } from './option-check.js';
 
 /** How webhooks are delivered. */
 export interface WebhookOptions {
