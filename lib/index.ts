@@ -34,6 +34,7 @@ export type {
   TopicPayload,
   TopicResult,
 } from './values/queue-topics.js';
+export type { DriverClient } from './storage/driver-client.js';
 export type { SqlHandle } from './storage/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';

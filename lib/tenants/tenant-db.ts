@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { DriverClient } from '../storage/driver-client.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 
 /** What a statement answered. */
@@ -53,5 +53,5 @@ export interface TenantDb extends TenantSql {
    * The `pg` client of this connection, for libraries that take one. Its `release()` does nothing, and it refuses
    * statements when the handler has ended.
    */
-  client(): Promise<PoolClient>;
+  client(): Promise<DriverClient>;
 }

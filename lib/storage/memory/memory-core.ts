@@ -8,7 +8,6 @@ import type { QueueBasis } from '../../assembly/core.js';
 import type { QueueEvents } from '../../events.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
 import { parseTableName, queueTables } from '../postgres/identifiers.js';
-import { doneStatements } from '../../tenants/done-table.js';
 import { TenantDatabases } from '../../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from '../../assembly/worker.js';
 import { MemoryStorage } from './memory-storage.js';
@@ -35,10 +34,7 @@ export class MemoryCore implements QueueBasis {
   readonly database: MemoryStorage;
   readonly client: QueueClient;
   readonly store: MemoryStore;
-  readonly tenants = new TenantDatabases({
-    pools: () => needsDatabase('the database of a tenant'),
-    statements: doneStatements(),
-  });
+  readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
 
   constructor(options: ResolvedOptions, events: QueueEvents, { now, db }: MemoryParts) {
     const { table: name, maxPayloadBytes, transaction } = options;

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { usedAfterEnd } from './tenant-error.js';
+import { usedAfterEnd } from '../../../tenants/tenant-error.js';
 
 /** What would reach the server. */
 const guarded = new Set<string | symbol>(['query', 'end']);
