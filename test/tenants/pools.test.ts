@@ -65,9 +65,9 @@ function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantRes
 /** Uses a tenant's connection and gives it back. */
 async function use(pools: TenantPools, tenant: string): Promise<number> {
   const lease = await pools.take(tenant);
-  const { rows } = await lease.client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const { rows } = await lease.query('select pg_backend_pid() as pid');
   await lease.giveBack();
-  return rows[0]?.pid ?? 0;
+  return Number(rows[0]?.['pid']);
 }
 
 const tenantsOf = (pools: TenantPools): readonly string[] => pools.stats().map(({ tenant }) => tenant);
@@ -93,7 +93,7 @@ test('a changed password is fetched again, once for all that it concerns', async
     const leases = await Promise.all(Array.from({ length: 4 }, () => pools.take('a')));
     expect(resolved).toEqual(['a', 'a']);
     // Connections of before are good until they are given back.
-    expect((await kept.client.query('select 1')).rowCount).toBe(1);
+    expect((await kept.query('select 1')).rowCount).toBe(1);
     expect(pools.stats()).toMatchObject([{ connections: 5, inUse: 5 }]);
     await Promise.all([kept, ...leases].map((lease) => lease.giveBack()));
     expect(pools.stats()).toMatchObject([{ connections: 4, inUse: 0 }]);
