@@ -1,8 +1,40 @@
-import { defineConfig } from 'vitest/config';
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { compiledFolder } from './test/support/compiled-folder.js';
+
+const root = import.meta.dirname;
+const library = join(root, 'lib') + sep;
+
+/**
+ * Tests run the library that was compiled for their child processes. Node.js loads it once per file at the cost of reading
+ * it, where Vitest would fetch and evaluate six hundred sources.
+ */
+const compiledLibrary: NonNullable<ViteUserConfig['plugins']>[number] = {
+  name: 'compiled-library',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (importer === undefined || !source.startsWith('.')) return undefined;
+    const path = resolve(dirname(importer), source);
+    if (!path.startsWith(library)) return undefined;
+    const compiled = join(compiledFolder, relative(root, path));
+    // What compiles the library runs before that.
+    return existsSync(compiled) ? { id: compiled, external: true } : undefined;
+  },
+};
+
+/**
+ * Tests that need more than a healthy PostgreSQL and this machine's Node.js: a server of their own to stop or replace, a
+ * connection or a process to break, a browser, npm, another library. `npm run test:servers` runs them, `npm test` the others.
+ */
+const servers = [
+  'test/{docker,embedded,faults,interop,package,release,sample-app,versions}/**/*.test.ts',
+  'test/**/*.{browser,servers}.test.ts',
+];
 
 export default defineConfig({
+  plugins: [compiledLibrary],
   test: {
-    include: ['test/**/*.test.ts'],
     // One PostgreSQL and one compiled copy of the library for the whole run; one database per test file.
     globalSetup: ['test/support/server.ts'],
     // Own processes, so that a file with open handles or a changed environment harms no other.
@@ -13,5 +45,9 @@ export default defineConfig({
     teardownTimeout: 30_000,
     // A second, the default, is less than a busy machine may stall for.
     expect: { poll: { timeout: 15_000 } },
+    projects: [
+      { extends: true, test: { name: 'queue', include: ['test/**/*.test.ts'], exclude: servers } },
+      { extends: true, test: { name: 'servers', include: servers } },
+    ],
   },
 });

@@ -115,7 +115,7 @@ const shownBy: Readonly<Record<string, readonly (readonly [file: string, title: 
   ],
   'A killed worker': [
     [
-      'coordination/killed-workers',
+      'coordination/killed-workers.servers',
       'five workers, one of them killed every second: each of 10,000 tasks has exactly one effect',
     ],
   ],

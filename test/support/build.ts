@@ -5,10 +5,9 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { isRunning } from '../../lib/embedded/process-table.js';
 import { withStartLock } from '../../lib/embedded/start-lock.js';
+import { compiledCache as cache, compiledFolder as folder } from './compiled-folder.js';
 
 const root = resolve(import.meta.dirname, '../..');
-// Below node_modules, so that the compiled files find the packages they import.
-const cache = join(root, 'node_modules/.cache/tarefa-test');
 const run = promisify(execFile);
 
 /** The compiled library and child programs of one test run. */
@@ -25,7 +24,6 @@ export interface Build {
  */
 export async function buildForChildren(): Promise<Build> {
   await mkdir(cache, { recursive: true });
-  const folder = join(cache, `run-${process.pid}`);
   await withStartLock(cache, async () => {
     await compile(join(cache, 'build'));
     await removeOldRuns();
