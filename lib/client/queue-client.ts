@@ -2,8 +2,7 @@ import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../val
 import { TarefaError } from '../errors.js';
 import { readFields, readList } from '../values/read-fields.js';
 import type { NewTask, TaskInserts } from '../storage/inserts.js';
-import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
-import { PostgresInserts } from '../storage/postgres/postgres-inserts.js';
+import { insertsInto } from '../storage/postgres/postgres-inserts.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import {
   encodeTask,
@@ -79,6 +78,7 @@ export class QueueClient {
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime: QueueClientRuntime);
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
     const { table, maxPayloadBytes = defaultMaxPayloadBytes } = options;
+    // Who makes a client without the module has no assembly: the one place above the seam that names a database.
     this.#inserts = runtime?.inserts ?? insertsInto(handle, table);
     this.#maxPayloadBytes = maxPayloadBytes;
     this.#schemas = runtime?.schemas;
@@ -187,12 +187,6 @@ export class QueueClient {
       return explainAt(index)(error);
     }
   }
-}
-
-/** The trigger of the table rings for these inserts. */
-function insertsInto(handle: SqlHandle, table: string): TaskInserts {
-  const quoted = quoteTableName(parseTableName(table));
-  return new PostgresInserts(handle, () => quoted);
 }
 
 const explainAt =

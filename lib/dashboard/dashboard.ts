@@ -82,9 +82,8 @@ export class Dashboard {
       actions: options.actions,
     });
     this.subscriptions = new SubscriptionReader({
-      handle,
-      tables,
       admin,
+      history: () => readHistory(handle, tables, { range: 'hour' }),
       endpoints,
       declared: core.declared,
       counts: () => this.overview.counts(),

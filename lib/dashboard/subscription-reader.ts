@@ -1,19 +1,17 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { maskUrl } from '../webhooks/mask-webhook.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readHistory, type RouteHistory } from '../observability/history/history-reader.js';
+import type { History, RouteHistory } from '../observability/history/history-reader.js';
 import type { EndpointStore } from '../storage/endpoints.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { subscriptionRoute } from '../storage/route.js';
 import type { SubscriptionRecord } from '../storage/subscriptions.js';
 import type { CountJson, EndpointJson, SubscriptionJson, SubscriptionsJson } from './api.js';
 import { timeJson } from './to-json.js';
 
 export interface SubscriptionReaderParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
   readonly admin: QueueAdmin;
+  /** Reads the history of the last hour. */
+  readonly history: () => Promise<History>;
   readonly endpoints: Pick<EndpointStore, 'list'>;
   /** Ids of those that handlers of this application declare. */
   readonly declared: ReadonlySet<string>;
@@ -48,9 +46,8 @@ export class SubscriptionReader {
   }
 
   async #describe(records: readonly SubscriptionRecord[]): Promise<readonly SubscriptionJson[]> {
-    const { handle, tables, admin, counts } = this.#parts;
-    const history = await readHistory(handle, tables, { range: 'hour' });
-    const byRoute = new Map(history.routes.map((one) => [one.route, one]));
+    const { admin, history, counts } = this.#parts;
+    const byRoute = new Map((await history()).routes.map((one) => [one.route, one]));
     const waiting = await counts();
     const endpoints = await this.#endpoints();
     const paused = new Set(

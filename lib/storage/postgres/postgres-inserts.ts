@@ -4,6 +4,7 @@ import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../inserts.js';
 import type { SqlHandle } from '../sql-handle.js';
+import { parseTableName, quoteTableName } from './identifiers.js';
 import { queryReadable } from './readable-rows.js';
 import { listEquivalent } from './statements/equivalent.js';
 import { insertMany, insertOne } from './statements/insert.js';
@@ -104,6 +105,16 @@ export class PostgresInserts implements TaskInserts {
       ringer.ring(ringFor(tasks, sentAt));
     }
   }
+}
+
+/**
+ * Inserts into a table by its name alone, without preparing the queue: the search path finds it, and its trigger rings.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID` when the name cannot be that of a table
+ */
+export function insertsInto(handle: SqlHandle, table: string): TaskInserts {
+  const quoted = quoteTableName(parseTableName(table));
+  return new PostgresInserts(handle, () => quoted);
 }
 
 /** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */
