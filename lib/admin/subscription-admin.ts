@@ -6,27 +6,15 @@ import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { EndpointStore } from '../storage/endpoints.js';
 import type { SubscriptionRecord, SubscriptionStore, SubscriptionValues } from '../storage/subscriptions.js';
-import { secretHeaders } from '../webhooks/request-headers.js';
-import { originOf } from '../webhooks/webhook-url.js';
-import { fieldNames, readId, valuesOf, type GivenSubscription } from './subscription-input.js';
-
-/** A subscription to write. What is left out is null, unless it says otherwise. */
-export interface SubscriptionInput {
-  /** What `@Subscriber` names. At most 100 characters. */
-  readonly id: string;
-  readonly topic: string;
-  /** Only publications of this tenant; null: of all. */
-  readonly tenant?: string | number | bigint | null | undefined;
-  /** Only publications of this group; null: of all. */
-  readonly group?: string | null | undefined;
-  /** Where deliveries are sent as webhooks; null: code handles them. */
-  readonly url?: string | null | undefined;
-  /** Default `POST` where there is a URL. */
-  readonly httpMethod?: string | null | undefined;
-  readonly headers?: Readonly<Record<string, string>> | null | undefined;
-  /** Default true. */
-  readonly active?: boolean | undefined;
-}
+import { originOf } from '../values/origin.js';
+import { secretHeaders } from '../values/secret-headers.js';
+import {
+  fieldNames,
+  readId,
+  valuesOf,
+  type GivenSubscription,
+  type SubscriptionInput,
+} from './subscription-input.js';
 
 /** What webhooks have to do with subscriptions. */
 export interface WebhookKeeper {

@@ -3,8 +3,25 @@ import { TarefaError } from '../errors.js';
 import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { SubscriptionValues } from '../storage/subscriptions.js';
-import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
-import type { SubscriptionInput } from './subscription-admin.js';
+import { readWebhookMethod, webhookMethods } from '../values/webhook-method.js';
+
+/** A subscription to write. What is left out is null, unless it says otherwise. */
+export interface SubscriptionInput {
+  /** What `@Subscriber` names. At most 100 characters. */
+  readonly id: string;
+  readonly topic: string;
+  /** Only publications of this tenant; null: of all. */
+  readonly tenant?: string | number | bigint | null | undefined;
+  /** Only publications of this group; null: of all. */
+  readonly group?: string | null | undefined;
+  /** Where deliveries are sent as webhooks; null: code handles them. */
+  readonly url?: string | null | undefined;
+  /** Default `POST` where there is a URL. */
+  readonly httpMethod?: string | null | undefined;
+  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  /** Default true. */
+  readonly active?: boolean | undefined;
+}
 
 /** What a program gave as a subscription, whatever it is. */
 export type GivenSubscription = Readonly<Partial<Record<keyof SubscriptionInput, unknown>>>;

@@ -1,5 +1,5 @@
 import type { DriverClient } from '../storage/driver-client.js';
-import type { TenantAnswer } from './tenant-db.js';
+import type { TenantAnswer } from '../storage/tenant-db.js';
 
 /**
  * One connection to a tenant's database, lent to one attempt. Statements are sent one at a time; one that gets no answer cuts

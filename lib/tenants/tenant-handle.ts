@@ -2,7 +2,7 @@ import { TarefaError } from '../errors.js';
 import type { DriverClient } from '../storage/driver-client.js';
 import type { Task } from '../task.js';
 import type { TenantConnection } from './tenant-connection.js';
-import type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenant-db.js';
+import type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from '../storage/tenant-db.js';
 import { usedAfterEnd } from './tenant-error.js';
 
 /** What a handle needs to know of its task. */

@@ -4,7 +4,7 @@ import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';
 import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
-import { originOf } from './webhook-url.js';
+import { originOf } from '../values/origin.js';
 
 export interface EndpointRegistryParts {
   readonly store: EndpointStore;

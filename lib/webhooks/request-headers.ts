@@ -1,3 +1,4 @@
+import { isHarmlessHeader } from '../values/secret-headers.js';
 import { version } from '../version.js';
 import { WebhookFailure } from './webhook-failure.js';
 
@@ -15,9 +16,6 @@ const reserved = new Set([
   'upgrade',
 ]);
 const reservedPrefixes = ['proxy-', 'webhook-'];
-
-/** Sent to another origin after a redirect; everything else may be a key to the first one. */
-const harmless = new Set(['accept', 'accept-encoding', 'accept-language', 'content-type', 'user-agent']);
 
 const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // Tabs, and characters that one byte holds: there is no way to write others.
@@ -58,13 +56,10 @@ export function harmlessHeaders(
   withBody: boolean,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => harmless.has(name) && (withBody || name !== 'content-type')),
+    Object.entries(headers).filter(
+      ([name]) => isHarmlessHeader(name) && (withBody || name !== 'content-type'),
+    ),
   );
-}
-
-/** Names of those header fields of a subscription that may be keys to its origin. */
-export function secretHeaders(headers: Readonly<Record<string, unknown>> | null): readonly string[] {
-  return Object.keys(headers ?? {}).filter((name) => !harmless.has(name.toLowerCase()));
 }
 
 function readValue(name: string, value: unknown): string {

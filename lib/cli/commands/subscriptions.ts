@@ -1,4 +1,5 @@
-import type { SubscriptionAdmin, SubscriptionInput } from '../../admin/subscription-admin.js';
+import type { SubscriptionAdmin } from '../../admin/subscription-admin.js';
+import type { SubscriptionInput } from '../../admin/subscription-input.js';
 import type { SubscriptionRecord } from '../../storage/subscriptions.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';

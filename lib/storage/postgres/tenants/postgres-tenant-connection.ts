@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { TarefaError } from '../../../errors.js';
 import type { TenantConnection } from '../../../tenants/tenant-connection.js';
-import type { TenantAnswer } from '../../../tenants/tenant-db.js';
+import type { TenantAnswer } from '../../tenant-db.js';
 import { messageOf, unavailable } from '../../../tenants/tenant-error.js';
 import { deadlineIn } from '../../../timing/deadline.js';
 import { isConnectionError } from '../connections/connection-config.js';

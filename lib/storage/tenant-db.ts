@@ -1,5 +1,5 @@
-import type { DriverClient } from '../storage/driver-client.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
+import type { DriverClient } from './driver-client.js';
+import type { SqlHandle } from './sql-handle.js';
 
 /** What a statement answered. */
 export interface TenantAnswer {
