@@ -120,7 +120,7 @@ export class SubscriptionAdmin {
     );
   }
 
-  /** A webhook that stands there already, and could not be sent, keeps nobody from changing the rest. */
+  /** Checks a webhook only where it changes: one that is stored and cannot be sent does not block other changes. */
   #valuesOf(input: GivenSubscription, { isNew } = { isNew: true }): SubscriptionValues {
     const values = valuesOf(input);
     if (isNew && typeof input.url === 'string') {

@@ -99,7 +99,7 @@ function readHeaders(headers: unknown): Record<string, string> | null {
     throw invalid('headers', problem, headers);
   }
   const entries = given.map(([name, value]) => {
-    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is no text`);
+    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is not text`);
     try {
       void new Headers([[name, value]]);
     } catch {

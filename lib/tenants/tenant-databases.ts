@@ -8,7 +8,7 @@ import type { TenantSource } from './tenant-use.js';
 const purgePage = 10_000;
 
 /**
- * The databases of tenants, for whoever runs the application. Handlers get theirs by `ctx.tenantDb()`.
+ * The databases of tenants, for operators of the application. Handlers get theirs by `ctx.tenantDb()`.
  *
  * @example
  * constructor(private readonly tenants: TenantDatabases) {}

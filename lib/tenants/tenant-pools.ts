@@ -94,7 +94,7 @@ export class TenantPools {
     }
   }
 
-  /** Waits for room; whoever wants the same tenant meanwhile waits for this. */
+  /** Waits for room; attempts for the same tenant share this wait. */
   async #arrive(tenant: string): Promise<Entry> {
     const arriving = this.#waitForRoom().then(() => this.#use(this.#make(tenant)));
     this.#arriving.set(tenant, arriving);

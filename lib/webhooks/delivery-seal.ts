@@ -9,11 +9,11 @@ interface SealKey extends SealKeys {
 /** What fan-out puts before the last brace of an envelope, and that brace. */
 const sealEnding = /^, "seal" : "([0-9a-f]{64})"\}$/;
 const endingLength = 78;
-/** A key that does not fit is read anew, but only so often: it may have been changed, or the seal was forged. */
+/** When a seal does not fit, the key may have been replaced; it is read anew at most once in this time, as seals may be forged. */
 const keyForMs = 5_000;
 
 /**
- * Tells what workers' fan-out has written from what others have: whoever may insert rows can write an envelope, but no
+ * Tells what workers' fan-out has written from what others have: a role that may insert rows can write an envelope, but no
  * seal, which takes a key that only the roles of workers may read. Seals are made by the statement `fan_out`.
  */
 export class DeliverySeal {

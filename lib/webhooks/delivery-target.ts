@@ -10,7 +10,7 @@ export type DeliveryTarget = Required<Pick<WebhookRequest, 'url' | 'method' | 'h
 
 /**
  * Says where a delivery goes: where its subscription led when it was published, if a worker has written that down, and
- * else where it leads now. So whoever may only insert tasks chooses no URL.
+ * else where it leads now. So a role that may only insert tasks cannot choose a URL.
  */
 export class DeliveryTargets {
   readonly #endpoints: Pick<EndpointStore, 'address'>;

@@ -163,7 +163,7 @@ export class EndpointRegistry {
   }
 
   /**
-   * A subscription is about to lead to another origin: its secrets stay with the old one, and a new secret, which nobody knows
+   * A subscription is about to lead to another origin: its secrets stay with the old one, and a new secret, unknown
    * until one is created, signs for the new one.
    */
   async moveSecrets(subscriptionId: string, from: string | null, to: string | null): Promise<void> {

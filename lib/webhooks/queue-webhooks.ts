@@ -30,7 +30,7 @@ export interface WebhookEndpoint {
   readonly signed: boolean;
 }
 
-/** What became of a test ping. The answer's body is not told: whoever chose the URL may not be who may read it. */
+/** What became of a test ping. The answer's body is left out: who chose the URL may not be allowed to read it. */
 export interface PingResult {
   readonly ok: boolean;
   /** Undefined when there was no answer. */
@@ -88,7 +88,7 @@ export class QueueWebhooks {
   }
 
   /**
-   * The same with an ed25519 key pair (`v1a`), whose private half nobody sees: for receivers that should not be able to sign.
+   * The same with an ed25519 key pair (`v1a`), whose private half is never shown: for receivers that should not be able to sign.
    * Few of them verify it.
    *
    * @returns the public key, `whpk_…`, to hand to the receiver

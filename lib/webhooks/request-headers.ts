@@ -18,7 +18,7 @@ const reserved = new Set([
 const reservedPrefixes = ['proxy-', 'webhook-'];
 
 const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Tabs, and characters that one byte holds: there is no way to write others.
+// Tabs, and characters that one byte holds: others cannot be written.
 const valueShape = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
@@ -34,7 +34,7 @@ export function requestHeaders(
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries<unknown>(given ?? {})) {
     const key = name.toLowerCase();
-    if (!nameShape.test(name)) throw refusal(name, 'is no name of a header');
+    if (!nameShape.test(name)) throw refusal(name, 'is not a valid header name');
     if (reserved.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix))) {
       throw refusal(name, 'is not a subscription’s to set');
     }
@@ -64,7 +64,7 @@ export function harmlessHeaders(
 
 function readValue(name: string, value: unknown): string {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    throw refusal(name, 'has a value that is no text');
+    throw refusal(name, 'has a value that is not text');
   }
   const text = String(value);
   if (/[\r\n\0]/.test(text)) throw refusal(name, 'has a line break in its value');

@@ -102,8 +102,8 @@ export class WebhookConnector {
 
 const connectReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to its network',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to its network',
   ECONNRESET: 'it closed the connection at once',
   ETIMEDOUT: 'it did not answer',
 };

@@ -28,7 +28,7 @@ function refuse(callback: unknown): unknown {
     return undefined;
   }
   const refused = Promise.reject(usedAfterEnd());
-  // Whoever does not wait for it must not end the process.
+  // A handler that does not wait for it must not end the process.
   refused.catch(() => undefined);
   return refused;
 }

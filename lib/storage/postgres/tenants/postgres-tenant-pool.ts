@@ -48,7 +48,7 @@ export class PostgresTenantPool implements TenantPool {
   readonly #parts: PostgresTenantPoolParts;
   readonly #lent = new Set<PostgresTenantConnection>();
   readonly #line = new WaitingLine();
-  /** Connections lent, or being opened for somebody. */
+  /** Connections that are lent, or being opened to be lent. */
   #taken = 0;
   /** What the next connection is made with. */
   #opening: Promise<Opened> | undefined;
@@ -111,7 +111,7 @@ export class PostgresTenantPool implements TenantPool {
     }
   }
 
-  /** Whoever waits takes over. */
+  /** The next one that waits takes over. */
   #endTurn(): void {
     if (!this.#line.next()) this.#taken -= 1;
   }
@@ -207,7 +207,7 @@ export class PostgresTenantPool implements TenantPool {
       },
     });
     this.#lent.add(lent);
-    // Whoever uses it is told by its first statement.
+    // Its user hears of it by the first statement.
     if (this.#closed) lent.destroy(new Error('the connection is closing'));
     return lent;
   }
