@@ -34,6 +34,7 @@ export type {
   TopicPayload,
   TopicResult,
 } from './values/queue-topics.js';
+export type { DriverClient } from './storage/driver-client.js';
 export type { SqlHandle } from './storage/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';
@@ -74,13 +75,15 @@ export type {
   UnservedRoute,
   WaitingTask,
 } from './admin/task-answers.js';
-export type { SubscriptionAdmin, SubscriptionInput, SubscriptionRecord } from './admin/subscription-admin.js';
+export type { SubscriptionAdmin } from './admin/subscription-admin.js';
+export type { SubscriptionInput } from './admin/subscription-input.js';
+export type { SubscriptionRecord } from './storage/subscriptions.js';
 export type { BulkBlock, BulkFilter, BulkKind, BulkPlan, BulkRun, MeantCount } from './admin/bulk-run.js';
 export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';
 export type { CircuitOptions, WebhookOptions } from './options/webhook-options.js';
-export { SubscriberWebhook } from './webhooks/subscriber-webhook.decorator.js';
+export { SubscriberWebhook } from './subscribers/subscriber-webhook.decorator.js';
 export {
   WebhookGuard,
   type SignedRequest,
@@ -96,7 +99,7 @@ export {
   type VerifyOptions,
 } from './webhooks/signature.js';
 export { TenantDatabases } from './tenants/tenant-databases.js';
-export type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenants/tenant-db.js';
+export type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './storage/tenant-db.js';
 export type {
   TenantDatabaseOptions,
   TenantResolver,

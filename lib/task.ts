@@ -1,6 +1,6 @@
-import type { PoolClient } from 'pg';
+import type { DriverClient } from './storage/driver-client.js';
 import type { SqlHandle } from './storage/sql-handle.js';
-import type { TenantDb } from './tenants/tenant-db.js';
+import type { TenantDb } from './storage/tenant-db.js';
 
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
 export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
@@ -106,7 +106,7 @@ export interface TaskContext {
    * The `pg` client of that same transaction, for libraries that take one. Do not end its transaction and do
    * not use it after the handler has returned. Its `release()` does nothing.
    */
-  client(): Promise<PoolClient>;
+  client(): Promise<DriverClient>;
   /**
    * A connection to the database of the task's tenant, where the option `tenantDatabases` is set. It is the same one for
    * all of the handler and goes back by itself. It is outside of the task's transaction: what is done there happens at

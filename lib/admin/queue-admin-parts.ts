@@ -1,5 +1,7 @@
 import type { SqlHandle } from '../storage/sql-handle.js';
+import type { EndpointStore } from '../storage/endpoints.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
+import type { SubscriptionStore } from '../storage/subscriptions.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
 import type { PayloadRules } from './edited-retry.js';
 import type { TaskWaiter } from './task-waiter.js';
@@ -7,6 +9,8 @@ import type { TaskWaiter } from './task-waiter.js';
 /** What a `QueueAdmin` works with. */
 export interface QueueAdminParts {
   readonly handle: SqlHandle;
+  readonly subscriptions: SubscriptionStore;
+  readonly endpoints: EndpointStore;
   /**
    * Runs a change of a task that waits, or of many (undefined), in a transaction; beside workers of nsj-queue-lib in turn with
    * their notify job.

@@ -53,7 +53,7 @@ export class QueueAdmin {
   /** @hidden */
   constructor(parts: QueueAdminParts) {
     this.#parts = parts;
-    this.subscriptions = new SubscriptionAdmin(parts.handle, parts.tables);
+    this.subscriptions = new SubscriptionAdmin(parts.subscriptions, parts.endpoints);
   }
 
   /**

@@ -2,8 +2,26 @@ import { readTenant, readText } from '../client/task-input.js';
 import { TarefaError } from '../errors.js';
 import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
-import { readWebhookMethod, webhookMethods } from '../webhooks/webhook-method.js';
-import type { SubscriptionInput } from './subscription-admin.js';
+import type { SubscriptionValues } from '../storage/subscriptions.js';
+import { readWebhookMethod, webhookMethods } from '../values/webhook-method.js';
+
+/** A subscription to write. What is left out is null, unless it says otherwise. */
+export interface SubscriptionInput {
+  /** What `@Subscriber` names. At most 100 characters. */
+  readonly id: string;
+  readonly topic: string;
+  /** Only publications of this tenant; null: of all. */
+  readonly tenant?: string | number | bigint | null | undefined;
+  /** Only publications of this group; null: of all. */
+  readonly group?: string | null | undefined;
+  /** Where deliveries are sent as webhooks; null: code handles them. */
+  readonly url?: string | null | undefined;
+  /** Default `POST` where there is a URL. */
+  readonly httpMethod?: string | null | undefined;
+  readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  /** Default true. */
+  readonly active?: boolean | undefined;
+}
 
 /** What a program gave as a subscription, whatever it is. */
 export type GivenSubscription = Readonly<Partial<Record<keyof SubscriptionInput, unknown>>>;
@@ -32,25 +50,25 @@ export function readId(id: unknown): string {
 }
 
 /**
- * The values of a subscription's columns, in their order.
+ * Checks what is written of a subscription.
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */
-export function valuesOf(input: GivenSubscription): unknown[] {
+export function valuesOf(input: GivenSubscription): SubscriptionValues {
   const { id, topic, tenant, group, url, httpMethod, headers, active = true } = input;
   const read = readText('topic', topic, columnLength.topic);
   if (!read) throw invalid('topic', 'must be text', topic);
   if (typeof active !== 'boolean') throw invalid('active', 'must be true or false', active);
-  return [
-    readId(id),
-    read,
-    readTenant(tenant),
-    readText('group', group, columnLength.group),
-    readUrl(url),
-    readMethod(httpMethod ?? (typeof url === 'string' ? 'POST' : null)),
-    readHeaders(headers),
+  return {
+    id: readId(id),
+    topic: read,
+    tenant: readTenant(tenant),
+    group: readText('group', group, columnLength.group),
+    url: readUrl(url),
+    httpMethod: readMethod(httpMethod ?? (typeof url === 'string' ? 'POST' : null)),
+    headers: readHeaders(headers),
     active,
-  ];
+  };
 }
 
 /** Its message leaves the address out: it may hold a password. */
@@ -69,27 +87,28 @@ function readMethod(method: unknown): string | null {
 }
 
 /** Refuses names and values that no request can carry; its messages leave the values out. */
-function readHeaders(headers: unknown): string | null {
+function readHeaders(headers: unknown): Record<string, string> | null {
   if (headers === undefined || headers === null) return null;
   const problem = 'must be an object of texts';
-  let entries: readonly (readonly [string, unknown])[];
+  let given: readonly (readonly [string, unknown])[];
   try {
     // A list or a text has entries too, and a Map or Headers has none, whatever is in it.
     if (Object.prototype.toString.call(headers) !== '[object Object]') throw new TypeError();
-    entries = Object.entries(headers);
+    given = Object.entries(headers);
   } catch {
     throw invalid('headers', problem, headers);
   }
-  for (const [name, value] of entries) {
-    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is no text`);
+  const entries = given.map(([name, value]) => {
+    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is not text`);
     try {
       void new Headers([[name, value]]);
     } catch {
       throw invalid('headers', `${problem}: ${JSON.stringify(name)} or its value holds what no header may`);
     }
-  }
+    return [name, value] as const;
+  });
   // What was checked, though its getters may say something else the next time.
-  return JSON.stringify(Object.fromEntries(entries));
+  return Object.fromEntries(entries);
 }
 
 /** @param got left out where it may be secret */

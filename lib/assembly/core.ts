@@ -2,7 +2,6 @@ import { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueAdminParts } from '../admin/queue-admin-parts.js';
 import { TaskWaiter } from '../admin/task-waiter.js';
 import { QueueClient } from '../client/queue-client.js';
-import { SqlInserts } from '../client/sql-inserts.js';
 import { TopicSchemas } from '../client/topic-schemas.js';
 import type { Coordinator } from '../coordination/coordinator.js';
 import { endsChannel } from '../coordination/channels.js';
@@ -97,14 +96,17 @@ export async function assembleCore(
     refuseInteropThroughPooler(options, routing);
     const connections = openConnections(options, routing, sessions, events);
     const { pool, spare, control, sockets } = connections;
+    const ringer = new Ringer((message) => connections.notify(options.queue, message));
     const database = new PostgresDatabase({
       pool,
+      inserts: connections.inserts,
+      onlookers: connections.onlookers,
       control,
       reach: routing.mainReach,
       interop: options.interop !== undefined,
       schema: schemaRequest(options),
+      bell: { channel: options.queue, ringer },
     });
-    const ringer = new Ringer((message) => connections.notify(options.queue, message));
     opened.push(() =>
       closing.step((leftMs) => {
         const goodbyes = [database.close(), spare?.end() ?? Promise.resolve(), connections.closeOnlookers()];
@@ -129,11 +131,7 @@ export async function assembleCore(
     history = makeHistory(options, { connections, database, tables: schema.tables, events });
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
-    const inserts = new SqlInserts(connections.inserts, schema.tables.queue, {
-      ringer,
-      channel: options.queue,
-    });
-    const runtime = { inserts, schemas, transaction };
+    const runtime = { inserts: database.inserts, schemas, transaction };
     const client = new QueueClient(connections.inserts, { table, maxPayloadBytes }, runtime);
     return {
       options,
@@ -186,7 +184,10 @@ function makeHistory(
   return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
 }
 
-function makeAdmin({ options, schema, schemas, connections }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+function makeAdmin(
+  { options, schema, schemas, connections, database }: QueueCore,
+  purge: PurgeRoutine,
+): QueueAdmin {
   const { tables } = schema;
   const waiter = new TaskWaiter(async () => {
     const session = await connections.openListener();
@@ -198,6 +199,8 @@ function makeAdmin({ options, schema, schemas, connections }: QueueCore, purge: 
     options.interop ? changeInTurn(turn, id, work) : turn.run(work);
   return new QueueAdmin({
     handle,
+    subscriptions: database.subscriptions,
+    endpoints: database.endpoints,
     change,
     transaction: turn.run,
     rules: { maxPayloadBytes: options.maxPayloadBytes, schemas, interop: options.interop !== undefined },

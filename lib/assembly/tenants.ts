@@ -1,7 +1,8 @@
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { CredentialsService } from '../tenants/credentials-service.js';
-import { doneStatements } from '../tenants/done-table.js';
+import { doneStatements } from '../storage/postgres/tenants/done-table.js';
+import { PostgresTenantPool } from '../storage/postgres/tenants/postgres-tenant-pool.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
 import { TenantPools } from '../tenants/tenant-pools.js';
@@ -12,16 +13,17 @@ export function assembleTenants(
   queue: string,
   events: QueueEvents,
 ): TenantDatabases {
-  if (!options) return new TenantDatabases({ pools: notSet, statements: doneStatements() });
-  const pools = new TenantPools({
+  if (!options) return new TenantDatabases(notSet);
+  const parts = {
     options,
     resolve: resolverOf(options),
+    statements: doneStatements(options.dedupTable),
     applicationName: `tarefa ${queue} tenant`.slice(0, 63),
-    failed: (tenant, message) => events.emit('tenant.failed', { tenant, message }),
-    restored: (tenant) => events.emit('tenant.restored', { tenant }),
-  });
+    failed: (tenant: string, message: string) => events.emit('tenant.failed', { tenant, message }),
+    restored: (tenant: string) => events.emit('tenant.restored', { tenant }),
+  };
   warnOfPlainText(options, events);
-  return new TenantDatabases({ pools, statements: doneStatements(options.dedupTable) });
+  return new TenantDatabases(new TenantPools(options, (tenant) => new PostgresTenantPool(tenant, parts)));
 }
 
 function notSet(): TarefaError {

@@ -1,8 +1,9 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
+import { pausedText } from '../coordination/ringer.js';
 import { makeCoordinator, type QueueCore } from './core.js';
 import { DeliverySeal } from '../webhooks/delivery-seal.js';
 import { DeliveryTargets } from '../webhooks/delivery-target.js';
-import { EndpointBook } from '../webhooks/endpoint-book.js';
+import { EndpointRegistry } from '../webhooks/endpoint-registry.js';
 import { requestHeaders } from '../webhooks/request-headers.js';
 import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { WebhookClient } from '../webhooks/webhook-client.js';
@@ -24,26 +25,21 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, closing, database, schema, connections, tenants, history } = core;
+  const { options, events, closing, database, connections, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
-  const { tables } = schema;
+  const { endpoints: store } = database;
   const client = new WebhookClient(webhooks);
-  const book = new EndpointBook({
-    handle: connections.inserts,
-    ask: connections.ask,
-    tables,
-    channel: options.queue,
-    events,
-    options: webhooks,
-  });
-  const routes = new WebhookRoutes(book);
+  const tell = async (): Promise<void> => {
+    await connections.inserts.query('select pg_notify($1::text, $2::text)', [options.queue, pausedText]);
+  };
+  const endpoints = new EndpointRegistry({ store, tell, events, options: webhooks });
+  const routes = new WebhookRoutes(endpoints);
   const { retryIntervalMinutes } = options;
-  const { inserts: handle } = connections;
-  const targets = new DeliveryTargets({ handle, tables, seal: new DeliverySeal({ handle, tables }) });
+  const targets = new DeliveryTargets(store, new DeliverySeal(store));
   const delivery = new WebhookDelivery({
     client,
-    book,
+    endpoints,
     targets,
     events,
     options: webhooks,
@@ -64,7 +60,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
       unknownTasks: 'leave',
     },
     registry: new WebhookRegistry(routes, delivery, main.registry),
-    holds: () => book.holds(),
+    holds: () => endpoints.holds(),
     admin: (): QueueAdmin => admin,
   });
   main.worker.attach(worker);
@@ -73,9 +69,9 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
       readWebhookUrl(url ?? '', client.policy);
       requestHeaders(headers, null);
     },
-    move: (id, from, to) => book.moveSecrets(id, from, to),
-    forget: (id) => book.forget(id),
+    move: (id, from, to) => endpoints.moveSecrets(id, from, to),
+    forget: (id) => endpoints.forget(id),
   });
-  const service = new QueueWebhooks({ handle: connections.inserts, tables, admin, book, client });
+  const service = new QueueWebhooks({ store, admin, endpoints, client });
   return { routes, client, service };
 }

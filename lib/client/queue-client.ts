@@ -1,19 +1,16 @@
 import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields, readList } from '../values/read-fields.js';
-import { parseTableName, quoteTableName } from '../storage/postgres/identifiers.js';
+import type { NewTask, TaskInserts } from '../storage/inserts.js';
+import { insertsInto } from '../storage/postgres/postgres-inserts.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
-import { defaultEquivalentStatuses } from './equivalent-tasks.js';
-import { SqlInserts } from './sql-inserts.js';
 import {
   encodeTask,
   readTaskFields,
-  type EncodedTask,
   type InsertedTask,
   type JsonTasks,
   type TaskInput,
 } from './task-input.js';
-import type { TaskInserts } from './task-inserts.js';
 import type { TopicSchemas } from './topic-schemas.js';
 import { readStatuses } from './read-statuses.js';
 import { readTransaction, type SqlHandle } from '../storage/sql-handle.js';
@@ -35,6 +32,9 @@ export interface QueueClientRuntime {
   /** The ambient transaction that inserts without `tx` join. */
   readonly transaction: (() => SqlHandle | undefined) | undefined;
 }
+
+/** Statuses that count by default: a task that waits or has succeeded makes an equal one superfluous. */
+const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'pending', 'scheduled'];
 
 /** Where an insert goes. */
 export interface InsertOptions {
@@ -78,7 +78,8 @@ export class QueueClient {
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime: QueueClientRuntime);
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
     const { table, maxPayloadBytes = defaultMaxPayloadBytes } = options;
-    this.#inserts = runtime?.inserts ?? new SqlInserts(handle, quoteTableName(parseTableName(table)));
+    // Who makes a client without the module has no assembly: the one place above the seam that names a database.
+    this.#inserts = runtime?.inserts ?? insertsInto(handle, table);
     this.#maxPayloadBytes = maxPayloadBytes;
     this.#schemas = runtime?.schemas;
     this.#ambient = runtime?.transaction;
@@ -112,11 +113,11 @@ export class QueueClient {
     );
     if (tasks.length === 0) return [];
     if (this.#schemas?.isEmpty === false) {
-      for (const [index, { processo, payload }] of tasks.entries()) {
-        await this.#schemas.check(processo, payload).catch(explainAt(index));
+      for (const [index, { topic, payload }] of tasks.entries()) {
+        await this.#schemas.check(topic, payload).catch(explainAt(index));
       }
     }
-    return this.#inserts.many(tasks, this.#transactionOf(options));
+    return this.#inserts.insertMany(tasks, this.#transactionOf(options));
   }
 
   /**
@@ -160,14 +161,14 @@ export class QueueClient {
     const { status, ...task } = readTaskFields(input, ['status']);
     const statuses = status === undefined ? defaultEquivalentStatuses : readStatuses(status);
     const encoded = encodeTask(task as TaskInput, false, this.#maxPayloadBytes);
-    if (encoded.chave_externa === null || encoded.payload_hash === null || statuses.length === 0) return [];
-    return this.#inserts.equivalent(encoded, statuses, this.#transactionOf(options));
+    if (encoded.externalKey === null || encoded.payloadHash === null || statuses.length === 0) return [];
+    return this.#inserts.listEquivalent(encoded, statuses, this.#transactionOf(options));
   }
 
   async #insertOne(input: object, publication: boolean, options: InsertOptions): Promise<string> {
     const task = encodeTask(input, publication, this.#maxPayloadBytes);
-    if (this.#schemas?.isEmpty === false) await this.#schemas.check(task.processo, task.payload);
-    return this.#inserts.one(task, this.#transactionOf(options));
+    if (this.#schemas?.isEmpty === false) await this.#schemas.check(task.topic, task.payload);
+    return this.#inserts.insert(task, this.#transactionOf(options));
   }
 
   #transactionOf(options: InsertOptions): SqlHandle | undefined {
@@ -179,7 +180,7 @@ export class QueueClient {
     return tx === undefined ? this.#ambient?.() : readTransaction(tx);
   }
 
-  #encodeAt(input: TaskInput, index: number): EncodedTask {
+  #encodeAt(input: TaskInput, index: number): NewTask {
     try {
       return encodeTask(input, false, this.#maxPayloadBytes);
     } catch (error) {

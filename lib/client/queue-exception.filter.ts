@@ -2,7 +2,7 @@ import { Catch, HttpStatus, type ArgumentsHost, type ExceptionFilter } from '@ne
 import { throwError } from 'rxjs';
 import { TarefaError, type TarefaErrorCode } from '../errors.js';
 
-/** What whoever sent the input has to correct, and the status that says so. */
+/** Errors that the sender of the input has to correct, and the status that says so. */
 const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_INVALID: HttpStatus.BAD_REQUEST,
   INPUT_INVALID: HttpStatus.BAD_REQUEST,

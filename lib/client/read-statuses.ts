@@ -14,7 +14,7 @@ export function readStatuses(given: unknown): readonly TaskStatus[] {
     if (typeof status === 'string' && Object.hasOwn(statusColumn, status)) return status as TaskStatus;
     throw new TarefaError(
       'INPUT_INVALID',
-      `${shownValue(status)} is no status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
+      `${shownValue(status)} is not a status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
     );
   });
 }

@@ -6,6 +6,7 @@ import { TarefaError } from '../errors.js';
 import { readFields } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
+import type { NewTask } from '../storage/inserts.js';
 import type { JsonObject } from '../task.js';
 
 /** A type that nothing is inferred from: unions stay whole. */
@@ -62,23 +63,6 @@ export type JsonTasks<Tasks extends readonly unknown[]> = {
   };
 };
 
-/** A task as the insert statements take it; keys are the table's columns. */
-export interface EncodedTask {
-  readonly data_hora: string | null;
-  readonly delay_ms: number | null;
-  readonly origem: string | null;
-  readonly destino: string | null;
-  readonly processo: string | null;
-  readonly chave_externa: string | null;
-  readonly payload: string | null;
-  readonly payload_hash: string | null;
-  readonly tenant: string | null;
-  readonly grupo_empresarial: string | null;
-  readonly prioridade: number | null;
-  readonly pub_sub: boolean;
-  readonly metadados: JsonObject | null;
-}
-
 /** The name of what a {@link TaskInput} may say. */
 type TaskField = keyof TaskInput;
 /** What a program gave as a task, whatever it is. */
@@ -115,11 +99,11 @@ const deepestMetadata = 500;
 const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /**
- * Checks a task and makes it what the table stores.
+ * Checks a task and makes it what is stored.
  *
  * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`
  */
-export function encodeTask(input: TaskInput, publication: boolean, maxPayloadBytes: number): EncodedTask {
+export function encodeTask(input: TaskInput, publication: boolean, maxPayloadBytes: number): NewTask {
   const given = readTaskFields(input);
   const topic = readText('topic', given.topic, columnLength.topic);
   if (publication && !topic)
@@ -129,21 +113,21 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
       'must be given: a publication reaches the subscriptions of its topic',
     );
   const payload = encodePayload(given.payload, maxPayloadBytes);
-  const { data_hora, delay_ms } = readDue(given);
+  const { dueAt, delayMs } = readDue(given);
   return {
-    data_hora,
-    delay_ms,
-    origem: readText('origin', given.origin, columnLength.origin),
-    destino: readText('destination', given.destination, columnLength.destination),
-    processo: topic,
-    chave_externa: readText('externalKey', given.externalKey, columnLength.externalKey),
+    dueAt,
+    delayMs,
+    origin: readText('origin', given.origin, columnLength.origin),
+    destination: readText('destination', given.destination, columnLength.destination),
+    topic,
+    externalKey: readText('externalKey', given.externalKey, columnLength.externalKey),
     payload,
-    payload_hash: hashPayload(payload),
+    payloadHash: hashPayload(payload),
     tenant: readTenant(given.tenant),
-    grupo_empresarial: readText('group', given.group, columnLength.group),
-    prioridade: readPriority(given.priority),
-    pub_sub: publication,
-    metadados: readMetadata(given.metadata),
+    group: readText('group', given.group, columnLength.group),
+    priority: readPriority(given.priority),
+    publication,
+    metadata: readMetadata(given.metadata),
   };
 }
 
@@ -216,15 +200,15 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
 }
 
-function readDue({ runAt, delayMs }: GivenTask): Pick<EncodedTask, 'data_hora' | 'delay_ms'> {
+function readDue({ runAt, delayMs }: GivenTask): Pick<NewTask, 'dueAt' | 'delayMs'> {
   const givenDelay = delayMs !== undefined && delayMs !== null;
   if (runAt !== undefined && runAt !== null) {
     if (givenDelay) throw invalid('delayMs', delayMs, 'must not be given together with runAt');
-    return { data_hora: readRunAt(runAt), delay_ms: null };
+    return { dueAt: readRunAt(runAt), delayMs: null };
   }
-  if (!givenDelay) return { data_hora: null, delay_ms: null };
+  if (!givenDelay) return { dueAt: null, delayMs: null };
   if (typeof delayMs === 'number' && delayMs >= 0 && delayMs <= longestDelayMs) {
-    return { data_hora: null, delay_ms: delayMs };
+    return { dueAt: null, delayMs };
   }
   throw invalid('delayMs', delayMs, 'must be a number of milliseconds from 0 to 100 years');
 }

@@ -1,7 +1,7 @@
 import type { BulkFilter, BulkKind, BulkRun } from '../admin/bulk-run.js';
 import type { Pausable } from '../admin/pauses.js';
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import type { SubscriptionInput } from '../admin/subscription-admin.js';
+import type { SubscriptionInput } from '../admin/subscription-input.js';
 import type { QueueClient } from '../client/queue-client.js';
 import type { TaskInput } from '../client/task-input.js';
 import { hasCode, TarefaError } from '../errors.js';

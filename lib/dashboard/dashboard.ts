@@ -48,7 +48,6 @@ export class Dashboard {
   readonly live: LiveOverview;
   readonly #parts: DashboardParts;
   readonly #handle: SqlHandle;
-  #hasEndpoints: Promise<boolean> | undefined;
 
   constructor(parts: DashboardParts) {
     this.#parts = parts;
@@ -65,7 +64,7 @@ export class Dashboard {
         }),
     };
     this.#handle = handle;
-    const hasEndpoints = (): Promise<boolean> => this.#lookForEndpoints();
+    const { endpoints } = database;
     const status = new QueueStatus({
       tables,
       transaction,
@@ -73,7 +72,7 @@ export class Dashboard {
       purgeMaxAgeDays: core.options.purgeMaxAgeDays,
       interop: core.options.interop !== undefined,
     });
-    this.overview = new OverviewReader({ status, handle, transaction, tables, hasEndpoints });
+    this.overview = new OverviewReader({ status, handle, transaction, tables, endpoints });
     this.live = new LiveOverview(() => this.overview.read());
     this.tasks = new TaskReader({
       handle,
@@ -83,10 +82,9 @@ export class Dashboard {
       actions: options.actions,
     });
     this.subscriptions = new SubscriptionReader({
-      handle,
-      tables,
       admin,
-      hasEndpoints,
+      history: () => readHistory(handle, tables, { range: 'hour' }),
+      endpoints,
       declared: core.declared,
       counts: () => this.overview.counts(),
     });
@@ -175,18 +173,5 @@ export class Dashboard {
       'ACTION_FORBIDDEN',
       'this dashboard shows no payloads: dashboard.payloads is false',
     );
-  }
-
-  /** Another process may deliver the webhooks: their table tells. */
-  async #lookForEndpoints(): Promise<boolean> {
-    const { subscriptions, webhooks } = this.#parts.core.schema.tables;
-    if (subscriptions === undefined) return false;
-    this.#hasEndpoints ??= this.#handle
-      .query('select to_regclass($1::text) is not null as present', [webhooks])
-      .then(({ rows }) => rows[0]?.['present'] === true);
-    const present = await this.#hasEndpoints;
-    // It may be made later.
-    if (!present) this.#hasEndpoints = undefined;
-    return present;
   }
 }

@@ -3,15 +3,14 @@ import { readNextTasks } from '../admin/read-status.js';
 import type { StatusReport } from '../admin/status-report.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import { readHistory, type History } from '../observability/history/history-reader.js';
-import { readDate, readText } from '../storage/columns.js';
+import type { EndpointStore } from '../storage/endpoints.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { queryReadable, readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
+import { readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
 import { nextScheduled, statusSettings } from '../storage/postgres/statements/status.js';
-import { troubledEndpoints } from '../storage/postgres/statements/webhooks.js';
 import { everyTopic, webhookRoute } from '../storage/route.js';
 import type { TaskState } from '../task.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
-import { findProblems, type TroubledEndpoint } from './problems.js';
+import { findProblems } from './problems.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 
 /** What an {@link OverviewReader} works with. */
@@ -20,7 +19,7 @@ export interface OverviewReaderParts {
   readonly handle: SqlHandle;
   readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
   readonly tables: QueueTables;
-  readonly hasEndpoints: () => Promise<boolean>;
+  readonly endpoints: Pick<EndpointStore, 'troubled'>;
 }
 
 /** Each part of what is read may take so long. */
@@ -63,7 +62,7 @@ export class OverviewReader {
     const [scheduled, history, endpoints] = [
       await this.#scheduled(),
       await this.#lastHour(),
-      await this.#endpoints(),
+      await this.#parts.endpoints.troubled(mostEndpoints),
     ];
     return {
       at: timeJson(report.at),
@@ -102,18 +101,6 @@ export class OverviewReader {
       read.catch(() => (this.#history = undefined));
     }
     return this.#history.read;
-  }
-
-  async #endpoints(): Promise<readonly TroubledEndpoint[]> {
-    const { handle, tables, hasEndpoints } = this.#parts;
-    if (!(await hasEndpoints())) return [];
-    const { rows } = await queryReadable(handle, troubledEndpoints(tables), [mostEndpoints]);
-    return rows.map((row) => ({
-      subscriptionId: String(row['id']),
-      failures: Number(row['failures']),
-      restsUntil: readDate(row['open_until']),
-      deactivatedFor: readText(row['deactivated_for']),
-    }));
   }
 }
 

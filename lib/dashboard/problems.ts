@@ -1,19 +1,10 @@
 import type { StatusReport } from '../admin/status-report.js';
 import type { History, RouteHistory } from '../observability/history/history-reader.js';
+import type { TroubledEndpoint } from '../storage/endpoints.js';
 import { plainRoute } from '../storage/route.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 import type { ProblemJson } from './api.js';
-
-/** An endpoint that gets no deliveries now. */
-export interface TroubledEndpoint {
-  readonly subscriptionId: string;
-  readonly failures: number;
-  /** While it rests: until when. */
-  readonly restsUntil: Date | null;
-  /** Why it was taken out of service. */
-  readonly deactivatedFor: string | null;
-}
 
 /** From what problems are found. */
 export interface ProblemSources {

@@ -1,22 +1,18 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import { subscriptionNotFound, type SubscriptionRecord } from '../admin/subscription-admin.js';
+import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { maskUrl } from '../webhooks/mask-webhook.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readHistory, type RouteHistory } from '../observability/history/history-reader.js';
-import { readDate, readText } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { readEndpoints } from '../storage/postgres/statements/webhooks.js';
+import type { History, RouteHistory } from '../observability/history/history-reader.js';
+import type { EndpointStore } from '../storage/endpoints.js';
 import { subscriptionRoute } from '../storage/route.js';
+import type { SubscriptionRecord } from '../storage/subscriptions.js';
 import type { CountJson, EndpointJson, SubscriptionJson, SubscriptionsJson } from './api.js';
 import { timeJson } from './to-json.js';
 
-/** What a {@link SubscriptionReader} works with. */
 export interface SubscriptionReaderParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
   readonly admin: QueueAdmin;
-  readonly hasEndpoints: () => Promise<boolean>;
+  /** Reads the history of the last hour. */
+  readonly history: () => Promise<History>;
+  readonly endpoints: Pick<EndpointStore, 'list'>;
   /** Ids of those that handlers of this application declare. */
   readonly declared: ReadonlySet<string>;
   /** How many of each topic and subscription wait. */
@@ -50,9 +46,8 @@ export class SubscriptionReader {
   }
 
   async #describe(records: readonly SubscriptionRecord[]): Promise<readonly SubscriptionJson[]> {
-    const { handle, tables, admin, counts } = this.#parts;
-    const history = await readHistory(handle, tables, { range: 'hour' });
-    const byRoute = new Map(history.routes.map((one) => [one.route, one]));
+    const { admin, history, counts } = this.#parts;
+    const byRoute = new Map((await history()).routes.map((one) => [one.route, one]));
     const waiting = await counts();
     const endpoints = await this.#endpoints();
     const paused = new Set(
@@ -70,22 +65,23 @@ export class SubscriptionReader {
 
   /** By subscription; undefined where nothing is known of any. */
   async #endpoints(): Promise<ReadonlyMap<string, EndpointJson> | undefined> {
-    const { handle, tables, hasEndpoints } = this.#parts;
-    if (!(await hasEndpoints())) return undefined;
-    const { rows } = await queryReadable(handle, readEndpoints(tables), []);
-    return new Map(
-      rows.map((row) => [
-        String(row['subscriber_id']),
-        {
-          failures: Number(row['failures']),
-          failingSince: timeJson(readDate(row['failing_since'])),
-          lastSuccessAt: timeJson(readDate(row['last_success_at'])),
-          restsUntil: timeJson(readDate(row['open_until'])),
-          deactivatedAt: timeJson(readDate(row['deactivated_at'])),
-          deactivatedFor: readText(row['deactivated_for']),
-          signed: Number(row['secrets']) > 0,
-        },
-      ]),
+    const endpoints = await this.#parts.endpoints.list();
+    return (
+      endpoints &&
+      new Map(
+        endpoints.map(
+          ({ subscriptionId, failingSince, lastSuccessAt, restsUntil, deactivatedAt, ...rest }) => [
+            subscriptionId,
+            {
+              ...rest,
+              failingSince: timeJson(failingSince),
+              lastSuccessAt: timeJson(lastSuccessAt),
+              restsUntil: timeJson(restsUntil),
+              deactivatedAt: timeJson(deactivatedAt),
+            },
+          ],
+        ),
+      )
     );
   }
 }

@@ -1,7 +1,9 @@
 import type { AttemptStore } from './attempts.js';
 import type { WorkerId } from './attempt.js';
 import type { Claims, ClaimsOptions } from './claims.js';
+import type { EndpointStore } from './endpoints.js';
 import type { ErrorKind } from './error-kind.js';
+import type { TaskInserts } from './inserts.js';
 import type { Interop } from './interop.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
@@ -13,11 +15,13 @@ import type { WorkerRegistry } from './workers.js';
  * call, guarded by what the caller knows: rows that changed meanwhile are absent from the answer.
  */
 export interface QueueDatabase {
+  readonly inserts: TaskInserts;
   readonly attempts: AttemptStore;
   readonly transactions: TaskTransactions;
   readonly workers: WorkerRegistry;
   readonly upkeep: Upkeep;
   readonly subscriptions: SubscriptionStore;
+  readonly endpoints: EndpointStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
   /** What a registered worker claims through. */

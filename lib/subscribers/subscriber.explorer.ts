@@ -10,7 +10,7 @@ import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../events.js';
 import { defaultQueueName } from '../client/queue-tokens.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
-import { readDeclaredWebhooks, type DeclaredWebhook } from '../webhooks/subscriber-webhook.decorator.js';
+import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
 import { settleReturn, wrapInvocation, type Invoke, type Wrapping } from './handler-invocation.js';
 import type { WrapHandler } from '../options/wrap-handler.js';

@@ -18,7 +18,7 @@ const unsaidSeconds = 60;
 
 /**
  * The access token of the credentials service, by the password grant first and by the refresh grant as long as that
- * is possible. Whoever needs a token while one is asked for waits for that one.
+ * is possible. Callers share a request that is under way.
  */
 export class AccessToken {
   readonly #service: ResolvedTenantService;
@@ -122,7 +122,7 @@ export class AccessToken {
     if (value === undefined || value === null) return undefined;
     const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
     if (typeof seconds === 'number' && seconds >= 0) return seconds;
-    throw unavailable(`${this.#whom} answered with an ${name} that is no number of seconds`);
+    throw unavailable(`${this.#whom} answered with an ${name} that is not a number of seconds`);
   }
 
   get #whom(): string {

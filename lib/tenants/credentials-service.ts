@@ -1,4 +1,3 @@
-import type { ClientConfig } from 'pg';
 import { AccessToken, isRefusal } from './access-token.js';
 import { describe, postForJson, type JsonAnswer } from './json-exchange.js';
 import { TenantRefusal, unavailable } from './tenant-error.js';
@@ -6,6 +5,16 @@ import type { ResolvedTenantService } from '../options/tenant-options.js';
 
 const who = 'the credentials service';
 const unauthorized = 401;
+
+/** Where a tenant's database is, and who may use it. */
+export interface TenantAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  readonly password: string;
+  readonly ssl?: ResolvedTenantService['ssl'];
+}
 
 /** Finds out where a tenant's database is by asking the service that knows the credentials of all. */
 export class CredentialsService {
@@ -18,7 +27,7 @@ export class CredentialsService {
   }
 
   /** @throws {TarefaError} `TENANT_UNAVAILABLE` */
-  async resolve(tenant: string): Promise<ClientConfig> {
+  async resolve(tenant: string): Promise<TenantAddress> {
     const token = await this.#token.get();
     let answer = await this.#ask(tenant, token);
     // It may have been withdrawn before its time.
@@ -44,7 +53,7 @@ export class CredentialsService {
     });
   }
 
-  #read(fields: Readonly<Record<string, unknown>>): ClientConfig {
+  #read(fields: Readonly<Record<string, unknown>>): TenantAddress {
     const { ssl } = this.#service;
     const text = (name: string): string => {
       const value = fields[name];

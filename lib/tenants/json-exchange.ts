@@ -18,7 +18,7 @@ export interface JsonAnswer {
   readonly fields: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Answers are a few hundred bytes; whoever sends more is not whom we meant. */
+/** Answers are a few hundred bytes; a server that sends more is the wrong one. */
 const longestAnswer = 64 * 1_024;
 
 /**

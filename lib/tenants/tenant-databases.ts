@@ -1,34 +1,28 @@
 import { TarefaError } from '../errors.js';
-import { purgePage, type DoneStatements } from './done-table.js';
-import { TenantHandle, type DoneTask } from './tenant-handle.js';
+import type { TenantConnection } from './tenant-connection.js';
+import { TenantHandle } from './tenant-handle.js';
 import type { TenantPools, TenantPoolStats } from './tenant-pools.js';
 import type { TenantSource } from './tenant-use.js';
 
-/** What {@link TenantDatabases} work with. */
-export interface TenantDatabasesParts {
-  /** Or why there are none. */
-  readonly pools: TenantPools | (() => TarefaError);
-  readonly statements: DoneStatements;
-}
-
-/** Work on behalf of nobody's task. */
-const noTask: DoneTask = { key: '', dead: false };
-/** Several processes may make the table at once: those that come second find it, or its name, taken. */
-const made = new Set(['42P07', '23505']);
+/** Marks deleted by one statement. */
+const purgePage = 10_000;
 
 /**
- * The databases of tenants, for whoever runs the application. Handlers get theirs by `ctx.tenantDb()`.
+ * The databases of tenants, for operators of the application. Handlers get theirs by `ctx.tenantDb()`.
  *
  * @example
  * constructor(private readonly tenants: TenantDatabases) {}
  * await this.tenants.createDedupTable('42');
  */
 export class TenantDatabases {
-  readonly #parts: TenantDatabasesParts;
+  readonly #pools: TenantPools | (() => TarefaError);
 
-  /** @hidden */
-  constructor(parts: TenantDatabasesParts) {
-    this.#parts = parts;
+  /**
+   * @hidden
+   * @param pools or why there are none
+   */
+  constructor(pools: TenantPools | (() => TarefaError)) {
+    this.#pools = pools;
   }
 
   /** One entry for each tenant with connections, the one unused for longest first; failures included. */
@@ -50,11 +44,7 @@ export class TenantDatabases {
    * @throws {TarefaError} `TENANT_UNAVAILABLE`
    */
   async createDedupTable(tenant: string): Promise<void> {
-    await this.#with(tenant, (db) =>
-      db.query(this.#parts.statements.create).catch((error: unknown) => {
-        if (!made.has(String((error as { code?: unknown }).code))) throw error;
-      }),
-    );
+    await this.#with(tenant, (connection) => connection.createDoneTable());
   }
 
   /**
@@ -68,26 +58,25 @@ export class TenantDatabases {
     if (!(olderThanDays >= 0)) {
       throw new TarefaError('INPUT_INVALID', `olderThanDays must be a number of days, not ${olderThanDays}`);
     }
-    return this.#with(tenant, async (db) => {
+    return this.#with(tenant, async (connection) => {
       for (let purged = 0; ;) {
-        const values = [olderThanDays * 86_400, purgePage];
-        const { rowCount } = await db.query(this.#parts.statements.purge, values);
-        purged += rowCount ?? 0;
-        if ((rowCount ?? 0) < purgePage) return purged;
+        const count = await connection.purgeDone(olderThanDays * 86_400, purgePage);
+        purged += count;
+        if (count < purgePage) return purged;
       }
     });
   }
 
   /** @internal */
   async open({ key, dead, tenant }: Parameters<TenantSource['open']>[0]): Promise<TenantHandle> {
-    const pools = this.#pools();
+    const pools = this.#mustHave();
     if (tenant === null) {
       throw new TarefaError(
         'TENANT_UNAVAILABLE',
         'ctx.tenantDb() was called for a task without a tenant: insert it with its tenant',
       );
     }
-    return new TenantHandle(await pools.take(tenant), { key, dead }, this.#parts.statements);
+    return new TenantHandle(await pools.take(tenant), { key, dead });
   }
 
   /** @internal Closes every connection. Idempotent. */
@@ -95,23 +84,21 @@ export class TenantDatabases {
     await this.#some?.close();
   }
 
-  async #with<T>(tenant: string, work: (db: TenantHandle) => Promise<T>): Promise<T> {
-    const db = new TenantHandle(await this.#pools().take(tenant), noTask, this.#parts.statements);
+  async #with<T>(tenant: string, work: (connection: TenantConnection) => Promise<T>): Promise<T> {
+    const connection = await this.#mustHave().take(tenant);
     try {
-      return await work(db);
+      return await work(connection);
     } finally {
-      db.quit();
+      void connection.giveBack();
     }
   }
 
   get #some(): TenantPools | undefined {
-    const { pools } = this.#parts;
-    return typeof pools === 'function' ? undefined : pools;
+    return typeof this.#pools === 'function' ? undefined : this.#pools;
   }
 
-  #pools(): TenantPools {
-    const { pools } = this.#parts;
-    if (typeof pools === 'function') throw pools();
-    return pools;
+  #mustHave(): TenantPools {
+    if (typeof this.#pools === 'function') throw this.#pools();
+    return this.#pools;
   }
 }

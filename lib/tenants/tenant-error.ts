@@ -5,19 +5,11 @@ export function unavailable(what: string, cause?: unknown): TarefaError {
   return new TarefaError('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });
 }
 
-/** The same, because somebody said no: asking again at once would bring the same answer, or a locked account. */
+/** The same, because it was refused: asking again at once would bring the same answer, or a locked account. */
 export class TenantRefusal extends TarefaError {
   constructor(what: string, cause?: unknown) {
     super('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });
   }
-}
-
-/** Wrong password, unknown role, no entry in pg_hba, or no such database: credentials may have changed. */
-const refusedLogins = new Set(['28P01', '28000', '3D000']);
-
-/** True when PostgreSQL did not let us in with these credentials. */
-export function isRefusedLogin(error: unknown): boolean {
-  return refusedLogins.has((error as { code?: string } | null | undefined)?.code ?? '');
 }
 
 /** The errors of a resolver that steer the queue: they have to arrive as they are. */

@@ -1,40 +1,33 @@
-import type { PoolClient } from 'pg';
 import { TarefaError } from '../errors.js';
-import { isConnectionError } from '../storage/postgres/connections/connection-config.js';
+import type { DriverClient } from '../storage/driver-client.js';
 import type { Task } from '../task.js';
-import type { DoneStatements } from './done-table.js';
-import { guardedClient } from './guarded-client.js';
-import type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from './tenant-db.js';
-import { messageOf, unavailable, usedAfterEnd } from './tenant-error.js';
-import type { TenantLease } from './tenant-lease.js';
+import type { TenantConnection } from './tenant-connection.js';
+import type { Once, OnceOptions, TenantAnswer, TenantDb, TenantSql } from '../storage/tenant-db.js';
+import { usedAfterEnd } from './tenant-error.js';
 
 /** What a handle needs to know of its task. */
 export type DoneTask = Pick<Task, 'key' | 'dead'>;
 
-const undefinedTable = '42P01';
-
 /** One attempt's connection to its tenant's database. */
 export class TenantHandle implements TenantDb {
-  readonly #lease: TenantLease;
+  readonly #connection: TenantConnection;
   readonly #task: DoneTask;
-  readonly #statements: DoneStatements;
   #ended = false;
   /** True when the connection is not to be used any more, also by statements that wait for their turn. */
   #left = false;
   #inTransaction = false;
   /** Settles with the statement sent last: one at a time is on its way. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
-  /** What failed of the statements that nobody waited for when the handler ended. */
+  /** What failed of the statements that the handler did not wait for. */
   #late: { readonly error: unknown } | undefined;
 
-  constructor(lease: TenantLease, task: DoneTask, statements: DoneStatements) {
-    this.#lease = lease;
+  constructor(connection: TenantConnection, task: DoneTask) {
+    this.#connection = connection;
     this.#task = task;
-    this.#statements = statements;
   }
 
   get tenant(): string {
-    return this.#lease.tenant;
+    return this.#connection.tenant;
   }
 
   query(text: string, values?: unknown[]): Promise<TenantAnswer> {
@@ -42,23 +35,29 @@ export class TenantHandle implements TenantDb {
   }
 
   transaction<T>(work: (tx: TenantSql) => Promise<T>): Promise<T> {
-    return owned(this.#transact('begin', work));
+    return owned(this.#transact(() => this.#connection.begin(), work));
   }
 
   once<T>(work: (tx: TenantSql) => Promise<T>, { step = '' }: OnceOptions = {}): Promise<Once<T>> {
-    // So that whoever marks the same at the same time is waited for, and its mark is seen then.
-    const begin = 'begin isolation level read committed';
+    const connection = this.#connection;
+    const { key, dead } = this.#task;
+    // A dead task has the key of the task that died, and work of its own.
+    const doneKey = dead ? `${key} dead` : key;
     return owned(
-      this.#transact(begin, async (tx) => {
-        const isFirst = await this.#mark(tx, step);
-        return isFirst ? { ran: true, value: await work(tx) } : { ran: false };
-      }),
+      this.#transact(
+        () => connection.beginOnce(),
+        async (tx) => {
+          if (this.#ended) throw usedAfterEnd();
+          const isFirst = await this.#inTurn(() => connection.markDone(doneKey, step));
+          return isFirst ? { ran: true, value: await work(tx) } : { ran: false };
+        },
+      ),
     );
   }
 
-  client(): Promise<PoolClient> {
+  client(): Promise<DriverClient> {
     if (this.#ended) return owned(Promise.reject(usedAfterEnd()));
-    return Promise.resolve(guardedClient(this.#lease.client, () => this.#ended));
+    return Promise.resolve(this.#connection.client(() => this.#ended));
   }
 
   /**
@@ -71,9 +70,9 @@ export class TenantHandle implements TenantDb {
     this.#ended = true;
     await this.#last;
     // The handler was told already of a connection that has failed.
-    const isGone = this.#lease.gone;
-    const isSettled = await this.#lease.settled();
-    const isIdle = this.#lease.idle;
+    const isGone = this.#connection.gone;
+    const isSettled = await this.#connection.settled();
+    const isIdle = this.#connection.idle;
     this.quit();
     if (this.#late) throw this.#late.error;
     if (isIdle || isGone) return;
@@ -88,33 +87,37 @@ export class TenantHandle implements TenantDb {
   quit(): void {
     this.#ended = true;
     this.#left = true;
-    void this.#lease.giveBack();
+    void this.#connection.giveBack();
   }
 
   /** The attempt is over while its handler goes on: the connection is cut. */
   abandon(reason: Error): void {
     this.#ended = true;
     this.#left = true;
-    this.#lease.destroy(reason);
+    this.#connection.destroy(reason);
   }
 
   async #query(text: string, values?: unknown[]): Promise<TenantAnswer> {
     if (this.#ended) throw usedAfterEnd();
     if (this.#inTransaction) throw this.#besideTransaction('query');
-    return this.#send(text, values);
+    return this.#inTurn(() => this.#connection.query(text, values));
   }
 
-  async #transact<T>(begin: string, work: (tx: TenantSql) => Promise<T>): Promise<T> {
+  async #transact<T>(begin: () => Promise<void>, work: (tx: TenantSql) => Promise<T>): Promise<T> {
     if (this.#ended) throw usedAfterEnd();
     if (this.#inTransaction) throw this.#besideTransaction('transaction');
     this.#inTransaction = true;
     let isOver = false;
     const tx: TenantSql = {
       query: (text, values) =>
-        owned(isOver || this.#ended ? Promise.reject(usedAfterEnd()) : this.#send(text, values)),
+        owned(
+          isOver || this.#ended
+            ? Promise.reject(usedAfterEnd())
+            : this.#inTurn(() => this.#connection.query(text, values)),
+        ),
     };
     try {
-      await this.#send(begin);
+      await this.#inTurn(begin);
       const value = await work(tx);
       isOver = true;
       await this.#last;
@@ -131,8 +134,7 @@ export class TenantHandle implements TenantDb {
 
   async #commit(): Promise<void> {
     if (this.#ended) throw usedAfterEnd();
-    const { command } = await this.#send('commit');
-    if (command === 'COMMIT') return;
+    if (await this.#inTurn(() => this.#connection.commit())) return;
     throw new TarefaError(
       'TRANSACTION_BROKEN',
       `a statement in the database of tenant ${this.tenant} failed and its error was swallowed, so the transaction ` +
@@ -140,52 +142,22 @@ export class TenantHandle implements TenantDb {
     );
   }
 
-  /** An error of its own says nothing new: a connection that is not idle then is not given to anybody. */
+  /** An error of its own says nothing new: a connection that is not idle then is not lent again. */
   async #rollback(): Promise<void> {
-    if (this.#ended || this.#lease.idle) return;
-    await this.#send('rollback').catch(() => undefined);
-  }
-
-  async #mark(tx: TenantSql, step: string): Promise<boolean> {
-    const { key, dead } = this.#task;
-    try {
-      // A dead task has the key of the task that died, and work of its own.
-      const { rowCount } = await tx.query(this.#statements.mark, [dead ? `${key} dead` : key, step]);
-      return rowCount === 1;
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== undefinedTable) throw error;
-      throw new TarefaError(
-        'SCHEMA_MISSING',
-        `the database of tenant ${this.tenant} has no table for once(): make it by ` +
-          `TenantDatabases.createDedupTable('${this.tenant}')`,
-        { cause: error },
-      );
-    }
+    if (this.#ended || this.#connection.idle) return;
+    await this.#inTurn(() => this.#connection.rollback()).catch(() => undefined);
   }
 
   /** Statements wait for each other here: the driver's own queue is deprecated. */
-  #send(text: string, values?: unknown[]): Promise<TenantAnswer & { readonly command: string }> {
-    const { client } = this.#lease;
+  #inTurn<T>(send: () => Promise<T>): Promise<T> {
     const answer = this.#last.then(() => {
       if (this.#left) throw usedAfterEnd();
-      return client.query<Record<string, unknown>>(text, values);
+      return send();
     });
-    const told = answer.catch((error: unknown) => {
-      throw this.#explain(error);
-    });
-    this.#last = told.catch((error: unknown) => {
+    this.#last = answer.catch((error: unknown) => {
       if (this.#ended) this.#late ??= { error };
     });
-    return told;
-  }
-
-  /** A connection whose answer never came is of no use any more. */
-  #explain(error: unknown): unknown {
-    const isLate = error instanceof Error && error.message === 'Query read timeout';
-    if (!isLate && !isConnectionError(error)) return error;
-    this.#lease.destroy(error as Error);
-    const reason = isLate ? 'no answer within tenantDatabases.queryTimeoutMs' : messageOf(error);
-    return unavailable(`the database of tenant ${this.tenant} failed: ${reason}`, error);
+    return answer;
   }
 
   #besideTransaction(what: string): TarefaError {

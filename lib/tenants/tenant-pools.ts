@@ -1,7 +1,7 @@
 import type { TarefaError } from '../errors.js';
+import type { ResolvedTenantOptions } from '../options/tenant-options.js';
 import { unavailable } from './tenant-error.js';
-import type { TenantLease } from './tenant-lease.js';
-import { TenantPool, type TenantPoolParts } from './tenant-pool.js';
+import type { TenantConnection, TenantPool } from './tenant-connection.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** What is known of one tenant's connections. */
@@ -17,6 +17,9 @@ export interface TenantPoolStats {
   readonly failure: string | undefined;
 }
 
+/** How many tenants have connections at once, and for how long. */
+type TenantLimits = Pick<ResolvedTenantOptions, 'maxPools' | 'waitTimeoutMs' | 'idleMs'>;
+
 interface Entry {
   readonly pool: TenantPool;
   /** Attempts that have, or want, a connection of it. */
@@ -29,7 +32,8 @@ interface Entry {
  * change their tenant.
  */
 export class TenantPools {
-  readonly #parts: TenantPoolParts;
+  readonly #limits: TenantLimits;
+  readonly #open: (tenant: string) => TenantPool;
   /** In the order of their last use, oldest first. */
   readonly #entries = new Map<string, Entry>();
   /** Tenants that wait for room, each once. */
@@ -38,12 +42,14 @@ export class TenantPools {
   readonly #closing = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(parts: TenantPoolParts) {
-    this.#parts = parts;
+  /** @param open makes the pool of a tenant, which connects when a connection is asked for */
+  constructor(limits: TenantLimits, open: (tenant: string) => TenantPool) {
+    this.#limits = limits;
+    this.#open = open;
   }
 
   /** @throws {TarefaError} `TENANT_UNAVAILABLE` */
-  async take(tenant: string): Promise<TenantLease> {
+  async take(tenant: string): Promise<TenantConnection> {
     const entry = await this.#enter(tenant);
     try {
       return await entry.pool.lease(() => this.#leave(entry));
@@ -88,7 +94,7 @@ export class TenantPools {
     }
   }
 
-  /** Waits for room; whoever wants the same tenant meanwhile waits for this. */
+  /** Waits for room; attempts for the same tenant share this wait. */
   async #arrive(tenant: string): Promise<Entry> {
     const arriving = this.#waitForRoom().then(() => this.#use(this.#make(tenant)));
     this.#arriving.set(tenant, arriving);
@@ -100,7 +106,7 @@ export class TenantPools {
   }
 
   async #waitForRoom(): Promise<void> {
-    const { waitTimeoutMs, maxPools } = this.#parts.options;
+    const { waitTimeoutMs, maxPools } = this.#limits;
     const isTurn = await this.#line.wait(waitTimeoutMs);
     if (this.#closed) throw closing();
     if (isTurn) return;
@@ -110,7 +116,7 @@ export class TenantPools {
   }
 
   #make(tenant: string): Entry {
-    return { pool: new TenantPool(tenant, this.#parts), uses: 0, idleTimer: undefined };
+    return { pool: this.#open(tenant), uses: 0, idleTimer: undefined };
   }
 
   #use(entry: Entry): Entry {
@@ -129,11 +135,11 @@ export class TenantPools {
       this.#line.next();
       return;
     }
-    entry.idleTimer = setTimeout(() => this.#remove(entry), this.#parts.options.idleMs);
+    entry.idleTimer = setTimeout(() => this.#remove(entry), this.#limits.idleMs);
   }
 
   #hasRoom(): boolean {
-    if (this.#entries.size < this.#parts.options.maxPools) return true;
+    if (this.#entries.size < this.#limits.maxPools) return true;
     const oldest = [...this.#entries.values()].find(({ uses }) => uses === 0);
     if (oldest) this.#remove(oldest);
     return oldest !== undefined;

@@ -1,5 +1,5 @@
 import type { Task } from '../task.js';
-import type { TenantDb } from './tenant-db.js';
+import type { TenantDb } from '../storage/tenant-db.js';
 import { usedAfterEnd } from './tenant-error.js';
 import type { TenantHandle } from './tenant-handle.js';
 

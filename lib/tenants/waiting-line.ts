@@ -1,4 +1,4 @@
-/** Who waits for something that is scarce, each for a limited time; who waits longest is next. */
+/** A queue for something scarce, in which each waits for a limited time. */
 export class WaitingLine {
   readonly #waiting: ((isTurn: boolean) => void)[] = [];
 
@@ -21,14 +21,14 @@ export class WaitingLine {
     });
   }
 
-  /** Tells who is next; false when nobody waits. */
+  /** Wakes the one that has waited longest; false when none waits. */
   next(): boolean {
     const told = this.#waiting.shift();
     told?.(true);
     return told !== undefined;
   }
 
-  /** Sends everybody away. */
+  /** Ends every wait without a turn. */
   dismiss(): void {
     for (const told of this.#waiting.splice(0)) told(false);
   }

@@ -4,6 +4,7 @@ import type { SqlHandle } from '../storage/sql-handle.js';
 import type { QueueCore } from '../assembly/core.js';
 import { hasCode } from '../errors.js';
 import { recordFields, readTaskRecord } from '../storage/columns.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { QueueTables } from '../storage/postgres/identifiers.js';
 import { nextReservation } from '../storage/postgres/statement.js';
 import { taskAttempts } from '../storage/postgres/statements/admin.js';
@@ -16,11 +17,13 @@ export class SqlStore implements TesterStore {
   readonly client: QueueClient;
   readonly #handle: SqlHandle;
   readonly #tables: QueueTables;
+  readonly #database: Pick<QueueDatabase, 'subscriptions' | 'endpoints'>;
 
-  constructor({ connections, schema, options }: QueueCore) {
+  constructor({ connections, schema, options, database }: QueueCore) {
     const { table, maxPayloadBytes } = options;
     this.#handle = connections.inserts;
     this.#tables = schema.tables;
+    this.#database = database;
     this.client = new QueueClient(this.#handle, { table, maxPayloadBytes });
   }
 
@@ -61,7 +64,8 @@ select row_to_json(s)::text as text from ${subscriptions} s where s.id = $1::tex
   }
 
   async subscribe(topic: string, subscriptionId: string): Promise<void> {
-    const admin = new SubscriptionAdmin(this.#handle, this.#tables);
+    const { subscriptions, endpoints } = this.#database;
+    const admin = new SubscriptionAdmin(subscriptions, endpoints);
     await admin.add({ id: subscriptionId, topic }).catch((error: unknown) => {
       if (!hasCode(error, 'SUBSCRIPTION_EXISTS')) throw error;
     });

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Client, Dispatcher } from 'undici';
-import type { Course } from './course.js';
+import type { RequestProgress } from './request-progress.js';
 import type { HttpAnswer, HttpRequest } from './http-message.js';
 import { systemCodeOf, WebhookFailure, type WebhookFailureKind } from './webhook-failure.js';
 
@@ -16,7 +16,7 @@ export interface AnswerLimits {
 const mostInformational = 8;
 
 /**
- * Writes one request on a connection and reads its answer within limits. The course's deadline is not watched here:
+ * Writes one request on a connection and reads its answer within limits. The deadline of `progress` is not watched here:
  * who watches it closes the connection, and the request fails with that.
  *
  * @throws {WebhookFailure}
@@ -24,7 +24,7 @@ const mostInformational = 8;
 export function exchange(
   client: Client,
   { url, method, headers, body }: HttpRequest,
-  course: Course,
+  progress: RequestProgress,
   { keptBytes, readBytes }: AnswerLimits,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
@@ -43,15 +43,15 @@ export function exchange(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart() {
-        course.phase = 'answer';
+        progress.phase = 'answer';
       },
       onResponseStart(controller, statusCode, fields) {
         if (statusCode < 200) {
           informational += 1;
-          if (informational > mostInformational) controller.abort(tooManyInformational(course.host));
+          if (informational > mostInformational) controller.abort(tooManyInformational(progress.host));
           return;
         }
-        course.phase = 'body';
+        progress.phase = 'body';
         status = statusCode;
         received = fields;
       },
@@ -66,7 +66,7 @@ export function exchange(
         resolve(answer(false));
       },
       onResponseError(_controller, error) {
-        reject(failureOf(error, course));
+        reject(failureOf(error, progress));
       },
     };
     try {
@@ -75,7 +75,7 @@ export function exchange(
       // undici refuses what should have been refused before; its message may hold a header.
       reject(
         new WebhookFailure('refused-request', 'this request cannot be sent', {
-          host: course.host,
+          host: progress.host,
           systemCode: systemCodeOf(error),
         }),
       );
@@ -83,7 +83,7 @@ export function exchange(
   });
 }
 
-function failureOf(error: Error, { host, phase }: Course): WebhookFailure {
+function failureOf(error: Error, { host, phase }: RequestProgress): WebhookFailure {
   if (error instanceof WebhookFailure) return error;
   const systemCode = systemCodeOf(error);
   const [kind, happened] = describeFailure(error, systemCode, phase === 'body');

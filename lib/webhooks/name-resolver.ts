@@ -97,7 +97,7 @@ function unresolved(name: string, codes: readonly (string | undefined)[]): Webho
     ETIMEOUT: 'no name server answered',
     ECONNREFUSED: 'no name server could be reached',
     ESERVFAIL: 'the name server could not find out',
-    EBADNAME: 'this is no name that could have one',
+    EBADNAME: 'invalid host name',
   };
   const reason = trouble === undefined ? 'there is none' : (reasons[trouble] ?? `name server: ${trouble}`);
   return new WebhookFailure('dns', `the address of ${name} could not be found: ${reason}`, {

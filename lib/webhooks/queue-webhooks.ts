@@ -2,15 +2,10 @@ import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { TaskPage } from '../admin/task-answers.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { TarefaError } from '../errors.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readDate, readText } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { replayFailed } from '../storage/postgres/statements/admin.js';
-import { reactivate, readEndpoint } from '../storage/postgres/statements/webhooks.js';
+import type { EndpointRecord, EndpointStore } from '../storage/endpoints.js';
 import type { TaskStatus } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
-import type { EndpointBook } from './endpoint-book.js';
+import type { EndpointRegistry } from './endpoint-registry.js';
 import { generateKeyPair, generateSecret } from './signing-secret.js';
 import type { WebhookClient } from './webhook-client.js';
 import { WebhookFailure } from './webhook-failure.js';
@@ -35,7 +30,7 @@ export interface WebhookEndpoint {
   readonly signed: boolean;
 }
 
-/** What became of a test ping. The answer's body is not told: whoever chose the URL may not be who may read it. */
+/** What became of a test ping. The answer's body is left out: who chose the URL may not be allowed to read it. */
 export interface PingResult {
   readonly ok: boolean;
   /** Undefined when there was no answer. */
@@ -52,20 +47,18 @@ export interface DeliveryFilter {
   readonly since?: Date | undefined;
 }
 
-/** What {@link QueueWebhooks} work with. */
 export interface QueueWebhooksParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
+  readonly store: EndpointStore;
   readonly admin: QueueAdmin;
-  readonly book: EndpointBook;
+  readonly endpoints: EndpointRegistry;
   readonly client: WebhookClient;
 }
 
-/** Deliveries replayed by one statement. */
+/** Deliveries replayed at once. */
 const replayPage = 1_000;
 
 /**
- * What somebody who runs webhooks wants to know and do.
+ * What an operator of webhooks wants to know and do.
  *
  * @example
  * constructor(private readonly webhooks: QueueWebhooks) {}
@@ -88,41 +81,30 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async createSecret(subscriptionId: string): Promise<string> {
-    const { url } = await this.#row(subscriptionId);
+    const { url } = await this.#find(subscriptionId);
     const secret = generateSecret();
-    await this.#parts.book.addSecret(subscriptionId, secret, readText(url));
+    await this.#parts.endpoints.addSecret(subscriptionId, secret, url);
     return secret;
   }
 
   /**
-   * The same with an ed25519 key pair (`v1a`), whose private half nobody sees: for receivers that should not be able to sign.
+   * The same with an ed25519 key pair (`v1a`), whose private half is never shown: for receivers that should not be able to sign.
    * Few of them verify it.
    *
    * @returns the public key, `whpk_…`, to hand to the receiver
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async createKeyPair(subscriptionId: string): Promise<string> {
-    const { url } = await this.#row(subscriptionId);
+    const { url } = await this.#find(subscriptionId);
     const { secret, publicKey } = await generateKeyPair();
-    await this.#parts.book.addSecret(subscriptionId, secret, readText(url));
+    await this.#parts.endpoints.addSecret(subscriptionId, secret, url);
     return publicKey;
   }
 
   /** @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND` */
   async endpoint(subscriptionId: string): Promise<WebhookEndpoint> {
-    const row = await this.#row(subscriptionId);
-    return {
-      subscriptionId,
-      url: readText(row['url']),
-      active: row['ativo'] === true,
-      failures: Number(row['failures']),
-      failingSince: readDate(row['failing_since']),
-      lastSuccessAt: readDate(row['last_success_at']),
-      restsUntil: readDate(row['open_until']),
-      deactivatedAt: readDate(row['deactivated_at']),
-      deactivatedFor: readText(row['deactivated_for']),
-      signed: Number(row['secrets']) > 0,
-    };
+    const { httpMethod: _method, headers: _headers, ...endpoint } = await this.#find(subscriptionId);
+    return endpoint;
   }
 
   /**
@@ -131,10 +113,8 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async reactivate(subscriptionId: string): Promise<void> {
-    const { handle, tables, book } = this.#parts;
-    const { rows } = await handle.query(reactivate(tables), [subscriptionId]);
-    if (rows.length === 0) throw subscriptionNotFound(subscriptionId);
-    await book.tell();
+    const found = await this.#parts.endpoints.reactivate(subscriptionId);
+    if (!found) throw subscriptionNotFound(subscriptionId);
   }
 
   /**
@@ -144,14 +124,11 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`, `INPUT_INVALID` when it has no URL, `WEBHOOK_PACKAGE_MISSING`
    */
   async ping(subscriptionId: string): Promise<PingResult> {
-    const { book, client } = this.#parts;
-    const row = await this.#row(subscriptionId);
-    const url = readText(row['url']);
+    const { endpoints, client } = this.#parts;
+    const { url, httpMethod: method, headers } = await this.#find(subscriptionId);
     if (url === null) {
       throw new TarefaError('INPUT_INVALID', `subscription ${JSON.stringify(subscriptionId)} has no URL`);
     }
-    const method = readText(row['http_method']);
-    const headers = JSON.parse(readText(row['headers']) ?? 'null') as Record<string, string> | null;
     const timestamp = new Date();
     const body = JSON.stringify({
       type: 'webhook.ping',
@@ -161,7 +138,7 @@ export class QueueWebhooks {
     const id = webhookId('ping', subscriptionId, String(timestamp.getTime()));
     let secrets: readonly string[] = [];
     try {
-      secrets = await book.secretsOf(subscriptionId, url);
+      secrets = await endpoints.secretsOf(subscriptionId, url);
       const { ok, status, durationMs } = await client.send({ url, method, headers, body, id, secrets });
       return { ok, status, durationMs, failure: undefined };
     } catch (error) {
@@ -200,19 +177,16 @@ export class QueueWebhooks {
    * @returns how many
    */
   async replayFailed(subscriptionId: string, { since }: { readonly since: Date }): Promise<number> {
-    const { handle, tables } = this.#parts;
-    const values = [subscriptionId, since.toISOString(), replayPage];
     for (let replayed = 0; ;) {
-      const { rows } = await handle.query(replayFailed(tables), values);
-      replayed += rows.length;
-      if (rows.length < replayPage) return replayed;
+      const count = await this.#parts.store.replayFailed(subscriptionId, since, replayPage);
+      replayed += count;
+      if (count < replayPage) return replayed;
     }
   }
 
-  async #row(subscriptionId: string): Promise<Record<string, unknown>> {
-    const { handle, tables } = this.#parts;
-    const { rows } = await queryReadable(handle, readEndpoint(tables), [subscriptionId]);
-    if (rows[0]) return rows[0];
+  async #find(subscriptionId: string): Promise<EndpointRecord> {
+    const endpoint = await this.#parts.store.find(subscriptionId);
+    if (endpoint) return endpoint;
     throw subscriptionNotFound(subscriptionId);
   }
 }

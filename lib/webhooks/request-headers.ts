@@ -1,3 +1,4 @@
+import { isHarmlessHeader } from '../values/secret-headers.js';
 import { version } from '../version.js';
 import { WebhookFailure } from './webhook-failure.js';
 
@@ -16,11 +17,8 @@ const reserved = new Set([
 ]);
 const reservedPrefixes = ['proxy-', 'webhook-'];
 
-/** Sent to another origin after a redirect; everything else may be a key to the first one. */
-const harmless = new Set(['accept', 'accept-encoding', 'accept-language', 'content-type', 'user-agent']);
-
 const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Tabs, and characters that one byte holds: there is no way to write others.
+// Tabs, and characters that one byte holds: others cannot be written.
 const valueShape = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
@@ -36,7 +34,7 @@ export function requestHeaders(
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries<unknown>(given ?? {})) {
     const key = name.toLowerCase();
-    if (!nameShape.test(name)) throw refusal(name, 'is no name of a header');
+    if (!nameShape.test(name)) throw refusal(name, 'is not a valid header name');
     if (reserved.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix))) {
       throw refusal(name, 'is not a subscription’s to set');
     }
@@ -58,18 +56,15 @@ export function harmlessHeaders(
   withBody: boolean,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => harmless.has(name) && (withBody || name !== 'content-type')),
+    Object.entries(headers).filter(
+      ([name]) => isHarmlessHeader(name) && (withBody || name !== 'content-type'),
+    ),
   );
-}
-
-/** Names of those header fields of a subscription that may be keys to its origin. */
-export function secretHeaders(headers: Readonly<Record<string, unknown>> | null): readonly string[] {
-  return Object.keys(headers ?? {}).filter((name) => !harmless.has(name.toLowerCase()));
 }
 
 function readValue(name: string, value: unknown): string {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    throw refusal(name, 'has a value that is no text');
+    throw refusal(name, 'has a value that is not text');
   }
   const text = String(value);
   if (/[\r\n\0]/.test(text)) throw refusal(name, 'has a line break in its value');

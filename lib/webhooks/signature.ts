@@ -49,7 +49,7 @@ export interface VerifyOptions {
   readonly now?: number | undefined;
 }
 
-/** More are ignored: verifying costs time, and whoever asks is not known yet. */
+/** More are ignored: verifying costs time, and the sender is not known yet. */
 const mostSignatures = 32;
 const idShape = /^[\x21-\x2d\x2f-\x7e]{1,256}$/;
 
@@ -113,7 +113,7 @@ export function verifySignature(
 
 function checkTime(text: string, now: number, toleranceSeconds: number): number {
   if (!/^\d{1,12}$/.test(text)) {
-    throw new WebhookSignatureError('timestamp-invalid', 'webhook-timestamp is no number of seconds');
+    throw new WebhookSignatureError('timestamp-invalid', 'webhook-timestamp is not a number of seconds');
   }
   const time = Number(text);
   const ageSeconds = Math.floor(now / 1_000) - time;

@@ -104,7 +104,7 @@ function readBase64(text: string, prefix: string): Buffer {
   const encoded = text.slice(prefix.length).replace(/={1,2}$/, '');
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.toString('base64').replace(/=+$/, '') !== encoded) {
-    throw invalid(`what follows \`${prefix}\` is no base64`);
+    throw invalid(`what follows \`${prefix}\` is not base64`);
   }
   return bytes;
 }

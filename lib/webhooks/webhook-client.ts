@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 import { AddressPolicy } from './address-policy.js';
 import { ConnectionPool } from './connection-pool.js';
-import { Course } from './course.js';
+import { RequestProgress } from './request-progress.js';
 import { exchange } from './http-exchange.js';
 import type { HttpAnswer, HttpRequest } from './http-message.js';
 import { NameResolver } from './name-resolver.js';
@@ -53,7 +53,7 @@ export class WebhookClient {
   readonly #keptBytes: number;
   readonly #mostIdle: number;
   readonly #connector: WebhookConnector;
-  readonly #running = new Set<Course>();
+  readonly #running = new Set<RequestProgress>();
   #pool: Promise<ConnectionPool> | undefined;
   #closed = false;
 
@@ -85,55 +85,55 @@ export class WebhookClient {
    */
   async send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookAnswer> {
     const pool = await this.#connections();
-    const course = new Course(this.#timeoutMs, signal);
-    this.#running.add(course);
-    if (this.#closed) course.abort();
+    const progress = new RequestProgress(this.#timeoutMs, signal);
+    this.#running.add(progress);
+    if (this.#closed) progress.abort();
     try {
       const first = httpRequest(request, readWebhookUrl(request.url, this.policy));
-      const { hop, answer } = await this.#travel(pool, first, course);
-      return readAnswer(answer, hop.url, this.#follow, course.durationMs);
+      const { hop, answer } = await this.#travel(pool, first, progress);
+      return readAnswer(answer, hop.url, this.#follow, progress.durationMs);
     } catch (error) {
-      if (error instanceof WebhookFailure) error.durationMs = course.durationMs;
+      if (error instanceof WebhookFailure) error.durationMs = progress.durationMs;
       throw error;
     } finally {
-      course.end();
-      this.#running.delete(course);
+      progress.end();
+      this.#running.delete(progress);
     }
   }
 
   /** Gives up what is running, closes all connections and waits until they are closed. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const course of this.#running) course.abort();
+    for (const progress of this.#running) progress.abort();
     const pool = await this.#pool?.catch(() => undefined);
     await pool?.close();
   }
 
   /** From hop to hop until there is no redirect to follow. */
-  async #travel(pool: ConnectionPool, first: HttpRequest, course: Course): Promise<Arrival> {
+  async #travel(pool: ConnectionPool, first: HttpRequest, progress: RequestProgress): Promise<Arrival> {
     let hop = first;
     for (let redirects = 0; ; redirects += 1) {
-      course.host = hostOf(hop.url);
-      const answer = await this.#exchange(pool, hop, course);
+      progress.host = hostOf(hop.url);
+      const answer = await this.#exchange(pool, hop, progress);
       const next = this.#follow ? nextHop(hop, answer, this.policy) : undefined;
       if (!next) return { hop, answer };
       if (redirects === mostRedirects) {
-        const message = `${course.host} redirected once more after ${mostRedirects} redirects`;
-        throw new WebhookFailure('too-many-redirects', message, { host: course.host });
+        const message = `${progress.host} redirected once more after ${mostRedirects} redirects`;
+        throw new WebhookFailure('too-many-redirects', message, { host: progress.host });
       }
       hop = next;
     }
   }
 
-  async #exchange(pool: ConnectionPool, hop: HttpRequest, course: Course): Promise<HttpAnswer> {
-    const { signal } = course;
+  async #exchange(pool: ConnectionPool, hop: HttpRequest, progress: RequestProgress): Promise<HttpAnswer> {
+    const { signal } = progress;
     signal.throwIfAborted();
-    const connection = pool.take(hop.url.origin, () => this.#connector.connect(hop.url, course));
+    const connection = pool.take(hop.url.origin, () => this.#connector.connect(hop.url, progress));
     const giveUp = (): void => pool.discard(connection, signal.reason as Error);
     signal.addEventListener('abort', giveUp);
     try {
       const limits = { keptBytes: this.#keptBytes, readBytes: Math.max(readBytes, this.#keptBytes) };
-      const answer = await exchange(connection.client, hop, course, limits);
+      const answer = await exchange(connection.client, hop, progress, limits);
       if (answer.cut) pool.discard(connection);
       else pool.giveBack(connection);
       return answer;

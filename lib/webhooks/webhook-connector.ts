@@ -1,7 +1,7 @@
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { AddressPolicy } from './address-policy.js';
-import type { Course } from './course.js';
+import type { RequestProgress } from './request-progress.js';
 import { dialAny } from './dial.js';
 import type { NameResolver } from './name-resolver.js';
 import { systemCodeOf, WebhookFailure } from './webhook-failure.js';
@@ -25,9 +25,9 @@ export class WebhookConnector {
    *
    * @throws {WebhookFailure}
    */
-  async connect(url: URL, course: Course): Promise<Socket> {
+  async connect(url: URL, progress: RequestProgress): Promise<Socket> {
     const host = hostOf(url);
-    const socket = await this.#dial(host, await this.#addresses(host, course), portOf(url), course);
+    const socket = await this.#dial(host, await this.#addresses(host, progress), portOf(url), progress);
     // Again, for whatever lies between a checked address and a connected socket.
     const remote = socket.remoteAddress;
     const kind = remote === undefined ? undefined : this.#policy.refusal(remote, host);
@@ -35,13 +35,13 @@ export class WebhookConnector {
       socket.destroy();
       throw kind === undefined ? lostAtOnce(host) : refusedAddress(host, kind, remote ?? '');
     }
-    return url.protocol === 'https:' ? await this.#secure(socket, host, course) : socket;
+    return url.protocol === 'https:' ? await this.#secure(socket, host, progress) : socket;
   }
 
   /** All addresses of a host; one that is refused refuses them all. */
-  async #addresses(host: string, course: Course): Promise<readonly string[]> {
-    course.phase = 'name';
-    const addresses = isIP(host) === 0 ? await this.#resolver.resolve(host, course.signal) : [host];
+  async #addresses(host: string, progress: RequestProgress): Promise<readonly string[]> {
+    progress.phase = 'name';
+    const addresses = isIP(host) === 0 ? await this.#resolver.resolve(host, progress.signal) : [host];
     for (const address of addresses) {
       const kind = this.#policy.refusal(address, host);
       if (kind !== undefined) throw refusedAddress(host, kind, address);
@@ -49,12 +49,17 @@ export class WebhookConnector {
     return addresses;
   }
 
-  async #dial(host: string, addresses: readonly string[], port: number, course: Course): Promise<Socket> {
-    course.phase = 'connect';
+  async #dial(
+    host: string,
+    addresses: readonly string[],
+    port: number,
+    progress: RequestProgress,
+  ): Promise<Socket> {
+    progress.phase = 'connect';
     try {
-      return await dialAny(addresses, port, course.signal);
+      return await dialAny(addresses, port, progress.signal);
     } catch (error) {
-      course.signal.throwIfAborted();
+      progress.signal.throwIfAborted();
       const systemCode = systemCodeOf(error);
       const reason = (systemCode && connectReasons[systemCode]) ?? systemCode ?? 'the connection failed';
       throw new WebhookFailure('connect', `${host}, port ${port}, could not be reached: ${reason}`, {
@@ -64,8 +69,8 @@ export class WebhookConnector {
     }
   }
 
-  async #secure(socket: Socket, host: string, course: Course): Promise<TLSSocket> {
-    course.phase = 'tls';
+  async #secure(socket: Socket, host: string, progress: RequestProgress): Promise<TLSSocket> {
+    progress.phase = 'tls';
     // `host` is what the certificate is compared with; explicit, so that no environment variable switches it off.
     const secured = connectTls({
       socket,
@@ -75,8 +80,8 @@ export class WebhookConnector {
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     });
-    const giveUp = (): void => void secured.destroy(course.signal.reason as Error);
-    course.signal.addEventListener('abort', giveUp);
+    const giveUp = (): void => void secured.destroy(progress.signal.reason as Error);
+    progress.signal.addEventListener('abort', giveUp);
     try {
       await new Promise<void>((resolve, reject) => {
         secured.once('secureConnect', resolve);
@@ -87,18 +92,18 @@ export class WebhookConnector {
     } catch (error) {
       secured.destroy();
       socket.destroy();
-      course.signal.throwIfAborted();
+      progress.signal.throwIfAborted();
       throw untrusted(host, error);
     } finally {
-      course.signal.removeEventListener('abort', giveUp);
+      progress.signal.removeEventListener('abort', giveUp);
     }
   }
 }
 
 const connectReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to its network',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to its network',
   ECONNRESET: 'it closed the connection at once',
   ETIMEDOUT: 'it did not answer',
 };

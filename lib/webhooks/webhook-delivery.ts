@@ -4,7 +4,7 @@ import type { Handler } from '../subscribers/handler-registry.js';
 import type { Task, TaskContext } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
 import type { DeliveryTargets } from './delivery-target.js';
-import type { EndpointBook } from './endpoint-book.js';
+import type { EndpointRegistry } from './endpoint-registry.js';
 import { retryAfterMs } from '../values/retry-after.js';
 import { standardAttempts, standardDelayMs } from './standard-schedule.js';
 import type { WebhookAnswer } from './webhook-answer.js';
@@ -13,10 +13,9 @@ import { WebhookFailure } from './webhook-failure.js';
 import { webhookId } from './webhook-id.js';
 import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
 
-/** What a {@link WebhookDelivery} works with. */
 export interface WebhookDeliveryParts {
   readonly client: Pick<WebhookClient, 'send'>;
-  readonly book: EndpointBook;
+  readonly endpoints: EndpointRegistry;
   readonly targets: DeliveryTargets;
   readonly events: QueueEvents;
   readonly options: Pick<ResolvedWebhookOptions, 'endpointConcurrency' | 'schedule'>;
@@ -46,15 +45,15 @@ export class WebhookDelivery {
   }
 
   #make(subscriptionId: string): Handler {
-    const { book, options } = this.#parts;
+    const { endpoints, options } = this.#parts;
     const isStandard = options.schedule === 'standard';
     return {
       name: `the webhook of '${subscriptionId}'`,
       exclusive: true,
       rules: {
         get concurrency() {
-          if (book.rests(subscriptionId)) return 0;
-          return book.trusts(subscriptionId) ? options.endpointConcurrency : 1;
+          if (endpoints.rests(subscriptionId)) return 0;
+          return endpoints.trusts(subscriptionId) ? options.endpointConcurrency : 1;
         },
         timeoutMs: undefined,
         maxAttempts: isStandard ? standardAttempts : undefined,
@@ -68,10 +67,10 @@ export class WebhookDelivery {
 
   /** The delivery is for the subscription that its row names. */
   async #deliver(stored: string | null, { task, signal }: TaskContext): Promise<string> {
-    const { book, client, targets } = this.#parts;
+    const { endpoints, client, targets } = this.#parts;
     const { url, method, headers, body } = await targets.of(task, stored);
     const id = task.subscriptionId ?? '';
-    const secrets = await book.secretsOf(id, url);
+    const secrets = await endpoints.secretsOf(id, url);
     const begunAt = performance.now();
     const outcome = await client
       .send({ url, method, headers, body, id: webhookId(task.key), secrets }, signal)
@@ -81,11 +80,11 @@ export class WebhookDelivery {
       });
     const message = deliveryMessage({ method, url, outcome, headers, secrets });
     if (!(outcome instanceof WebhookFailure) && outcome.ok) {
-      await this.#note(() => book.succeeded(id));
+      await this.#note(() => endpoints.succeeded(id));
       return message;
     }
     if (outcome instanceof WebhookFailure && outcome.kind === 'aborted') throw new Error(message);
-    await this.#note(() => book.failed(id, performance.now() - begunAt));
+    await this.#note(() => endpoints.failed(id, performance.now() - begunAt));
     if (!(outcome instanceof WebhookFailure)) await this.#obey(outcome, { url, task, message });
     throw new Error(message);
   }
@@ -102,7 +101,7 @@ export class WebhookDelivery {
     if (status === gone) {
       // Where the subscription led when this was published may be gone, and where it leads now there.
       await this.#note(() =>
-        this.#parts.book.deactivate(subscriptionId ?? '', 'its endpoint answered 410 (gone)', url),
+        this.#parts.endpoints.deactivate(subscriptionId ?? '', 'its endpoint answered 410 (gone)', url),
       );
       throw new UnrecoverableError(message);
     }

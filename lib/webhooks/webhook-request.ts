@@ -2,7 +2,7 @@ import type { HttpRequest } from './http-message.js';
 import { requestHeaders } from './request-headers.js';
 import { sign } from './signature.js';
 import { WebhookFailure } from './webhook-failure.js';
-import { hasBody, readWebhookMethod } from './webhook-method.js';
+import { hasBody, readWebhookMethod } from '../values/webhook-method.js';
 
 /** What is to be sent. */
 export interface WebhookRequest {

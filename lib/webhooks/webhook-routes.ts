@@ -1,9 +1,9 @@
 import { plainRoute, subscriptionRoute } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
 import type { LeftRoutes } from '../subscribers/handler-registry.js';
-import type { EndpointBook } from './endpoint-book.js';
+import type { EndpointRegistry } from './endpoint-registry.js';
 
-/** What a subscription is stays for so long; then it is looked up again. */
+/** What a subscription is, is looked up again after this time. */
 const knownForMs = 5_000;
 const prefix = subscriptionRoute('');
 
@@ -21,13 +21,13 @@ export interface CodeRoutes {
  * deliveries say where they go.
  */
 export class WebhookRoutes implements LeftRoutes {
-  readonly #book: Pick<EndpointBook, 'urlsOf'>;
+  readonly #endpoints: Pick<EndpointRegistry, 'haveUrls'>;
   readonly #declared = new Set<Route>();
   readonly #known = new Map<Route, { readonly isWebhook: boolean; readonly at: number }>();
   #code: CodeRoutes = { has: () => false, deadOnly: [] };
 
-  constructor(book: Pick<EndpointBook, 'urlsOf'>) {
-    this.#book = book;
+  constructor(endpoints: Pick<EndpointRegistry, 'haveUrls'>) {
+    this.#endpoints = endpoints;
   }
 
   /** @param ids subscriptions that are webhooks whatever the table says */
@@ -51,7 +51,7 @@ export class WebhookRoutes implements LeftRoutes {
       .map(plainRoute)
       .filter((route) => route.startsWith(prefix) && !this.#code.has(route) && !this.#isFresh(route, now));
     if (unknown.length === 0) return;
-    const urls = await this.#book.urlsOf(unknown.map((route) => route.slice(prefix.length)));
+    const urls = await this.#endpoints.haveUrls(unknown.map((route) => route.slice(prefix.length)));
     for (const route of unknown) {
       this.#known.set(route, { isWebhook: urls.get(route.slice(prefix.length)) ?? true, at: now });
     }

@@ -43,11 +43,6 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-/** Scheme, host and port of a URL: whoever answers there; null for none. */
-export function originOf(url: string | null): string | null {
-  return url !== null && URL.canParse(url) ? new URL(url).origin : null;
-}
-
 /** True for names that mean this computer, whatever a name server says. */
 export function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');

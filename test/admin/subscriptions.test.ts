@@ -73,7 +73,7 @@ test.each([
   [{ httpMethod: 'PATCH' }, /httpMethod must be one of POST, PUT, GET, DELETE/],
   [{ headers: { 'a b': 'x' } }, /headers must be an object of texts/],
   [{ headers: { a: 'x\ny' } }, /headers must be an object of texts/],
-  [{ headers: { a: 1 } }, /headers must be an object of texts: a is no text/],
+  [{ headers: { a: 1 } }, /headers must be an object of texts: a is not text/],
   [{ headers: ['a'] }, /headers must be an object of texts \(got a list\)/],
   [{ headers: 'authorization: x' }, /headers must be an object of texts/],
   [{ headers: new Headers({ a: 'x' }) }, /headers must be an object of texts/],

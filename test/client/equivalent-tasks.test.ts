@@ -201,7 +201,7 @@ test('a status or a field that does not exist is refused', async () => {
   const status = ['pendente'] as unknown as readonly TaskStatus[];
   await expect(queue.listEquivalentTask({ ...task, status })).rejects.toMatchObject({
     code: 'INPUT_INVALID',
-    message: '"pendente" is no status; the statuses are scheduled, pending, processing, succeeded, failed',
+    message: '"pendente" is not a status; the statuses are scheduled, pending, processing, succeeded, failed',
   });
   const input = { ...task, key: 'order-7' } as EquivalentTaskInput;
   await expect(queue.listEquivalentTask(input)).rejects.toMatchObject({ code: 'INPUT_INVALID' });

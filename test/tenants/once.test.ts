@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { TenantDatabases, type TaskContext, type TenantSql } from '../../lib/index.js';
-import { doneStatements } from '../../lib/tenants/done-table.js';
+import { doneStatements } from '../../lib/storage/postgres/tenants/done-table.js';
+import { PostgresTenantPool } from '../../lib/storage/postgres/tenants/postgres-tenant-pool.js';
 import { TenantHandle } from '../../lib/tenants/tenant-handle.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import { resolveTenantDatabases } from '../../lib/options/tenant-options.js';
@@ -118,7 +119,7 @@ test('two attempts at the same time: the second one waits, and does it only if t
   );
   const pools = openPools();
   const handle = async (): Promise<TenantHandle> =>
-    new TenantHandle(await pools.take('1'), { key: 'same', dead: false }, doneStatements());
+    new TenantHandle(await pools.take('1'), { key: 'same', dead: false });
   try {
     for (const isGood of [false, true]) {
       const [first, second] = await Promise.all([handle(), handle()]);
@@ -196,5 +197,7 @@ function openPools(): TenantPools {
   const options = resolveTenantDatabases({ resolve }, {}, new OptionCheck([]));
   if (!options) throw new Error('they are off');
   const ignore = (): void => undefined;
-  return new TenantPools({ options, resolve, applicationName: 'test', failed: ignore, restored: ignore });
+  const statements = doneStatements();
+  const parts = { options, resolve, applicationName: 'test', statements, failed: ignore, restored: ignore };
+  return new TenantPools(options, (tenant) => new PostgresTenantPool(tenant, parts));
 }

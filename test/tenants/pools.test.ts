@@ -1,6 +1,11 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { UnrecoverableError } from '../../lib/index.js';
+import { doneStatements } from '../../lib/storage/postgres/tenants/done-table.js';
+import {
+  PostgresTenantPool,
+  type PostgresTenantPoolParts,
+} from '../../lib/storage/postgres/tenants/postgres-tenant-pool.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../../lib/options/tenant-options.js';
 import { deferred, until } from '../support/waiting.js';
@@ -29,7 +34,7 @@ interface Started {
 function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantResolver): Started {
   const resolved: string[] = [];
   const told: string[] = [];
-  const pools = new TenantPools({
+  const parts: PostgresTenantPoolParts = {
     options: {
       source: { resolve: () => '' },
       maxConnectionsPerTenant: 5,
@@ -50,7 +55,9 @@ function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantRes
     applicationName: 'tarefa test tenant',
     failed: (tenant, message) => told.push(`${tenant}: ${message}`),
     restored: (tenant) => told.push(`${tenant} is back`),
-  });
+    statements: doneStatements(),
+  };
+  const pools = new TenantPools(parts.options, (tenant) => new PostgresTenantPool(tenant, parts));
   opened.push(pools);
   return { pools, resolved, told };
 }
@@ -58,9 +65,9 @@ function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantRes
 /** Uses a tenant's connection and gives it back. */
 async function use(pools: TenantPools, tenant: string): Promise<number> {
   const lease = await pools.take(tenant);
-  const { rows } = await lease.client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const { rows } = await lease.query('select pg_backend_pid() as pid');
   await lease.giveBack();
-  return rows[0]?.pid ?? 0;
+  return Number(rows[0]?.['pid']);
 }
 
 const tenantsOf = (pools: TenantPools): readonly string[] => pools.stats().map(({ tenant }) => tenant);
@@ -86,7 +93,7 @@ test('a changed password is fetched again, once for all that it concerns', async
     const leases = await Promise.all(Array.from({ length: 4 }, () => pools.take('a')));
     expect(resolved).toEqual(['a', 'a']);
     // Connections of before are good until they are given back.
-    expect((await kept.client.query('select 1')).rowCount).toBe(1);
+    expect((await kept.query('select 1')).rowCount).toBe(1);
     expect(pools.stats()).toMatchObject([{ connections: 5, inUse: 5 }]);
     await Promise.all([kept, ...leases].map((lease) => lease.giveBack()));
     expect(pools.stats()).toMatchObject([{ connections: 4, inUse: 0 }]);
@@ -232,7 +239,7 @@ test('the pool unused for longest makes room, and never one in use', async () =>
   await use(pools, 'b3');
   await use(pools, 'b4');
   expect(tenantsOf(pools)).toEqual(['a1', 'b3', 'b4']);
-  expect((await lease.client.query('select 1')).rowCount).toBe(1);
+  expect((await lease.query('select 1')).rowCount).toBe(1);
   await until(async () => (await connections()) === 3, 'the others are closed');
   await lease.giveBack();
   // One that was closed is found out about again.
@@ -269,7 +276,7 @@ test('connections and what is known of their tenant are given up when nobody use
   await use(pools, 'b');
   await until(async () => (await tenantOf('b').connections()) === 0, 'the idle ones are closed');
   expect(tenantsOf(pools)).toEqual(['a']);
-  expect((await lease.client.query('select 1')).rowCount).toBe(1);
+  expect((await lease.query('select 1')).rowCount).toBe(1);
   await lease.giveBack();
   await until(async () => pools.stats().length === 0, 'nothing is left');
   await use(pools, 'a');
@@ -290,7 +297,7 @@ test('a tenant that is forgotten is asked for anew, and what is lent stays until
   const lease = await pools.take('a');
   pools.forget('a');
   pools.forget('unknown');
-  expect((await lease.client.query('select 1')).rowCount).toBe(1);
+  expect((await lease.query('select 1')).rowCount).toBe(1);
   await use(pools, 'a');
   expect(resolved).toEqual(['a', 'a']);
   await lease.giveBack();
@@ -305,7 +312,7 @@ test('closing cuts what is lent, refuses what waits, and closes what is being op
     tenant === 'b' ? resolving.promise : { ...tenantOf('a').config },
   );
   const lease = await pools.take('a');
-  const running = lease.client.query('select pg_sleep(60)');
+  const running = lease.query('select pg_sleep(60)');
   const refused = Promise.allSettled([pools.take('a'), pools.take('b'), running]);
   await pools.close();
   resolving.resolve({ ...tenantOf('b').config });

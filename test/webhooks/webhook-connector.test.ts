@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AddressPolicy } from '../../lib/webhooks/address-policy.js';
-import { Course } from '../../lib/webhooks/course.js';
+import { RequestProgress } from '../../lib/webhooks/request-progress.js';
 import { NameResolver } from '../../lib/webhooks/name-resolver.js';
 import { WebhookConnector } from '../../lib/webhooks/webhook-connector.js';
 import { until } from '../support/waiting.js';
@@ -17,16 +17,16 @@ test('a socket that turns out to be connected elsewhere is closed before anythin
   // Passes the address that is dialled, as if another were reached then.
   policy.refusal = (address, host) => ((asked += 1) > 1 ? 'private' : refusal(address, host));
   const connector = new WebhookConnector(policy, new NameResolver(), undefined);
-  const course = new Course(5_000, undefined);
+  const progress = new RequestProgress(5_000, undefined);
   for (const protocol of ['http', 'https']) {
     asked = 0;
     const url = new URL(`${protocol}://127.0.0.1:${receiver.port}/`);
-    expect(await failureOf(connector.connect(url, course))).toMatchObject({
+    expect(await failureOf(connector.connect(url, progress))).toMatchObject({
       kind: 'refused-address',
       address: '127.0.0.1',
     });
   }
-  course.end();
+  progress.end();
   await until(
     () =>
       Promise.resolve(receiver.sockets.length === 2 && receiver.sockets.every(({ destroyed }) => destroyed)),

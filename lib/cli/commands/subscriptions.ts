@@ -1,10 +1,7 @@
-import type {
-  SubscriptionAdmin,
-  SubscriptionInput,
-  SubscriptionRecord,
-} from '../../admin/subscription-admin.js';
-import { forgetEndpoint } from '../../storage/postgres/statements/webhooks.js';
-import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
+import type { SubscriptionAdmin } from '../../admin/subscription-admin.js';
+import type { SubscriptionInput } from '../../admin/subscription-input.js';
+import type { SubscriptionRecord } from '../../storage/subscriptions.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';
 import { nearest } from '../../values/nearest.js';
 import { flagOption, listOption, textOption } from '../option-values.js';
@@ -50,9 +47,11 @@ export const subscriptionsCommand: Command = {
     }
     // Checked before the database is asked for anything.
     const act = action(call);
-    const queue = await call.queue();
-    queue.admin.subscriptions.attach({ check: () => undefined, forget: (id) => forget(queue, id) });
-    show(call, await act(queue.admin.subscriptions));
+    const { admin, database } = await call.queue();
+    // Also where this process delivers no webhooks: another subscription may get that id.
+    const forget = (id: string): Promise<void> => database.endpoints.forget(id);
+    admin.subscriptions.attach({ check: () => undefined, forget });
+    show(call, await act(admin.subscriptions));
     return 0;
   },
 };
@@ -128,14 +127,6 @@ function readHeader(text: string): readonly [string, string] {
     );
   }
   return [name, value];
-}
-
-/** Also where this process delivers no webhooks: another subscription may get that id. */
-async function forget({ pool, tables }: CliQueue, id: string): Promise<void> {
-  const { rows } = await pool.query<{ found: boolean }>('select to_regclass($1::text) is not null as found', [
-    tables.webhooks,
-  ]);
-  if (rows[0]?.found === true) await pool.query(forgetEndpoint(tables), [id]);
 }
 
 function show({ output, positionals }: CommandCall, records: readonly SubscriptionRecord[]): void {

@@ -54,8 +54,8 @@ export async function insertFile(call: CommandCall, publication: boolean): Promi
   let started: TaskImport | undefined;
   try {
     if (!isDry) {
-      const { pool, tables } = await call.queue();
-      transactions = await TaskTransactions.open(pool, tables.queue);
+      const { pool, database } = await call.queue();
+      transactions = await TaskTransactions.open(pool, database.inserts);
     }
     const maxPayloadBytes = isDry ? defaultMaxPayloadBytes : (await call.queue()).options.maxPayloadBytes;
     const advance = (lines: number): void => progress.advance(lines);

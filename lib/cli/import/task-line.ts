@@ -1,5 +1,6 @@
-import { encodeTask, taskFields, type EncodedTask, type TaskInput } from '../../client/task-input.js';
+import { encodeTask, taskFields, type TaskInput } from '../../client/task-input.js';
 import { TarefaError } from '../../errors.js';
+import type { NewTask } from '../../storage/inserts.js';
 import { membersWithLargeNumbers } from '../../values/json-numbers.js';
 import { didYouMean } from '../../values/nearest.js';
 
@@ -25,7 +26,7 @@ export class LineProblem extends Error {
 export function readTaskLine(
   text: string,
   { publication, maxPayloadBytes, defaults }: TaskLineRules,
-): EncodedTask {
+): NewTask {
   const given = parseObject(text);
   refuseUnknown(Object.keys(given));
   const task: TaskInput = { ...(saysWhen(given) ? withoutTime(defaults) : defaults), ...given };

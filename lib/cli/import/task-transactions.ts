@@ -1,12 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
-import { SqlInserts } from '../../client/sql-inserts.js';
-import type { EncodedTask } from '../../client/task-input.js';
 import { TarefaError } from '../../errors.js';
+import type { NewTask, TaskInserts } from '../../storage/inserts.js';
 
 /** A task and the line it was read from. */
 export interface NumberedTask {
   readonly line: number;
-  readonly task: EncodedTask;
+  readonly task: NewTask;
 }
 
 /** Lines that the database refused; one, unless it could not be found among them. */
@@ -23,18 +22,17 @@ export interface Refusal {
 export class TaskTransactions {
   readonly #pool: Pool;
   readonly #client: PoolClient;
-  readonly #inserts: SqlInserts;
+  readonly #inserts: TaskInserts;
   #open = false;
 
-  /** @param table quoted */
-  static async open(pool: Pool, table: string): Promise<TaskTransactions> {
-    return new TaskTransactions(pool, await pool.connect(), table);
+  static async open(pool: Pool, inserts: TaskInserts): Promise<TaskTransactions> {
+    return new TaskTransactions(pool, await pool.connect(), inserts);
   }
 
-  private constructor(pool: Pool, client: PoolClient, table: string) {
+  private constructor(pool: Pool, client: PoolClient, inserts: TaskInserts) {
     this.#pool = pool;
     this.#client = client;
-    this.#inserts = new SqlInserts(client, table);
+    this.#inserts = inserts;
   }
 
   /** Inserts tasks and answers their ids. After a refusal the transaction is rolled back. */
@@ -42,9 +40,9 @@ export class TaskTransactions {
     if (!this.#open) await this.#client.query('begin');
     this.#open = true;
     try {
-      return await this.#inserts.many(
+      return await this.#inserts.insertMany(
         tasks.map(({ task }) => task),
-        undefined,
+        this.#client,
       );
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -104,9 +102,9 @@ export class TaskTransactions {
     for (const part of parts) {
       await this.#client.query('savepoint part');
       try {
-        await this.#inserts.many(
+        await this.#inserts.insertMany(
           part.map(({ task }) => task),
-          undefined,
+          this.#client,
         );
       } catch (error) {
         if (!isRefusal(error)) throw error;

@@ -8,7 +8,6 @@ import type { QueueBasis } from '../../assembly/core.js';
 import type { QueueEvents } from '../../events.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
 import { parseTableName, queueTables } from '../postgres/identifiers.js';
-import { doneStatements } from '../../tenants/done-table.js';
 import { TenantDatabases } from '../../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from '../../assembly/worker.js';
 import { MemoryStorage } from './memory-storage.js';
@@ -35,10 +34,7 @@ export class MemoryCore implements QueueBasis {
   readonly database: MemoryStorage;
   readonly client: QueueClient;
   readonly store: MemoryStore;
-  readonly tenants = new TenantDatabases({
-    pools: () => needsDatabase('the database of a tenant'),
-    statements: doneStatements(),
-  });
+  readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
 
   constructor(options: ResolvedOptions, events: QueueEvents, { now, db }: MemoryParts) {
     const { table: name, maxPayloadBytes, transaction } = options;
@@ -50,7 +46,7 @@ export class MemoryCore implements QueueBasis {
     const identity = { identity: memoryIdentity(name), qualifiedName: name };
     this.database = new MemoryStorage(table, identity, db);
     this.store = new MemoryStore(table, this.database, { table: name, maxPayloadBytes });
-    const runtime = { inserts: this.store.inserts, schemas: this.schemas, transaction };
+    const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
 
@@ -73,6 +69,8 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     admin: (purge) =>
       new QueueAdmin({
         handle: noDatabase,
+        subscriptions: database.subscriptions,
+        endpoints: database.endpoints,
         change: (_id, work) => work(noDatabase),
         transaction: (work) => work(noDatabase),
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },

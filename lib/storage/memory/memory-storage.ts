@@ -1,4 +1,3 @@
-import type { DeclaredSubscription, SubscriptionRow, SubscriptionStore } from '../subscriptions.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import { column, statusColumn } from '../columns.js';
@@ -24,6 +23,9 @@ import type { QueueDatabase } from '../database.js';
 import type { Upkeep } from '../upkeep.js';
 import type { WorkerRegistry } from '../workers.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import { memoryEndpoints } from './memory-endpoints.js';
+import { MemoryInserts } from './memory-inserts.js';
+import { MemorySubscriptions } from './memory-subscriptions.js';
 import { instant, type MemoryRow, type MemoryTable } from './memory-table.js';
 import { MemoryTransaction } from './memory-transaction.js';
 import { needsDatabase } from './needs-database.js';
@@ -38,21 +40,22 @@ const outcomes = new Map<unknown, AttemptOutcome>([
  * {@link Storage} in memory, for unit tests: the life of a task with its retries, dead chains and deliveries, for one
  * worker. What only several sessions can show is an error that says so.
  */
-export class MemoryStorage
-  implements QueueDatabase, AttemptStore, TaskTransactions, WorkerRegistry, Upkeep, SubscriptionStore
-{
+export class MemoryStorage implements QueueDatabase, AttemptStore, TaskTransactions, WorkerRegistry, Upkeep {
   readonly attempts = this;
   readonly transactions = this;
   readonly workers = this;
   readonly upkeep = this;
-  readonly subscriptions = this;
-  // One object is every part: there is nothing that they would have to share.
+  readonly inserts: MemoryInserts;
+  readonly subscriptions: MemorySubscriptions;
+  readonly endpoints = memoryEndpoints;
   readonly #table: MemoryTable;
   readonly #queue: QueueIdentity;
   readonly #db: SqlHandle | undefined;
 
   constructor(table: MemoryTable, queue: QueueIdentity, db: SqlHandle | undefined) {
     this.#table = table;
+    this.inserts = new MemoryInserts(table);
+    this.subscriptions = new MemorySubscriptions(table);
     this.#queue = queue;
     this.#db = db;
   }
@@ -174,10 +177,6 @@ export class MemoryStorage
 
   async waitingRoutes(): Promise<readonly []> {
     return [];
-  }
-
-  async declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
-    return this.#table.declare(declared);
   }
 
   async prepareAhead(): Promise<void> {}

@@ -1,10 +1,8 @@
 import { QueueClient, type QueueClientOptions } from '../../client/queue-client.js';
 import { TopicSchemas } from '../../client/topic-schemas.js';
-import type { EncodedTask } from '../../client/task-input.js';
-import type { TaskInserts } from '../../client/task-inserts.js';
 import { readTaskRecord } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
-import type { TaskRecord, TaskStatus } from '../../task.js';
+import type { TaskRecord } from '../../task.js';
 import type { DeliveryParts, TesterStore } from '../../testing/tester-store.js';
 import type { MemoryStorage } from './memory-storage.js';
 import type { MemoryTable } from './memory-table.js';
@@ -13,15 +11,13 @@ import { noDatabase } from './needs-database.js';
 /** {@link TesterStore} in memory. */
 export class MemoryStore implements TesterStore {
   readonly client: QueueClient;
-  readonly inserts: TaskInserts;
   readonly #table: MemoryTable;
   readonly #storage: MemoryStorage;
 
   constructor(table: MemoryTable, storage: MemoryStorage, options: QueueClientOptions) {
     this.#table = table;
     this.#storage = storage;
-    this.inserts = new MemoryInserts(table);
-    const runtime = { inserts: this.inserts, schemas: new TopicSchemas(), transaction: undefined };
+    const runtime = { inserts: storage.inserts, schemas: new TopicSchemas(), transaction: undefined };
     this.client = new QueueClient(noDatabase, options, runtime);
   }
 
@@ -64,30 +60,5 @@ export class MemoryStore implements TesterStore {
 
   #read(isAsked: (row: MemoryTable['rows'][number]) => boolean): readonly TaskRecord[] {
     return this.#table.rows.filter(isAsked).map((row) => readTaskRecord(this.#table.resolved(row)));
-  }
-}
-
-/** A transaction that is given makes no difference: nothing is ever undone. */
-class MemoryInserts implements TaskInserts {
-  readonly #table: MemoryTable;
-
-  constructor(table: MemoryTable) {
-    this.#table = table;
-  }
-
-  async one(task: EncodedTask): Promise<string> {
-    return String(this.#table.insert(task)['id']);
-  }
-
-  async many(tasks: readonly EncodedTask[]): Promise<string[]> {
-    return tasks.map((task) => String(this.#table.insert(task)['id']));
-  }
-
-  async equivalent(task: EncodedTask, statuses: readonly TaskStatus[]): Promise<TaskRecord[]> {
-    const same = ['chave_externa', 'origem', 'destino', 'processo', 'tenant', 'grupo_empresarial'] as const;
-    return this.#table.rows
-      .filter((row) => same.every((name) => (row[name] ?? null) === task[name]))
-      .map((row) => readTaskRecord(this.#table.resolved(row)))
-      .filter(({ status, payload }) => statuses.some((one) => one === status) && payload === task.payload);
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { EncodedTask } from '../../client/task-input.js';
 import { column, statusColumn, type Row } from '../columns.js';
+import { defaultPriority, type NewTask } from '../inserts.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
 import type { DeclaredSubscription, SubscriptionRow } from '../subscriptions.js';
 import type { Route } from '../attempt.js';
@@ -75,16 +75,20 @@ export class MemoryTable {
     return this.#rows.find((row) => row[column.id] === id);
   }
 
-  insert(task: EncodedTask, more: MemoryRow = {}): MemoryRow {
-    const dueMs = task.data_hora === null ? this.nowMs + (task.delay_ms ?? 0) : Date.parse(task.data_hora);
-    const { metadados, delay_ms: _delay, payload_hash: _hash, prioridade, pub_sub, ...texts } = task;
+  insert(task: NewTask): MemoryRow {
+    const dueMs = task.dueAt === null ? this.nowMs + (task.delayMs ?? 0) : Date.parse(task.dueAt);
     return this.add({
-      ...texts,
-      prioridade: String(prioridade ?? 50),
-      pub_sub: String(pub_sub),
-      metadados: metadados && JSON.stringify(metadados),
+      origem: task.origin,
+      destino: task.destination,
+      processo: task.topic,
+      chave_externa: task.externalKey,
+      payload: task.payload,
+      tenant: task.tenant,
+      grupo_empresarial: task.group,
+      prioridade: String(task.priority ?? defaultPriority),
+      pub_sub: String(task.publication),
+      metadados: task.metadata && JSON.stringify(task.metadata),
       data_hora: instant(dueMs),
-      ...more,
     });
   }
 

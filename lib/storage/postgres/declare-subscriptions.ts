@@ -68,7 +68,7 @@ returning id`,
   }
 }
 
-/** Without rights whoever only handles what others declare can still do that. */
+/** A role without these rights may still handle what others declare. */
 async function explain(
   error: unknown,
   handle: SqlHandle,

@@ -8,7 +8,9 @@ import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
+import { PostgresEndpoints } from './postgres-endpoints.js';
 import { classifyError } from './postgres-errors.js';
+import { PostgresInserts, type InsertBell } from './postgres-inserts.js';
 import { PostgresInterop } from './postgres-interop.js';
 import { PostgresSubscriptions } from './postgres-subscriptions.js';
 import { PostgresTransactions } from './postgres-transactions.js';
@@ -20,31 +22,36 @@ import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema
 /** What a queue in PostgreSQL is made of. */
 export interface PostgresDatabaseParts extends QueueAccessParts {
   readonly schema: SchemaRequest;
+  readonly bell: InsertBell;
 }
 
 /** {@link QueueDatabase} on PostgreSQL 13 or newer. It closes its connections when it is closed. */
 export class PostgresDatabase implements QueueDatabase {
+  readonly inserts: PostgresInserts;
   readonly attempts: PostgresAttempts;
   readonly transactions: PostgresTransactions;
   readonly workers: PostgresWorkers;
   readonly upkeep: PostgresUpkeep;
   readonly subscriptions: PostgresSubscriptions;
+  readonly endpoints: PostgresEndpoints;
   readonly interop: Interop | undefined;
   readonly #access: QueueAccess;
   readonly #locks: TaskLocks | undefined;
   readonly #request: SchemaRequest;
 
-  constructor({ schema, ...parts }: PostgresDatabaseParts) {
+  constructor({ schema, bell, ...parts }: PostgresDatabaseParts) {
     const access = new QueueAccess(parts);
     const locks = parts.interop && parts.control ? new TaskLocks(parts.control.first) : undefined;
     this.#access = access;
     this.#locks = locks;
     this.#request = schema;
+    this.inserts = new PostgresInserts(access.inserts, () => access.schema.tables.queue, bell);
     this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);
     this.workers = new PostgresWorkers(access);
     this.upkeep = new PostgresUpkeep(access);
     this.subscriptions = new PostgresSubscriptions(access);
+    this.endpoints = new PostgresEndpoints(access);
     this.interop = locks && new PostgresInterop(access, locks);
   }
 

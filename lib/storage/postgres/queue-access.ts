@@ -13,6 +13,10 @@ import { storableTexts, type StorableTexts } from './storable-texts.js';
 /** The connections of a queue. */
 export interface QueueAccessParts {
   readonly pool: Pool;
+  /** For inserts and single changes: handlers that hold the whole pool do not delay them. */
+  readonly inserts: SqlHandle;
+  /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
+  readonly onlookers: () => Pool;
   /** Undefined in a process that only produces. */
   readonly control: ControlConnections | undefined;
   /** What stands between the pool and the database. */
@@ -20,6 +24,9 @@ export interface QueueAccessParts {
   /** True when workers of nsj-queue-lib serve the same table. */
   readonly interop: boolean;
 }
+
+/** Nobody who looks waits longer for an answer. */
+const lookTimeoutMs = 10_000;
 
 /** What is known of a queue once its tables are. */
 interface Prepared {
@@ -31,13 +38,18 @@ interface Prepared {
 /** How every part of the database reaches it: the connections, and the queue's statements once its tables are prepared. */
 export class QueueAccess {
   readonly pool: Pool;
+  readonly inserts: SqlHandle;
+  /** Runs each statement on a connection for people who look, in a transaction with a time limit. */
+  readonly looks: SqlHandle;
   readonly control: ControlConnections | undefined;
   readonly reach: Reach;
   readonly interop: boolean;
   #prepared: Prepared | undefined;
 
-  constructor({ pool, control, reach, interop }: QueueAccessParts) {
+  constructor({ pool, inserts, onlookers, control, reach, interop }: QueueAccessParts) {
     this.pool = pool;
+    this.inserts = inserts;
+    this.looks = limited(onlookers);
     this.control = control;
     this.reach = reach;
     this.interop = interop;
@@ -99,6 +111,16 @@ export class QueueAccess {
     if (!this.#prepared) throw new Error('the storage is not prepared');
     return this.#prepared;
   }
+}
+
+function limited(pool: () => Pool): SqlHandle {
+  return {
+    query: (text, values) =>
+      inTransaction(pool(), async (tx) => {
+        await tx.query(`set local statement_timeout = ${lookTimeoutMs}`);
+        return tx.query(text, values);
+      }),
+  };
 }
 
 /** Lets the layers above see a lost connection without knowing the driver. */

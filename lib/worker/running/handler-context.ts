@@ -5,7 +5,7 @@ import type { ClaimedTask, Completion, WorkerId } from '../../storage/attempt.js
 import type { GroupedTransaction, TaskTransaction } from '../../storage/transactions.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
-import type { TenantDb } from '../../tenants/tenant-db.js';
+import type { TenantDb } from '../../storage/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import { readReturn } from './outcome.js';
 

@@ -4,6 +4,8 @@ import { TarefaError } from '../../../lib/errors.js';
 import { PostgresAttempts } from '../../../lib/storage/postgres/postgres-attempts.js';
 import { PostgresClaims } from '../../../lib/storage/postgres/postgres-claims.js';
 import { PostgresDatabase } from '../../../lib/storage/postgres/postgres-database.js';
+import { PostgresEndpoints } from '../../../lib/storage/postgres/postgres-endpoints.js';
+import { PostgresInserts } from '../../../lib/storage/postgres/postgres-inserts.js';
 import { PostgresInterop } from '../../../lib/storage/postgres/postgres-interop.js';
 import { PostgresSubscriptions } from '../../../lib/storage/postgres/postgres-subscriptions.js';
 import { PostgresTransactions } from '../../../lib/storage/postgres/postgres-transactions.js';
@@ -44,12 +46,14 @@ interface Wrapped {
 
 const wrapped: readonly Wrapped[] = [
   { prefix: 'database.', prototype: PostgresDatabase.prototype },
+  { prefix: 'inserts.', prototype: PostgresInserts.prototype },
   { prefix: 'attempts.', prototype: PostgresAttempts.prototype },
   { prefix: 'claims.', prototype: PostgresClaims.prototype },
   { prefix: 'transactions.', prototype: PostgresTransactions.prototype },
   { prefix: 'workers.', prototype: PostgresWorkers.prototype },
   { prefix: 'upkeep.', prototype: PostgresUpkeep.prototype },
   { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
+  { prefix: 'endpoints.', prototype: PostgresEndpoints.prototype },
   { prefix: 'interop.', prototype: PostgresInterop.prototype },
   { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
   {

@@ -41,8 +41,8 @@ const due = `coalesce($1::text::timestamptz, statement_timestamp() + coalesce($2
 const oneRow = `${due}, ${due}, $3::text, $4::text, $5::text, $6::text, $7::text, convert_to($8::text, 'UTF8'),
   $9::text::bigint, $10::text, coalesce($11::int, 50), $12::boolean, $13::text::jsonb`;
 
-/** A moment early: what is rung for must not be behind the time that is said. */
-const rung = `rung as materialized (
+/** A moment early: the task must not be due before the time that the ring names. */
+const ring = `ring as materialized (
   select pg_notify($14::text,
     round((floor(extract(epoch from ${due})::float8 * 1000) - 1)::numeric / 1000, 3) || ' ' || $15::text) as sent
 )`;
@@ -51,12 +51,12 @@ const rung = `rung as materialized (
  * Inserts one task: the same with a parameter per column. When the statement rings, two more: the channel, and what is
  * said after the time.
  *
- * In a transaction of the user's it is planned each time, because nobody knows whether a named statement survives there:
- * so it is as plain as it can be.
+ * In a transaction of the user's it is planned each time, because a named statement may not survive there: so it is as plain
+ * as it can be.
  */
 export function insertOne(queue: string, bell: Bell): string {
-  const parts = [...(bell === 'table' ? [] : [quietSetting]), ...(bell === 'statement' ? [rung] : [])];
-  const from = bell === 'statement' ? 'quiet, rung' : 'quiet';
+  const parts = [...(bell === 'table' ? [] : [quietSetting]), ...(bell === 'statement' ? [ring] : [])];
+  const from = bell === 'statement' ? 'quiet, ring' : 'quiet';
   return `-- name: insert_one
 ${parts.length === 0 ? '' : `with ${parts.join(',\n')}\n`}insert into ${queue} (data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
   tenant, grupo_empresarial, prioridade, pub_sub, metadados)

@@ -13,7 +13,7 @@ const mostMoved = 1_000;
 /** When a request began that took `$5` ms. */
 const began = `clock_timestamp() - $5::float8 * interval '1 millisecond'`;
 
-/** JSON that is no list, written by hand, holds no secrets. */
+/** JSON other than a list, written by hand, holds no secrets. */
 const listOf = (json: string): string =>
   `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
 
@@ -79,7 +79,7 @@ where w.failures > 0 or w.open_until is not null or w.last_success_at is null
 returning coalesce((select open from before), false) as closed`;
 
 /**
- * An endpoint has failed. After so many failures in a row it rests, longer each time, and its deliveries that are due are
+ * An endpoint has failed. After `$2` failures in a row it rests, longer each time, and its deliveries that are due are
  * moved to the end of the rest, without an attempt; with each the time that the attempt before it names.
  *
  * What was on its way when a rest began is neither counted nor the probe that ends it, however late it fails.
@@ -169,12 +169,12 @@ limit $1::int`;
 
 /** What is known of all endpoints. */
 export const readEndpoints = ({ webhooks }: Tables): string => `-- name: webhook_endpoints
-select w.subscriber_id, w.failures, w.failing_since, w.last_success_at,
+select w.subscriber_id as id, w.failures, w.failing_since, w.last_success_at,
   case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_at, w.deactivated_for,
   jsonb_array_length(${listOf('w.secrets')}) as secrets
 from ${webhooks} w`;
 
-/** That a secret signs still, of a row `s` of `secrets`. A time that is none is over. */
+/** True while a secret, a row `s` of `secrets`, signs. Text other than a time counts as over. */
 const signsStill = `case when s.value ->> 'until' is null then true
   when s.value ->> 'until' ~ '^([0-9]{4}-[01][0-9]-[0-3][0-9][T ][0-9:.]+([+-][0-9:]+|Z)?|infinity)$'
     then (s.value ->> 'until')::timestamptz > clock_timestamp()
@@ -185,7 +185,7 @@ const signsStill = `case when s.value ->> 'until' is null then true
  * subscription leads. Parameters: subscription.
  */
 export const readSecrets = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_secrets
-select s.value ->> 'secret' as secret,  coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
+select s.value ->> 'secret' as secret, coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
 from ${webhooks} w, jsonb_array_elements(${listOf('w.secrets')}) with ordinality s
 where w.subscriber_id = $1::text and ${signsStill}
 order by s.ordinality`;

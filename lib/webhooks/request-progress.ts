@@ -11,11 +11,8 @@ const waitedFor: Readonly<Record<Phase, string>> = {
   body: 'its answer had begun but not ended',
 };
 
-/**
- * One request from its name to the end of its answer, redirects included: the one deadline over all of it, and how
- * far it has come.
- */
-export class Course {
+/** How far one request has come, from its name to the end of its answer with redirects, under one deadline. */
+export class RequestProgress {
   /** Aborts at the deadline, and when the caller gives up; its reason is a {@link WebhookFailure}. */
   readonly signal: AbortSignal;
   phase: Phase = 'name';

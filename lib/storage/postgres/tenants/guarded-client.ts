@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { usedAfterEnd } from './tenant-error.js';
+import { usedAfterEnd } from '../../../tenants/tenant-error.js';
 
 /** What would reach the server. */
 const guarded = new Set<string | symbol>(['query', 'end']);
@@ -28,7 +28,7 @@ function refuse(callback: unknown): unknown {
     return undefined;
   }
   const refused = Promise.reject(usedAfterEnd());
-  // Whoever does not wait for it must not end the process.
+  // A handler that does not wait for it must not end the process.
   refused.catch(() => undefined);
   return refused;
 }

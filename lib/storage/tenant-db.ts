@@ -1,5 +1,5 @@
-import type { PoolClient } from 'pg';
-import type { SqlHandle } from '../storage/sql-handle.js';
+import type { DriverClient } from './driver-client.js';
+import type { SqlHandle } from './sql-handle.js';
 
 /** What a statement answered. */
 export interface TenantAnswer {
@@ -53,5 +53,5 @@ export interface TenantDb extends TenantSql {
    * The `pg` client of this connection, for libraries that take one. Its `release()` does nothing, and it refuses
    * statements when the handler has ended.
    */
-  client(): Promise<PoolClient>;
+  client(): Promise<DriverClient>;
 }

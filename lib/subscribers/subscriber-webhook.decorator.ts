@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { defaultQueueName } from '../client/queue-tokens.js';
-import { noteDecorated } from '../subscribers/decorated-classes.js';
+import { noteDecorated } from './decorated-classes.js';
 
 const metadataKey = Symbol.for('nestjs-tarefa:webhooks');
 

@@ -1,22 +1,26 @@
 import { Pool, type ClientConfig, type PoolClient } from 'pg';
-import type { TarefaError } from '../errors.js';
+import type { TarefaError } from '../../../errors.js';
 import {
   connectionConfig,
   connectionKey,
   type PostgresConnection,
-} from '../storage/postgres/connections/connection-config.js';
-import { goodbyeMs, Sockets } from '../storage/postgres/connections/sockets.js';
-import { deadlineIn } from '../timing/deadline.js';
-import { isRefusedLogin, isSteering, messageOf, TenantRefusal, unavailable } from './tenant-error.js';
-import { TenantLease } from './tenant-lease.js';
-import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
-import { WaitingLine } from './waiting-line.js';
+} from '../connections/connection-config.js';
+import { goodbyeMs, Sockets } from '../connections/sockets.js';
+import { deadlineIn } from '../../../timing/deadline.js';
+import { isSteering, messageOf, TenantRefusal, unavailable } from '../../../tenants/tenant-error.js';
+import type { TenantPool } from '../../../tenants/tenant-connection.js';
+import { WaitingLine } from '../../../tenants/waiting-line.js';
+import type { DoneStatements } from './done-table.js';
+import { isRefusedLogin } from './login-error.js';
+import { PostgresTenantConnection } from './postgres-tenant-connection.js';
+import type { ResolvedTenantOptions, TenantResolver } from '../../../options/tenant-options.js';
 
-/** What a {@link TenantPool} tells, and is told. */
-export interface TenantPoolParts {
+export interface PostgresTenantPoolParts {
   readonly options: ResolvedTenantOptions;
   readonly resolve: TenantResolver;
   readonly applicationName: string;
+  /** On the table of `once()`. */
+  readonly statements: DoneStatements;
   /** Its database, or what leads there, cannot be used; once until it works again. */
   readonly failed: (tenant: string, message: string) => void;
   readonly restored: (tenant: string) => void;
@@ -38,13 +42,13 @@ const terminate = `-- name: terminate a tenant's backend
 select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
 where a.pid = $1::int and a.application_name = $2 and a.datname = current_database() and a.usename = current_user`;
 
-/** The connections to one tenant's database. Where that is, is found out with the first one. */
-export class TenantPool {
+/** {@link TenantPool} of connections to PostgreSQL. Where the database is, is asked with the first one. */
+export class PostgresTenantPool implements TenantPool {
   readonly tenant: string;
-  readonly #parts: TenantPoolParts;
-  readonly #leases = new Set<TenantLease>();
+  readonly #parts: PostgresTenantPoolParts;
+  readonly #lent = new Set<PostgresTenantConnection>();
   readonly #line = new WaitingLine();
-  /** Connections lent, or being opened for somebody. */
+  /** Connections that are lent, or being opened to be lent. */
   #taken = 0;
   /** What the next connection is made with. */
   #opening: Promise<Opened> | undefined;
@@ -54,27 +58,21 @@ export class TenantPool {
   #failure: string | undefined;
   #closed = false;
 
-  constructor(tenant: string, parts: TenantPoolParts) {
+  constructor(tenant: string, parts: PostgresTenantPoolParts) {
     this.tenant = tenant;
     this.#parts = parts;
   }
 
-  /** Why it could not be used last; undefined when it could. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Connections that are open, lent, and waited for. */
   get counts(): { readonly connections: number; readonly inUse: number; readonly waiting: number } {
     const connections = [...this.#opened.keys()].reduce((sum, { pool }) => sum + pool.totalCount, 0);
-    return { connections, inUse: this.#leases.size, waiting: this.#line.length };
+    return { connections, inUse: this.#lent.size, waiting: this.#line.length };
   }
 
-  /**
-   * @param ended is called when the connection is back, unless this rejects
-   * @throws {TarefaError} `TENANT_UNAVAILABLE`
-   */
-  async lease(ended: () => void): Promise<TenantLease> {
+  async lease(ended: () => void): Promise<PostgresTenantConnection> {
     await this.#takeTurn();
     try {
       this.#refuseWhileResting();
@@ -91,12 +89,11 @@ export class TenantPool {
     if (this.#opening) this.#discard(this.#opening);
   }
 
-  /** Closes every connection, also those lent. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#line.dismiss();
     this.retire();
-    for (const lease of this.#leases) lease.destroy(new Error('the connection is closing'));
+    for (const lent of this.#lent) lent.destroy(new Error('the connection is closing'));
     await Promise.all(
       [...this.#opened.keys()].map((opened) => opened.sockets.closeAfter(this.#end(opened), goodbyeMs)),
     );
@@ -114,7 +111,7 @@ export class TenantPool {
     }
   }
 
-  /** Whoever waits takes over. */
+  /** The next one that waits takes over. */
   #endTurn(): void {
     if (!this.#line.next()) this.#taken -= 1;
   }
@@ -197,21 +194,22 @@ export class TenantPool {
     }
   }
 
-  #lend({ client, pool }: Connected, ended: () => void): TenantLease {
-    const lease: TenantLease = new TenantLease(this.tenant, client, {
+  #lend({ client, pool }: Connected, ended: () => void): PostgresTenantConnection {
+    const { applicationName, statements } = this.#parts;
+    const lent: PostgresTenantConnection = new PostgresTenantConnection(this.tenant, client, statements, {
       ended: () => {
-        this.#leases.delete(lease);
+        this.#lent.delete(lent);
         this.#endTurn();
         ended();
       },
       terminate: (processId) => {
-        pool.query(terminate, [processId, this.#parts.applicationName]).catch(() => undefined);
+        pool.query(terminate, [processId, applicationName]).catch(() => undefined);
       },
     });
-    this.#leases.add(lease);
-    // Whoever uses it is told by its first statement.
-    if (this.#closed) lease.destroy(new Error('the connection is closing'));
-    return lease;
+    this.#lent.add(lent);
+    // Its user hears of it by the first statement.
+    if (this.#closed) lent.destroy(new Error('the connection is closing'));
+    return lent;
   }
 
   #discard(opening: Promise<Opened>): void {
@@ -271,7 +269,7 @@ async function connectTo({ pool }: Opened): Promise<Connected> {
   return { client: await pool.connect(), pool };
 }
 
-/** Somebody else has found out that these credentials do not work any more. */
+/** Another attempt has found out that these credentials do not work any more. */
 class Discarded extends Error {
   override readonly message = 'its credentials were replaced twice while it was connected to';
 }

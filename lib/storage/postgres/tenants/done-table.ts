@@ -1,8 +1,5 @@
-import { parseTableName, quoteIdentifier, quoteTableName } from '../storage/postgres/identifiers.js';
-import { defaultDedupTable } from '../options/tenant-options.js';
-
-/** Rows deleted by one statement. */
-export const purgePage = 10_000;
+import { parseTableName, quoteIdentifier, quoteTableName } from '../identifiers.js';
+import { defaultDedupTable } from '../../../options/tenant-options.js';
 
 /** The statements on the table of `once()`. */
 export interface DoneStatements {

@@ -1,8 +1,5 @@
-import { recordFields, statusTexts } from '../storage/columns.js';
-import type { TaskStatus } from '../task.js';
-
-/** Statuses that count by default: a task that waits or has succeeded makes an equal one superfluous. */
-export const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'pending', 'scheduled'];
+import type { TaskStatus } from '../../../task.js';
+import { recordFields, statusTexts } from '../../columns.js';
 
 /**
  * Attempts equal to a task: same payload, external key, origin, destination, topic, tenant and group, where no
@@ -10,6 +7,8 @@ export const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'p
  *
  * The statuses stand in the text, so that the planner can prove the index `equivalent` for the default ones;
  * with others the table is read. The payload of a later attempt is that of the first one.
+ *
+ * @param queue quoted table name
  */
 export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): string {
   const list = statuses

@@ -1,0 +1,189 @@
+import { ringText, type RingRequest } from '../../coordination/ringer.js';
+import { TarefaError } from '../../errors.js';
+import type { TaskRecord, TaskStatus } from '../../task.js';
+import { readTaskRecord } from '../columns.js';
+import { defaultPriority, type NewTask, type TaskInserts } from '../inserts.js';
+import type { SqlHandle } from '../sql-handle.js';
+import { parseTableName, quoteTableName } from './identifiers.js';
+import { queryReadable } from './readable-rows.js';
+import { listEquivalent } from './statements/equivalent.js';
+import { insertMany, insertOne } from './statements/insert.js';
+
+/** Rings for inserts that the library commits itself. */
+export interface InsertBell {
+  /** What it rings on. */
+  readonly channel: string;
+  readonly ringer: {
+    /** True while no ring is on its way. */
+    readonly idle: boolean;
+    ring(ring: RingRequest): void;
+  };
+}
+
+/** {@link TaskInserts} in the queue table. */
+export class PostgresInserts implements TaskInserts {
+  readonly #handle: SqlHandle;
+  readonly #table: () => string;
+  readonly #bell: InsertBell | undefined;
+  /** Inserts under way that the library commits itself. */
+  #committing = 0;
+
+  /**
+   * @param handle used without a transaction of the caller's
+   * @param table quoted; asked for by each insert, because a queue learns its schema when it is prepared
+   * @param bell without one the table's trigger rings
+   */
+  constructor(handle: SqlHandle, table: () => string, bell?: InsertBell) {
+    this.#handle = handle;
+    this.#table = table;
+    this.#bell = bell;
+  }
+
+  async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
+    const values = valuesOf(task);
+    const rows =
+      tx || !this.#bell
+        ? await ask(tx ?? this.#handle, insertOne(this.#table(), 'table'), values)
+        : await this.#commitOne(task, values, this.#bell);
+    return String(rows[0]?.['id']);
+  }
+
+  async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
+    const values = [JSON.stringify(tasks.map(columnsOf))];
+    const rows =
+      tx || !this.#bell
+        ? await ask(tx ?? this.#handle, insertMany(this.#table(), 'table'), values)
+        : await this.#commit(tasks, insertMany(this.#table(), 'afterwards'), values, this.#bell);
+    return ascending(rows.map((row) => String(row['id'])));
+  }
+
+  async listEquivalent(
+    task: NewTask,
+    statuses: readonly TaskStatus[],
+    tx?: SqlHandle,
+  ): Promise<TaskRecord[]> {
+    const { externalKey, payloadHash, origin, destination, topic, tenant, group } = task;
+    const values = [externalKey, payloadHash, origin, destination, topic, tenant, group];
+    const text = listEquivalent(this.#table(), statuses);
+    // In a transaction of the caller's nothing more can be read once a row could not be.
+    const rows = tx ? await ask(tx, text, values) : (await queryReadable(this.#handle, text, values)).rows;
+    return rows.map(readTaskRecord);
+  }
+
+  /**
+   * The statement itself rings when no other insert could share its ring: that saves a round trip. A NOTIFY makes commits
+   * wait for each other, so inserts that run side by side are rung for afterwards, many at once.
+   */
+  async #commitOne(task: NewTask, values: unknown[], bell: InsertBell): Promise<Record<string, unknown>[]> {
+    if (this.#committing > 0 || !bell.ringer.idle) {
+      return this.#commit([task], insertOne(this.#table(), 'afterwards'), values, bell);
+    }
+    const { highest = defaultPriority, later } = ringFor([task], 0);
+    const text = ringText(String(highest), later);
+    this.#committing += 1;
+    try {
+      const all = [...values, bell.channel, text];
+      return await ask(this.#handle, insertOne(this.#table(), 'statement'), all);
+    } finally {
+      this.#committing -= 1;
+    }
+  }
+
+  async #commit(
+    tasks: readonly NewTask[],
+    text: string,
+    values: unknown[],
+    { ringer }: InsertBell,
+  ): Promise<Record<string, unknown>[]> {
+    const sentAt = performance.now();
+    this.#committing += 1;
+    try {
+      return await ask(this.#handle, text, values);
+    } finally {
+      this.#committing -= 1;
+      // Also when it failed: its answer may have been lost, not its commit.
+      ringer.ring(ringFor(tasks, sentAt));
+    }
+  }
+}
+
+/**
+ * Inserts into a table by its name alone, without preparing the queue: the search path finds it, and its trigger rings.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID` when the name cannot be that of a table
+ */
+export function insertsInto(handle: SqlHandle, table: string): TaskInserts {
+  const quoted = quoteTableName(parseTableName(table));
+  return new PostgresInserts(handle, () => quoted);
+}
+
+/** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */
+function ascending(ids: string[]): string[] {
+  const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : 1);
+  const isAscending = ids.every((id, index) => index === 0 || compare(ids[index - 1] ?? '', id) < 0);
+  return isAscending ? ids : ids.sort(compare);
+}
+
+/** Parameters of `insert_one`. */
+function valuesOf(task: NewTask): unknown[] {
+  return [
+    task.dueAt,
+    task.delayMs,
+    task.origin,
+    task.destination,
+    task.topic,
+    task.externalKey,
+    task.payload,
+    task.payloadHash,
+    task.tenant,
+    task.group,
+    task.priority,
+    task.publication,
+    task.metadata && JSON.stringify(task.metadata),
+  ];
+}
+
+/**
+ * An element of `insert_many`'s parameter: values by column. The database reads every key of every object, so JSON leaves
+ * out what the statement would read as its default anyway.
+ */
+function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
+  return {
+    data_hora: task.dueAt ?? undefined,
+    delay_ms: task.delayMs ?? undefined,
+    origem: task.origin ?? undefined,
+    destino: task.destination ?? undefined,
+    processo: task.topic ?? undefined,
+    chave_externa: task.externalKey ?? undefined,
+    payload: task.payload ?? undefined,
+    payload_hash: task.payloadHash ?? undefined,
+    tenant: task.tenant ?? undefined,
+    grupo_empresarial: task.group ?? undefined,
+    prioridade: task.priority ?? undefined,
+    pub_sub: task.publication || undefined,
+    metadados: task.metadata ?? undefined,
+  };
+}
+
+/** What is told of tasks that were inserted now. */
+function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest {
+  let [dueMs, highest, later] = [Infinity, -Infinity, false];
+  for (const { dueAt, delayMs, priority } of tasks) {
+    if (dueAt !== null) dueMs = Math.min(dueMs, Date.parse(dueAt) || 0);
+    highest = Math.max(highest, priority ?? defaultPriority);
+    later ||= dueAt !== null || Boolean(delayMs);
+  }
+  return { later, highest, sentAt, ...(dueMs === Infinity ? {} : { dueMs }) };
+}
+
+/** A handle that answers something else is the transaction of a library that has an adapter. */
+async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  const answer: unknown = await handle.query(text, values);
+  if (typeof answer === 'object' && answer !== null && 'rows' in answer && Array.isArray(answer.rows)) {
+    return answer.rows as Record<string, unknown>[];
+  }
+  throw new TarefaError(
+    'INPUT_INVALID',
+    'tx answered a statement without { rows }: wrap it with fromTypeOrm, fromPrisma, fromDrizzle or another adapter, and roll back',
+  );
+}
