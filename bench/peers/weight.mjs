@@ -10,13 +10,13 @@ const [product, role, connectionString, library] = process.argv.slice(2);
 const settleMs = 5_000;
 
 const provide = (useFactory) => ({
-  module: class PeerModule {},
+  module: function PeerModule() {},
   providers: [{ provide: 'peer', useFactory }],
 });
 
 /** Each loads its product and answers what an application imports to have it. */
 const products = {
-  none: async () => ({ module: class NoModule {} }),
+  none: async () => ({ module: function NoModule() {} }),
 
   tarefa: async () => {
     const { QueueModule, TaskHandler } = await import(library);
@@ -28,7 +28,7 @@ const products = {
     const worker = role === 'worker';
     const options = { connection: connectionString, queue: 'bench', table: 'bench.task', worker };
     return {
-      module: class TarefaModule {},
+      module: function TarefaModule() {},
       providers: worker ? [Handlers] : [],
       imports: [QueueModule.forRoot(options)],
     };
@@ -66,7 +66,7 @@ const queue = await load();
 const importMs = performance.now() - began;
 const { user, system } = process.cpuUsage(cpu);
 
-class ApplicationModule {}
+function ApplicationModule() {}
 Module({ imports: [queue] })(ApplicationModule);
 await NestFactory.createApplicationContext(ApplicationModule, { logger: false });
 await pause(settleMs);

@@ -12,7 +12,7 @@ import type {
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
-import { failureValues } from './claim-values.js';
+import { failureValues } from './attempt-values.js';
 import { HeldTasks } from './held-tasks.js';
 import type { QueueAccess } from './queue-access.js';
 import { attemptOutcomes, readFailed, readNextDue, readPromoted } from './read-rows.js';

@@ -7,7 +7,7 @@ import { isBounded, type ClaimAnswer, type ClaimRequest } from './claims/claim-r
 import { claimForm, claimValues, isDeadOnly } from './claims/claim-values.js';
 import { readAnswer, readSettledOnly } from './claims/read-answer.js';
 import { SweepWarning } from './claims/sweep-warning.js';
-import { settleValues } from './claim-values.js';
+import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
 import type { QueueAccess } from './queue-access.js';

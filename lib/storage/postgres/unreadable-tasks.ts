@@ -3,7 +3,7 @@ import type { UnreadableAmong } from '../claims.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import { fromTheFront } from './claims/claim-planner.js';
 import { claimForm, claimValues } from './claims/claim-values.js';
-import { settleValues } from './claim-values.js';
+import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import { isDataError } from './readable-rows.js';
 import type { QueueAccess } from './queue-access.js';
