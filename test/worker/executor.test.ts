@@ -208,7 +208,7 @@ test('a timeout fails the attempt at once, and the slot stays taken until the ha
 });
 
 const elsewhere = (_: unknown, context: TaskContext) =>
-  context.completeIn({ query: async () => ({ rows: [] }) } as never);
+  context.completeIn({ query: async () => ({ rows: [] }) });
 
 test.each([
   ['completed', ['completed', 'completed']],
@@ -311,7 +311,7 @@ test('a payload above the limit is not loaded, and never tried again', async () 
 });
 
 test('a payload left out of the claim is loaded', async () => {
-  const { executor, told, running } = bench({ invoke: (payload) => payload as object });
+  const { executor, told, running } = bench({ invoke: (payload) => payload });
   await executor.run(running({ payload: undefined }));
   expect(told).toEqual([['complete', { message: 'completed', result: '{"loaded":true}' }]]);
 });
