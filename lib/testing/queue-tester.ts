@@ -4,7 +4,7 @@ import type { SqlHandle } from '../storage/sql-handle.js';
 import { encodePayload, type TaskInput } from '../client/task-input.js';
 import type { TopicName } from '../values/queue-topics.js';
 import type { QueueBasis, QueueCore } from '../assembly/core.js';
-import { defaultQueueName, getPartToken } from '../client/queue-tokens.js';
+import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import type { QueueWorkerAssembly } from '../assembly/worker.js';
 import { inMs, type Duration } from './duration.js';

@@ -7,7 +7,6 @@ import type { Coordinator } from '../../coordination/coordinator.js';
 import type { QueueBasis } from '../../assembly/core.js';
 import type { QueueEvents } from '../../events.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
-import { parseTableName, queueTables } from '../postgres/identifiers.js';
 import { TenantDatabases } from '../../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from '../../assembly/worker.js';
 import { MemoryStorage } from './memory-storage.js';
@@ -56,8 +55,6 @@ export class MemoryCore implements QueueBasis {
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
 export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
   const { database, events, closing, options, tenants } = core;
-  const { schema = 'public', table } = parseTableName(options.table);
-  const tables = queueTables(schema, table, undefined);
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
     database,
@@ -68,16 +65,9 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     coordinator: alone,
     admin: (purge) =>
       new QueueAdmin({
-        handle: noDatabase,
-        subscriptions: database.subscriptions,
-        endpoints: database.endpoints,
-        change: (_id, work) => work(noDatabase),
-        transaction: (work) => work(noDatabase),
+        database,
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
-        tables,
         waiter,
-        waiting: () => database.waitingRoutes(),
-        channel: options.queue,
         purge: () => purge.runNow(),
       }),
   });

@@ -28,7 +28,10 @@ import { MemoryInserts } from './memory-inserts.js';
 import { MemorySubscriptions } from './memory-subscriptions.js';
 import { instant, type MemoryRow, type MemoryTable } from './memory-table.js';
 import { MemoryTransaction } from './memory-transaction.js';
-import { needsDatabase } from './needs-database.js';
+import type { TaskAdmin } from '../admin.js';
+import type { QueueReports } from '../reports.js';
+import type { PurgeableCount } from '../upkeep.js';
+import { needsDatabase, withoutDatabase } from './needs-database.js';
 
 const outcomes = new Map<unknown, AttemptOutcome>([
   [statusColumn.succeeded, 'completed'],
@@ -48,6 +51,11 @@ export class MemoryStorage implements QueueDatabase, AttemptStore, TaskTransacti
   readonly inserts: MemoryInserts;
   readonly subscriptions: MemorySubscriptions;
   readonly endpoints = memoryEndpoints;
+  readonly admin = withoutDatabase<TaskAdmin>('QueueAdmin');
+  readonly reports: QueueReports = {
+    ...withoutDatabase<QueueReports>('a report'),
+    waitingRoutes: () => this.waitingRoutes(),
+  };
   readonly #table: MemoryTable;
   readonly #queue: QueueIdentity;
   readonly #db: SqlHandle | undefined;
@@ -108,6 +116,14 @@ export class MemoryStorage implements QueueDatabase, AttemptStore, TaskTransacti
   async nextDue(): Promise<NextDue> {
     const inMs = this.#table.due().length > 0 ? 0 : (await this.promote(0)).nextDueInMs;
     return { inMs, pending: [], holding: false, halted: false };
+  }
+
+  async haltAll(): Promise<readonly WorkerId[]> {
+    return [];
+  }
+
+  async describe(): Promise<readonly PurgeableCount[]> {
+    return [];
   }
 
   async isHalted(): Promise<boolean> {
