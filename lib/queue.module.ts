@@ -17,7 +17,6 @@ import {
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { QueueAdmin } from './admin/queue-admin.js';
-import { SharedSessions } from './storage/postgres/connections/shared-sessions.js';
 import { NotifyRoutine } from './maintenance/notify.routine.js';
 import { PurgeRoutine } from './maintenance/purge.routine.js';
 import { RetryRoutine } from './maintenance/retry.routine.js';
@@ -47,11 +46,8 @@ const assembly = () => import('./assembly/queue.js');
 /** What the queues of one application share. */
 @Global()
 @Module({
-  providers: [
-    { provide: SharedSessions, useFactory: () => new SharedSessions() },
-    { provide: QueueGroup, useFactory: () => new QueueGroup() },
-  ],
-  exports: [SharedSessions, QueueGroup],
+  providers: [{ provide: QueueGroup, useFactory: () => new QueueGroup() }],
+  exports: [QueueGroup],
 })
 class QueueSharedModule {}
 
@@ -144,7 +140,6 @@ function build(
           getPartToken(name, 'options'),
           getQueueToken(name, QueueEvents),
           getQueueToken(name, QueueLogs),
-          SharedSessions,
           QueueGroup,
           ModulesContainer,
         ],
@@ -152,10 +147,9 @@ function build(
           options: QueueOptions,
           events: QueueEvents,
           logs: QueueLogs,
-          sessions: SharedSessions,
           group: QueueGroup,
           modules: ModulesContainer,
-        ) => (await assembly()).openQueue({ name, options, events, logs, sessions, group, modules }),
+        ) => (await assembly()).openQueue({ name, options, events, logs, group, modules }),
       },
       { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueBasis) => one.client },
       {

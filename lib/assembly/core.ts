@@ -2,13 +2,12 @@ import { QueueAdmin } from '../admin/queue-admin.js';
 import { TaskWaiter } from '../admin/task-waiter.js';
 import { QueueClient } from '../client/queue-client.js';
 import { TopicSchemas } from '../client/topic-schemas.js';
-import type { Coordinator } from '../coordination/coordinator.js';
-import { endsChannel } from '../coordination/channels.js';
 import { EndListener } from '../coordination/end-listener.js';
-import { EndTeller } from '../coordination/end-teller.js';
-import { leaseMs, LeaseCoordinator } from '../coordination/lease-coordinator.js';
-import { PostgresCoordinator } from '../coordination/postgres-coordinator.js';
-import { haltText, pausedText, Ringer } from '../coordination/ringer.js';
+import { leaseMs, LeaseLiveness } from '../coordination/lease/lease-liveness.js';
+import type { Liveness } from '../coordination/liveness.js';
+import { PostgresBell } from '../coordination/postgres/postgres-bell.js';
+import { PostgresLiveness } from '../coordination/postgres/postgres-liveness.js';
+import { haltText, pausedText } from '../coordination/ring.js';
 import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { HistoryRecorder } from '../observability/history/history-recorder.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
@@ -24,6 +23,7 @@ import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { StartAttempts } from './start-attempts.js';
 import { connectionConfig } from '../storage/postgres/connections/connection-config.js';
+import { leaseThread } from '../storage/postgres/connections/lease-orders.js';
 import type { PostgresConnection } from '../options/postgres-connection.js';
 import { parseTableName, subscriptionTableNameProblem } from '../values/table-name.js';
 import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
@@ -61,7 +61,7 @@ export interface QueueBasis {
 export interface QueueCore extends QueueBasis {
   readonly database: PostgresDatabase;
   readonly schema: PreparedSchema;
-  readonly ringer: Ringer;
+  readonly bell: PostgresBell;
   readonly connections: QueueConnections;
   /** Undefined where this process writes none. */
   readonly history: HistoryRecorder | undefined;
@@ -90,7 +90,12 @@ export async function assembleCore(
     refuseInteropThroughPooler(options, routing);
     const connections = openConnections(options, routing, sessions, events);
     const { pool, spare, control, sockets } = connections;
-    const ringer = new Ringer((message) => connections.notify(options.queue, message));
+    const bell = new PostgresBell({
+      send: connections.notify,
+      use: connections.canListen ? connections.sessionUse() : undefined,
+      channel: options.queue,
+      qualifiedTable: () => schema.tables.qualifiedName,
+    });
     const database = new PostgresDatabase({
       pool,
       inserts: connections.inserts,
@@ -100,7 +105,7 @@ export async function assembleCore(
       reach: routing.mainReach,
       interop: options.interop !== undefined,
       schema: schemaRequest(options),
-      bell: { channel: options.queue, ringer, haltText, pausedText },
+      bell: { channel: options.queue, ringer: bell.ringer, haltText, pausedText },
     });
     opened.push(() =>
       closing.step((leftMs) => {
@@ -108,21 +113,16 @@ export async function assembleCore(
         return sockets.closeAfter(Promise.all(goodbyes), leftMs);
       }, closingReserves.connections),
     );
-    opened.push(() =>
-      closing.step(
-        () => Promise.all([connections.closeSession(), connections.closeListener()]),
-        closingReserves.sessions,
-      ),
-    );
+    opened.push(() => closing.step(() => connections.closeSession(), closingReserves.sessions));
     const tenants = assembleTenants(options.tenantDatabases, options.queue, events);
     let history: HistoryRecorder | undefined;
     opened.push(() =>
       closing.step(
-        () => Promise.all([history?.close(), ringer.settled(), tenants.close()]),
+        () => Promise.all([history?.close(), bell.settled(), tenants.close()]),
         closingReserves.rest,
       ),
     );
-    const schema = await starting.run(connection, () => database.prepare());
+    const schema: PreparedSchema = await starting.run(connection, () => database.prepare());
     history = makeHistory(options, database, events);
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
@@ -135,7 +135,7 @@ export async function assembleCore(
       database,
       schema,
       client,
-      ringer,
+      bell,
       schemas,
       declared: new Set(),
       tenants,
@@ -151,15 +151,15 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { database, events, closing, tenants, history } = core;
-  const coordinator = makeCoordinator(core);
+  const { database, bell, events, closing, tenants, history } = core;
   return assembleParts({
     database,
     events,
     closing,
     tenants,
     counter: history?.tally,
-    coordinator,
+    bell,
+    liveness: makeLiveness(core),
     options: workerOptions(core),
     admin: (purge) => makeAdmin(core, purge),
   });
@@ -173,14 +173,8 @@ function makeHistory(
   return worker && history ? new HistoryRecorder({ reports, events }) : undefined;
 }
 
-function makeAdmin(
-  { options, schema, schemas, connections, database }: QueueCore,
-  purge: PurgeRoutine,
-): QueueAdmin {
-  const waiter = new TaskWaiter(async () => {
-    const session = await connections.openListener();
-    return session && EndListener.start(session, schema.tables.qualifiedName);
-  });
+function makeAdmin({ options, schemas, bell, database }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+  const waiter = new TaskWaiter(async () => (bell.canListen ? EndListener.start(bell) : undefined));
   const { maxPayloadBytes, interop } = options;
   return new QueueAdmin({
     database,
@@ -245,34 +239,17 @@ function workerOptions({ options, connections, events }: QueueCore): ResolvedOpt
   return { ...options, wake: 'poll', pollIntervalMs };
 }
 
-export function makeCoordinator({
-  options,
-  schema,
-  database,
-  ringer,
-  connections,
-  events,
-}: QueueCore): Coordinator {
-  const { routing, ask, notify } = connections;
-  const { qualifiedName: qualifiedTable, workers } = schema.tables;
-  const shared = { ask, ringer, qualifiedTable, workers, graceMs: options.recoveryTiming.graceMs };
+/** What shows that a worker lives: a lock of its session, or a lease where it has none. */
+export function makeLiveness({ options, schema, database, connections }: QueueCore): Liveness {
+  const { routing } = connections;
+  const { workers } = database;
+  const { graceMs } = options.recoveryTiming;
   if (routing.session === undefined && options.worker) {
-    return new LeaseCoordinator({
-      ...shared,
-      config: {
-        ...connectionConfig(routing.main),
-        application_name: `tarefa ${options.queue} lease`.slice(0, 63),
-      },
-      transaction: (work) => database.inTransaction(work),
-    });
+    const application_name = `tarefa ${options.queue} lease`.slice(0, 63);
+    const config = { ...connectionConfig(routing.main), application_name };
+    const thread = leaseThread({ config, workers: schema.tables.workers });
+    return new LeaseLiveness({ thread, workers, graceMs });
   }
-  const channel = options.wake === 'listen' ? options.queue : undefined;
-  const teller = new EndTeller(events, (id) => {
-    // Who waits looks again, should this be lost.
-    notify(endsChannel(qualifiedTable), { text: id, dueMs: undefined, agoMs: undefined }).catch(
-      () => undefined,
-    );
-  });
-  const asked = (text: string): void => teller.asked(text);
-  return new PostgresCoordinator({ ...shared, ...connections.sessionUse(), channel, asked });
+  const { qualifiedName: qualifiedTable } = schema.tables;
+  return new PostgresLiveness({ use: connections.sessionUse(), workers, qualifiedTable, graceMs });
 }

@@ -14,7 +14,7 @@ import { environmentWarnings } from '../options/environment.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
-import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
+import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
 import { assembleCore, type QueueBasis, type QueueCore } from './core.js';
@@ -32,14 +32,22 @@ export interface QueueOpening {
   readonly options: QueueOptions;
   readonly events: QueueEvents;
   readonly logs: QueueLogs;
-  readonly sessions: SharedSessions;
   readonly group: QueueGroup;
   readonly modules: ModulesContainer;
 }
 
+/** The sessions that the queues of one application share. */
+const sessionsByGroup = new WeakMap<QueueGroup, SharedSessions>();
+
+function sessionsOf(group: QueueGroup): SharedSessions {
+  const sessions = sessionsByGroup.get(group) ?? new SharedSessions();
+  sessionsByGroup.set(group, sessions);
+  return sessions;
+}
+
 /** Connects a queue and prepares its tables; what was opened is closed when the application's start fails. */
 export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
-  const { name, events, logs, sessions, group, modules } = opening;
+  const { name, events, logs, group, modules } = opening;
   group.add(name);
   try {
     refuseSameName(name, modules);
@@ -48,7 +56,7 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
     await group.closeOnFailure(() => logs.close());
     const failed = new AbortController();
     await group.closeOnFailure(async () => failed.abort());
-    const core = await openResolved(options, events, sessions, failed.signal);
+    const core = await openResolved(options, events, sessionsOf(group), failed.signal);
     await group.closeOnFailure(() => core.close());
     return core;
   } catch (error) {

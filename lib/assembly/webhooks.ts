@@ -1,6 +1,5 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import { pausedText } from '../coordination/ringer.js';
-import { makeCoordinator, type QueueCore } from './core.js';
+import { makeLiveness, type QueueCore } from './core.js';
 import { DeliverySeal } from '../webhooks/delivery-seal.js';
 import { DeliveryTargets } from '../webhooks/delivery-target.js';
 import { EndpointRegistry } from '../webhooks/endpoint-registry.js';
@@ -25,14 +24,12 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, closing, database, connections, tenants, history } = core;
+  const { options, events, closing, database, bell, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { endpoints: store } = database;
   const client = new WebhookClient(webhooks);
-  const tell = async (): Promise<void> => {
-    await connections.inserts.query('select pg_notify($1::text, $2::text)', [options.queue, pausedText]);
-  };
+  const tell = (): Promise<void> => bell.ring('tasks', { paused: true });
   const endpoints = new EndpointRegistry({ store, tell, events, options: webhooks });
   const routes = new WebhookRoutes(endpoints);
   const { retryIntervalMinutes } = options;
@@ -52,7 +49,8 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     closing,
     tenants,
     counter: history?.tally,
-    coordinator: makeCoordinator(core),
+    bell,
+    liveness: makeLiveness(core),
     options: {
       ...main.options,
       concurrency: webhooks.concurrency,

@@ -1,5 +1,7 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
+import { EndAnnouncer } from '../coordination/end-announcer.js';
+import type { Liveness } from '../coordination/liveness.js';
 import { FanOut } from '../worker/fan-out.js';
 import { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import { NotifyRoutine } from '../maintenance/notify.routine.js';
@@ -48,7 +50,8 @@ export interface Execution {
 
 export interface WorkerBasis {
   readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
+  readonly bell: Bell;
+  readonly liveness: Liveness;
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
   readonly closing: ClosingTime;
@@ -62,28 +65,29 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { database, coordinator, events, options, closing, tenants } = basis;
+  const { database, bell, liveness, events, options, closing, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds } = basis;
   const execution = (workerId: WorkerId): Execution => {
     const signal = new Signal();
     const settler = new Settler(workerId, { database, events, signal, counter });
     const executor = new Executor(workerId, { database, settler, registry, tenants, options, events });
-    const fanOut = new FanOut(workerId, { database, coordinator, settler, options, events });
+    const fanOut = new FanOut(workerId, { database, bell, settler, options, events });
     return { executor, fanOut, settler, signal };
   };
   const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
     const { executor, ...others } = execution(workerId);
     const halt = new HaltOrder(workerId, { database, events, options, ...halting });
     const capacity = new Capacity(registry, options);
-    const parts = { database, coordinator, executor, ...others, halt, capacity, holds, options, events };
-    return { dispatcher: new Dispatcher(workerId, parts), executor, halt };
+    const shared = { database, bell, liveness, halt, capacity, holds, options, events };
+    return { dispatcher: new Dispatcher(workerId, { executor, ...others, ...shared }), executor, halt };
   };
   const unserved = new UnservedWatch({ database, events, options });
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
   const recovery = new Recovery({
     database,
-    coordinator,
+    bell,
+    liveness,
     registry,
     options,
     timing,
@@ -92,7 +96,9 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   });
   const worker = new QueueWorker({
     database,
-    coordinator,
+    bell,
+    liveness,
+    ends: new EndAnnouncer(events, bell),
     registry,
     registered,
     recovery,
@@ -105,7 +111,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     enabled: options.worker,
   });
   const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
-  const purge = new PurgeRoutine(database, coordinator, {
+  const purge = new PurgeRoutine(database, liveness, {
     maxAgeDays: purgeMaxAgeDays,
     limit: purgeLimit,
     roundLimit: purgeRoundLimit,
@@ -113,10 +119,11 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   return {
     worker,
     registry,
-    retry: new RetryRoutine(coordinator, recovery),
+    retry: new RetryRoutine(liveness, recovery),
     notify: new NotifyRoutine({
       database,
-      coordinator,
+      bell,
+      liveness,
       unserved,
       overdueMs: waitNotifyIntervalSeconds * 1_000,
       takesUnknown: options.unknownTasks === 'fail',

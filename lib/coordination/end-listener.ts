@@ -1,31 +1,25 @@
-import { endsChannel, waitsChannel } from './channels.js';
-import type { PostgresSession } from '../storage/postgres/connections/postgres-session.js';
+import type { Bell } from './bell.js';
 
-/** Hears of the ends of tasks that somebody in this process waits for. */
+/** Hears of the ends of tasks that this process waits for. */
 export class EndListener {
-  readonly #session: PostgresSession;
-  readonly #qualifiedTable: string;
+  readonly #bell: Bell;
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  private constructor(session: PostgresSession, qualifiedTable: string) {
-    this.#session = session;
-    this.#qualifiedTable = qualifiedTable;
+  private constructor(bell: Bell) {
+    this.#bell = bell;
   }
 
-  static async start(session: PostgresSession, qualifiedTable: string): Promise<EndListener> {
-    const listener = new EndListener(session, qualifiedTable);
-    await session.listen(endsChannel(qualifiedTable), (id) => {
+  static async start(bell: Bell): Promise<EndListener> {
+    const listener = new EndListener(bell);
+    await bell.listen('ends', (id) => {
       for (const ended of listener.#waiting.get(id) ?? []) ended();
     });
     return listener;
   }
 
-  /** Tells the workers that somebody waits for that task, for so many ms. */
-  async announce(firstAttemptId: string, forMs: number): Promise<void> {
-    await this.#session.query('select pg_notify($1::text, $2::text)', [
-      waitsChannel(this.#qualifiedTable),
-      `${firstAttemptId} ${forMs}`,
-    ]);
+  /** Tells the workers that this process waits for that task, for that time. */
+  announce(firstAttemptId: string, forMs: number): Promise<void> {
+    return this.#bell.ring('waits', { firstAttemptId, forMs });
   }
 
   /** Calls back at that task's end; answers the function that stops it. */

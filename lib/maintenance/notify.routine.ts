@@ -1,4 +1,5 @@
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
+import type { Liveness } from '../coordination/liveness.js';
 import type { PromoteResult } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
@@ -8,7 +9,8 @@ const page = 1_000;
 
 export interface NotifyRoutineParts {
   readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
+  readonly bell: Pick<Bell, 'ring'>;
+  readonly liveness: Pick<Liveness, 'exclusively'>;
   readonly unserved: Pick<UnservedWatch, 'learn'>;
   /** A due task that is pending for longer counts as forgotten. */
   readonly overdueMs: number;
@@ -30,14 +32,14 @@ export class NotifyRoutine {
 
   /** Runs one round; answers how many tasks were promoted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
-    const { database, coordinator, unserved } = this.#parts;
-    return coordinator.exclusively('notify', async () => {
+    const { database, bell, liveness, unserved } = this.#parts;
+    return liveness.exclusively('notify', async () => {
       const { promoted, isolated } = await this.#promoteAll();
       const waiting = await database.attempts.waitingRoutes();
       unserved.learn(waiting);
       const mustRing = promoted > 0 || waiting.some((one) => this.#isForgotten(one));
       // Only workers that are told to look, not just to claim, see what is to be run alone.
-      if (mustRing) coordinator.ring({ later: isolated, dueMs: 0 });
+      if (mustRing) void bell.ring('tasks', { later: isolated, dueMs: 0 });
       await database.upkeep.prepareAhead();
       return promoted;
     });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Liveness } from '../coordination/liveness.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { PurgeableWindow } from '../storage/upkeep.js';
 
@@ -29,7 +29,7 @@ const leastBlockRows = 50;
  */
 export class PurgeRoutine {
   readonly #database: QueueDatabase;
-  readonly #coordinator: Coordinator;
+  readonly #liveness: Pick<Liveness, 'exclusively'>;
   readonly #rules: PurgeRules;
   /** Rows up to this id were seen in this walk. */
   #after: string | undefined;
@@ -39,16 +39,16 @@ export class PurgeRoutine {
   #cut = new AbortController();
 
   /** @hidden */
-  constructor(database: QueueDatabase, coordinator: Coordinator, rules: PurgeRules) {
+  constructor(database: QueueDatabase, liveness: Pick<Liveness, 'exclusively'>, rules: PurgeRules) {
     this.#database = database;
-    this.#coordinator = coordinator;
+    this.#liveness = liveness;
     this.#rules = rules;
     this.#blockRows = rules.limit;
   }
 
   /** Runs one round; answers how many rows were deleted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
-    return this.#coordinator.exclusively('purge', () => this.runNow());
+    return this.#liveness.exclusively('purge', () => this.runNow());
   }
 
   /** The same, also beside another worker that runs it: rows that one has locked are left to it. */

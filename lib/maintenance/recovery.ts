@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
+import type { Liveness } from '../coordination/liveness.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
@@ -14,7 +15,8 @@ import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 export interface RecoveryParts {
   readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
+  readonly bell: Pick<Bell, 'canListen' | 'ring'>;
+  readonly liveness: Pick<Liveness, 'findMissing'>;
   readonly registry: HandlerRegistry;
   readonly options: WorkerOptions;
   /** How sure one must be, also when the interval is switched off. */
@@ -114,7 +116,7 @@ export class Recovery {
 
   /** With interop: what crashed workers of nsj-queue-lib left, whose locks went with them. */
   async #lookForAbandoned(): Promise<number> {
-    const { database, coordinator } = this.#parts;
+    const { database, bell } = this.#parts;
     const { interop } = database;
     if (!interop || !this.#workerId) return 0;
     // What runs under locks elsewhere looks abandoned.
@@ -126,26 +128,28 @@ export class Recovery {
       if (taken.length === 0) break;
       recovered += (await this.#fail(taken, 'a worker of nsj-queue-lib')).length;
     }
-    if (recovered > 0) coordinator.ring({ later: true, sentAt });
+    if (recovered > 0) void bell.ring('tasks', { later: true, sentAt });
     return recovered;
   }
 
   async #lookForLost(): Promise<number> {
-    const { database, coordinator, timing } = this.#parts;
+    const { database, bell, liveness, timing } = this.#parts;
     if (this.#pace.due)
       this.#unregistered = await this.#pace.walk(() => database.workers.unregisteredHolders());
-    const found = await coordinator.findLost(this.#unregistered);
+    const found = await liveness.findMissing(this.#unregistered);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
+    const { missing, noted, hasOthers } = found;
+    // Others need not look; where this worker does not hear of their looks, they do not hear of its own.
+    if (hasOthers && bell.canListen && this.#workerId !== undefined) void bell.ring('looks', this.#workerId);
     this.#unconfirmed = 0;
-    const { missing, noted } = found;
     if (missing.length === 0 && !noted) return 0;
     const lost = await database.workers.confirmLost(missing, timing.confirmMs);
     this.#unconfirmed = missing.length - lost.length;
     let recovered = 0;
     const sentAt = performance.now();
     for (const id of lost) recovered += await this.#recover(id);
-    if (recovered > 0) coordinator.ring({ later: true, sentAt });
+    if (recovered > 0) void bell.ring('tasks', { later: true, sentAt });
     return recovered;
   }
 

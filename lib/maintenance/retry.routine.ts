@@ -1,14 +1,14 @@
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Liveness } from '../coordination/liveness.js';
 import type { Recovery } from './recovery.js';
 
 /** Fails the attempts of lost workers at its minutes: the safety net below continuous recovery. */
 export class RetryRoutine {
-  readonly #coordinator: Coordinator;
+  readonly #liveness: Pick<Liveness, 'exclusively'>;
   readonly #recovery: Recovery;
 
   /** @hidden */
-  constructor(coordinator: Coordinator, recovery: Recovery) {
-    this.#coordinator = coordinator;
+  constructor(liveness: Pick<Liveness, 'exclusively'>, recovery: Recovery) {
+    this.#liveness = liveness;
     this.#recovery = recovery;
   }
 
@@ -19,6 +19,6 @@ export class RetryRoutine {
 
   /** Runs one round; answers how many attempts were recovered, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
-    return this.#coordinator.exclusively('retry', () => this.#recovery.round());
+    return this.#liveness.exclusively('retry', () => this.#recovery.round());
   }
 }

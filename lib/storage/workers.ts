@@ -11,6 +11,16 @@ export interface WorkerDescription {
   readonly deadRoutes: readonly Route[];
 }
 
+/** What a look for lost workers finds. */
+export interface MissingWorkers {
+  /** Those whose liveness is not held. */
+  readonly missing: readonly WorkerId[];
+  /** True when the table marks any worker as missing. */
+  readonly noted: boolean;
+  /** True when other workers have started and not stopped. */
+  readonly hasOthers: boolean;
+}
+
 /** The only writer of the table of workers. */
 export interface WorkerRegistry {
   /** Writes down a starting worker; returns its id. */
@@ -26,6 +36,21 @@ export interface WorkerRegistry {
   isHalted(workerId: WorkerId): Promise<boolean>;
   /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */
   unregisteredHolders(): Promise<readonly WorkerId[]>;
+  /** A worker that may have been called lost lives. */
+  revive(workerId: WorkerId): Promise<void>;
+  /** Holds a worker's place for a time, where no session of its own shows that it lives. */
+  renewLease(workerId: WorkerId, forMs: number): Promise<void>;
+  /** Runs `work` unless another worker runs that routine now, in a transaction that lasts as long; undefined when one does. */
+  runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined>;
+  /**
+   * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease; undefined
+   * while the server has run for less than `graceMs`.
+   */
+  findMissing(
+    looker: WorkerId,
+    others: readonly WorkerId[],
+    graceMs: number,
+  ): Promise<MissingWorkers | undefined>;
   /** Marks which workers are missing; answers those that have been for that long, and were at an earlier look. */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** Forgets workers that stopped longer ago than that. */

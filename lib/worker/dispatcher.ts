@@ -1,5 +1,7 @@
 import { Backoff } from '../timing/backoff.js';
-import type { Coordinator, Ring } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
+import type { Liveness } from '../coordination/liveness.js';
+import type { Ring } from '../coordination/ring.js';
 import { hasCode } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { FailureOutcome, WorkerId } from '../storage/attempt.js';
@@ -26,7 +28,8 @@ import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface DispatcherParts {
   readonly database: Pick<QueueDatabase, 'attempts' | 'claimsOf' | 'classify' | 'interop'>;
-  readonly coordinator: Pick<Coordinator, 'alive' | 'ring' | 'exclusively'>;
+  readonly bell: Pick<Bell, 'ring'>;
+  readonly liveness: Pick<Liveness, 'alive' | 'exclusively'>;
   readonly executor: Pick<Executor, 'run' | 'fail'>;
   readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly settler: Settler;
@@ -308,7 +311,7 @@ export class Dispatcher {
       this.#claimer.expect();
       this.#discovery.request();
     }
-    this.#parts.coordinator.ring({ later, sentAt });
+    void this.#parts.bell.ring('tasks', { later, sentAt });
   }
 
   async #promote(): Promise<void> {

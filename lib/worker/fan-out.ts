@@ -1,4 +1,4 @@
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask, FanOutOutcome, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
@@ -9,7 +9,7 @@ import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface FanOutParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'fail' | 'lose'>;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
@@ -50,7 +50,7 @@ export class FanOut {
     sentAt: number,
   ): readonly ClaimedTask[] {
     const deliveries = new Map(outcomes.map((outcome) => [outcome.id, outcome.deliveries]));
-    if (outcomes.some((outcome) => outcome.deliveries > 0)) this.#parts.coordinator.ring({ sentAt });
+    if (outcomes.some((outcome) => outcome.deliveries > 0)) void this.#parts.bell.ring('tasks', { sentAt });
     for (const publication of publications) {
       const made = deliveries.get(publication.id);
       if (made === undefined) continue;

@@ -1,4 +1,4 @@
-import { haltText } from '../coordination/ringer.js';
+import { haltText } from '../coordination/ring.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerId } from '../storage/attempt.js';

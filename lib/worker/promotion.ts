@@ -1,4 +1,4 @@
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
 import type { QueueEvents } from '../events.js';
 import type { PromoteResult } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
@@ -6,7 +6,7 @@ import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface PromotionParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly bell: Pick<Bell, 'ring'>;
   readonly events: QueueEvents;
   readonly options: Pick<WorkerOptions, 'scheduledTimer'>;
 }
@@ -42,7 +42,7 @@ export class Promotion {
 
   async run(): Promise<Promoted> {
     this.#due = false;
-    const { database, coordinator, events, options } = this.#parts;
+    const { database, bell, events, options } = this.#parts;
     const { promoted, earliestMs, nextDueInMs, isolated } = await database.attempts
       .promote(options.scheduledTimer ? pageSize : 0)
       .catch((error: unknown) => {
@@ -51,7 +51,7 @@ export class Promotion {
       });
     if (promoted > 0) {
       events.emit('tasks.promoted', { count: promoted });
-      coordinator.ring({ later: isolated, dueMs: earliestMs ?? 0 });
+      void bell.ring('tasks', { later: isolated, dueMs: earliestMs ?? 0 });
     }
     if (!options.scheduledTimer) return { earliestMs, isolated, nextDueInMs: undefined, isFullPage: false };
     return { earliestMs, isolated, nextDueInMs, isFullPage: promoted === pageSize };

@@ -1,5 +1,8 @@
 import { hostname } from 'node:os';
-import type { Coordinator, Ring } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
+import type { EndAnnouncer } from '../coordination/end-announcer.js';
+import type { Liveness } from '../coordination/liveness.js';
+import type { Ring } from '../coordination/ring.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
@@ -25,7 +28,9 @@ export interface RegisteredWorker {
 
 export interface QueueWorkerParts {
   readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
+  readonly bell: Bell;
+  readonly liveness: Liveness;
+  readonly ends: EndAnnouncer;
   readonly registry: HandlerRegistry;
   readonly registered: (
     workerId: WorkerId,
@@ -36,7 +41,7 @@ export interface QueueWorkerParts {
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
   readonly unserved: UnservedWatch;
-  readonly options: WorkerOptions;
+  readonly options: WorkerOptions & { readonly wake: 'listen' | 'poll' };
   readonly events: QueueEvents;
   readonly version: string;
   /** False in a process that only produces. */
@@ -58,6 +63,7 @@ export class QueueWorker {
   #stopping: Promise<void> | undefined;
   #companion: QueueWorker | undefined;
   #isCompanion = false;
+  #stopListening: (() => Promise<void>)[] = [];
 
   /** @hidden */
   constructor(parts: QueueWorkerParts) {
@@ -114,7 +120,7 @@ export class QueueWorker {
   }
 
   async #start(): Promise<void> {
-    const { database, coordinator, registry, recovery } = this.#parts;
+    const { database, liveness, registry, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
@@ -134,15 +140,15 @@ export class QueueWorker {
     const registered = this.#parts.registered(id, halting);
     const { dispatcher } = registered;
     this.#registered = registered;
-    await coordinator.start(id, {
-      ring: (ring) => this.#heard(ring, registered),
-      lost: (error) => events.emit('connection.lost', { connection: coordinator.connection, error }),
+    const { connection } = liveness;
+    await liveness.hold(id, {
+      lost: (error) => events.emit('connection.lost', { connection, error }),
       restored: () => {
-        events.emit('connection.restored', { connection: coordinator.connection });
+        events.emit('connection.restored', { connection });
         dispatcher.reconcile();
       },
-      looked: (isOlder) => recovery.postpone(isOlder),
     });
+    if (this.#parts.bell.canListen) await this.#listen(id, registered);
     dispatcher.start();
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
@@ -152,6 +158,19 @@ export class QueueWorker {
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();
+  }
+
+  async #listen(id: WorkerId, registered: RegisteredWorker): Promise<void> {
+    const { bell, ends, recovery, options } = this.#parts;
+    if (options.wake === 'listen') {
+      this.#stopListening.push(await bell.listen('tasks', (ring) => this.#heard(ring, registered)));
+    }
+    this.#stopListening.push(
+      await bell.listen('waits', (awaited) => ends.expect(awaited)),
+      await bell.listen('looks', (looker) => {
+        if (looker !== id) recovery.postpone(Number(looker) < Number(id));
+      }),
+    );
   }
 
   #heard(ring: Ring, { dispatcher, halt }: RegisteredWorker): void {
@@ -170,7 +189,7 @@ export class QueueWorker {
   }
 
   async #leave(id: WorkerId, { dispatcher, executor, halt }: RegisteredWorker): Promise<void> {
-    const { database, coordinator, recovery, closing, events } = this.#parts;
+    const { database, liveness, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     halt.end();
     this.#parts.unserved.stop();
@@ -192,7 +211,8 @@ export class QueueWorker {
     const unfinished = running.size;
     await closing.step(async () => {
       const retired = database.workers.retire(id, 'stopped').catch(() => undefined);
-      await Promise.all([coordinator.stop(), retired]);
+      const silent = this.#stopListening.splice(0).map((stop) => stop());
+      await Promise.all([...silent, liveness.release(), retired]);
     }, closingReserves.leave);
     events.emit('worker.stopped', { workerId: id, unfinished });
   }

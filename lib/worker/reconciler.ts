@@ -1,4 +1,4 @@
-import type { Coordinator } from '../coordination/coordinator.js';
+import type { Bell } from '../coordination/bell.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
@@ -11,7 +11,7 @@ import type { Settler } from './running/settler.js';
 
 export interface ReconcilerParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'knows'>;
   readonly capacity: Pick<Capacity, 'served' | 'wants'>;
   readonly events: QueueEvents;
@@ -91,12 +91,12 @@ export class Reconciler {
 
   async #release(unknown: readonly HeldTask[]): Promise<void> {
     if (unknown.length === 0) return;
-    const { database, coordinator, events } = this.#parts;
+    const { database, bell, events } = this.#parts;
     const released = new Set(await database.attempts.releaseMany(this.#workerId, unknown));
     for (const one of unknown) {
       if (!released.has(one.id)) continue;
       events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
     }
-    coordinator.ring({ dueMs: 0 });
+    void bell.ring('tasks', { dueMs: 0 });
   }
 }

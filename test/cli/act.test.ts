@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
-import { haltText } from '../../lib/coordination/ringer.js';
+import { haltText } from '../../lib/coordination/ring.js';
 import { lockIsWaitedFor } from '../support/locks.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { looksChannel } from '../../lib/coordination/channels.js';
+import { looksChannel } from '../../lib/coordination/postgres/channels.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';

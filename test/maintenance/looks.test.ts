@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { looksChannel } from '../../lib/coordination/channels.js';
-import { PostgresCoordinator } from '../../lib/coordination/postgres-coordinator.js';
+import { looksChannel } from '../../lib/coordination/postgres/channels.js';
+import { PostgresLiveness } from '../../lib/coordination/postgres/postgres-liveness.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { listen } from '../support/listening.js';
 import type { QueueApp } from '../support/queue-app.js';
@@ -31,15 +31,15 @@ test('of several workers one looks, and those that hear of it send nothing', asy
   const recovery = { intervalMs, confirmMs: 300, graceMs: 0 };
   for (let n = 0; n < 4; n += 1) await start({ recovery });
   await pause(2 * intervalMs);
-  const findLost = vi.spyOn(PostgresCoordinator.prototype, 'findLost');
+  const findMissing = vi.spyOn(PostgresLiveness.prototype, 'findMissing');
   await pause(8 * intervalMs);
-  const looks = findLost.mock.calls.length;
+  const looks = findMissing.mock.calls.length;
   // One may take over too early now and then; if none heard of others, there would be 32.
   expect(looks).toBeGreaterThan(4);
   expect(looks).toBeLessThan(17);
 });
 
-test('somebody who is alone tells nobody, as that is a transaction to be written down', async () => {
+test('a worker without others rings for no look: a notification is a transaction', async () => {
   const { heard, close } = await listen(bench.database, channel);
   const recovery = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
   const { worker } = await start({ recovery });
@@ -71,16 +71,16 @@ test('a looker that stands still, though its locks live on, is replaced by anoth
   expect((await recovered).workerId).toBe(holder.workerId);
 });
 
-test('whoever cannot look lets another one try', async () => {
+test('a worker that cannot look lets another one try', async () => {
   const recovery = { intervalMs: 300, confirmMs: 300, graceMs: 0 };
   const one = await start({ recovery });
   const failures: unknown[] = [];
   one.events.on('routine.failed', ({ routine }) => failures.push(routine));
-  const findLost = vi
-    .spyOn(PostgresCoordinator.prototype, 'findLost')
+  const findMissing = vi
+    .spyOn(PostgresLiveness.prototype, 'findMissing')
     .mockRejectedValueOnce(new Error('not now'));
   await pause(2_000);
   expect(failures).toEqual(['recover']);
   // And goes on by itself.
-  expect(findLost.mock.calls.length).toBeGreaterThan(3);
+  expect(findMissing.mock.calls.length).toBeGreaterThan(3);
 });

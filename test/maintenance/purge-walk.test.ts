@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Coordinator } from '../../lib/coordination/coordinator.js';
+import type { Liveness } from '../../lib/coordination/liveness.js';
 import { PurgeRoutine, type PurgeRules } from '../../lib/maintenance/purge.routine.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import type { PurgeableWindow, PurgeLook, Upkeep } from '../../lib/storage/upkeep.js';
@@ -32,8 +32,8 @@ function purgeOf(
     },
   };
   const database = { upkeep, workers: { forget: async () => undefined } } as unknown as QueueDatabase;
-  const coordinator: Partial<Coordinator> = { exclusively: async (_routine, run) => run() };
-  const routine = new PurgeRoutine(database, coordinator as Coordinator, {
+  const liveness: Pick<Liveness, 'exclusively'> = { exclusively: async (_routine, run) => run() };
+  const routine = new PurgeRoutine(database, liveness, {
     maxAgeDays: 60,
     limit: 10,
     roundLimit: 100,

@@ -76,7 +76,8 @@ function silentWorker(closing: ClosingTime): QueueWorker {
   const part = { start: none, stop: none };
   const parts = {
     database: { workers: { register: async () => '1', retire: never } },
-    coordinator: { start: async () => undefined, stop: never },
+    bell: { canListen: false },
+    liveness: { hold: async () => undefined, release: never },
     registry: { announced: [], announcedDead: [] },
     registered: () => ({
       dispatcher: {

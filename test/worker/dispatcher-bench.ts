@@ -156,14 +156,14 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     },
   };
   const deliver = vi.fn<(claimed: readonly ClaimedTask[]) => Promise<void>>(async () => undefined);
-  const rings = vi.fn<() => void>();
+  const rings = vi.fn<() => Promise<void>>(async () => undefined);
   const dispatcher: Dispatcher = new Dispatcher('7', {
     database: database as never,
-    coordinator: {
+    bell: { ring: rings },
+    liveness: {
       get alive() {
         return state.alive;
       },
-      ring: rings,
       exclusively: async () => undefined,
     },
     executor,

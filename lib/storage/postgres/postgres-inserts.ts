@@ -1,4 +1,4 @@
-import { ringText, type RingRequest } from '../../coordination/ringer.js';
+import { ringText, type RingRequest } from '../../coordination/ring.js';
 import { TarefaError } from '../../errors.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';

@@ -1,4 +1,4 @@
-import { livenessPrefix } from '../../coordination/lost-workers.js';
+import { livenessPrefix } from '../../coordination/lock-names.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
 import { readTaskRecord, readText } from '../columns.js';
 import type {

@@ -1,8 +1,9 @@
+import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
-import type { WorkerDescription, WorkerRegistry } from '../workers.js';
+import type { MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import type { QueueAccess } from './queue-access.js';
-import { haltWorkers } from './statements/workers.js';
+import { haltWorkers, renewLease } from './statements/workers.js';
 
 /** What workers are told to stop by. */
 export interface HaltBell {
@@ -46,6 +47,44 @@ export class PostgresWorkers implements WorkerRegistry {
   async unregisteredHolders(): Promise<readonly WorkerId[]> {
     const rows = await this.#access.ask(this.#access.sql.unregisteredHolders, []);
     return rows.map((row) => String(row['id']));
+  }
+
+  async revive(workerId: WorkerId): Promise<void> {
+    await this.#access.ask(this.#access.sql.reviveWorker, [workerId]);
+  }
+
+  async renewLease(workerId: WorkerId, forMs: number): Promise<void> {
+    const { schema } = this.#access;
+    await this.#access.ask({ name: 'tarefa_renew_lease', text: renewLease(schema.tables) }, [
+      workerId,
+      forMs,
+    ]);
+  }
+
+  runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined> {
+    const key = routineKey(this.#access.schema.tables.qualifiedName, routine);
+    return this.#access.inTransaction(async (tx) => {
+      const { rows } = await tx.query(
+        'select pg_try_advisory_xact_lock(hashtextextended($1::text, 0)) as locked',
+        [key],
+      );
+      return rows[0]?.['locked'] === true ? work() : undefined;
+    });
+  }
+
+  async findMissing(
+    looker: WorkerId,
+    others: readonly WorkerId[],
+    graceMs: number,
+  ): Promise<MissingWorkers | undefined> {
+    const prefix = livenessPrefix(this.#access.schema.tables.qualifiedName);
+    const [row] = await this.#access.ask(this.#access.sql.findMissing, [others, prefix, graceMs, looker]);
+    if (!row || readBoolean(row['early'])) return undefined;
+    return {
+      missing: row['missing']?.split(',').filter(Boolean) ?? [],
+      noted: readBoolean(row['noted']),
+      hasOthers: readBoolean(row['others']),
+    };
   }
 
   async confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]> {

@@ -28,7 +28,15 @@ import { settle } from './statements/settle.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
 import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes, wouldClaim } from './statements/waiting.js';
-import { confirmLost, forgetWorkers, isHalted, registerWorker, retireWorker } from './statements/workers.js';
+import {
+  confirmLost,
+  findMissing,
+  forgetWorkers,
+  isHalted,
+  registerWorker,
+  retireWorker,
+  reviveWorker,
+} from './statements/workers.js';
 
 const templates = {
   settle,
@@ -58,11 +66,13 @@ const templates = {
   takeOver,
   clientServerSigns,
   confirmLost,
+  findMissing,
   findPurgeable,
   lockPurgeable,
   purge,
   registerWorker,
   retireWorker,
+  reviveWorker,
   isHalted,
   forgetWorkers,
   readTexts,

@@ -1,4 +1,4 @@
-import type { Coordinator } from '../../coordination/coordinator.js';
+import type { Liveness } from '../../coordination/liveness.js';
 import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
 import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
@@ -18,7 +18,7 @@ import type { Unreadable } from './unreadable.js';
 export interface ClaimerParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
   readonly claims: Claims;
-  readonly coordinator: Pick<Coordinator, 'alive'>;
+  readonly liveness: Pick<Liveness, 'alive'>;
   readonly settler: Settler;
   readonly capacity: Capacity;
   readonly executor: Pick<Executor, 'fail'>;
@@ -129,7 +129,7 @@ export class Claimer {
   }
 
   get #mayClaim(): boolean {
-    return !this.#stopped && this.#parts.coordinator.alive;
+    return !this.#stopped && this.#parts.liveness.alive;
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */

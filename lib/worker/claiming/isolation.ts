@@ -1,4 +1,4 @@
-import type { Coordinator } from '../../coordination/coordinator.js';
+import type { Liveness } from '../../coordination/liveness.js';
 import { isolatedPrefix, plainRoute } from '../../storage/route.js';
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
@@ -8,7 +8,7 @@ import type { Pauses } from './pauses.js';
 export interface IsolationParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'wouldClaim'>;
-  readonly coordinator: Pick<Coordinator, 'exclusively'>;
+  readonly liveness: Pick<Liveness, 'exclusively'>;
   readonly capacity: Capacity;
   readonly pauses: Pauses;
   /** Told that it is this worker's turn, or no longer. */
@@ -73,7 +73,7 @@ export class Isolation {
         this.#requested = false;
         // Before the turn: while it is taken for nothing, a worker that needs it would be refused.
         if (!(await this.#isWanted())) continue;
-        await this.#parts.coordinator.exclusively('isolate', () => this.#hold());
+        await this.#parts.liveness.exclusively('isolate', () => this.#hold());
       }
     } finally {
       this.#taking = false;

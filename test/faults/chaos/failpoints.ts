@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { PostgresCoordinator } from '../../../lib/coordination/postgres-coordinator.js';
+import { PostgresLiveness } from '../../../lib/coordination/postgres/postgres-liveness.js';
 import { TarefaError } from '../../../lib/errors.js';
+import { PostgresAdmin } from '../../../lib/storage/postgres/postgres-admin.js';
 import { PostgresAttempts } from '../../../lib/storage/postgres/postgres-attempts.js';
 import { PostgresClaims } from '../../../lib/storage/postgres/postgres-claims.js';
 import { PostgresDatabase } from '../../../lib/storage/postgres/postgres-database.js';
 import { PostgresEndpoints } from '../../../lib/storage/postgres/postgres-endpoints.js';
 import { PostgresInserts } from '../../../lib/storage/postgres/postgres-inserts.js';
 import { PostgresInterop } from '../../../lib/storage/postgres/postgres-interop.js';
+import { PostgresReports } from '../../../lib/storage/postgres/postgres-reports.js';
 import { PostgresSubscriptions } from '../../../lib/storage/postgres/postgres-subscriptions.js';
 import { PostgresTransactions } from '../../../lib/storage/postgres/postgres-transactions.js';
 import { PostgresUpkeep } from '../../../lib/storage/postgres/postgres-upkeep.js';
@@ -52,14 +54,16 @@ const wrapped: readonly Wrapped[] = [
   { prefix: 'transactions.', prototype: PostgresTransactions.prototype },
   { prefix: 'workers.', prototype: PostgresWorkers.prototype },
   { prefix: 'upkeep.', prototype: PostgresUpkeep.prototype },
+  { prefix: 'admin.', prototype: PostgresAdmin.prototype },
+  { prefix: 'reports.', prototype: PostgresReports.prototype },
   { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
   { prefix: 'endpoints.', prototype: PostgresEndpoints.prototype },
   { prefix: 'interop.', prototype: PostgresInterop.prototype },
   { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
   {
-    prefix: 'coordinator.',
-    prototype: PostgresCoordinator.prototype,
-    only: ['start', 'findLost'],
+    prefix: 'liveness.',
+    prototype: PostgresLiveness.prototype,
+    only: ['hold', 'findMissing'],
   },
 ];
 

@@ -1,22 +1,17 @@
 import { Client, type ClientConfig } from 'pg';
+import type { Session, SessionWatcher } from '../../../coordination/session.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { sessionSettings } from './connection-config.js';
 import { quoteIdentifier } from '../identifiers.js';
 import { goodbyeMs, Sockets } from './sockets.js';
 import { Backoff } from '../../../timing/backoff.js';
 
-/** Told when the session is gone and when it is back. */
-export interface SessionWatcher {
-  lost(error: unknown): void;
-  restored(): void;
-}
-
 /**
  * The one session of a process with a database: what is bound to a session lives here, namely LISTEN and
  * session locks. Locks that were held, and channels that were listened on, are taken again after a
  * reconnect. Shared by all queues of the process in that database.
  */
-export class PostgresSession {
+export class PostgresSession implements Session {
   readonly #config: ClientConfig;
   readonly #sockets = new Sockets();
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });

@@ -1,19 +1,14 @@
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { SqlHandle } from '../../sql-handle.js';
-import type { AskTables } from '../../../coordination/lost-workers.js';
-import { notifyStatement, type RingMessage } from '../../../coordination/ringer.js';
+import type { RingMessage } from '../../../coordination/ring.js';
+import type { SessionUse } from '../../../coordination/session.js';
 import type { PostgresSession } from './postgres-session.js';
 import type { SharedSessions } from './shared-sessions.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
 import type { StartAttempts } from '../../../assembly/start-attempts.js';
-import {
-  connectionConfig,
-  connectionKey,
-  sessionSettings,
-  wrapConnectionError,
-} from './connection-config.js';
+import { connectionConfig, connectionKey, sessionSettings } from './connection-config.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
@@ -44,26 +39,16 @@ export interface QueueConnections {
   readonly sockets: Sockets;
   /** What the client inserts through. */
   readonly inserts: SqlHandle;
-  /** Asks by the connection that claims, which is open while a worker works. */
-  readonly ask: AskTables;
   /** Runs work in a transaction of its own on the pool that it inserts through. */
   readonly inOwnTransaction: RunTransaction;
-  /** What one worker holds of the process's session. */
+  /** False where no session can listen or hold locks. */
+  readonly canListen: boolean;
+  /** A hold on the process's session. */
   readonly sessionUse: () => SessionUse;
-  /** Gives back what workers still hold. */
+  /** Gives all holds back. */
   readonly closeSession: () => Promise<void>;
-  /** Opens a session that can listen, also in a process without a worker; undefined where none can. */
-  readonly openListener: () => Promise<PostgresSession | undefined>;
-  readonly closeListener: () => Promise<void>;
   /** Sends one notification by whatever connection is free. */
   readonly notify: (channel: string, message: RingMessage) => Promise<void>;
-}
-
-/** One user's hold on a session that may have several. */
-export interface SessionUse {
-  readonly open: () => Promise<PostgresSession>;
-  /** Idempotent. */
-  readonly close: () => Promise<void>;
 }
 
 /**
@@ -137,15 +122,11 @@ export function openConnections(
   /** Shared by all who use it: any of them sends notifications. */
   let session: PostgresSession | undefined;
   const uses = new Set<SessionUse>();
-  let listenerKey: string | undefined;
   const listenerAddress = sessionAddress ?? (mainReach === 'direct' ? main : options.sessionConnection);
-  const sessionOf = (connection: PostgresConnection): { key: string; config: ClientConfig } => ({
-    key: connectionKey(connection),
-    config: { ...connectionConfig(connection), application_name: 'tarefa session' },
-  });
   const sharedSession = (): { key: string; config: ClientConfig } => {
-    if (sessionAddress === undefined) throw new Error('there is no connection for a session');
-    return sessionOf(sessionAddress);
+    if (listenerAddress === undefined) throw new Error('there is no connection for a session');
+    const config = { ...connectionConfig(listenerAddress), application_name: 'tarefa session' };
+    return { key: connectionKey(listenerAddress), config };
   };
   return {
     routing,
@@ -155,14 +136,9 @@ export function openConnections(
     onlookers: () => (onlookers ??= open('dashboard', 2)),
     closeOnlookers: async () => onlookers?.end(),
     control: controls,
-    ask: async (statement, values) => {
-      if (!controls) throw new Error('this process only produces: it has no connection to claim with');
-      return controls.first.query(statement, values).catch((error: unknown) => {
-        throw wrapConnectionError(error, 'the database did not answer');
-      });
-    },
     inserts: preparedStatements(insertPool, mainReach),
     inOwnTransaction: (work) => inTransaction(insertPool(), work),
+    canListen: listenerAddress !== undefined,
     sessionUse: () => {
       const use: SessionUse = {
         open: async () => {
@@ -182,17 +158,6 @@ export function openConnections(
     closeSession: async () => {
       await Promise.all([...uses].map((use) => use.close()));
     },
-    openListener: async () => {
-      if (listenerAddress === undefined) return undefined;
-      const { key, config } = sessionOf(listenerAddress);
-      const opened = await sessions.open(key, config);
-      listenerKey = key;
-      return opened;
-    },
-    closeListener: async () => {
-      if (listenerKey !== undefined) await sessions.close(listenerKey);
-      listenerKey = undefined;
-    },
     notify: async (channel, { text, dueMs, agoMs }) => {
       const values = [channel, text, dueMs ?? null, agoMs ?? null];
       // By the session where there is one: handlers may hold every connection of the pool.
@@ -201,6 +166,10 @@ export function openConnections(
     },
   };
 }
+
+/** Parameters: channel, text, `dueMs`, `agoMs`. */
+const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::float8,
+  extract(epoch from clock_timestamp())::float8 * 1000 - $4::float8) / 1000)::numeric, 3) || ' ', '') || $2::text)`;
 
 /**
  * A connection of a pool is kept for so long when nobody uses it: longer than the pause between two writes of the history,

@@ -1,5 +1,5 @@
 import type { SqlHandle } from '../../sql-handle.js';
-import { livenessPrefix } from '../../../coordination/lost-workers.js';
+import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
 import type { StatusRequest } from '../../reports.js';
 import type { StatusReport, UnknownSection } from '../../status-report.js';

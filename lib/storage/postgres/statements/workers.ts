@@ -66,3 +66,47 @@ from unnest($1::bigint[]) missing (id)
 left join ${workers} w on w.id = missing.id
 where w.id is null or w.missed_at <= clock_timestamp() - $2::float8 * interval '1 millisecond'`,
 );
+
+/**
+ * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease. It reads the
+ * locks and takes none itself. Parameters: ids of others, prefix of the locks' names, milliseconds since the server's start
+ * before which it is too early to tell, the looker's id.
+ */
+export const findMissing = statement(
+  'lost_workers',
+  ({ workers }) => `
+select
+  clock_timestamp() - pg_postmaster_start_time() <= $3::float8 * interval '1 millisecond' as early,
+  exists (select from ${workers} w where w.missed_at is not null) as noted,
+  exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint) as others,
+  array_to_string(array(
+    select known.id
+    from (select w.id from ${workers} w where w.stopped_at is null union select unnest($1::bigint[])) known
+    where not exists (
+        select from pg_locks l
+        where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+          and l.database = (select oid from pg_database where datname = current_database())
+          and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended($2::text || known.id, 0)
+      )
+      and not exists (
+        select from ${workers} leased where leased.id = known.id and leased.lease_until > clock_timestamp()
+      )
+  ), ',') as missing`,
+);
+
+/** A worker that was called lost and is back has not stopped. Parameters: worker. */
+export const reviveWorker = statement(
+  'revive_worker',
+  ({ workers }) => `
+update ${workers} set stopped_at = null, missed_at = null
+where id = $1::bigint and (stopped_at is not null or missed_at is not null)`,
+);
+
+/**
+ * Holds a worker's place for some time more. One that was called lost meanwhile comes back under its id: what it
+ * held is not its own any more, as the fence says. Parameters: worker, milliseconds.
+ */
+export const renewLease = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: renew_lease
+update ${workers}
+set lease_until = clock_timestamp() + $2::float8 * interval '1 millisecond', stopped_at = null
+where id = $1::bigint`;

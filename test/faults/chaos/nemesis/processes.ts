@@ -71,12 +71,12 @@ const skewClock: Nemesis = {
 
 /** Boots are left alone: without storage there is no queue to judge. Closing has nothing in flight. */
 const points = pointedMethods()
-  .filter((name) => !/^(prepare|registerWorker|close|coordinator\.start)$/.test(name))
+  .filter((name) => !/^(database\.(prepare|close)|workers\.register|liveness\.hold)$/.test(name))
   .flatMap((name) => moments.map((moment) => `${name}:${moment}`));
 
 /** Calls of every second; the others may not come within the time that a point waits. */
 const frequent =
-  /^(settleAndClaim|fail|promote|readHeld|fanOut|confirmLost|transaction\.(query|complete)|completeIn|coordinator\.)/;
+  /^(claims\.settleAndClaim|attempts\.(failMany|promote|heldBy|fanOutMany)|workers\.confirmLost|transaction\.(query|complete)|transactions\.completeIn|liveness\.)/;
 const oftenReached = points.filter((point) => frequent.test(point));
 
 /** How long an armed point waits for its call. */

@@ -1,28 +1,28 @@
 import { Worker } from 'node:worker_threads';
-import { TarefaError } from '../errors.js';
-import type { LeaseOrders, LeaseReport } from './lease-protocol.js';
+import { TarefaError } from '../../errors.js';
+import type { LeaseOrders, LeaseReport, LeaseThread } from '../lease-protocol.js';
 
-/** What a {@link Lease} works with. */
-export interface LeaseParts extends Omit<LeaseOrders, 'renewedAt'> {
+export interface LeaseParts extends Omit<LeaseOrders, 'renewedAt' | 'database'> {
+  readonly thread: LeaseThread;
   readonly lost: (error: unknown) => void;
   readonly restored: () => void;
 }
 
-/** The thread is given so long to end by itself. */
+/** How long the thread may take to end by itself. */
 const goodbyeMs = 500;
 
 /** A place among the living that is renewed by a thread, whatever the event loop of the worker does. */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #renewedAt = new BigInt64Array(new SharedArrayBuffer(8));
-  #thread: Worker | undefined;
+  #worker: Worker | undefined;
   #ended: Promise<void> | undefined;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
   }
 
-  /** True while nobody can have called this worker lost: read from memory, so it costs nothing. */
+  /** True while no worker can have called this one lost: read from memory, so it costs nothing. */
   get valid(): boolean {
     const renewed = Atomics.load(this.#renewedAt, 0);
     if (renewed === 0n) return false;
@@ -32,16 +32,18 @@ export class Lease {
 
   /** Goes on from a first renewal that was sent at `sentAt`, by `process.hrtime`. */
   start(sentAt: bigint): void {
-    const { lost, restored, ...orders } = this.#parts;
-    const workerData: LeaseOrders = { ...orders, renewedAt: this.#renewedAt.buffer };
+    const { lost, restored, thread, ...orders } = this.#parts;
+    const { database } = thread;
+    const workerData: LeaseOrders = { ...orders, database, renewedAt: this.#renewedAt.buffer };
     Atomics.store(this.#renewedAt, 0, sentAt);
-    this.#thread = openThread(workerData);
-    this.#ended = new Promise((resolve) => this.#thread?.once('exit', () => resolve()));
-    this.#thread.on('message', (report: LeaseReport) => {
+    const worker = openThread(thread.module, workerData);
+    this.#worker = worker;
+    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve()));
+    worker.on('message', (report: LeaseReport) => {
       if (report.type === 'lost') lost(report.error);
       else restored();
     });
-    this.#thread.on('error', (error) => {
+    worker.on('error', (error) => {
       Atomics.store(this.#renewedAt, 0, 0n);
       lost(error);
     });
@@ -49,20 +51,20 @@ export class Lease {
 
   /** Renews no more; what is left of it runs out by itself. Idempotent. */
   async stop(): Promise<void> {
-    const thread = this.#thread;
-    if (!thread) return;
-    this.#thread = undefined;
-    thread.postMessage('stop');
-    const timer = setTimeout(() => void thread.terminate(), goodbyeMs);
+    const worker = this.#worker;
+    if (!worker) return;
+    this.#worker = undefined;
+    worker.postMessage('stop');
+    const timer = setTimeout(() => void worker.terminate(), goodbyeMs);
     await this.#ended;
     clearTimeout(timer);
   }
 }
 
 /** Only plain values reach a thread. */
-function openThread(workerData: LeaseOrders): Worker {
+function openThread(module: URL, workerData: LeaseOrders): Worker {
   try {
-    return new Worker(new URL('./lease-thread.js', import.meta.url), { workerData });
+    return new Worker(module, { workerData });
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',

@@ -1,14 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
-import { Sockets } from '../storage/postgres/connections/sockets.js';
-import { renewLease, type LeaseOrders, type LeaseReport } from './lease-protocol.js';
+import type { LeaseOrders, LeaseReport } from '../../../coordination/lease-protocol.js';
+import { renewLease } from '../statements/workers.js';
+import type { LeaseDatabase } from './lease-orders.js';
+import { Sockets } from './sockets.js';
 
 /**
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it
  * is told to stop.
  */
-const { config, workers, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const { database, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const { config, workers } = database as LeaseDatabase;
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 const sockets = new Sockets();
@@ -24,11 +27,11 @@ await client?.end().catch(() => undefined);
 parentPort?.close();
 
 async function renew(): Promise<void> {
-  // A moment before the server's: whoever trusts it too long would claim what others recover.
+  // A moment before the server's: a lease that is trusted too long would claim what others recover.
   const sentAt = process.hrtime.bigint();
   try {
     client ??= await connect();
-    const { rowCount } = await client.query(renewLease(workers), [workerId, leaseMs]);
+    const { rowCount } = await client.query(renewLease({ workers }), [workerId, leaseMs]);
     if (rowCount === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
     Atomics.store(renewed, 0, sentAt);
     if (troubled) report({ type: 'restored' });

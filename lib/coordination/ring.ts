@@ -1,12 +1,24 @@
-import type { Ring } from './coordinator.js';
+/** What a ring for tasks says: that there may be something to do. */
+export interface Ring {
+  /** True when some of the new tasks are for later: timers may have to be set earlier. */
+  readonly later: boolean;
+  /** True when workers are told to stop after their current work. */
+  readonly halt: boolean;
+  /** True when topics or subscriptions were paused or resumed. */
+  readonly paused: boolean;
+  /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when that is not known. */
+  readonly dueMs: number | undefined;
+  /** Their highest priority, likewise. */
+  readonly highest: number | undefined;
+}
 
 /** Text of a ring that stops the workers after their current work; nsj-queue-lib knows it as well. */
 export const haltText = 'HALT';
 
-/** Text of a ring that says that something was paused or resumed. */
+/** Text of a ring that tells of a pause or its end. */
 export const pausedText = 'PAUSED';
 
-/** What somebody rings for. Without `dueMs` and `sentAt` nobody knows since when it may have been due. */
+/** What a process rings for. Without `dueMs` and `sentAt` it may have been due at any time. */
 export type RingRequest = Partial<Ring> & {
   /** When the statement was sent that inserted what was due at once, by `performance.now()`. */
   readonly sentAt?: number;
@@ -21,55 +33,7 @@ export interface RingMessage {
   readonly agoMs: number | undefined;
 }
 
-/** Parameters: channel, text, `dueMs`, `agoMs`. */
-export const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::float8,
-  extract(epoch from clock_timestamp())::float8 * 1000 - $4::float8) / 1000)::numeric, 3) || ' ', '') || $2::text)`;
-
-/** Sends one ring; resolves when it is on its way. */
-export type SendRing = (message: RingMessage) => Promise<void>;
-
 const highestOfAll = 2_147_483_647;
-
-/**
- * Rings for what this process committed. While one ring is on its way the next ones become one, so that a
- * producer at full speed rings once per round trip and not once per task. No timer: the first goes at once.
- */
-export class Ringer {
-  readonly #send: SendRing;
-  #sending = false;
-  #sent = Promise.resolve();
-  #next: RingRequest | undefined;
-
-  /** @param send may fail: a lost ring delays a task until the next poll, it does not lose it */
-  constructor(send: SendRing) {
-    this.#send = send;
-  }
-
-  /** True while no ring is on its way. */
-  get idle(): boolean {
-    return !this.#sending;
-  }
-
-  ring(ring: RingRequest = {}): void {
-    this.#next = this.#next ? together(this.#next, ring) : ring;
-    if (!this.#sending) this.#sent = this.#drain();
-  }
-
-  /** Resolves when every ring so far is on its way: before the connections are closed. */
-  settled(): Promise<void> {
-    return this.#sent;
-  }
-
-  async #drain(): Promise<void> {
-    this.#sending = true;
-    while (this.#next) {
-      const ring = this.#next;
-      this.#next = undefined;
-      await this.#send(messageOf(ring)).catch(() => undefined);
-    }
-    this.#sending = false;
-  }
-}
 
 /** Reads what a channel said: `<second> <priority>`, perhaps with ` later`. Texts of other makers mean: look. */
 export function readRing(text = ''): Ring {
@@ -83,7 +47,8 @@ export function readRing(text = ''): Ring {
   };
 }
 
-function together(one: RingRequest, other: RingRequest): RingRequest {
+/** Two rings as one. */
+export function together(one: RingRequest, other: RingRequest): RingRequest {
   const isKnown = hasDue(one) && hasDue(other);
   const dueMs = isKnown ? least(one.dueMs, other.dueMs) : undefined;
   const sentAt = isKnown ? least(one.sentAt, other.sentAt) : undefined;
@@ -110,9 +75,11 @@ export function ringText(what: string, later: boolean | undefined): string {
   return later === true ? `${what} later` : what;
 }
 
-function messageOf(ring: RingRequest): RingMessage {
+/** A ring as it is sent. */
+export function messageOf(ring: RingRequest): RingMessage {
   const { dueMs, sentAt, later, highest = highestOfAll } = ring;
   if (ring.halt) return { text: haltText, dueMs: undefined, agoMs: undefined };
+  if (ring.paused) return { text: pausedText, dueMs: undefined, agoMs: undefined };
   return {
     text: ringText(hasDue(ring) ? String(highest) : '*', later),
     dueMs,
@@ -122,3 +89,9 @@ function messageOf(ring: RingRequest): RingMessage {
 
 /** What two clocks may differ by over the time of one statement. */
 const clockStepMs = 5;
+
+/** A ring as it is heard in the process that rings. */
+export function heardRing(ring: RingRequest): Ring {
+  const { later = false, halt = false, paused = false, dueMs, highest } = ring;
+  return { later, halt, paused, dueMs, highest };
+}

@@ -1,0 +1,40 @@
+import type { WorkerId } from '../storage/attempt.js';
+import type { Ring, RingRequest } from './ring.js';
+
+/** A task whose end some process waits for. */
+export interface AwaitedEnd {
+  readonly firstAttemptId: string;
+  readonly forMs: number;
+}
+
+/** What is rung with, by topic. */
+export interface RungMessages {
+  /** There may be something to do. */
+  readonly tasks: RingRequest;
+  /** A worker has looked for lost ones. */
+  readonly looks: WorkerId;
+  /** Some process waits for a task's end. */
+  readonly waits: AwaitedEnd;
+  /** A task that is waited for has ended: the id of its first attempt. */
+  readonly ends: string;
+}
+
+/** What listeners hear, by topic. */
+export interface HeardMessages extends Omit<RungMessages, 'tasks'> {
+  readonly tasks: Ring;
+}
+
+export type BellTopic = keyof RungMessages;
+
+/** Wakes processes of one queue. A ring carries no data, and may be lost: whoever listens also looks now and then. */
+export interface Bell {
+  /** True where this process can hear rings. */
+  readonly canListen: boolean;
+  /** Rings; resolves when the ring is on its way, or is lost. Never rejects. */
+  ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void>;
+  /** Calls back at each ring, until the returned function is called. */
+  listen<Topic extends BellTopic>(
+    topic: Topic,
+    heard: (message: HeardMessages[Topic]) => void,
+  ): Promise<() => Promise<void>>;
+}

@@ -1,0 +1,66 @@
+import type { WorkerId } from '../../storage/attempt.js';
+import type { MissingWorkers, WorkerRegistry } from '../../storage/workers.js';
+import type { LeaseThread } from '../lease-protocol.js';
+import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
+import { Lease } from './lease.js';
+
+export interface LeaseLivenessParts {
+  /** Renews the lease, whatever the event loop does. */
+  readonly thread: LeaseThread;
+  readonly workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>;
+  /** No worker is called lost this soon after the server's start, or after a loss of this worker's own. */
+  readonly graceMs: number;
+}
+
+/** How long a lease is held, and how often it is renewed. */
+export const leaseMs = 10_000;
+const renewMs = 2_500;
+
+/**
+ * {@link Liveness} where no session is ours, as behind a transaction pooler: a lease in the workers' table instead of a
+ * lock, and locks of transactions instead of those of a session.
+ */
+export class LeaseLiveness implements Liveness {
+  readonly connection = 'lease';
+  readonly #parts: LeaseLivenessParts;
+  #workerId: WorkerId = '';
+  #restoredAt = -Infinity;
+  #lease: Lease | undefined;
+
+  constructor(parts: LeaseLivenessParts) {
+    this.#parts = parts;
+  }
+
+  get alive(): boolean {
+    return this.#lease?.valid === true;
+  }
+
+  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
+    const { workers, thread } = this.#parts;
+    const sentAt = process.hrtime.bigint();
+    await workers.renewLease(workerId, leaseMs);
+    this.#workerId = workerId;
+    const lost = (error: unknown): void => watcher.lost(error);
+    const restored = (): void => {
+      this.#restoredAt = performance.now();
+      watcher.restored();
+    };
+    this.#lease = new Lease({ thread, workerId, renewMs, leaseMs, lost, restored });
+    this.#lease.start(sentAt);
+  }
+
+  exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {
+    return this.#parts.workers.runAlone(routine, work);
+  }
+
+  async findMissing(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
+    const { graceMs, workers } = this.#parts;
+    if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
+    return workers.findMissing(this.#workerId, others, graceMs);
+  }
+
+  async release(): Promise<void> {
+    await this.#lease?.stop();
+    this.#lease = undefined;
+  }
+}

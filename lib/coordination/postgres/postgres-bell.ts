@@ -1,0 +1,107 @@
+import type { Bell, BellTopic, HeardMessages, RungMessages } from '../bell.js';
+import { messageOf, readRing, type RingMessage } from '../ring.js';
+import type { Session, SessionUse } from '../session.js';
+import { endsChannel, looksChannel, waitsChannel } from './channels.js';
+import { Ringer } from './ringer.js';
+
+export interface PostgresBellParts {
+  /** Sends a notification by whatever connection is free. */
+  readonly send: (channel: string, message: RingMessage) => Promise<void>;
+  /** Undefined where no session can listen. */
+  readonly use: SessionUse | undefined;
+  /** Channel of the tasks: programs in other languages ring there as well. */
+  readonly channel: string;
+  /** Schema-qualified table, once it is known: the other channels are named after it. */
+  readonly qualifiedTable: () => string;
+}
+
+/** {@link Bell} of NOTIFY, heard by one PostgreSQL session. */
+export class PostgresBell implements Bell {
+  /** Rings for tasks. */
+  readonly ringer: Ringer;
+  readonly #parts: PostgresBellParts;
+  #listeners = 0;
+  #session: Promise<Session> | undefined;
+
+  constructor(parts: PostgresBellParts) {
+    this.#parts = parts;
+    this.ringer = new Ringer((message) => parts.send(parts.channel, message));
+  }
+
+  get canListen(): boolean {
+    return this.#parts.use !== undefined;
+  }
+
+  async ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void> {
+    if (topic === 'tasks' && !isOrder(message as RungMessages['tasks'])) {
+      this.ringer.ring(message as RungMessages['tasks']);
+      return this.ringer.settled();
+    }
+    const sent = { text: texts[topic].write(message as never), dueMs: undefined, agoMs: undefined };
+    await this.#parts.send(this.#channelOf(topic), sent).catch(() => undefined);
+  }
+
+  async listen<Topic extends BellTopic>(
+    topic: Topic,
+    heard: (message: HeardMessages[Topic]) => void,
+  ): Promise<() => Promise<void>> {
+    const session = await this.#open();
+    this.#listeners += 1;
+    const stop = await session.listen(this.#channelOf(topic), (text) => {
+      const message = texts[topic].read(text);
+      if (message !== undefined) heard(message as HeardMessages[Topic]);
+    });
+    return async () => {
+      await stop().catch(() => undefined);
+      this.#listeners -= 1;
+      if (this.#listeners === 0) await this.#close();
+    };
+  }
+
+  /** Resolves when every ring so far is on its way: before the connections are closed. */
+  settled(): Promise<void> {
+    return this.ringer.settled();
+  }
+
+  #open(): Promise<Session> {
+    const { use } = this.#parts;
+    if (!use) return Promise.reject(new Error('there is no session that could listen'));
+    this.#session ??= use.open().catch((error: unknown) => {
+      this.#session = undefined;
+      throw error;
+    });
+    return this.#session;
+  }
+
+  async #close(): Promise<void> {
+    this.#session = undefined;
+    await this.#parts.use?.close();
+  }
+
+  #channelOf(topic: BellTopic): string {
+    const { channel, qualifiedTable } = this.#parts;
+    if (topic === 'tasks') return channel;
+    return { looks: looksChannel, waits: waitsChannel, ends: endsChannel }[topic](qualifiedTable());
+  }
+}
+
+/** True for what must not become one with other rings. */
+function isOrder({ halt, paused }: RungMessages['tasks']): boolean {
+  return halt === true || paused === true;
+}
+
+const same = (text: string): string => text;
+
+/** How messages are written and read. What cannot be read is not heard. */
+const texts = {
+  tasks: { write: (ring: RungMessages['tasks']) => messageOf(ring).text, read: readRing },
+  looks: { write: same, read: same },
+  ends: { write: same, read: same },
+  waits: {
+    write: ({ firstAttemptId, forMs }: RungMessages['waits']) => `${firstAttemptId} ${forMs}`,
+    read: (text: string): HeardMessages['waits'] | undefined => {
+      const [, firstAttemptId, ms] = /^(\d+) (\d+)$/.exec(text) ?? [];
+      return firstAttemptId === undefined ? undefined : { firstAttemptId, forMs: Number(ms) };
+    },
+  },
+};

@@ -1,0 +1,45 @@
+import { messageOf, together, type RingMessage, type RingRequest } from '../ring.js';
+
+/** Sends one ring; resolves when it is on its way. */
+export type SendRing = (message: RingMessage) => Promise<void>;
+
+/**
+ * Rings for what this process committed. While one ring is on its way the next ones become one, so that a
+ * producer at full speed rings once per round trip and not once per task. No timer: the first goes at once.
+ */
+export class Ringer {
+  readonly #send: SendRing;
+  #sending = false;
+  #sent = Promise.resolve();
+  #next: RingRequest | undefined;
+
+  /** @param send may fail: a lost ring delays a task until the next poll, it does not lose it */
+  constructor(send: SendRing) {
+    this.#send = send;
+  }
+
+  /** True while no ring is on its way. */
+  get idle(): boolean {
+    return !this.#sending;
+  }
+
+  ring(ring: RingRequest = {}): void {
+    this.#next = this.#next ? together(this.#next, ring) : ring;
+    if (!this.#sending) this.#sent = this.#drain();
+  }
+
+  /** Resolves when every ring so far is on its way: before the connections are closed. */
+  settled(): Promise<void> {
+    return this.#sent;
+  }
+
+  async #drain(): Promise<void> {
+    this.#sending = true;
+    while (this.#next) {
+      const ring = this.#next;
+      this.#next = undefined;
+      await this.#send(messageOf(ring)).catch(() => undefined);
+    }
+    this.#sending = false;
+  }
+}

@@ -1,0 +1,34 @@
+/** Told when a session is gone and when it is back. */
+export interface SessionWatcher {
+  lost(error: unknown): void;
+  restored(): void;
+}
+
+/**
+ * A session with a database server, which bells and liveness are made of. What was listened on and held is taken again
+ * after a reconnect. Implemented in `storage/<database>/connections`.
+ */
+export interface Session {
+  /** True while it is connected. */
+  readonly up: boolean;
+  /** Milliseconds since it came back after a loss; infinite before that. */
+  readonly steadyMs: number;
+  /** Calls back at each loss and return, until the returned function is called. */
+  watch(watcher: SessionWatcher): () => void;
+  /** Listens on a channel until the returned function is called. */
+  listen(channel: string, listener: (text: string) => void): Promise<() => Promise<void>>;
+  /** Takes a lock and keeps it over reconnects, until `unlock`. */
+  hold(key: string): Promise<void>;
+  /** Takes a lock unless it is held, in this process or another. Lost with the session. */
+  tryLock(key: string): Promise<boolean>;
+  /** Gives a lock up. */
+  unlock(key: string): Promise<void>;
+}
+
+/** One user's hold on a session that may have several. */
+export interface SessionUse {
+  /** Opens the session, or shares the one that is open. */
+  open(): Promise<Session>;
+  /** Closes it, unless another one uses it. Idempotent. */
+  close(): Promise<void>;
+}

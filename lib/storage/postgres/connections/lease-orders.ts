@@ -1,0 +1,14 @@
+import type { ClientConfig } from 'pg';
+import type { LeaseThread } from '../../../coordination/lease-protocol.js';
+
+/** Where a lease is renewed. */
+export interface LeaseDatabase {
+  readonly config: ClientConfig;
+  /** Quoted name of the workers' table. */
+  readonly workers: string;
+}
+
+/** The thread that renews a worker's lease in PostgreSQL. */
+export function leaseThread(database: LeaseDatabase): LeaseThread {
+  return { module: new URL('./lease-thread.js', import.meta.url), database };
+}
