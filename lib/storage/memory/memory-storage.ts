@@ -1,7 +1,7 @@
 import type { SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import { column, statusColumn } from '../columns.js';
-import { readClaimed, readHeldRow, type QueueIdentity } from '../postgres/read-rows.js';
+import { readClaimedTask, readHeldTask, type QueueIdentity } from '../task-row.js';
 import type {
   AttemptOutcome,
   Claim,
@@ -157,7 +157,7 @@ export class MemoryStorage implements QueueDatabase, AttemptStore, TaskTransacti
     return this.#table.rows
       .filter((row) => row['status'] === statusColumn.processing)
       .slice(0, limit)
-      .map((row) => readHeldRow({ ...row, route: this.#table.routeOf(row) }, workerId, this.#queue));
+      .map((row) => readHeldTask({ ...row, route: this.#table.routeOf(row) }, workerId, this.#queue));
   }
 
   async stillHeld(_workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
@@ -236,7 +236,7 @@ export class MemoryStorage implements QueueDatabase, AttemptStore, TaskTransacti
     const live = row['live_id'];
     const keyTime = live == null ? null : (this.#table.row(live)?.['data_hora_inicial'] ?? null);
     const payload = this.#table.payloadOf(row);
-    return readClaimed(
+    return readClaimedTask(
       { ...row, key_time: keyTime, payload_inline: payload, payload_bytes: null },
       this.#queue,
     );

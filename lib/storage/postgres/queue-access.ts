@@ -4,7 +4,7 @@ import { wrapConnectionError } from './connections/connection-config.js';
 import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
 import { inTransaction } from './connections/in-transaction.js';
 import { asQuery, type Reach } from './connections/pooler.js';
-import type { QueueIdentity } from './read-rows.js';
+import type { QueueIdentity } from '../task-row.js';
 import type { PreparedSchema } from './schema/prepare-schema.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
