@@ -6,7 +6,7 @@ import { QueueGroup } from '../assembly/queue-group.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import { defaultQueueName, getPartToken, getQueueToken } from '../client/queue-tokens.js';
 import { resolveOptions } from '../options/resolve-options.js';
-import { assembleInMemory, MemoryCore } from '../storage/memory/memory-core.js';
+import { assembleInMemory, MemoryCore } from '../assembly/memory.js';
 
 /** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */
 export interface OverridableModule {

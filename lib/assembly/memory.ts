@@ -1,20 +1,18 @@
-import { QueueAdmin } from '../../admin/queue-admin.js';
-import { TaskWaiter } from '../../admin/task-waiter.js';
-import { QueueClient } from '../../client/queue-client.js';
-import type { SqlHandle } from '../sql-handle.js';
-import { TopicSchemas } from '../../client/topic-schemas.js';
-import type { Coordinator } from '../../coordination/coordinator.js';
-import type { QueueBasis } from '../../assembly/core.js';
-import type { QueueEvents } from '../../events.js';
-import type { ResolvedOptions } from '../../options/resolve-options.js';
-import { parseTableName, queueTables } from '../postgres/identifiers.js';
-import { TenantDatabases } from '../../tenants/tenant-databases.js';
-import { assembleParts, type QueueWorkerAssembly } from '../../assembly/worker.js';
-import { MemoryStorage } from './memory-storage.js';
-import { MemoryStore } from './memory-store.js';
-import { memoryIdentity, MemoryTable } from './memory-table.js';
-import { needsDatabase, noDatabase } from './needs-database.js';
-import { ClosingTime } from '../../timing/closing-time.js';
+import { QueueAdmin } from '../admin/queue-admin.js';
+import { TaskWaiter } from '../admin/task-waiter.js';
+import { QueueClient } from '../client/queue-client.js';
+import { TopicSchemas } from '../client/topic-schemas.js';
+import type { Coordinator } from '../coordination/coordinator.js';
+import type { QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { MemoryDatabase } from '../storage/memory/memory-database.js';
+import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
+import { parseTableName, queueTables } from '../storage/postgres/identifiers.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TenantDatabases } from '../tenants/tenant-databases.js';
+import { ClosingTime } from '../timing/closing-time.js';
+import type { QueueBasis } from './core.js';
+import { assembleParts, type QueueWorkerAssembly } from './worker.js';
 
 /** What a queue without a database is made of. */
 export interface MemoryParts {
@@ -31,9 +29,8 @@ export class MemoryCore implements QueueBasis {
   readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
   readonly declared = new Set<string>();
-  readonly database: MemoryStorage;
+  readonly database: MemoryDatabase;
   readonly client: QueueClient;
-  readonly store: MemoryStore;
   readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
 
   constructor(options: ResolvedOptions, events: QueueEvents, { now, db }: MemoryParts) {
@@ -42,10 +39,7 @@ export class MemoryCore implements QueueBasis {
     this.events = events;
     this.closing = new ClosingTime(options.shutdownTimeoutMs);
     this.schemas = new TopicSchemas(options.schemas);
-    const table = new MemoryTable(now);
-    const identity = { identity: memoryIdentity(name), qualifiedName: name };
-    this.database = new MemoryStorage(table, identity, db);
-    this.store = new MemoryStore(table, this.database, { table: name, maxPayloadBytes });
+    this.database = new MemoryDatabase({ name, now, db });
     const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
@@ -76,7 +70,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
         tables,
         waiter,
-        waiting: () => database.waitingRoutes(),
+        waiting: () => database.attempts.waitingRoutes(),
         channel: options.queue,
         purge: () => purge.runNow(),
       }),

@@ -1,0 +1,62 @@
+import type { WorkerId } from '../attempt.js';
+import type { WorkerDescription, WorkerRegistry } from '../workers.js';
+import { isHeldBy, isRunning } from './memory-row.js';
+import type { MemoryTable } from './memory-table.js';
+
+const dayMs = 86_400_000;
+
+/** {@link WorkerRegistry} in memory. */
+export class MemoryWorkers implements WorkerRegistry {
+  readonly #table: MemoryTable;
+  #ids = 0;
+
+  constructor(table: MemoryTable) {
+    this.#table = table;
+  }
+
+  async register(worker: WorkerDescription): Promise<WorkerId> {
+    this.#ids += 1;
+    const id = String(this.#ids);
+    this.#table.workers.set(id, { ...worker });
+    return id;
+  }
+
+  async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
+    const worker = this.#table.workers.get(workerId);
+    if (!worker || worker.stoppedAt !== undefined) return;
+    if (why === 'lost' && worker.missedAt === undefined) return;
+    if (this.#table.rows.some((row) => isHeldBy(row, workerId))) return;
+    worker.stoppedAt = this.#table.nowMs;
+  }
+
+  async isHalted(workerId: WorkerId): Promise<boolean> {
+    return this.#table.workers.get(workerId)?.halted ?? false;
+  }
+
+  async unregisteredHolders(): Promise<readonly WorkerId[]> {
+    const holders = new Set(this.#table.rows.filter(isRunning).map((row) => String(row['executor'])));
+    return [...holders].filter((id) => {
+      const worker = this.#table.workers.get(id);
+      return worker === undefined || worker.stoppedAt !== undefined;
+    });
+  }
+
+  async confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]> {
+    const { workers, nowMs } = this.#table;
+    const lost = missing.filter((id) => {
+      const worker = workers.get(id);
+      return worker === undefined || (worker.missedAt ?? Infinity) <= nowMs - missingForMs;
+    });
+    for (const [id, worker] of workers) {
+      worker.missedAt = missing.includes(id) ? (worker.missedAt ?? nowMs) : undefined;
+    }
+    return lost;
+  }
+
+  async forget(olderThanDays: number): Promise<void> {
+    const { workers, nowMs } = this.#table;
+    for (const [id, { stoppedAt }] of workers) {
+      if (stoppedAt !== undefined && stoppedAt < nowMs - olderThanDays * dayMs) workers.delete(id);
+    }
+  }
+}
