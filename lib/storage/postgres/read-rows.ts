@@ -45,9 +45,9 @@ export function readNextDue(row: TextRow | undefined): NextDue {
 /** Reads a row of a claimed task. */
 export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedRow {
   const priority = row[column.priority];
-  return {
-    ...readClaimedTask(row, queue),
+  // Not spread: on Node 20 that costs more than all the rest.
+  return Object.assign(readClaimedTask(row, queue), {
     due: row[column.dueAt] ?? '',
     priority: priority == null ? null : Number(priority),
-  };
+  });
 }
