@@ -203,10 +203,10 @@ export function exerciseAttempts(open: OpenDatabase): void {
     'attempts that are due are made pending, the oldest first, and no more than the limit',
     async () => {
       const { database, access } = await open();
-      const [second, first, third, later] = [
+      const [third, second, first, later] = [
+        await insert(database, { delayMs: 3_000 }),
         await insert(database, { delayMs: 2_000 }),
         await insert(database, { delayMs: 1_000 }),
-        await insert(database, { delayMs: 3_000 }),
         await insert(database, { delayMs: hour }),
       ];
       expect(await database.attempts.promote(10)).toMatchObject({ promoted: 0, earliestMs: undefined });

@@ -35,8 +35,12 @@ export function exerciseClaims(open: OpenDatabase): void {
       const urgent = await insert(database, { priority: 90 });
       const patient = await insert(database, { priority: 10, runAt: dueAt });
       const { claims } = await register(database);
-      const { claimed } = await claims.settleAndClaim([], demandFor(['a']));
-      expect(idsOf(claimed)).toEqual([urgent, first, second, later, patient]);
+      const claimed: string[] = [];
+      for (const limit of [2, 1, 2]) {
+        const demand = { routes: [{ route: a, limit }], total: limit, order: 'age' } as const;
+        claimed.push(...idsOf((await claims.settleAndClaim([], demand)).claimed));
+      }
+      expect(claimed).toEqual([urgent, first, second, later, patient]);
     },
   );
 
@@ -84,6 +88,18 @@ export function exerciseClaims(open: OpenDatabase): void {
     const rest = await claimAll(await register(database));
     const all = [...both.flatMap(({ claimed }) => claimed), ...rest];
     expect(idsOf(all).toSorted(byText)).toEqual(ids.toSorted(byText));
+  });
+
+  contract('a pending attempt whose time has not come waits for it', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    await insert(database);
+    await access.travel(-3_600_000);
+    expect(await claimAll(worker)).toEqual([]);
+    expect(await worker.claims.wouldClaim([{ route: a, limit: 1 }])).toBe(false);
+    expect(await database.attempts.waitingRoutes()).toEqual([]);
+    await access.travel(3_600_000);
+    expect(await claimAll(worker)).toHaveLength(1);
   });
 
   contract('without a demand nothing is claimed', async () => {

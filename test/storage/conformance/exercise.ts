@@ -13,7 +13,7 @@ import { exerciseUpkeep } from './upkeep.js';
 import { exerciseWorkers } from './workers.js';
 
 /** What every database promises, part by part. */
-export const suites: Readonly<Record<string, (open: OpenDatabase) => void>> = {
+export const suites = {
   inserts: exerciseInserts,
   claims: exerciseClaims,
   attempts: exerciseAttempts,
@@ -25,7 +25,9 @@ export const suites: Readonly<Record<string, (open: OpenDatabase) => void>> = {
   upkeep: exerciseUpkeep,
   subscriptions: exerciseSubscriptions,
   endpoints: exerciseEndpoints,
-};
+} satisfies Readonly<Record<string, (open: OpenDatabase) => void>>;
+
+export type SuiteName = keyof typeof suites;
 
 /** Runs all of it. */
 export function exercise(open: OpenDatabase): void {

@@ -58,7 +58,7 @@ export function exerciseIdleLooks(open: OpenDatabase): void {
     const { id } = await claimNew(database, worker, { topic: 'b' });
     await database.attempts.failMany([failureOf(id, worker.id, { next: { kind: 'never' } })]);
     const ask = async (deadRoutes: readonly string[]): Promise<number | undefined> =>
-      (await database.attempts.nextDue(worker.id, false, { ...served, deadRoutes })).inMs;
+      (await database.attempts.nextDue(worker.id, false, { ...served, routes: [a, b], deadRoutes })).inMs;
     expect(await ask([b])).toBe(0);
     expect(await ask([a])).toBeUndefined();
     expect(await ask([topicRoute('*')])).toBe(0);

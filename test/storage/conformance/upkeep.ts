@@ -56,9 +56,12 @@ export function exerciseUpkeep(open: OpenDatabase): void {
     await database.attempts.promote(10);
     const [second] = await claimAll(worker);
     const never = { kind: 'never' } as const;
-    await database.attempts.failMany([failureOf(second?.id ?? '', worker.id, { next: never })]);
+    const failure = failureOf(second?.id ?? '', worker.id, { next: never });
+    const [outcome] = await database.attempts.failMany([failure]);
     await access.travel(11 * day);
     expect(await purgeable(opened)).toEqual([]);
+    // The rest of a task counts also where the look does not reach.
+    expect((await look(opened, { before: outcome?.deadId })).blocks).toEqual([]);
     const live = [first.id, second?.id ?? ''];
     expect(await database.upkeep.purge(live)).toBe(0);
     const dead = await claimAll(worker);
