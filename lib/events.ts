@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Observable } from 'rxjs';
+import type { Task } from './task.js';
 
 /** Names an attempt in events: ids only, never its payload. */
 export interface TaskReference {
@@ -9,6 +10,12 @@ export interface TaskReference {
   readonly topic: string | null;
   readonly subscriptionId: string | null;
   readonly dead: boolean;
+}
+
+/** Names an attempt in events. */
+export function reference({ task }: { readonly task: Task }): TaskReference {
+  const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
+  return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
 }
 
 /** Every event and what it carries. One per transition, plus what operators need to know of a worker. */

@@ -6,7 +6,7 @@ import type { QueueBasis } from './core.js';
 import { TarefaError } from '../errors.js';
 import { defaultQueueName } from '../client/queue-tokens.js';
 import type { QueueGroup } from './queue-group.js';
-import { describeRoute, subscriptionRoute } from '../storage/route.js';
+import { describeRoute, isSubscriptionRoute } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
 import { StartChecks } from './start-checks.js';
 import { noteProvided } from '../subscribers/decorated-classes.js';
@@ -185,7 +185,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   #tellDeadOnly(): void {
     // Which subscriptions are webhooks is in the table: they have live handlers all the same.
     const mayBeWebhook = (route: Route): boolean =>
-      this.#parts.webhooks !== undefined && route.startsWith(subscriptionRoute(''));
+      this.#parts.webhooks !== undefined && isSubscriptionRoute(route);
     const deadOnly = this.#parts.assembly.registry.deadOnlyRoutes();
     const routes = deadOnly.filter((route) => !mayBeWebhook(route));
     if (routes.length === 0) return;

@@ -18,10 +18,10 @@ import { Capacity } from '../worker/claiming/capacity.js';
 import { Dispatcher, type DispatcherParts } from '../worker/dispatcher.js';
 import { Executor } from '../worker/running/executor.js';
 import { HaltOrder } from '../worker/halt-order.js';
-import { QueueWorker } from '../worker/queue-worker.js';
+import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
 import { Signal } from '../timing/signal.js';
-import { UnservedWatch } from '../worker/claiming/unserved-watch.js';
+import { UnservedWatch } from '../maintenance/unserved-watch.js';
 
 /** What a process that works has besides its core. */
 export interface QueueWorkerAssembly {
@@ -31,13 +31,14 @@ export interface QueueWorkerAssembly {
   readonly notify: NotifyRoutine;
   readonly purge: PurgeRoutine;
   readonly admin: QueueAdmin;
-  readonly engine: QueueEngine;
+  /** Makes what runs attempts for a registered worker. */
+  readonly execution: (workerId: WorkerId) => Execution;
   /** Those of the worker: without a session it polls. */
   readonly options: ResolvedOptions;
 }
 
-/** The parts of a worker that run an attempt and write down how it ended. */
-export interface QueueEngine {
+/** The parts of a registered worker that run attempts and record how they ended. */
+export interface Execution {
   readonly executor: Executor;
   readonly fanOut: FanOut;
   readonly settler: Settler;
@@ -45,7 +46,6 @@ export interface QueueEngine {
   readonly signal: Signal;
 }
 
-/** What a worker is put together from. */
 export interface WorkerBasis {
   readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
@@ -64,27 +64,21 @@ export interface WorkerBasis {
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { database, coordinator, events, options, closing, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds } = basis;
-  const signal = new Signal();
-  const settler = new Settler(database, events, signal, counter);
-  const executor = new Executor({ database, settler, registry, tenants, options, events });
-  const fanOut = new FanOut({ database, coordinator, settler, options, events });
-  const halt = new HaltOrder({ database, events, options });
+  const execution = (workerId: WorkerId): Execution => {
+    const signal = new Signal();
+    const settler = new Settler(workerId, { database, events, signal, counter });
+    const executor = new Executor(workerId, { database, settler, registry, tenants, options, events });
+    const fanOut = new FanOut(workerId, { database, coordinator, settler, options, events });
+    return { executor, fanOut, settler, signal };
+  };
+  const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
+    const { executor, ...others } = execution(workerId);
+    const halt = new HaltOrder(workerId, { database, events, options, ...halting });
+    const capacity = new Capacity(registry, options);
+    const parts = { database, coordinator, executor, ...others, halt, capacity, holds, options, events };
+    return { dispatcher: new Dispatcher(workerId, parts), executor, halt };
+  };
   const unserved = new UnservedWatch({ database, events, options });
-  const capacity = new Capacity(registry, options);
-  const dispatcher = (workerId: WorkerId): Dispatcher =>
-    new Dispatcher(workerId, {
-      database,
-      coordinator,
-      executor,
-      fanOut,
-      settler,
-      halt,
-      capacity,
-      holds,
-      signal,
-      options,
-      events,
-    });
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
   const recovery = new Recovery({
@@ -100,14 +94,10 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     database,
     coordinator,
     registry,
-    dispatcher,
-    executor,
-    fanOut,
-    settler,
+    registered,
     recovery,
     closing,
     foreignLocks,
-    halt,
     unserved,
     options,
     events,
@@ -133,7 +123,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     }),
     purge,
     admin: basis.admin(purge),
-    engine: { executor, fanOut, settler, signal },
+    execution,
     options,
   };
 }

@@ -2,11 +2,10 @@ import type { Coordinator } from '../coordination/coordinator.js';
 import type { PromoteResult } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WaitingRoute } from '../storage/waiting-route.js';
-import type { UnservedWatch } from '../worker/claiming/unserved-watch.js';
+import type { UnservedWatch } from './unserved-watch.js';
 
 const page = 1_000;
 
-/** What a {@link NotifyRoutine} works with. */
 export interface NotifyRoutineParts {
   readonly database: QueueDatabase;
   readonly coordinator: Coordinator;

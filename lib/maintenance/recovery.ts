@@ -2,18 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Coordinator } from '../coordination/coordinator.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
-import type { QueueEvents } from '../events.js';
+import { reference, type QueueEvents } from '../events.js';
 import type { Failure, FailureOutcome, HeldTask, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { verdict } from '../storage/failure-rule.js';
+import { writeFailures } from '../storage/write-failures.js';
+import { failureDetail, failureMessage } from '../values/failure-text.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
-import { failureDetail } from '../worker/running/outcome.js';
-import { IsolatedFailures } from './isolated-failures.js';
-import { reference } from '../worker/running/settler.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
-/** What {@link Recovery} works with. */
 export interface RecoveryParts {
   readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
@@ -26,6 +24,9 @@ export interface RecoveryParts {
 }
 
 const page = 500;
+
+/** Attempts said to be refused are remembered up to this number. */
+const mostTold = 1_000;
 
 /** Who hears of a look waits for longer than its looker will, by this part of the interval; as much again by chance. */
 const patience = 0.1;
@@ -51,7 +52,8 @@ export class Recovery {
   /** Found by the last walk, and not recovered since. */
   #unregistered: readonly WorkerId[] = [];
   readonly #pace: WalkPace;
-  readonly #isolated: IsolatedFailures;
+  /** Attempts that cannot be failed, each said once. */
+  readonly #told = new Set<string>();
   #workerId: WorkerId | undefined;
   #started = false;
   /** Set to the next look of this worker, unless another one looks before. */
@@ -67,7 +69,6 @@ export class Recovery {
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
-    this.#isolated = new IsolatedFailures(parts);
   }
 
   start(workerId: WorkerId): void {
@@ -205,9 +206,26 @@ export class Recovery {
 
   async #fail(held: readonly HeldTask[], worker?: string): Promise<readonly FailureOutcome[]> {
     const failures = held.map((task) => this.#failureOf(task, worker ?? `worker ${task.workerId}`));
-    const outcomes = await this.#isolated.fail(failures);
-    this.#report(held, new Set(outcomes.map(({ id }) => id)));
+    const outcomes: FailureOutcome[] = [];
+    for (let left: readonly Failure[] = failures; left.length > 0;) {
+      const written = await writeFailures(this.#parts.database, [left]);
+      this.#report(held, new Set(written.outcomes.map(({ id }) => id)));
+      outcomes.push(...written.outcomes);
+      for (const { failure, error } of written.refused) this.#tellRefused(failure, error);
+      if (written.error !== undefined) throw written.error;
+      ({ left } = written);
+    }
     return outcomes;
+  }
+
+  /** It stays as it is until the next look. */
+  #tellRefused({ id }: Failure, error: unknown): void {
+    if (!this.#told.has(id)) {
+      const text = `attempt ${id} of a lost worker cannot be failed: ${failureMessage(error)}`;
+      this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+    }
+    if (this.#told.size >= mostTold) this.#told.clear();
+    this.#told.add(id);
   }
 
   #failureOf(held: HeldTask, worker: string): Failure {

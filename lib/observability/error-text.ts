@@ -1,4 +1,4 @@
-import { failureMessage } from '../worker/running/outcome.js';
+import { failureMessage } from '../values/failure-text.js';
 import { cleanText } from './clean-text.js';
 
 const longestMessage = 500;
@@ -9,11 +9,11 @@ const mostCauses = 3;
 const stackEnd = 8_000;
 
 /**
- * What an error says, in one line. Of a thrown object that is no error nothing but that: it could be the payload itself.
+ * What an error says, in one line. A thrown object that is not an Error is not shown: it could be the payload itself.
  * Never throws.
  */
 export function errorText(error: unknown): string {
-  if (isOpaque(error)) return 'something was thrown that is no error';
+  if (isOpaque(error)) return 'a non-Error value was thrown';
   return cleanText(failureMessage(error), longestMessage);
 }
 

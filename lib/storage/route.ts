@@ -1,15 +1,48 @@
 import type { Route } from './attempt.js';
 
-/** The route of publications: they all go the same way, whatever their topic. */
+/** The route of publications: they share one, whatever their topic. */
 export const publicationRoute: Route = 'p';
+/** What the routes of deliveries begin with. */
+export const subscriptionPrefix = 's:';
+/** What the routes of other tasks begin with. */
+export const topicPrefix = 't:';
 
 export function subscriptionRoute(subscriptionId: string): Route {
-  return `s:${subscriptionId}`;
+  return subscriptionPrefix + subscriptionId;
 }
 
-/** A task without topic travels on the route of the empty topic. */
+/** A task without topic has the route of the empty topic. */
 export function topicRoute(topic: string | null): Route {
-  return `t:${topic ?? ''}`;
+  return topicPrefix + (topic ?? '');
+}
+
+/** What decides the route of an attempt. */
+export interface RoutedAttempt {
+  readonly publication: boolean;
+  readonly dead: boolean;
+  readonly subscriptionId: string | null;
+  readonly topic: string | null;
+  /** Workers lost in a row before it. */
+  readonly losses: number;
+}
+
+/** The route of an attempt. Databases derive the same one in SQL, which a test compares with this. */
+export function routeOf({ publication, dead, subscriptionId, topic, losses }: RoutedAttempt): Route {
+  const plain = (): Route => {
+    if (publication && !dead) return publicationRoute;
+    return subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId);
+  };
+  return losses >= isolatingLosses ? isolatedRoute(plain()) : plain();
+}
+
+/** True for the routes of topics, and of tasks without one. */
+export function isTopicRoute(route: Route): boolean {
+  return route.startsWith(topicPrefix);
+}
+
+/** True for the routes of deliveries. */
+export function isSubscriptionRoute(route: Route): boolean {
+  return route.startsWith(subscriptionPrefix);
 }
 
 /** Announced by workers that take every topic. */
@@ -18,18 +51,18 @@ export const everyTopic: Route = topicRoute('*');
 /** Announced by workers that deliver webhooks, whatever their subscriptions. */
 export const webhookRoute: Route = 'w';
 
-/** After so many workers lost in a row an attempt is run alone in its worker: it may be what kills them. */
+/** After this many workers lost in a row an attempt runs alone in its worker: it may be what kills them. */
 export const isolatingLosses = 2;
 
 /** What the routes of such attempts begin with. Sorts before all others. */
 export const isolatedPrefix = '!';
 
-/** The way that a route's isolated attempts go. */
+/** The route of a route's isolated attempts. */
 export function isolatedRoute(route: Route): Route {
   return isolatedPrefix + route;
 }
 
-/** The route of those that serve it, isolated or not. */
+/** The route that workers serve it by, isolated or not. */
 export function plainRoute(route: Route): Route {
   return route.startsWith(isolatedPrefix) ? route.slice(isolatedPrefix.length) : route;
 }
@@ -39,17 +72,19 @@ export function namesOfRoute(route: Route): {
   readonly topic: string | null;
   readonly subscriptionId: string | null;
 } {
-  const id = route.slice(2);
-  if (route.startsWith('s:')) return { topic: null, subscriptionId: id };
-  return { topic: route.startsWith('t:') && id !== '' ? id : null, subscriptionId: null };
+  if (isSubscriptionRoute(route)) {
+    return { topic: null, subscriptionId: route.slice(subscriptionPrefix.length) };
+  }
+  const topic = isTopicRoute(route) ? route.slice(topicPrefix.length) : '';
+  return { topic: topic === '' ? null : topic, subscriptionId: null };
 }
 
 /** A route in words, for logs and messages. */
 export function describeRoute(route: Route): string {
-  const id = route.slice(2);
   if (route === publicationRoute) return 'publications';
   if (route === webhookRoute) return 'webhooks';
-  if (route.startsWith('s:')) return `subscription '${id}'`;
-  if (id === '*') return 'every other topic';
-  return id === '' ? 'tasks without topic' : `topic '${id}'`;
+  if (route === everyTopic) return 'every other topic';
+  const { topic, subscriptionId } = namesOfRoute(route);
+  if (subscriptionId !== null) return `subscription '${subscriptionId}'`;
+  return topic === null ? 'tasks without topic' : `topic '${topic}'`;
 }

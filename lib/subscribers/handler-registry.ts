@@ -1,5 +1,5 @@
 import { TarefaError } from '../errors.js';
-import { everyTopic, subscriptionRoute, topicRoute } from '../storage/route.js';
+import { everyTopic, isTopicRoute, subscriptionRoute, topicRoute } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
 import type { TaskContext } from '../task.js';
 
@@ -113,7 +113,7 @@ export class HandlerRegistry {
 
   /** What serves that route, exactly or by a handler for every topic. */
   of(route: Route): RouteHandlers {
-    const anyTopic = route.startsWith('t:');
+    const anyTopic = isTopicRoute(route);
     return {
       live: this.#live.get(route) ?? (anyTopic ? this.#anyTopic : undefined),
       dead: this.#dead.get(route) ?? (anyTopic ? this.#anyDeadTopic : undefined),

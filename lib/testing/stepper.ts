@@ -5,11 +5,17 @@ import { plainRoute, publicationRoute } from '../storage/route.js';
 import type { ClaimedTask, Route, RouteDemand, WorkerId } from '../storage/attempt.js';
 import type { Claims } from '../storage/claims.js';
 import { version } from '../version.js';
-import type { QueueWorkerAssembly } from '../assembly/worker.js';
+import type { Execution, QueueWorkerAssembly } from '../assembly/worker.js';
 import { RunningTasks } from '../worker/running/running-tasks.js';
 
 /** Promoted by one statement. */
 const promotePage = 1_000;
+
+/** The worker that a stepper registers, and what it runs attempts by. */
+interface Registered extends Execution {
+  readonly id: WorkerId;
+  readonly claims: Claims;
+}
 
 /**
  * Does what a worker does, one attempt at a time and only when it is told to: with the same statements, by the same
@@ -18,8 +24,7 @@ const promotePage = 1_000;
 export class Stepper {
   readonly #core: QueueBasis;
   readonly #assembly: QueueWorkerAssembly;
-  #workerId: WorkerId | undefined;
-  #claims: Claims | undefined;
+  #registered: Registered | undefined;
 
   constructor(core: QueueBasis, assembly: QueueWorkerAssembly) {
     this.#core = core;
@@ -29,11 +34,10 @@ export class Stepper {
   /** Runs the best attempt that is due; undefined when none is. */
   async step(): Promise<ClaimedTask | undefined> {
     const { database } = this.#core;
-    const workerId = await this.begin();
+    const { claims } = await this.#worker();
     while ((await database.attempts.promote(promotePage)).promoted === promotePage);
     const routes = (await this.#routes()).map((route) => ({ route, limit: 1, only: this.#only(route) }));
     if (routes.length === 0) return undefined;
-    const claims = this.#claimsOf(workerId);
     // Whatever is due, however it came there.
     claims.invalidate();
     const [claimed] = (await claims.settleAndClaim([], { routes, total: 1, order: 'age' })).claimed;
@@ -59,13 +63,17 @@ export class Stepper {
 
   /** @throws {TarefaError} `OPTIONS_INVALID` when a worker of this application takes the tasks itself */
   async begin(): Promise<WorkerId> {
-    this.#workerId ??= await this.#register();
-    return this.#workerId;
+    return (await this.#worker()).id;
   }
 
-  async #register(): Promise<WorkerId> {
-    const { database, options } = this.#core;
-    const { worker, registry, engine } = this.#assembly;
+  async #worker(): Promise<Registered> {
+    this.#registered ??= await this.#register();
+    return this.#registered;
+  }
+
+  async #register(): Promise<Registered> {
+    const { database, options, events } = this.#core;
+    const { worker, registry, execution } = this.#assembly;
     if (!options.worker || worker.state !== 'idle') {
       throw new TarefaError(
         'OPTIONS_INVALID',
@@ -83,15 +91,8 @@ export class Stepper {
       routes,
       deadRoutes: registry.announcedDead,
     });
-    for (const part of [engine.settler, engine.executor, engine.fanOut]) part.start(id);
-    return id;
-  }
-
-  #claimsOf(workerId: WorkerId): Claims {
-    const { database, events } = this.#core;
     const warn = (message: string): void => events.emit('warning', { message });
-    this.#claims ??= database.claimsOf(workerId, { concurrency: 1, warn });
-    return this.#claims;
+    return { id, claims: database.claimsOf(id, { concurrency: 1, warn }), ...execution(id) };
   }
 
   /** Where a worker would leave foreign tasks, only dead ones are taken: for those without a handler there is the default. */
@@ -118,7 +119,7 @@ export class Stepper {
   }
 
   async #run(claimed: ClaimedTask): Promise<void> {
-    const { executor, fanOut } = this.#assembly.engine;
+    const { executor, fanOut } = await this.#worker();
     if (claimed.publication && !claimed.task.dead) await fanOut.deliver([claimed]);
     else await executor.run(new RunningTasks().begin(claimed));
     await this.#settle();
@@ -126,13 +127,12 @@ export class Stepper {
 
   /** Resolves when the outcome is in the table. */
   async #settle(): Promise<void> {
-    const { settler, signal } = this.#assembly.engine;
-    const workerId = await this.begin();
+    const { settler, signal, claims } = await this.#worker();
     for (;;) {
       const taken = settler.take(promotePage);
       if (taken.length > 0) {
         const completions = taken.map(({ completion }) => completion);
-        await settler.settled(taken, await this.#claimsOf(workerId).settleAndClaim(completions));
+        await settler.settled(taken, await claims.settleAndClaim(completions));
       }
       await settler.flushFailures();
       if (settler.pending === 0) return;

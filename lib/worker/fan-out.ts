@@ -1,18 +1,16 @@
 import type { Coordinator } from '../coordination/coordinator.js';
-import type { QueueEvents } from '../events.js';
+import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask, FanOutOutcome, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
-import { oversized } from './running/executor.js';
-import { checkAttempt, nextAttempt } from './running/outcome.js';
-import { sizeAbove } from './running/payload.js';
-import { reference, type Settler } from './running/settler.js';
+import { checkAttempt, checkSize } from './running/attempt-limits.js';
+import { nextAttempt } from './running/next-attempt.js';
+import type { Settler } from './running/settler.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-/** What {@link FanOut} works with. */
 export interface FanOutParts {
-  readonly database: QueueDatabase;
-  readonly coordinator: Coordinator;
-  readonly settler: Settler;
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly coordinator: Pick<Coordinator, 'ring'>;
+  readonly settler: Pick<Settler, 'fail' | 'lose'>;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
@@ -22,15 +20,12 @@ export interface FanOutParts {
  * fails each is done alone, so that only the one that cannot be delivered fails.
  */
 export class FanOut {
+  readonly #workerId: WorkerId;
   readonly #parts: FanOutParts;
-  #workerId: WorkerId = '';
 
-  constructor(parts: FanOutParts) {
-    this.#parts = parts;
-  }
-
-  start(workerId: WorkerId): void {
+  constructor(workerId: WorkerId, parts: FanOutParts) {
     this.#workerId = workerId;
+    this.#parts = parts;
   }
 
   /** Resolves when every publication is delivered, or its failure is with the settler. */
@@ -79,8 +74,7 @@ export class FanOut {
     const { maxAttempts, maxPayloadBytes } = this.#parts.options;
     try {
       checkAttempt(publication.task, maxAttempts);
-      const bytes = sizeAbove(publication, maxPayloadBytes);
-      if (bytes !== undefined) throw oversized(bytes, maxPayloadBytes);
+      checkSize(publication, maxPayloadBytes);
       return true;
     } catch (error) {
       this.#fail(publication, error);

@@ -3,7 +3,6 @@ import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerId } from '../storage/attempt.js';
 
-/** What a {@link HaltOrder} works with. */
 export interface HaltOrderParts {
   readonly database: Pick<QueueDatabase, 'workers'>;
   readonly events: QueueEvents;
@@ -11,47 +10,42 @@ export interface HaltOrderParts {
     /** True when the notification alone stops the worker, whoever sent it. */
     readonly halt: boolean;
   };
+  /** Stops the worker; may be called again. */
+  readonly stop: () => void;
+  /** True when another worker of this process reports ignored notifications. */
+  readonly isSilent: boolean;
 }
 
 /**
- * Whether this worker was told to stop. Whoever may connect may send the notification; its row only those may write who
- * have the rights of a worker. So the notification makes the worker look at its row, and alone stops it only where
- * `halt` says so.
+ * Whether this worker was told to stop. Any role that may connect can send the notification; only roles with a worker's
+ * rights can write its row. So the notification makes the worker look at its row, and stops it by itself only where
+ * `halt` allows that.
  */
 export class HaltOrder {
   readonly #parts: HaltOrderParts;
-  #workerId: WorkerId | undefined;
-  #stop: () => void = () => undefined;
+  readonly #workerId: WorkerId;
   #asking: Promise<boolean | undefined> | undefined;
-  #isTold = false;
+  #hasEnded = false;
+  #isTold: boolean;
 
-  constructor(parts: HaltOrderParts) {
-    this.#parts = parts;
-  }
-
-  /** @param stop called when the worker is to stop; may be called again */
-  start(workerId: WorkerId, stop: () => void): void {
+  constructor(workerId: WorkerId, parts: HaltOrderParts) {
     this.#workerId = workerId;
-    this.#stop = stop;
+    this.#parts = parts;
+    this.#isTold = parts.isSilent;
   }
 
   /** The worker has stopped: nothing is asked any more. */
   end(): void {
-    this.#workerId = undefined;
+    this.#hasEnded = true;
   }
 
-  /** Another worker of this process says what has to be said. */
-  silence(): void {
-    this.#isTold = true;
-  }
-
-  /** The worker's row says so. */
+  /** The worker's row says that it is to stop. */
   obey(): void {
-    this.#stop();
+    this.#parts.stop();
   }
 
-  /** The notification came. */
-  rung(): void {
+  /** A notification asks the worker to stop. */
+  notified(): void {
     if (this.#parts.options.halt) return this.obey();
     // An answer that is under way may be older than this order.
     const before = this.#asking;
@@ -69,10 +63,9 @@ export class HaltOrder {
 
   /** Undefined when the database did not answer, and is asked again at the next poll, or when the worker has stopped. */
   async #ask(): Promise<boolean | undefined> {
-    const workerId = this.#workerId;
-    if (workerId === undefined) return undefined;
+    if (this.#hasEnded) return undefined;
     this.#asking ??= this.#parts.database.workers
-      .isHalted(workerId)
+      .isHalted(this.#workerId)
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));
     const halted = await this.#asking;
@@ -81,11 +74,11 @@ export class HaltOrder {
   }
 
   #ignore(): void {
-    if (this.#isTold || this.#workerId === undefined) return;
+    if (this.#isTold || this.#hasEnded) return;
     this.#isTold = true;
     this.#parts.events.emit('warning', {
       message:
-        `the notification ${haltText} was ignored, as will be others: it can be sent by whoever may connect. ` +
+        `the notification ${haltText} was ignored, as will be others: any role that may connect can send it. ` +
         `\`tarefa halt\` and QueueAdmin.halt() stop workers; halt: true lets the notification do so`,
     });
   }

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import type { Coordinator, Ring } from '../coordination/coordinator.js';
-import type { FanOut } from './fan-out.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
@@ -13,26 +12,29 @@ import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
 import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
-import type { HaltOrder } from './halt-order.js';
-import type { Settler } from './running/settler.js';
-import type { UnservedWatch } from './claiming/unserved-watch.js';
+import type { HaltOrder, HaltOrderParts } from './halt-order.js';
+import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-/** What a {@link QueueWorker} is made of. */
+/** What a worker runs by, made once it has its id. */
+export interface RegisteredWorker {
+  readonly dispatcher: Dispatcher;
+  readonly executor: Pick<Executor, 'stop'>;
+  readonly halt: HaltOrder;
+}
+
 export interface QueueWorkerParts {
   readonly database: QueueDatabase;
   readonly coordinator: Coordinator;
   readonly registry: HandlerRegistry;
-  /** Makes what claims, once the worker has its id. */
-  readonly dispatcher: (workerId: WorkerId) => Dispatcher;
-  readonly executor: Executor;
-  readonly fanOut: FanOut;
-  readonly settler: Settler;
+  readonly registered: (
+    workerId: WorkerId,
+    halting: Pick<HaltOrderParts, 'stop' | 'isSilent'>,
+  ) => RegisteredWorker;
   readonly recovery: Recovery;
   /** Shared by all that is closed with this worker. */
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
-  readonly halt: HaltOrder;
   readonly unserved: UnservedWatch;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
@@ -50,7 +52,7 @@ const abortGraceMs = 1_000;
 export class QueueWorker {
   readonly #parts: QueueWorkerParts;
   #id: WorkerId | undefined;
-  #dispatcher: Dispatcher | undefined;
+  #registered: RegisteredWorker | undefined;
   #state: QueueWorker['state'] = 'idle';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -79,14 +81,13 @@ export class QueueWorker {
 
   /** Attempts that run now, webhooks included. */
   get running(): number {
-    return (this.#dispatcher?.running.size ?? 0) + (this.#companion?.running ?? 0);
+    return (this.#registered?.dispatcher.running.size ?? 0) + (this.#companion?.running ?? 0);
   }
 
   /** @internal Another worker of this process, which starts and stops together with this one. */
   attach(companion: QueueWorker): void {
     this.#companion = companion;
     companion.#isCompanion = true;
-    companion.#parts.halt.silence();
   }
 
   /** Starts claiming. Idempotent until `stop`. */
@@ -113,7 +114,7 @@ export class QueueWorker {
   }
 
   async #start(): Promise<void> {
-    const { database, coordinator, registry, executor, fanOut, settler, recovery } = this.#parts;
+    const { database, coordinator, registry, recovery } = this.#parts;
     const { options, events, version } = this.#parts;
     this.#state = 'starting';
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
@@ -128,11 +129,13 @@ export class QueueWorker {
       deadRoutes: registry.announcedDead,
     });
     this.#id = id;
-    const dispatcher = this.#parts.dispatcher(id);
-    this.#dispatcher = dispatcher;
-    this.#parts.halt.start(id, () => void this.stop());
+    // The other worker of this process tells of a notification that neither obeys.
+    const halting = { stop: () => void this.stop(), isSilent: this.#isCompanion };
+    const registered = this.#parts.registered(id, halting);
+    const { dispatcher } = registered;
+    this.#registered = registered;
     await coordinator.start(id, {
-      ring: (ring) => this.#heard(ring, dispatcher),
+      ring: (ring) => this.#heard(ring, registered),
       lost: (error) => events.emit('connection.lost', { connection: coordinator.connection, error }),
       restored: () => {
         events.emit('connection.restored', { connection: coordinator.connection });
@@ -140,7 +143,6 @@ export class QueueWorker {
       },
       looked: (isOlder) => recovery.postpone(isOlder),
     });
-    for (const part of [settler, executor, fanOut]) part.start(id);
     dispatcher.start();
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
@@ -152,26 +154,25 @@ export class QueueWorker {
     await this.#companion?.start();
   }
 
-  #heard(ring: Ring, dispatcher: Dispatcher): void {
-    const { halt, unserved } = this.#parts;
-    if (ring.halt) return halt.rung();
+  #heard(ring: Ring, { dispatcher, halt }: RegisteredWorker): void {
+    if (ring.halt) return halt.notified();
     dispatcher.heard(ring);
-    unserved.expect();
+    this.#parts.unserved.expect();
   }
 
   async #stop(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     this.#state = 'stopping';
-    const [id, dispatcher] = [this.#id, this.#dispatcher];
-    const leaving = id !== undefined && dispatcher ? this.#leave(id, dispatcher) : undefined;
+    const [id, registered] = [this.#id, this.#registered];
+    const leaving = id !== undefined && registered ? this.#leave(id, registered) : undefined;
     await Promise.all([leaving, this.#companion?.stop()]);
     this.#state = 'stopped';
   }
 
-  async #leave(id: WorkerId, dispatcher: Dispatcher): Promise<void> {
-    const { database, coordinator, executor, recovery, closing, events } = this.#parts;
+  async #leave(id: WorkerId, { dispatcher, executor, halt }: RegisteredWorker): Promise<void> {
+    const { database, coordinator, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
-    this.#parts.halt.end();
+    halt.end();
     this.#parts.unserved.stop();
     dispatcher.stopClaiming();
     const recovered = recovery.stop();

@@ -1,12 +1,13 @@
 import type { Coordinator } from '../coordination/coordinator.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
-import type { QueueEvents } from '../events.js';
+import { reference, type QueueEvents } from '../events.js';
 import type { Claim, HeldTask, NextDue, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
 import type { Capacity } from './claiming/capacity.js';
-import { claimKey, reference, type Settler } from './running/settler.js';
+import { claimKey } from './running/refused-outcomes.js';
+import type { Settler } from './running/settler.js';
 
 export interface ReconcilerParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;

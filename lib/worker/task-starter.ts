@@ -1,10 +1,9 @@
-import type { QueueEvents } from '../events.js';
+import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask } from '../storage/attempt.js';
 import type { Capacity } from './claiming/capacity.js';
 import type { FanOut } from './fan-out.js';
 import type { Executor } from './running/executor.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
-import { reference } from './running/settler.js';
 
 export interface TaskStarterParts {
   readonly executor: Pick<Executor, 'run'>;

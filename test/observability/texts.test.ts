@@ -46,7 +46,7 @@ test.each([
   ['a function', () => '4111'],
   ['a map', new Map([['card', '4111']])],
 ])('%s that is thrown is not shown: it could be the payload', (_, thrown) => {
-  expect(errorText(thrown)).toBe('something was thrown that is no error');
+  expect(errorText(thrown)).toBe('a non-Error value was thrown');
   expect(errorStack(thrown)).toBeUndefined();
 });
 

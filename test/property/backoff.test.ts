@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Backoff } from '../../lib/timing/backoff.js';
 import { RetryAt, UnrecoverableError } from '../../lib/index.js';
-import { nextAttempt } from '../../lib/worker/running/outcome.js';
+import { nextAttempt } from '../../lib/worker/running/next-attempt.js';
 
 test('waits grow from the first to the most, with jitter of at most a half, and start small after a success', () => {
   const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });

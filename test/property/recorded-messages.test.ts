@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { failureDetail, failureMessage } from '../../lib/worker/running/outcome.js';
+import { failureDetail, failureMessage } from '../../lib/values/failure-text.js';
 import { failureOf, useStorage } from './queue-storage.js';
 
 const bench = useStorage();

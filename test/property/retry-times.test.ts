@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { RetryAt, RetryIn, UnrecoverableError } from '../../lib/index.js';
 import type { HandlerRules } from '../../lib/subscribers/handler-registry.js';
-import { nextAttempt } from '../../lib/worker/running/outcome.js';
+import { nextAttempt } from '../../lib/worker/running/next-attempt.js';
 import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { failureOf, useStorage } from './queue-storage.js';
 

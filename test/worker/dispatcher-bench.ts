@@ -136,8 +136,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     pollIntervalMs: 0,
     scheduledTimer: true,
   } as WorkerOptions;
-  const settler = new Settler(database as never, events, signal);
-  settler.start('7');
+  const settler = new Settler('7', { database: database as never, events, signal });
   const failed = vi.fn<(claimed: ClaimedTask, error: unknown) => void>();
   const end = (claimed: ClaimedTask, error: Error): void =>
     settler.fail(claimed, { error, maxAttempts: 1, next: { kind: 'never' } });

@@ -1,4 +1,10 @@
-import { isolatedPrefix, isolatingLosses } from '../route.js';
+import {
+  isolatedPrefix,
+  isolatingLosses,
+  publicationRoute,
+  subscriptionPrefix,
+  topicPrefix,
+} from '../route.js';
 import type { QueueTables } from './identifiers.js';
 
 /** The next character: where the range of isolated routes ends. */
@@ -30,7 +36,7 @@ export const dueInMs = (row: string): string =>
 
 /** Publications go one way, deliveries by subscription, other tasks by topic. */
 export const plainRouteOf = (row: string): string =>
-  `case when ${row}pub_sub and not ${row}dead then 'p' when ${row}subscriber_id is not null then 's:' || ${row}subscriber_id else 't:' || coalesce(${row}processo, '') end`;
+  `case when ${row}pub_sub and not ${row}dead then '${publicationRoute}' when ${row}subscriber_id is not null then '${subscriptionPrefix}' || ${row}subscriber_id else '${topicPrefix}' || coalesce(${row}processo, '') end`;
 
 /**
  * Workers claim by route. An attempt whose chain has lost several workers in a row goes a way of its own, because

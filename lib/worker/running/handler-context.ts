@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { DriverClient } from '../../storage/driver-client.js';
 import { readTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import type { ClaimedTask, Completion, WorkerId } from '../../storage/attempt.js';
@@ -7,14 +7,14 @@ import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
-import { readReturn } from './outcome.js';
+import { readReturn } from './recorded-return.js';
 
 /** The context of one attempt. What a handler does not ask for is never made. */
 export class HandlerContext implements TaskContext {
   readonly task: Task;
   readonly subscription: Subscription | undefined;
   readonly #claimed: ClaimedTask;
-  readonly #database: QueueDatabase;
+  readonly #database: Pick<QueueDatabase, 'transactions'>;
   readonly #workerId: WorkerId;
   readonly #maxResultBytes: number;
   readonly #tenants: TenantSource;
@@ -32,7 +32,7 @@ export class HandlerContext implements TaskContext {
   constructor(
     claimed: ClaimedTask,
     subscription: Subscription | undefined,
-    database: QueueDatabase,
+    database: Pick<QueueDatabase, 'transactions'>,
     workerId: WorkerId,
     maxResultBytes: number,
     tenants: TenantSource,
@@ -51,8 +51,8 @@ export class HandlerContext implements TaskContext {
     return { query: (text, values) => transaction.query(text, values) };
   }
 
-  client(): Promise<PoolClient> {
-    return this.#ownTransaction().client() as Promise<PoolClient>;
+  client(): Promise<DriverClient> {
+    return this.#ownTransaction().client() as Promise<DriverClient>;
   }
 
   tenantDb(): Promise<TenantDb> {

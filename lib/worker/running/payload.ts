@@ -1,5 +1,4 @@
 import { decodeText } from '../../values/payload-text.js';
-import type { ClaimedTask } from '../../storage/attempt.js';
 import type { Subscription, Task } from '../../task.js';
 
 /** A payload as the handler gets it, with the subscription when the task is a delivery. */
@@ -35,15 +34,6 @@ export function readDelivery(
 ): { readonly publication: string | null; readonly subscription: Subscription } {
   const { publication, subscription } = readEnvelope(stored, task);
   return { publication, subscription: readSubscription(subscription, task) };
-}
-
-/** The size of a payload in bytes when it is above the limit; known before a large one is loaded. */
-export function sizeAbove({ payload, payloadBytes }: ClaimedTask, limit: number): number | undefined {
-  if (payloadBytes !== null) return payloadBytes > limit ? payloadBytes : undefined;
-  // Three bytes are the most that a unit of UTF-16 takes.
-  if (payload == null || payload.length * 3 <= limit) return undefined;
-  const bytes = Buffer.byteLength(payload);
-  return bytes > limit ? bytes : undefined;
 }
 
 interface Envelope {

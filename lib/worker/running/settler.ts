@@ -1,7 +1,5 @@
-import type { QueueEvents, TaskReference } from '../../events.js';
+import { reference, type QueueEvents } from '../../events.js';
 import type {
-  AttemptOutcome,
-  Claim,
   ClaimedTask,
   Completion,
   Failure,
@@ -12,14 +10,25 @@ import type {
 } from '../../storage/attempt.js';
 import type { SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import { blamesRow } from '../../storage/error-kind.js';
 import { verdict } from '../../storage/failure-rule.js';
-import { failureDetail, failureMessage, type RecordedReturn } from './outcome.js';
+import { writeFailures } from '../../storage/write-failures.js';
 import type { Signal } from '../../timing/signal.js';
+import { failureDetail, failureMessage } from '../../values/failure-text.js';
+import type { RecordedReturn } from './recorded-return.js';
+import { claimKey, RefusedOutcomes } from './refused-outcomes.js';
 
-/** Counts what succeeds, for whoever draws it. */
+/** Counts what succeeds, for the history. */
 export interface SuccessCounter {
   completed(route: Route, id: string): void;
+}
+
+export interface SettlerParts {
+  readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
+  readonly events: QueueEvents;
+  /** Set when there is something to write. */
+  readonly signal: Signal;
+  /** Default: nothing counts. */
+  readonly counter?: SuccessCounter | undefined;
 }
 
 /** Why and how an attempt failed. */
@@ -40,19 +49,7 @@ interface PendingFailure {
   readonly error: unknown;
 }
 
-/** What to do about outcomes of one kind that a statement did not write. */
-interface RefusedKind<T> {
-  readonly retry: (again: readonly T[]) => void;
-  /** How the row stands when an earlier statement of ours wrote it. */
-  readonly writtenAs: AttemptOutcome;
-  /** Told of each that was. */
-  readonly written: (one: T) => void;
-}
-
-/** Rows that somebody else has locked are tried again after so many ms. */
-const lockedRetryMs = 250;
-
-/** Failures that the database refuses, such as by a trigger of the user's, are tried again after so many ms. */
+/** Failures that the database refuses, such as by a trigger of the user's, are tried again after this time. */
 const refusedRetryMs = 1_000;
 
 /**
@@ -60,65 +57,60 @@ const refusedRetryMs = 1_000;
  * for a timer: an outcome sets the dispatcher's signal.
  */
 export class Settler {
-  readonly #database: QueueDatabase;
-  readonly #events: QueueEvents;
-  readonly #signal: Signal;
+  readonly #parts: SettlerParts;
+  readonly #workerId: WorkerId;
+  readonly #refused: RefusedOutcomes;
   #completions: PendingCompletion[] = [];
   #failures: PendingFailure[] = [];
-  /** Failures of a statement that was refused: written one by one, so that only the one at fault has to wait. */
-  #separated: PendingFailure[] = [];
+  /** Failures that were refused before: each is tried alone, so that it disturbs no other. */
+  #refusedFailures: PendingFailure[] = [];
   /** Failures said to be refused: once each. */
   readonly #warned = new WeakSet<ClaimedTask>();
-  /** Outcomes of rows that somebody else has locked: waiting to be tried again. */
-  readonly #deferredIds = new Set<string>();
-  /** Attempts that ended, nobody knows how, while the worker left: recovery has to find their rows as they are. */
+  /** Attempts with unknown outcome at shutdown: recovery has to find their rows as they are. */
   readonly #leftIds = new Set<string>();
-  readonly #counter: SuccessCounter | undefined;
-  #workerId: WorkerId = '';
 
-  constructor(database: QueueDatabase, events: QueueEvents, signal: Signal, counter?: SuccessCounter) {
-    this.#counter = counter;
-    this.#database = database;
-    this.#events = events;
-    this.#signal = signal;
-  }
-
-  start(workerId: WorkerId): void {
+  constructor(workerId: WorkerId, parts: SettlerParts) {
     this.#workerId = workerId;
+    this.#parts = parts;
+    this.#refused = new RefusedOutcomes(workerId, {
+      database: parts.database,
+      lost: (claimed) => this.lose(claimed),
+      due: () => parts.signal.set(),
+    });
   }
 
   /** Outcomes that are not in the table yet. */
   get pending(): number {
-    return this.#completions.length + this.#failures.length + this.#separated.length + this.#deferredIds.size;
+    return this.#completions.length + this.failing + this.#refused.deferredIds.size;
   }
 
   /** Failures that the next statements will write: until then their rows are held, though their slots are free. */
   get failing(): number {
-    return this.#failures.length + this.#separated.length;
+    return this.#failures.length + this.#refusedFailures.length;
   }
 
   /** True while the outcome of that attempt waits here, or was left to recovery. */
   knows(id: string): boolean {
     const isIt = ({ claimed }: { claimed: ClaimedTask }): boolean => claimed.id === id;
-    const waiting = [this.#completions, this.#failures, this.#separated].some((list) => list.some(isIt));
-    return waiting || this.#deferredIds.has(id) || this.#leftIds.has(id);
+    const waiting = this.#lists.some((list) => list.some(isIt));
+    return waiting || this.#refused.deferredIds.has(id) || this.#leftIds.has(id);
   }
 
   /** Attempts whose outcome waits here, or was left to recovery. */
   *ids(): Iterable<string> {
-    for (const list of [this.#completions, this.#failures, this.#separated]) {
-      for (const { claimed } of list) yield claimed.id;
-    }
-    yield* this.#deferredIds;
+    for (const list of this.#lists) for (const { claimed } of list) yield claimed.id;
+    yield* this.#refused.deferredIds;
     yield* this.#leftIds;
   }
 
+  /** The attempt succeeded: the next statement completes it. */
   complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
     const { id, reservation } = claimed;
     this.#completions.push({ completion: { id, reservation, message, result }, claimed });
-    this.#signal.set();
+    this.#parts.signal.set();
   }
 
+  /** The attempt failed: the next statement closes it and inserts what follows. */
   fail(claimed: ClaimedTask, { error, maxAttempts, next }: AttemptError): void {
     const { task, losses } = claimed;
     const failure: Failure = {
@@ -130,7 +122,7 @@ export class Settler {
       ...verdict({ attempt: task.attempt, losses, maxAttempts, next, lost: false }),
     };
     this.#failures.push({ failure, claimed, error });
-    this.#signal.set();
+    this.#parts.signal.set();
   }
 
   /** Takes completions that the next statement shall carry; `settled` or `putBack` must follow. */
@@ -141,6 +133,7 @@ export class Settler {
     return taken;
   }
 
+  /** The statement failed: the next one carries them. */
   putBack(taken: readonly PendingCompletion[]): void {
     this.#completions = [...taken, ...this.#completions];
   }
@@ -156,7 +149,7 @@ export class Settler {
     }
     if (!done) return;
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
-    await this.#sortRefused(refused, {
+    await this.#refused.sort(refused, {
       retry: (again) => this.#completions.push(...again),
       // What was written by a statement whose answer was lost was not said yet.
       writtenAs: 'completed',
@@ -166,42 +159,50 @@ export class Settler {
 
   /** Writes the failures; returns their outcomes, for timers and rings. */
   async flushFailures(): Promise<readonly FailureOutcome[]> {
-    const taken = this.#separated.length > 0 ? this.#separated.splice(0, 1) : this.#failures.splice(0);
+    const [fresh, again] = [this.#failures.splice(0), this.#refusedFailures.splice(0)];
+    const taken = [...fresh, ...again];
     if (taken.length === 0) return [];
-    if (this.#separated.length + this.#failures.length > 0) this.#signal.set();
-    let outcomes: readonly FailureOutcome[];
-    try {
-      outcomes = await this.#database.attempts.failMany(taken.map(({ failure }) => failure));
-    } catch (error) {
-      if (blamesRow(this.#database.classify(error))) {
-        this.#separate(taken, error);
-        return [];
-      }
-      this.#failures.unshift(...taken);
-      throw error;
-    }
+    const batches = [fresh, ...again.map((one) => [one])];
+    const written = await writeFailures(
+      this.#parts.database,
+      batches.map((batch) => batch.map(({ failure }) => failure)),
+    );
+    const { outcomes, refused, left, error } = written;
+    const byClaim = new Map(taken.map((one) => [claimKey(one.failure), one]));
+    const pendingOf = (failure: Failure): PendingFailure[] => {
+      const one = byClaim.get(claimKey(failure));
+      byClaim.delete(claimKey(failure));
+      return one ? [{ ...one, failure }] : [];
+    };
+    for (const one of refused) this.#tryLater(pendingOf(one.failure), one.error);
+    this.#failures.unshift(...left.flatMap(pendingOf));
     this.#reportFailures(taken, outcomes);
-    const written = new Set(outcomes.map(({ id }) => id));
-    const refused = taken.filter(({ claimed }) => !written.has(claimed.id));
-    await this.#sortRefused(refused, {
-      retry: (again) => this.#failures.push(...again),
-      writtenAs: 'failed',
-      // The time of its next attempt, which its event tells, is not known.
-      written: () => undefined,
-    });
+    if (error !== undefined) throw error;
+    if (left.length > 0) this.#parts.signal.set();
+    const done = new Set(outcomes.map(({ id }) => id));
+    await this.#refused.sort(
+      [...byClaim.values()].filter(({ claimed }) => !done.has(claimed.id)),
+      {
+        retry: (unwritten) => this.#failures.push(...unwritten),
+        writtenAs: 'failed',
+        // The time of its next attempt, which its event tells, is not known.
+        written: () => undefined,
+      },
+    );
     return outcomes;
   }
 
-  /** Tells that an attempt has succeeded, and that it stands in the table. */
+  /** Tells that an attempt has succeeded, and that the table says so. */
   completed(claimed: ClaimedTask, message: string): void {
-    this.#counter?.completed(claimed.route, claimed.id);
-    if (!this.#events.has('task.completed')) return;
-    this.#events.emit('task.completed', { task: reference(claimed), message });
+    const { counter, events } = this.#parts;
+    counter?.completed(claimed.route, claimed.id);
+    if (!events.has('task.completed')) return;
+    events.emit('task.completed', { task: reference(claimed), message });
   }
 
-  /** The outcome of an attempt was refused everywhere: somebody else owns it by now. */
+  /** The attempt belongs to another worker by now. */
   lose(claimed: ClaimedTask): void {
-    this.#events.emit('task.lost', { task: reference(claimed) });
+    this.#parts.events.emit('task.lost', { task: reference(claimed) });
   }
 
   /** How an attempt ended cannot be told before this worker is gone: it was run, so it must not be given back. */
@@ -210,105 +211,31 @@ export class Settler {
     this.lose(claimed);
   }
 
-  /** Of several each is tried alone; one alone is tried as plain as can be, and then again in a moment. */
-  #separate(taken: readonly PendingFailure[], error: unknown): void {
-    const [first] = taken;
-    const isValue = this.#database.classify(error) === 'value';
-    const plain = first && isValue ? asPlain(first.failure) : undefined;
-    if (!first || taken.length > 1) {
-      this.#separated.push(...taken);
-    } else if (plain) {
-      this.#separated.unshift({ ...first, failure: plain });
-    } else {
-      if (!this.#warned.has(first.claimed)) {
-        const text = `attempt ${first.claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
-        this.#events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
-      }
-      this.#warned.add(first.claimed);
-      this.#defer([first], refusedRetryMs, (again) => this.#separated.push(...again));
-    }
-    this.#signal.set();
+  get #lists(): readonly (readonly { readonly claimed: ClaimedTask }[])[] {
+    return [this.#completions, this.#failures, this.#refusedFailures];
   }
 
-  #defer<T extends { readonly claimed: ClaimedTask }>(
-    some: readonly T[],
-    delayMs: number,
-    retry: (again: readonly T[]) => void,
-  ): void {
-    for (const { claimed } of some) this.#deferredIds.add(claimed.id);
-    setTimeout(() => {
-      for (const { claimed } of some) this.#deferredIds.delete(claimed.id);
-      retry(some);
-      this.#signal.set();
-    }, delayMs);
+  #tryLater(some: readonly PendingFailure[], error: unknown): void {
+    for (const { claimed } of some) {
+      if (!this.#warned.has(claimed)) {
+        const text = `attempt ${claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
+        this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+      }
+      this.#warned.add(claimed);
+    }
+    this.#refused.defer(some, refusedRetryMs, (again) => this.#refusedFailures.push(...again));
   }
 
   #reportFailures(taken: readonly PendingFailure[], outcomes: readonly FailureOutcome[]): void {
+    const { events } = this.#parts;
     const byId = new Map(taken.map((one) => [one.claimed.id, one]));
-    for (const outcome of outcomes) {
-      const one = byId.get(outcome.id);
+    for (const { id, nextAttemptInMs, deadId } of outcomes) {
+      const one = byId.get(id);
       if (!one) continue;
       const task = reference(one.claimed);
       const { message } = one.failure;
-      const { nextAttemptInMs, deadId } = outcome;
-      this.#events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });
-      if (deadId !== undefined) this.#events.emit('task.buried', { task, deadId });
+      events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });
+      if (deadId !== undefined) events.emit('task.buried', { task, deadId });
     }
   }
-
-  /** Rows that are still ours were locked by somebody: tried again in a moment. The others are explained. */
-  async #sortRefused<T extends { readonly claimed: ClaimedTask }>(
-    refused: readonly T[],
-    kind: RefusedKind<T>,
-  ): Promise<void> {
-    if (refused.length === 0) return;
-    let held: ReadonlySet<string>;
-    try {
-      const ids = refused.map(({ claimed }) => claimed.id);
-      held = new Set((await this.#database.attempts.stillHeld(this.#workerId, ids)).map(claimKey));
-    } catch (error) {
-      kind.retry(refused);
-      throw error;
-    }
-    const locked = refused.filter(({ claimed }) => held.has(claimKey(claimed)));
-    for (const one of refused) if (!locked.includes(one)) void this.#explainRefused(one, kind);
-    if (locked.length > 0) this.#defer(locked, lockedRetryMs, kind.retry);
-  }
-
-  /** Refused because it was written already, by a statement whose answer was lost; or lost to another worker. */
-  async #explainRefused<T extends { readonly claimed: ClaimedTask }>(
-    one: T,
-    { writtenAs, written }: RefusedKind<T>,
-  ): Promise<void> {
-    const outcome = await this.#database.attempts
-      .readOutcome(this.#workerId, one.claimed)
-      .catch(() => undefined);
-    if (outcome === writtenAs) written(one);
-    else if (outcome !== undefined) this.lose(one.claimed);
-  }
-}
-
-/** Names an attempt in events. */
-export function reference({ task }: Pick<ClaimedTask, 'task'>): TaskReference {
-  const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = task;
-  return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
-}
-
-/**
- * A failure of which the database refused a value, written more plainly: first without looking at its payload, then without
- * texts, its next attempt counted from now. Undefined when it cannot be plainer.
- */
-export function asPlain(failure: Failure): Failure | undefined {
-  if (!failure.untouched) return { ...failure, untouched: true };
-  if (failure.message === plainMessage) return undefined;
-  const { next } = failure;
-  const plainNext = next && 'delayMs' in next ? ({ ...next, kind: 'after-failure' } as const) : next;
-  return { ...failure, message: plainMessage, error: null, next: plainNext };
-}
-
-const plainMessage = 'failed; what it failed with could not be stored';
-
-/** Tells one claim of an attempt from another. */
-export function claimKey({ id, reservation }: Claim): string {
-  return `${id}/${reservation}`;
 }

@@ -59,10 +59,10 @@ test.each(['transaction', 'completeIn'])(
     };
     const registry = { of: () => ({ live, dead: undefined }) } as unknown as HandlerRegistry;
     const events = new QueueEvents();
-    const settler = new Settler(database, events, new Signal());
+    const settler = new Settler('1', { database, events, signal: new Signal() });
     const options = { maxPayloadBytes: 1_000, maxAttempts: 1 } as WorkerOptions;
     const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
-    const executor = new Executor({ database, settler, registry, tenants, options, events });
+    const executor = new Executor('1', { database, settler, registry, tenants, options, events });
 
     const ended = executor.run({ claimed, context: undefined });
     await asked.promise;

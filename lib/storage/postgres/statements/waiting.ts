@@ -1,4 +1,4 @@
-import { everyTopic, isolatedPrefix, webhookRoute } from '../../route.js';
+import { everyTopic, isolatedPrefix, subscriptionPrefix, topicPrefix, webhookRoute } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { textBytes } from '../readable-rows.js';
 import { dueInMs, plainRouteOf, routeExpression, statement } from '../statement.js';
@@ -10,7 +10,7 @@ const mostPlaces = 10_000;
 
 /** What workers announce that take every topic, or every webhook: a route of that kind is served by them too. */
 const anyOf = (route: string): string =>
-  `case left(${route}, 2) when 't:' then '${everyTopic}' when 's:' then '${webhookRoute}' end`;
+  `case left(${route}, 2) when '${topicPrefix}' then '${everyTopic}' when '${subscriptionPrefix}' then '${webhookRoute}' end`;
 
 /** True for dead attempts that may not wait for a worker other than the one that asks; for one that is missed they do until it is lost. */
 const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): string => {
@@ -175,7 +175,7 @@ select ${textBytes('waiting.route')} as route, getdatabaseencoding() as encoding
     select from ${tables.workers} w
     where w.stopped_at is null and w.missed_at is null and (
       waiting.route = any(w.routes)
-      or ${anyOf('waiting.route')} = any(w.routes) and (left(waiting.route, 2) <> 's:' or ${notForCode(tables, 'waiting.route')})
+      or ${anyOf('waiting.route')} = any(w.routes) and (left(waiting.route, 2) <> '${subscriptionPrefix}' or ${notForCode(tables, 'waiting.route')})
     )
   ) as served,
   not exists (select from ${tables.workers} w where w.stopped_at is null and w.missed_at is null) as workerless

@@ -20,14 +20,14 @@ interface Waiting {
  * next one when the one before has ended, commits when nobody waits, and never waits for tasks to come.
  */
 export class GroupLine {
-  readonly #database: QueueDatabase;
   readonly #workerId: WorkerId;
+  readonly #database: Pick<QueueDatabase, 'transactions'>;
   #waiting = new Set<Waiting>();
   #groups = 0;
 
-  constructor(database: QueueDatabase, workerId: WorkerId) {
-    this.#database = database;
+  constructor(workerId: WorkerId, database: Pick<QueueDatabase, 'transactions'>) {
     this.#workerId = workerId;
+    this.#database = database;
   }
 
   /** Resolves when the attempt's turn has come, its context then a part of a group; with false when it is told to stop first. */

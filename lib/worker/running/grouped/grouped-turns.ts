@@ -6,16 +6,13 @@ import { GroupLine } from './group-line.js';
 
 /** Where the attempts of grouped handlers wait for their turn: one line per handler. */
 export class GroupedTurns {
-  readonly #database: QueueDatabase;
+  readonly #workerId: WorkerId;
+  readonly #database: Pick<QueueDatabase, 'transactions'>;
   readonly #lines = new Map<Handler, GroupLine>();
-  #workerId: WorkerId = '';
 
-  constructor(database: QueueDatabase) {
-    this.#database = database;
-  }
-
-  start(workerId: WorkerId): void {
+  constructor(workerId: WorkerId, database: Pick<QueueDatabase, 'transactions'>) {
     this.#workerId = workerId;
+    this.#database = database;
   }
 
   /** Resolves at the attempt's turn; with false when it was told to stop before. */
@@ -27,7 +24,7 @@ export class GroupedTurns {
   #lineOf(handler: Handler): GroupLine {
     let line = this.#lines.get(handler);
     if (!line) {
-      line = new GroupLine(this.#database, this.#workerId);
+      line = new GroupLine(this.#workerId, this.#database);
       this.#lines.set(handler, line);
     }
     return line;

@@ -1,10 +1,10 @@
-import { WalkPace } from '../../timing/walk-pace.js';
-import type { QueueEvents } from '../../events.js';
-import { namesOfRoute } from '../../storage/route.js';
-import type { Route } from '../../storage/attempt.js';
-import type { QueueDatabase } from '../../storage/database.js';
-import { unservedMs, type WaitingRoute } from '../../storage/waiting-route.js';
-import type { WorkerOptions } from '../../options/worker-options.js';
+import { WalkPace } from '../timing/walk-pace.js';
+import type { QueueEvents } from '../events.js';
+import { namesOfRoute } from '../storage/route.js';
+import type { Route } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
+import { unservedMs, type WaitingRoute } from '../storage/waiting-route.js';
+import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface UnservedWatchParts {
   readonly database: QueueDatabase;

@@ -1,0 +1,110 @@
+import { hasCode } from '../../errors.js';
+import { reference, type QueueEvents } from '../../events.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
+import type { AttemptOutcome, ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
+import type { HandlerRules } from '../../subscribers/handler-registry.js';
+import { Backoff } from '../../timing/backoff.js';
+import { nextAttempt } from './next-attempt.js';
+import { nothingReturned } from './recorded-return.js';
+import type { RunEnd } from './run-end.js';
+import type { Settler } from './settler.js';
+
+export interface ConclusionParts {
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly settler: Pick<Settler, 'complete' | 'completed' | 'fail' | 'lose' | 'leave'>;
+  readonly options: Pick<WorkerOptions, 'maxAttempts' | 'retryIntervalMinutes'>;
+  readonly events: QueueEvents;
+}
+
+/** Turns the end of a run into the attempt's outcome: the one place that does. */
+export class Conclusion {
+  readonly #workerId: WorkerId;
+  readonly #parts: ConclusionParts;
+  #stopping = false;
+
+  constructor(workerId: WorkerId, parts: ConclusionParts) {
+    this.#workerId = workerId;
+    this.#parts = parts;
+  }
+
+  /** From now on an answer that may never come is not waited for. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  /** Records the end of an attempt; resolves when its slot is free. Not for `undone`, of which {@link runsAgain} tells. */
+  async record(
+    claimed: ClaimedTask,
+    rules: HandlerRules | undefined,
+    end: Exclude<RunEnd, { kind: 'undone' }>,
+  ): Promise<void> {
+    const { settler } = this.#parts;
+    switch (end.kind) {
+      case 'succeeded':
+        return settler.complete(claimed, end.recorded);
+      case 'committed':
+        return settler.completed(claimed, end.recorded.message);
+      case 'failed':
+        return this.fail(claimed, rules, end.error);
+      case 'timed out':
+        this.fail(claimed, rules, end.error);
+        return end.handlerEnded;
+      case 'lost':
+        return settler.lose(claimed);
+      case 'in doubt':
+        if (await this.#isHeld(claimed)) this.fail(claimed, rules, end.error);
+        return;
+      case 'not started':
+        return this.#giveBack(claimed);
+    }
+  }
+
+  /** True when an attempt whose work was undone is still ours and unfinished; records what else became of it. */
+  runsAgain(claimed: ClaimedTask): Promise<boolean> {
+    return this.#isHeld(claimed);
+  }
+
+  /** Fails an attempt by the rules of its handler. */
+  fail(claimed: ClaimedTask, rules: HandlerRules | undefined, error: unknown): void {
+    const { options, settler } = this.#parts;
+    settler.fail(claimed, {
+      error,
+      maxAttempts: rules?.maxAttempts ?? options.maxAttempts,
+      next: nextAttempt(error, claimed.task.attempt, rules, options),
+    });
+  }
+
+  /** Reads what became of an attempt, and records it unless this worker still holds it. */
+  async #isHeld(claimed: ClaimedTask): Promise<boolean> {
+    const { settler } = this.#parts;
+    const outcome = await this.#readOutcome(claimed);
+    if (outcome === 'held') return true;
+    if (outcome === 'completed') settler.completed(claimed, nothingReturned.message);
+    else if (outcome === undefined) settler.leave(claimed);
+    else settler.lose(claimed);
+    return false;
+  }
+
+  /** Asks until the database answers; undefined at shutdown, when the row is left to recovery. */
+  async #readOutcome(claimed: ClaimedTask): Promise<AttemptOutcome | undefined> {
+    const backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
+    for (;;) {
+      try {
+        return await this.#parts.database.attempts.readOutcome(this.#workerId, claimed);
+      } catch (error) {
+        if (this.#stopping) return undefined;
+        if (!hasCode(error, 'CONNECTION_LOST')) throw error;
+        await backoff.wait();
+      }
+    }
+  }
+
+  /** Nothing of it took effect, and this worker is to stop: another one runs it. */
+  async #giveBack(claimed: ClaimedTask): Promise<void> {
+    const { database, settler, events } = this.#parts;
+    const released = await database.attempts.releaseMany(this.#workerId, [claimed]);
+    if (released.length === 0) return settler.lose(claimed);
+    events.emit('task.released', { task: reference(claimed), reason: 'the worker stops before its turn' });
+  }
+}

@@ -1,0 +1,43 @@
+import { TarefaError } from '../../errors.js';
+import type { Handler } from '../../subscribers/handler-registry.js';
+import type { HandlerContext } from './handler-context.js';
+import type { RunEnd } from './run-end.js';
+
+/** What a handler returned; or its end, when it had a timeout and did not return in time. */
+export type Invocation =
+  { readonly kind: 'returned'; readonly value: unknown } | Extract<RunEnd, { kind: 'timed out' }>;
+
+/**
+ * Runs a handler, against its timeout when it has one. An inline handler cannot be stopped, only told: after a timeout
+ * its transaction is cut, and `handlerEnded` resolves when its promise settles.
+ *
+ * @throws what the handler throws
+ */
+export async function invokeHandler(
+  handler: Handler,
+  payload: unknown,
+  context: HandlerContext,
+): Promise<Invocation> {
+  const { timeoutMs } = handler.rules;
+  if (timeoutMs === undefined) return returned(await handler.invoke(payload, context));
+
+  const running = Promise.resolve().then(() => handler.invoke(payload, context));
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<Invocation>((resolve) => {
+    timer = setTimeout(() => {
+      const error = new TarefaError(
+        'TASK_TIMEOUT',
+        `${handler.name} did not end within its timeoutMs (${timeoutMs})`,
+      );
+      context.destroy(error);
+      resolve({ kind: 'timed out', error, handlerEnded: running.then(ignore, ignore) });
+    }, timeoutMs);
+  });
+  return Promise.race([running.then(returned), timeout]).finally(() => clearTimeout(timer));
+}
+
+function returned(value: unknown): Invocation {
+  return { kind: 'returned', value };
+}
+
+function ignore(): void {}

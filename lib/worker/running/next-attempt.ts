@@ -1,0 +1,66 @@
+import { hasCode, RetryAt, RetryIn, UnrecoverableError } from '../../errors.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
+import type { NextAttempt } from '../../storage/attempt.js';
+import type { HandlerRules } from '../../subscribers/handler-registry.js';
+import { safely } from '../../values/safely.js';
+
+/** The last year that is written with four digits. */
+const latestTime = Date.UTC(9999, 11, 31);
+/** A thousand years: PostgreSQL's calendar ends, too. */
+const longestDelay = 1_000 * 365 * 86_400_000;
+
+/** When a failed attempt is followed by the next one. Never throws. */
+export function nextAttempt(
+  error: unknown,
+  attempt: number,
+  rules: HandlerRules | undefined,
+  options: Pick<WorkerOptions, 'retryIntervalMinutes'>,
+): NextAttempt {
+  if (safely(() => isHopeless(error), false)) return { kind: 'never' };
+  const date = safely(() => readRetryAt(error), undefined);
+  if (date) return { kind: 'at', date };
+  const delayMs =
+    safely(() => readRetryIn(error), undefined) ??
+    (rules?.retryDelay && safeDelay(rules.retryDelay, attempt));
+  if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
+  // Who writes into the table may have numbered it below the first: that is no delay into the past.
+  const delayMinutes = Math.max(0, attempt) * options.retryIntervalMinutes;
+  return { kind: 'after-due', delayMs: Math.min(longestDelay, delayMinutes * 60_000) };
+}
+
+/** A payload neither shrinks nor mends itself: more attempts are useless. */
+function isHopeless(error: unknown): boolean {
+  return (
+    isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE') || hasCode(error, 'PAYLOAD_INVALID')
+  );
+}
+
+/** The time that a `RetryAt` asks for, cut to years that every PostgreSQL reads; undefined for other errors. */
+function readRetryAt(error: unknown): Date | undefined {
+  if (!isA(error, RetryAt)) return undefined;
+  const time = new Date(error.date).getTime();
+  return Number.isNaN(time) ? undefined : new Date(Math.min(latestTime, Math.max(0, time)));
+}
+
+/** The wait that a `RetryIn` asks for; undefined for other errors, and for a wait that is none. */
+function readRetryIn(error: unknown): number | undefined {
+  if (!isA(error, RetryIn)) return undefined;
+  const { delayMs } = error;
+  return Number.isFinite(delayMs) ? Math.min(longestDelay, Math.max(0, delayMs)) : undefined;
+}
+
+/** By name as well: an application may hold two copies of this library. */
+function isA<T extends Error>(error: unknown, type: new (...args: never[]) => T): error is T {
+  return error instanceof type || (error instanceof Error && error.name === type.name);
+}
+
+/** A user's rule that throws or answers nonsense must not lose the failure: then the queue's own rule counts. */
+function safeDelay(rule: (attempt: number) => number, attempt: number): number | undefined {
+  const mostMs = 10 * 365 * 86_400_000;
+  try {
+    const delayMs = rule(attempt);
+    return Number.isFinite(delayMs) ? Math.min(mostMs, Math.max(0, delayMs)) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import type { AttemptOutcome, Claim, ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
+
+/** Something that was to be written of an attempt. */
+interface Outcome {
+  readonly claimed: ClaimedTask;
+}
+
+/** What to do about outcomes of one kind that a statement did not write. */
+export interface RefusedKind<T> {
+  readonly retry: (again: readonly T[]) => void;
+  /** How the row stands when an earlier statement of ours wrote it. */
+  readonly writtenAs: AttemptOutcome;
+  /** Told of each that was. */
+  readonly written: (one: T) => void;
+}
+
+export interface RefusedOutcomesParts {
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  /** Told of an attempt that is no longer ours. */
+  readonly lost: (claimed: ClaimedTask) => void;
+  /** Called when something is to be written again. */
+  readonly due: () => void;
+}
+
+/** Rows that another session has locked are tried again after this time. */
+const lockedRetryMs = 250;
+
+/** Finds out why a statement did not write an outcome, and has it tried again when that may help. */
+export class RefusedOutcomes {
+  readonly #workerId: WorkerId;
+  readonly #parts: RefusedOutcomesParts;
+  readonly #deferredIds = new Set<string>();
+
+  constructor(workerId: WorkerId, parts: RefusedOutcomesParts) {
+    this.#workerId = workerId;
+    this.#parts = parts;
+  }
+
+  /** Attempts whose outcome waits to be tried again. */
+  get deferredIds(): ReadonlySet<string> {
+    return this.#deferredIds;
+  }
+
+  /** Tries them again after a while. */
+  defer<T extends Outcome>(some: readonly T[], delayMs: number, retry: RefusedKind<T>['retry']): void {
+    for (const { claimed } of some) this.#deferredIds.add(claimed.id);
+    setTimeout(() => {
+      for (const { claimed } of some) this.#deferredIds.delete(claimed.id);
+      retry(some);
+      this.#parts.due();
+    }, delayMs);
+  }
+
+  /** Rows that are still ours were locked by another session, and are tried again in a moment. The others are explained. */
+  async sort<T extends Outcome>(refused: readonly T[], kind: RefusedKind<T>): Promise<void> {
+    if (refused.length === 0) return;
+    let held: ReadonlySet<string>;
+    try {
+      const ids = refused.map(({ claimed }) => claimed.id);
+      held = new Set((await this.#parts.database.attempts.stillHeld(this.#workerId, ids)).map(claimKey));
+    } catch (error) {
+      kind.retry(refused);
+      throw error;
+    }
+    const locked = refused.filter(({ claimed }) => held.has(claimKey(claimed)));
+    for (const one of refused) if (!locked.includes(one)) void this.#explain(one, kind);
+    if (locked.length > 0) this.defer(locked, lockedRetryMs, kind.retry);
+  }
+
+  /** Written already by a statement whose answer was lost, or given to another worker. */
+  async #explain<T extends Outcome>(one: T, { writtenAs, written }: RefusedKind<T>): Promise<void> {
+    const outcome = await this.#parts.database.attempts
+      .readOutcome(this.#workerId, one.claimed)
+      .catch(() => undefined);
+    if (outcome === writtenAs) written(one);
+    else if (outcome !== undefined) this.#parts.lost(one.claimed);
+  }
+}
+
+/** Tells one claim of an attempt from another. */
+export function claimKey({ id, reservation }: Claim): string {
+  return `${id}/${reservation}`;
+}

@@ -1,0 +1,19 @@
+import type { RecordedReturn } from './recorded-return.js';
+
+/** How one run of an attempt's handler ended. `Conclusion` turns it into the attempt's outcome. */
+export type RunEnd =
+  /** Succeeded, and to be written: it has no transaction of its own. */
+  | { readonly kind: 'succeeded'; readonly recorded: RecordedReturn }
+  /** Succeeded in its own transaction, which has committed. */
+  | { readonly kind: 'committed'; readonly recorded: RecordedReturn }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** Failed by its timeout, while its handler still runs until `handlerEnded`. */
+  | { readonly kind: 'timed out'; readonly error: Error; readonly handlerEnded: Promise<void> }
+  /** Belongs to another worker. */
+  | { readonly kind: 'lost' }
+  /** Whether its transaction committed has to be read; it failed with `error` when it did not. */
+  | { readonly kind: 'in doubt'; readonly error: unknown }
+  /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
+  | { readonly kind: 'undone' }
+  /** Told to stop before its turn came: another worker may run it. */
+  | { readonly kind: 'not started' };
