@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Task } from '../task.js';
-import type { AttemptOutcome, ClaimedTask, HeldTask, Route, WorkerId } from './attempt.js';
+import type { AttemptOutcome, ClaimedTask, HeldTask, WorkerId } from './attempt.js';
 import { column, readBoolean, readDate, readJson, readText, statusColumn } from './columns.js';
-import { plainRoute, publicationRoute, subscriptionRoute, topicRoute } from './route.js';
+import { plainRoute, routeOf } from './route.js';
 
 /** An attempt's row, its values as text. */
 export type TaskRow = Readonly<Record<string, string | null | undefined>>;
@@ -20,12 +20,13 @@ export interface QueueIdentity {
 export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask {
   const task = new RowTask(row, queue);
   const publication = readBoolean(row[column.publication]);
+  const { dead, subscriptionId, topic } = task;
   const payloadBytes = row['payload_bytes'];
   return {
     id: task.id,
     reservation: Number(row['reserva']),
     task,
-    route: routeOf(task, publication),
+    route: routeOf({ publication, dead, subscriptionId, topic, losses: 0 }),
     publication,
     losses: Number(row['perdas']),
     payloadBytes: payloadBytes == null ? null : Number(payloadBytes),
@@ -43,11 +44,6 @@ export function readHeldTask(row: TaskRow, workerId: WorkerId, queue: QueueIdent
     route: plainRoute(String(row['route'])),
     losses: Number(row['perdas']),
   };
-}
-
-function routeOf(task: Task, publication: boolean): Route {
-  if (publication && !task.dead) return publicationRoute;
-  return task.subscriptionId === null ? topicRoute(task.topic) : subscriptionRoute(task.subscriptionId);
 }
 
 /** The task behind a row; what takes time to read is read when it is asked for. */

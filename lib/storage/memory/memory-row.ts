@@ -1,6 +1,6 @@
 import { column, statusColumn, statusTexts } from '../columns.js';
 import type { Claim, Route, WorkerId } from '../attempt.js';
-import { isolatedRoute, isolatingLosses, publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
+import { routeOf as routeOfAttempt } from '../route.js';
 
 /** An attempt's row as a driver would read it: text by column. */
 export type MemoryRow = Record<string, string | null>;
@@ -80,17 +80,24 @@ export function familyOf(row: MemoryRow): string {
   return isDead(row) ? (row[column.liveId] ?? firstIdOf(row)) : firstIdOf(row);
 }
 
-/** The route of those that serve the row, isolated or not. */
+/** The route that workers serve the row by, isolated or not. */
 export function plainRouteOf(row: MemoryRow): Route {
-  if (row[column.publication] === 'true' && !isDead(row)) return publicationRoute;
-  const subscription = row[column.subscriptionId];
-  return subscription == null ? topicRoute(row[column.topic] ?? null) : subscriptionRoute(subscription);
+  return routeAfter(row, 0);
 }
 
 /** The route that the row is claimed by. */
 export function routeOf(row: MemoryRow): Route {
-  const route = plainRouteOf(row);
-  return Number(row['perdas']) >= isolatingLosses ? isolatedRoute(route) : route;
+  return routeAfter(row, Number(row['perdas']));
+}
+
+function routeAfter(row: MemoryRow, losses: number): Route {
+  return routeOfAttempt({
+    publication: row[column.publication] === 'true',
+    dead: isDead(row),
+    subscriptionId: row[column.subscriptionId] ?? null,
+    topic: row[column.topic] ?? null,
+    losses,
+  });
 }
 
 export function isIsolated(row: MemoryRow): boolean {

@@ -1,6 +1,6 @@
 import type { Route } from '../attempt.js';
 import { column } from '../columns.js';
-import { everyTopic, namesOfRoute, webhookRoute } from '../route.js';
+import { everyTopic, isTopicRoute, namesOfRoute, webhookRoute } from '../route.js';
 import type { WaitingRoute } from '../waiting-route.js';
 import { dueMs, isPending, plainRouteOf, type MemoryRow } from './memory-row.js';
 import type { MemoryTable, MemoryWorker } from './memory-table.js';
@@ -39,7 +39,7 @@ function isAlive({ stoppedAt, missedAt }: MemoryWorker): boolean {
 /** Webhooks are delivered for subscriptions with a URL, and for those that are gone, whose deliveries carry it. */
 function serves(table: MemoryTable, routes: readonly Route[], route: Route): boolean {
   if (routes.includes(route)) return true;
-  if (route.startsWith('t:')) return routes.includes(everyTopic);
+  if (isTopicRoute(route)) return routes.includes(everyTopic);
   const { subscriptionId } = namesOfRoute(route);
   const subscription = subscriptionId === null ? undefined : table.subscriptions.get(subscriptionId);
   return subscriptionId !== null && routes.includes(webhookRoute) && subscription?.url !== null;

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import pg from 'pg';
+import { Client, type QueryConfig } from 'pg';
 import { suites } from './exercise.js';
 import { memoryMutants } from './memory-mutants.js';
 import { firstFailure } from './mutant.js';
@@ -25,32 +25,58 @@ describe('statements of PostgreSQL', () => {
   const open = usePostgres();
 
   test.each(statementMutants)('$name', async (mutant) => {
-    const changed = mutate(mutant);
+    const sent = mutate(mutant);
     expect(await firstFailure(suites[mutant.suite], open)).toEqual(expect.any(String));
-    expect(changed()).toBe(true);
+    // A statement that the server cannot read fails every test, and says nothing of them.
+    expect(sent()).toEqual({ times: expect.any(Number), refused: undefined });
+    expect(sent().times).toBeGreaterThan(0);
   });
 });
 
-/** Changes a statement on its way to the server, until the test ends; answers whether it was sent. */
-function mutate({ statement, from, to }: StatementMutant): () => boolean {
-  let isChanged = false;
-  const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
-  const spy = vi.spyOn(pg.Client.prototype, 'query') as unknown as {
-    mockImplementation(run: (this: pg.Client, ...args: unknown[]) => unknown): void;
+/** What became of a changed statement. */
+interface Sent {
+  readonly times: number;
+  /** SQLSTATE with which the server refused it as no statement. */
+  readonly refused: string | undefined;
+}
+
+/** Changes a statement on its way to the server, until the test ends. */
+function mutate({ statement, from, to }: StatementMutant): () => Sent {
+  let times = 0;
+  let refused: string | undefined;
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with the client below
+  const query = Client.prototype.query as (this: Client, ...args: unknown[]) => Promise<unknown>;
+  const spy = vi.spyOn(Client.prototype, 'query') as unknown as {
+    mockImplementation(run: typeof query): void;
     mockRestore(): void;
   };
-  spy.mockImplementation(function (this: pg.Client, config, ...rest) {
-    const text = typeof config === 'string' ? config : (config as Partial<pg.QueryConfig> | undefined)?.text;
+  const note = (error: unknown): void => {
+    const code = String((error as { code?: unknown } | null | undefined)?.code);
+    if (code.startsWith('42')) refused = `${code}: ${(error as Error).message}`;
+  };
+  spy.mockImplementation(function (this: Client, config, ...rest) {
+    const text = typeof config === 'string' ? config : (config as Partial<QueryConfig> | undefined)?.text;
     const [, name = ''] = /^-- name: (\w+)/.exec(text ?? '') ?? [];
-    if (text === undefined || !statement.test(name)) return query.call(this, config, ...rest);
-    if (!text.includes(from)) throw new Error(`${name} has no ${from}`);
-    isChanged = true;
+    if (!text?.includes(from) || !statement.test(name)) return query.call(this, config, ...rest);
+    times += 1;
     const changed = text.replaceAll(from, to);
     // Prepared under its name stays the statement as it was.
     const other =
       typeof config === 'string' ? changed : { ...(config as object), name: undefined, text: changed };
-    return query.call(this, other, ...rest);
+    // A pool asks with a callback, and gets no promise.
+    const callback = rest.at(-1);
+    if (typeof callback === 'function') {
+      const told = (error: unknown, ...answer: unknown[]): unknown => {
+        note(error);
+        return (callback as (...args: unknown[]) => unknown)(error, ...answer);
+      };
+      return query.call(this, other, ...rest.slice(0, -1), told);
+    }
+    return query.call(this, other, ...rest).catch((error: unknown) => {
+      note(error);
+      throw error;
+    });
   });
   onTestFinished(() => spy.mockRestore());
-  return () => isChanged;
+  return () => ({ times, refused });
 }

@@ -121,7 +121,13 @@ export const statementMutants: readonly StatementMutant[] = [
     'order by f.data_hora, f.id\n  limit',
     'order by f.id\n  limit',
   ),
-  without('held by whoever', 'attempts', /^still_held$/, ' and f.executor + 0 = $1::bigint'),
+  without(
+    'held by whoever',
+    'attempts',
+    /^still_held$/,
+    ' and f.executor + 0 = $1::bigint',
+    ' and $1::bigint is not null',
+  ),
   without(
     'held when it has ended',
     'attempts',
@@ -136,7 +142,7 @@ export const statementMutants: readonly StatementMutant[] = [
     'not ($3::boolean and',
     'not (false and',
   ),
-  without('held without a limit', 'attempts', /^read_held$/, 'limit $2::int'),
+  without('held without a limit', 'attempts', /^read_held$/, 'limit $2::int', 'limit $2::int + 100'),
   without(
     'payload of the attempt alone',
     'attempts',
@@ -189,12 +195,19 @@ export const statementMutants: readonly StatementMutant[] = [
     'where false and coalesce',
   ),
 
-  without('completes alone without reserva', 'transactions', /^complete$/, ' and f.reserva = $3::int'),
+  without(
+    'completes alone without reserva',
+    'transactions',
+    /^complete$/,
+    ' and f.reserva = $3::int',
+    ' and $3::int is not null',
+  ),
   without(
     'completes alone without executor',
     'transactions',
     /^complete$/,
     ' and f.executor + 0 = $2::bigint',
+    ' and $2::bigint is not null',
   ),
   without(
     'completes alone without status',
@@ -204,12 +217,19 @@ export const statementMutants: readonly StatementMutant[] = [
     'f.executor + 0 = $2::bigint',
   ),
   without('raises nothing when it is lost', 'transactions', /^complete$/, '1 / count(*)', 'count(*)'),
-  without('completes elsewhere without reserva', 'transactions', /^complete_in$/, ' and f.reserva = $3::int'),
+  without(
+    'completes elsewhere without reserva',
+    'transactions',
+    /^complete_in$/,
+    ' and f.reserva = $3::int',
+    ' and $3::int is not null',
+  ),
   without(
     'completes elsewhere without executor',
     'transactions',
     /^complete_in$/,
     ' and f.executor + 0 = $2::bigint',
+    ' and $2::bigint is not null',
   ),
   without(
     'completes a part of a group',
@@ -252,7 +272,7 @@ export const statementMutants: readonly StatementMutant[] = [
     'workers',
     /^confirm_lost$/,
     'then clock_timestamp() end',
-    'else w.missed_at end',
+    'then clock_timestamp() else w.missed_at end',
   ),
   without('forgets at once', 'workers', /^forget_workers$/, '$1::float8', '-1 * abs($1::float8)'),
 
