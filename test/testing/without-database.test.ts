@@ -89,6 +89,22 @@ test('history gets older as time moves, so that the purge finds it', async () =>
   expect(await tester.inserted()).toEqual([]);
 });
 
+test('subscriptions are administrated, and decide who gets a publication', async () => {
+  const { subscriptions } = module.get(QueueAdmin, { strict: false });
+  await subscriptions.add({ id: 'search-index', topic: 'order-placed', tenant: 7 });
+  const queue = module.get(QueueClient);
+  const published = { topic: 'order-placed', payload: { id: 1 } };
+  await queue.insertTaskPubSub({ ...published, tenant: 8 });
+  await queue.insertTaskPubSub({ ...published, tenant: 7 });
+  const runs = await tester.drain();
+  expect(runs.map(({ task }) => task.message)).toEqual([
+    'discarded: no active subscription matches',
+    'delivered to 1 subscription',
+    'completed',
+  ]);
+  expect(await subscriptions.list()).toMatchObject([{ id: 'search-index', tenant: '7' }]);
+});
+
 test('a failed statement that the handler swallows breaks its transaction, as in a database', async () => {
   await module.close();
   await start({ db: { query: () => Promise.reject(new Error('there is no such table')) } });
