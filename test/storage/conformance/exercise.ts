@@ -4,6 +4,7 @@ import { exerciseClaims } from './claims.js';
 import { collect } from './contract-test.js';
 import { exerciseEndpoints } from './endpoints.js';
 import { exerciseFanOut } from './fan-out.js';
+import { exerciseHolders } from './holders.js';
 import { exerciseIdleLooks } from './idle.js';
 import { exerciseInserts } from './inserts.js';
 import type { OpenDatabase } from './opened.js';
@@ -17,6 +18,7 @@ export const suites = {
   inserts: exerciseInserts,
   claims: exerciseClaims,
   attempts: exerciseAttempts,
+  holders: exerciseHolders,
   'fan-out': exerciseFanOut,
   'idle looks': exerciseIdleLooks,
   transactions: exerciseTransactions,

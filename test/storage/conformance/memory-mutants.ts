@@ -129,7 +129,7 @@ export const memoryMutants: readonly MemoryMutant[] = [
   },
   {
     name: 'held by a worker that is back',
-    suite: 'attempts',
+    suite: 'holders',
     breaks: ({ attempts }) => {
       const heldBy = attempts.heldBy.bind(attempts);
       replace(attempts, { heldBy: (workerId: string, limit: number) => heldBy(workerId, limit) });

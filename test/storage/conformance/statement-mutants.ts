@@ -123,26 +123,26 @@ export const statementMutants: readonly StatementMutant[] = [
   ),
   without(
     'held by whoever',
-    'attempts',
+    'holders',
     /^still_held$/,
     ' and f.executor + 0 = $1::bigint',
     ' and $1::bigint is not null',
   ),
   without(
     'held when it has ended',
-    'attempts',
+    'holders',
     /^still_held$/,
     heldBy('$1::bigint'),
     'f.executor + 0 = $1::bigint',
   ),
   without(
     'held by a worker that is back',
-    'attempts',
+    'holders',
     /^read_held$/,
     'not ($3::boolean and',
     'not (false and',
   ),
-  without('held without a limit', 'attempts', /^read_held$/, 'limit $2::int', 'limit $2::int + 100'),
+  without('held without a limit', 'holders', /^read_held$/, 'limit $2::int', 'limit $2::int + 100'),
   without(
     'payload of the attempt alone',
     'attempts',
@@ -152,13 +152,13 @@ export const statementMutants: readonly StatementMutant[] = [
   ),
   without(
     'routes wait in spite of a pause',
-    'attempts',
+    'idle looks',
     /^waiting_routes$/,
     'where p.route = waiting.route',
     'where false',
   ),
   without('routes wait before the due time', 'claims', /^waiting_routes$/, 'where places.due <= now()'),
-  without('served by missing workers', 'attempts', /^waiting_routes$/, ' and w.missed_at is null'),
+  without('served by missing workers', 'idle looks', /^waiting_routes$/, ' and w.missed_at is null'),
 
   without('delivers without reserva', 'fan-out', /^fan_out/, 'f.reserva = p.reservation and '),
   without(
