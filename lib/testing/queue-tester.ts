@@ -1,18 +1,20 @@
 import { AssertionError } from 'node:assert';
 import type { INestApplicationContext } from '@nestjs/common';
+import { SubscriptionAdmin } from '../admin/subscription-admin.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
-import { encodePayload, type TaskInput } from '../client/task-input.js';
+import type { DeliveryParts, TestAccess } from '../storage/test-access.js';
+import { encodePayload, encodeTask, type TaskInput } from '../client/task-input.js';
 import type { TopicName } from '../values/queue-topics.js';
-import type { QueueBasis, QueueCore } from '../assembly/core.js';
+import type { QueueBasis } from '../assembly/core.js';
+import { testAccess } from '../assembly/test-access.js';
 import { defaultQueueName, getPartToken } from '../options/part-token.js';
+import { hasCode } from '../errors.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import type { QueueWorkerAssembly } from '../assembly/worker.js';
 import { inMs, type Duration } from './duration.js';
 import { asInserted, matcher, type InsertedMatch, type InsertedTask } from './inserted-task.js';
-import { MemoryCore } from '../storage/memory/memory-core.js';
-import { SqlStore } from './sql-store.js';
 import { Stepper } from './stepper.js';
-import type { TesterStore } from './tester-store.js';
 
 /** One attempt that a tester ran, and how it ended. */
 export interface TaskRun {
@@ -46,17 +48,17 @@ const mostRuns = 10_000;
  * await tester.drain();
  */
 export class QueueTester {
-  readonly #store: TesterStore;
+  readonly #core: QueueBasis;
+  readonly #access: TestAccess;
   readonly #stepper: Stepper;
-  readonly #maxPayloadBytes: number;
   /** What handlers threw, by attempt. */
   readonly #thrown = new Map<string, unknown>();
 
   /** @internal */
   constructor(core: QueueBasis, assembly: QueueWorkerAssembly) {
-    this.#store = core instanceof MemoryCore ? core.store : new SqlStore(core as QueueCore);
+    this.#core = core;
+    this.#access = testAccess(core);
     this.#stepper = new Stepper(core, assembly);
-    this.#maxPayloadBytes = core.options.maxPayloadBytes;
     core.events.on('task.failed', ({ task, error }) => this.#thrown.set(task.id, error));
   }
 
@@ -84,7 +86,7 @@ export class QueueTester {
       readonly tx?: SqlHandle | undefined;
     } = {},
   ): Promise<readonly InsertedTask[]> {
-    return (await this.#store.inserted(tx)).map(asInserted).filter(matcher(match));
+    return (await this.#access.inserted(tx)).map(asInserted).filter(matcher(match));
   }
 
   /**
@@ -115,8 +117,7 @@ export class QueueTester {
    * completion. Other tasks that wait are left alone.
    */
   async run<Topic extends TopicName>(input: TaskInput<Topic>): Promise<TaskRun> {
-    const task: TaskInput = input;
-    return this.#runHeld(await this.#store.client.insertTask(task));
+    return this.#runHeld(await this.#insert(input));
   }
 
   /**
@@ -127,11 +128,11 @@ export class QueueTester {
    */
   async deliver(subscriptionId: string, publication: TaskInput): Promise<TaskRun> {
     const { payload, ...rest } = publication;
-    const stored = await this.#store.subscription(subscriptionId);
+    const stored = await this.#access.subscription(subscriptionId);
     const topic = rest.topic ?? (stored?.['processo'] as string | undefined) ?? subscriptionId;
     const subscription = stored ?? { id: subscriptionId, processo: topic };
-    const text = encodePayload(payload, this.#maxPayloadBytes);
-    const id = await this.#store.client.insertTask({ ...rest, topic });
+    const text = encodePayload(payload, this.#core.options.maxPayloadBytes);
+    const id = await this.#insert({ ...rest, topic });
     return this.#runHeld(id, {
       subscriptionId,
       envelope: JSON.stringify({ publication: text, subscription }),
@@ -139,8 +140,8 @@ export class QueueTester {
   }
 
   /** Subscribes to a topic, unless that subscription is there: publications then make a delivery for it. */
-  subscribe(topic: string, subscriptionId: string): Promise<void> {
-    return this.#store.subscribe(topic, subscriptionId);
+  async subscribe(topic: string, subscriptionId: string): Promise<void> {
+    await subscribe(this.#core.database, topic, subscriptionId);
   }
 
   /**
@@ -174,35 +175,41 @@ export class QueueTester {
    * @example await tester.travel({ days: 61 });
    */
   async travel(duration: Duration): Promise<void> {
-    await this.#store.travel(inMs(duration));
+    await this.#access.travel(inMs(duration));
   }
 
   /** Deletes all tasks; subscriptions stay. */
   async clear(): Promise<void> {
-    await this.#store.clear();
+    await this.#access.clear();
     this.#thrown.clear();
   }
 
-  async #runHeld(id: string, delivery?: Parameters<TesterStore['hold']>[2]): Promise<TaskRun> {
-    await this.#store.hold(id, await this.#stepper.begin(), delivery);
+  /** Outside of every transaction, whatever surrounds the test. */
+  #insert(input: TaskInput): Promise<string> {
+    const { database, options } = this.#core;
+    return database.inserts.insert(encodeTask(input, false, options.maxPayloadBytes));
+  }
+
+  async #runHeld(id: string, delivery?: DeliveryParts): Promise<TaskRun> {
+    await this.#access.hold(id, await this.#stepper.begin(), delivery);
     await this.#stepper.runHeld(id);
     return this.#read(id);
   }
 
   async #read(id: string): Promise<TaskRun> {
-    const task = (await this.#store.attempts(id)).find((attempt) => attempt.id === id);
+    const task = (await this.#access.attempts(id)).find((attempt) => attempt.id === id);
     if (!task) throw failed(`attempt ${id} is gone: did its handler delete it?`);
     return { task, thrown: this.#thrown.get(id) };
   }
 
   async #stands({ id, status }: NonNullable<DrainOptions['until']>): Promise<boolean> {
-    const current = (await this.#store.attempts(id)).at(-1);
+    const current = (await this.#access.attempts(id)).at(-1);
     if (!current) throw failed(`there is no task ${id} to wait for`);
     return current.status === status;
   }
 
   async #describe({ id, status }: NonNullable<DrainOptions['until']>): Promise<string> {
-    const current = (await this.#store.attempts(id)).at(-1);
+    const current = (await this.#access.attempts(id)).at(-1);
     const hints: Partial<Record<string, string>> = {
       scheduled: ': it is for later, so travel: true is needed',
       pending: ': no method of this application handles it, or it is paused',
@@ -214,9 +221,17 @@ export class QueueTester {
   async #travelToNext(): Promise<boolean> {
     const dueInMs = await this.#stepper.nextDueInMs();
     if (dueInMs === undefined) return false;
-    await this.#store.travel(Math.max(1, Math.ceil(dueInMs)));
+    await this.#access.travel(Math.max(1, Math.ceil(dueInMs)));
     return true;
   }
+}
+
+/** Adds a subscription, unless it is there. */
+async function subscribe(database: QueueDatabase, topic: string, id: string): Promise<void> {
+  const admin = new SubscriptionAdmin(database.subscriptions, database.endpoints);
+  await admin.add({ id, topic }).catch((error: unknown) => {
+    if (!hasCode(error, 'SUBSCRIPTION_EXISTS')) throw error;
+  });
 }
 
 function failed(message: string): AssertionError {

@@ -7,7 +7,7 @@ import type { QueueOptions } from '../options/queue-options.js';
 import { getQueueToken } from '../client/queue-tokens.js';
 import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import { resolveOptions } from '../assembly/resolve-options.js';
-import { assembleInMemory, MemoryCore } from '../storage/memory/memory-core.js';
+import { assembleInMemory, MemoryCore } from '../assembly/memory.js';
 
 /** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */
 export interface OverridableModule {
@@ -30,8 +30,8 @@ export interface WithoutDatabaseOptions {
  * Makes a testing module's queue keep its tasks in memory: no connection is opened, and handlers run when a
  * `QueueTester` says so, with their retries, dead handlers and deliveries.
  *
- * It cannot show transactions (an insert stays, also when the transaction it was given rolls back, and what a handler did
- * is not undone when it fails), several workers, recovery, SQL or `QueueAdmin`: what needs a database is the error
+ * It has no SQL to undo: an insert stays when the transaction that it was given rolls back, and so does what a handler did
+ * that fails. No worker runs by itself. Of `QueueAdmin`, `subscriptions` and `purge()` work; what needs a database throws
  * `DATABASE_NEEDED`.
  *
  * @example

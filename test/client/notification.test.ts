@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Ringer } from '../../lib/coordination/ring.js';
+import { Ringer } from '../../lib/coordination/postgres/ringer.js';
 import {
   QueueClient,
   TaskHandler,

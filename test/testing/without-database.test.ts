@@ -21,6 +21,11 @@ class Ledger {
     await db.query('insert into booking values (1)');
   }
 
+  @TaskHandler('swallow')
+  async swallow(_amount: string, { db }: TaskContext): Promise<void> {
+    await db.query('insert into nowhere values (1)').catch(() => undefined);
+  }
+
   @TaskHandler('client')
   async client(_amount: string, ctx: TaskContext): Promise<void> {
     await ctx.client();
@@ -71,9 +76,44 @@ test('what only a database can show is an error that says so', async () => {
   expect((await tester.run({ topic: 'client' })).thrown).toMatchObject(needed);
   const admin = module.get(QueueAdmin, { strict: false });
   await expect(admin.counts()).rejects.toMatchObject(needed);
-  await expect(admin.purge()).rejects.toMatchObject(needed);
   await expect(admin.pause({ topic: 'book' })).rejects.toMatchObject(needed);
   await expect(module.get(QueueWorker, { strict: false }).start()).rejects.toMatchObject(needed);
+});
+
+test('history gets older as time moves, so that the purge finds it', async () => {
+  await tester.run({ topic: 'send-receipt', payload: { id: 1 } });
+  const admin = module.get(QueueAdmin, { strict: false });
+  expect(await admin.purge()).toBe(0);
+  await tester.travel({ days: 61 });
+  expect(await admin.purge()).toBe(1);
+  expect(await tester.inserted()).toEqual([]);
+});
+
+test('subscriptions are administrated, and decide who gets a publication', async () => {
+  const { subscriptions } = module.get(QueueAdmin, { strict: false });
+  await subscriptions.add({ id: 'search-index', topic: 'order-placed', tenant: 7 });
+  const queue = module.get(QueueClient);
+  const published = { topic: 'order-placed', payload: { id: 1 } };
+  await queue.insertTaskPubSub({ ...published, tenant: 8 });
+  await queue.insertTaskPubSub({ ...published, tenant: 7 });
+  const runs = await tester.drain();
+  expect(runs.map(({ task }) => task.message)).toEqual([
+    'discarded: no active subscription matches',
+    'delivered to 1 subscription',
+    'completed',
+  ]);
+  expect(await subscriptions.list()).toMatchObject([{ id: 'search-index', tenant: '7' }]);
+});
+
+test('a failed statement that the handler swallows breaks its transaction, as in a database', async () => {
+  await module.close();
+  await start({ db: { query: () => Promise.reject(new Error('there is no such table')) } });
+  const { task, thrown } = await tester.run({ topic: 'swallow' });
+  expect(thrown).toMatchObject({ code: 'TRANSACTION_BROKEN' });
+  expect(task).toMatchObject({
+    status: 'failed',
+    message: expect.stringContaining('there is no such table'),
+  });
 });
 
 test('a stand-in for the database gets the statements of handlers', async () => {

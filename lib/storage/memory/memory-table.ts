@@ -1,36 +1,28 @@
 import { createHash } from 'node:crypto';
 import { column, statusColumn, type Row } from '../columns.js';
-import { defaultPriority, type NewTask } from '../inserts.js';
-import { publicationRoute, subscriptionRoute, topicRoute } from '../route.js';
-import type { DeclaredSubscription, SubscriptionRow } from '../subscriptions.js';
-import type { Route } from '../attempt.js';
+import type { Claim, Route, WorkerId } from '../attempt.js';
+import type { SubscriptionRecord } from '../subscriptions.js';
+import type { WorkerDescription } from '../workers.js';
+import { firstIdOf, instant, isDead, isHeldBy, type MemoryRow } from './memory-row.js';
 
-/** A row as the driver would read it: text by column. */
-export type MemoryRow = Record<string, string | null>;
+/** A worker as its registry keeps it; times are ms since 1970. */
+export interface MemoryWorker extends WorkerDescription {
+  stoppedAt?: number | undefined;
+  missedAt?: number | undefined;
+  halted?: boolean;
+  leaseUntil?: number;
+}
 
-/** Columns that a next attempt and a dead chain copy. */
-const copied = [
-  'origem',
-  'destino',
-  'processo',
-  'chave_externa',
-  'tenant',
-  'grupo_empresarial',
-  'pub_sub',
-  'publication_id',
-  'subscriber_id',
-  'prioridade',
-  'metadados',
-] as const;
-
-/** A queue's rows and its clock. */
+/** What a queue holds in memory, and its clock. Every part of its database works on the same one. */
 export class MemoryTable {
+  readonly workers = new Map<WorkerId, MemoryWorker>();
+  readonly subscriptions = new Map<string, SubscriptionRecord>();
+  readonly paused = new Set<Route>();
   readonly #now: () => number;
   #travelledMs = 0;
   #ids = 0;
-  #rows: MemoryRow[] = [];
-  /** By id, as rows of the subscriptions table. */
-  readonly subscriptions = new Map<string, Readonly<Record<string, unknown>>>();
+  /** By id, oldest first. */
+  readonly #rows = new Map<string, MemoryRow>();
 
   constructor(now: () => number) {
     this.#now = now;
@@ -44,115 +36,90 @@ export class MemoryTable {
     this.#travelledMs += ms;
   }
 
-  /** Adds a subscription, unless it is there; answers whether it was added. */
-  subscribe(id: string, topic: string): boolean {
-    const unset = { tenant: null, grupo_empresarial: null, url: null, http_method: null, headers: null };
-    const row = { id, processo: topic, ...unset, ativo: true, created_at: instant(this.nowMs) };
-    if (this.subscriptions.has(id)) return false;
-    this.subscriptions.set(id, row);
-    return true;
-  }
-
-  /** Adds the subscriptions that have a topic and are not there; answers those of all that are. */
-  declare(declared: readonly DeclaredSubscription[]): readonly SubscriptionRow[] {
-    return declared.flatMap(({ id, topic }) => {
-      const made = topic !== undefined && this.subscribe(id, topic);
-      const row = this.subscriptions.get(id);
-      return row ? [{ id, topic: String(row['processo']), made }] : [];
-    });
-  }
-
   /** Oldest first. */
   get rows(): readonly MemoryRow[] {
-    return this.#rows;
-  }
-
-  clear(): void {
-    this.#rows = [];
+    return [...this.#rows.values()];
   }
 
   row(id: string): MemoryRow | undefined {
-    return this.#rows.find((row) => row[column.id] === id);
+    return this.#rows.get(id);
   }
 
-  insert(task: NewTask): MemoryRow {
-    const dueMs = task.dueAt === null ? this.nowMs + (task.delayMs ?? 0) : Date.parse(task.dueAt);
-    return this.add({
-      origem: task.origin,
-      destino: task.destination,
-      processo: task.topic,
-      chave_externa: task.externalKey,
-      payload: task.payload,
-      tenant: task.tenant,
-      grupo_empresarial: task.group,
-      prioridade: String(task.priority ?? defaultPriority),
-      pub_sub: String(task.publication),
-      metadados: task.metadata && JSON.stringify(task.metadata),
-      data_hora: instant(dueMs),
-    });
+  /** The row, if the worker holds it by that claim. */
+  held(workerId: WorkerId, claim: Claim): MemoryRow | undefined {
+    const row = this.row(claim.id);
+    return row && isHeldBy(row, workerId, claim) ? row : undefined;
   }
 
-  /** Adds a row; what is left out has the table's defaults. */
+  /** All attempts of the chain that an attempt belongs to, oldest first. */
+  chainOf(id: string): readonly MemoryRow[] {
+    const row = this.row(id);
+    return row ? this.rows.filter((other) => firstIdOf(other) === firstIdOf(row)) : [];
+  }
+
+  /** Adds a row; what is left out has the defaults of a task that is due now. */
   add(row: MemoryRow): MemoryRow {
     this.#ids += 1;
-    const due = row['data_hora'] ?? instant(this.nowMs);
+    const id = String(this.#ids);
+    const due = row[column.dueAt] ?? instant(this.nowMs);
     const isLater = Date.parse(due) > this.nowMs;
     const added: MemoryRow = {
-      tentativa: '1',
+      [column.attempt]: '1',
       reserva: '0',
       perdas: '0',
-      dead: 'false',
-      pub_sub: 'false',
-      data_hora_inicial: due,
-      status: isLater ? statusColumn.scheduled : statusColumn.pending,
+      rodada: '0',
+      [column.dead]: 'false',
+      [column.publication]: 'false',
+      [column.firstDueAt]: due,
+      [column.status]: isLater ? statusColumn.scheduled : statusColumn.pending,
       ...row,
-      id: String(this.#ids),
-      data_hora: due,
+      id,
+      [column.dueAt]: due,
     };
-    this.#rows.push(added);
+    this.#rows.set(id, added);
     return added;
   }
 
-  /** What a next attempt and a dead chain have from that row. */
-  copyOf(row: MemoryRow): MemoryRow {
-    return Object.fromEntries(copied.map((name) => [name, row[name] ?? null]));
+  /** Makes a row the worker's. */
+  hold(row: MemoryRow, workerId: WorkerId): void {
+    row[column.status] = statusColumn.processing;
+    row['executor'] = workerId;
+    row['reserva'] = String(Number(row['reserva']) + 1);
+    row[column.startedAt] = instant(this.nowMs);
+  }
+
+  /** Ends a row as succeeded. */
+  complete(row: MemoryRow, message: string, result: string | null): void {
+    row[column.status] = statusColumn.succeeded;
+    row[column.message] = message;
+    row[column.result] = result;
+    row[column.finishedAt] = instant(this.nowMs);
+  }
+
+  remove(ids: Iterable<string>): void {
+    for (const id of ids) this.#rows.delete(id);
+  }
+
+  clear(): void {
+    this.#rows.clear();
   }
 
   /** Payload text, wherever in its chain it is stored. */
   payloadOf(row: MemoryRow): string | null {
-    const first = row['id_inicial'];
-    return row['payload'] ?? (first == null ? null : (this.row(first)?.['payload'] ?? null));
+    const first = row[column.firstAttemptId];
+    return row[column.payload] ?? (first == null ? null : (this.row(first)?.[column.payload] ?? null));
   }
 
-  /** The row with its payload, as statements that read a whole attempt give it. */
+  /** The row with its payload. */
   resolved(row: MemoryRow): Row {
-    return { ...row, payload: this.payloadOf(row) };
+    return { ...row, [column.payload]: this.payloadOf(row) };
   }
 
-  routeOf(row: MemoryRow): Route {
-    if (row['pub_sub'] === 'true' && row['dead'] !== 'true') return publicationRoute;
-    const subscription = row['subscriber_id'];
-    return subscription == null ? topicRoute(row['processo'] ?? null) : subscriptionRoute(subscription);
+  /** When the task's very first attempt was due, for a dead one: its key is made of it. */
+  keyTimeOf(row: MemoryRow): string | null {
+    const live = isDead(row) ? row[column.liveId] : null;
+    return live == null ? null : (this.row(live)?.[column.firstDueAt] ?? null);
   }
-
-  /** Pending and due, the best first. */
-  due(): readonly MemoryRow[] {
-    return this.#rows
-      .filter(
-        (row) => row['status'] === statusColumn.pending && Date.parse(row['data_hora'] ?? '') <= this.nowMs,
-      )
-      .sort(
-        (a, b) =>
-          Number(b['prioridade']) - Number(a['prioridade']) ||
-          Date.parse(a['data_hora'] ?? '') - Date.parse(b['data_hora'] ?? '') ||
-          Number(a['id']) - Number(b['id']),
-      );
-  }
-}
-
-/** A time as the table has it. */
-export function instant(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** Names a queue in the keys of its tasks. */

@@ -1,27 +1,29 @@
+import type { Completion, WorkerId } from '../attempt.js';
 import type { SqlHandle } from '../sql-handle.js';
-import type { Completion } from '../attempt.js';
+import { lostInTransaction, usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
+import type { MemoryTable } from './memory-table.js';
 import { needsDatabase } from './needs-database.js';
+import { StandInStatements } from './stand-in-statements.js';
 
-/** `ctx.db` without a database: a stand-in of the test's own, or an error that says so. Nothing is ever undone. */
+/** One task's transaction in memory: its completion is fenced; what its statements did is not undone. */
 export class MemoryTransaction implements TaskTransaction {
-  readonly #db: SqlHandle | undefined;
-  readonly #complete: (completion: Completion) => void;
-  #opened = false;
+  readonly #table: MemoryTable;
+  readonly #workerId: WorkerId;
+  readonly #statements: StandInStatements;
 
-  constructor(db: SqlHandle | undefined, complete: (completion: Completion) => void) {
-    this.#db = db;
-    this.#complete = complete;
+  constructor(table: MemoryTable, workerId: WorkerId, db: SqlHandle | undefined) {
+    this.#table = table;
+    this.#workerId = workerId;
+    this.#statements = new StandInStatements(db);
   }
 
   get opened(): boolean {
-    return this.#opened;
+    return this.#statements.opened;
   }
 
-  async query(text: string, values?: unknown[]): ReturnType<SqlHandle['query']> {
-    if (!this.#db) throw needsDatabase('ctx.db');
-    this.#opened = true;
-    return this.#db.query(text, values);
+  query(text: string, values?: unknown[]): ReturnType<SqlHandle['query']> {
+    return this.#statements.run(text, values);
   }
 
   async client(): Promise<never> {
@@ -29,10 +31,19 @@ export class MemoryTransaction implements TaskTransaction {
   }
 
   async complete(completion: Completion): Promise<void> {
-    this.#complete(completion);
+    if (this.#statements.ended) throw usedAfterEnd();
+    this.#statements.end();
+    await this.#statements.check();
+    const row = this.#table.held(this.#workerId, completion);
+    if (!row) throw lostInTransaction(completion.id);
+    this.#table.complete(row, completion.message, completion.result);
   }
 
-  async rollback(): Promise<void> {}
+  async rollback(): Promise<void> {
+    this.#statements.end();
+  }
 
-  destroy(): void {}
+  destroy(): void {
+    this.#statements.end();
+  }
 }

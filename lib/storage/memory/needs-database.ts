@@ -17,5 +17,7 @@ export const noDatabase = {
 
 /** A part of which every method rejects. */
 export function withoutDatabase<Part extends object>(what: string): Part {
-  return new Proxy({} as Part, { get: () => () => Promise.reject(needsDatabase(what)) });
+  return new Proxy({} as Part, {
+    get: (own, name) => Reflect.get(own, name) ?? (() => Promise.reject(needsDatabase(what))),
+  });
 }

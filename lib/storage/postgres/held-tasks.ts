@@ -1,8 +1,8 @@
 import type { HeldTask, WorkerId } from '../attempt.js';
+import { readHeldTask } from '../task-row.js';
 import type { TextRow } from './connections/control-connection.js';
 import { isDataError, readBytes } from './readable-rows.js';
 import type { QueueAccess } from './queue-access.js';
-import { readHeldRow } from './read-rows.js';
 
 /** Reads attempts that somebody holds, also those with texts that cannot be sent: recovery must not stop at them. */
 export class HeldTasks {
@@ -34,7 +34,7 @@ export class HeldTasks {
   }
 
   #read(rows: readonly TextRow[], workerId: WorkerId): readonly HeldTask[] {
-    return rows.map((row) => readHeldRow(row, workerId, this.#access.identity));
+    return rows.map((row) => readHeldTask(row, workerId, this.#access.identity));
   }
 }
 

@@ -11,11 +11,12 @@ import type {
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
+import { attemptOutcomes } from '../task-row.js';
 import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
 import { failureValues } from './attempt-values.js';
 import { HeldTasks } from './held-tasks.js';
 import type { QueueAccess } from './queue-access.js';
-import { attemptOutcomes, readFailed, readNextDue, readPromoted } from './read-rows.js';
+import { readFailed, readNextDue, readPromoted } from './read-rows.js';
 import { readWaiting } from './read-waiting.js';
 import { readTextBytes } from './readable-rows.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';

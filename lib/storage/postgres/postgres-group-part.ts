@@ -1,11 +1,12 @@
 import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction } from '../transactions.js';
 import { type Completion } from '../attempt.js';
+import { usedAfterEnd } from '../transaction-errors.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { troubleOf, type PostgresGroup } from './postgres-group.js';
-import { brokenTransaction, usedAfterEnd } from './transaction-errors.js';
+import { brokenTransaction } from './transaction-errors.js';
 
 /** One task's part of a {@link PostgresGroup}: what it did since its savepoint can be undone by itself. */
 export class PostgresGroupPart implements GroupedTransaction {

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { Completion } from '../attempt.js';
+import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
@@ -9,7 +10,7 @@ import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
 import { takeRelease } from './connections/take-release.js';
-import { brokenTransaction, explainRefusal, usedAfterEnd } from './transaction-errors.js';
+import { brokenTransaction, explainRefusal } from './transaction-errors.js';
 
 /** Parameters: process id of the backend. */
 const terminate = `-- name: terminate

@@ -1,10 +1,10 @@
 import type { Completion, WorkerId } from '../attempt.js';
 import type { SqlHandle } from '../sql-handle.js';
+import { lostElsewhere } from '../transaction-errors.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import type { QueueAccess } from './queue-access.js';
-import { lostElsewhere } from './transaction-errors.js';
 
 /** {@link TaskTransactions} on the connections of the pool. */
 export class PostgresTransactions implements TaskTransactions {

@@ -5,7 +5,7 @@ import type { ControlConnections, ControlName, TextRow } from './connections/con
 import { inTransaction } from './connections/in-transaction.js';
 import { asQuery, type Reach } from './connections/pooler.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
-import type { QueueIdentity } from './read-rows.js';
+import type { QueueIdentity } from '../task-row.js';
 import type { PreparedSchema } from './schema/prepare-schema.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';

@@ -1,6 +1,7 @@
 import { readBoolean } from '../../columns.js';
 import type { TextRow } from '../connections/control-connection.js';
-import { readClaimed, readIds, type QueueIdentity } from '../read-rows.js';
+import type { QueueIdentity } from '../../task-row.js';
+import { readClaimed, readIds } from '../read-rows.js';
 import type { ClaimAnswer, ClaimedRow, Stretch } from './claim-request.js';
 
 /** Reads the answer of a statement that claims: rows of claimed tasks, what else it says in the first one. */

@@ -1,19 +1,18 @@
-import { QueueAdmin } from '../../admin/queue-admin.js';
-import { TaskWaiter } from '../../admin/task-waiter.js';
-import { QueueClient } from '../../client/queue-client.js';
-import type { SqlHandle } from '../sql-handle.js';
-import { TopicSchemas } from '../../client/topic-schemas.js';
-import type { Coordinator } from '../../coordination/coordinator.js';
-import type { QueueBasis } from '../../assembly/core.js';
-import type { QueueEvents } from '../../events.js';
-import type { ResolvedOptions } from '../../options/resolve-options.js';
-import { TenantDatabases } from '../../tenants/tenant-databases.js';
-import { assembleParts, type QueueWorkerAssembly } from '../../assembly/worker.js';
-import { MemoryStorage } from './memory-storage.js';
-import { MemoryStore } from './memory-store.js';
-import { memoryIdentity, MemoryTable } from './memory-table.js';
-import { needsDatabase, noDatabase } from './needs-database.js';
-import { ClosingTime } from '../../timing/closing-time.js';
+import { QueueAdmin } from '../admin/queue-admin.js';
+import { TaskWaiter } from '../admin/task-waiter.js';
+import { QueueClient } from '../client/queue-client.js';
+import { TopicSchemas } from '../client/topic-schemas.js';
+import { MemoryBell } from '../coordination/memory/memory-bell.js';
+import type { Liveness } from '../coordination/liveness.js';
+import type { QueueEvents } from '../events.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { MemoryDatabase } from '../storage/memory/memory-database.js';
+import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { TenantDatabases } from '../tenants/tenant-databases.js';
+import { ClosingTime } from '../timing/closing-time.js';
+import type { QueueBasis } from './core.js';
+import { assembleParts, type QueueWorkerAssembly } from './worker.js';
 
 /** What a queue without a database is made of. */
 export interface MemoryParts {
@@ -30,9 +29,8 @@ export class MemoryCore implements QueueBasis {
   readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
   readonly declared = new Set<string>();
-  readonly database: MemoryStorage;
+  readonly database: MemoryDatabase;
   readonly client: QueueClient;
-  readonly store: MemoryStore;
   readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
 
   constructor(options: ResolvedOptions, events: QueueEvents, { now, db }: MemoryParts) {
@@ -41,10 +39,7 @@ export class MemoryCore implements QueueBasis {
     this.events = events;
     this.closing = new ClosingTime(options.shutdownTimeoutMs);
     this.schemas = new TopicSchemas(options.schemas);
-    const table = new MemoryTable(now);
-    const identity = { identity: memoryIdentity(name), qualifiedName: name };
-    this.database = new MemoryStorage(table, identity, db);
-    this.store = new MemoryStore(table, this.database, { table: name, maxPayloadBytes });
+    this.database = new MemoryDatabase({ name, now, db });
     const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
@@ -62,7 +57,8 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     closing,
     options,
     tenants,
-    coordinator: alone,
+    bell: new MemoryBell(),
+    liveness: alone,
     admin: (purge) =>
       new QueueAdmin({
         database,
@@ -73,12 +69,12 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
   });
 }
 
-const alone: Coordinator = {
+/** No worker starts in memory: a tester drives the attempts. */
+const alone: Liveness = {
   connection: 'none',
   alive: false,
-  start: () => Promise.reject(needsDatabase('a worker')),
-  ring: () => undefined,
+  hold: () => Promise.reject(needsDatabase('a worker')),
   exclusively: (_routine, work) => work(),
-  findLost: () => Promise.resolve(undefined),
-  stop: () => Promise.resolve(),
+  findMissing: () => Promise.resolve(undefined),
+  release: () => Promise.resolve(),
 };

@@ -1,30 +1,20 @@
-import { SubscriptionAdmin } from '../admin/subscription-admin.js';
-import { QueueClient } from '../client/queue-client.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import type { QueueCore } from '../assembly/core.js';
-import { hasCode } from '../errors.js';
-import { recordFields, readTaskRecord } from '../storage/columns.js';
-import type { QueueDatabase } from '../storage/database.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { nextReservation } from '../storage/postgres/statement.js';
-import { taskAttempts } from '../storage/postgres/statements/admin.js';
-import type { WorkerId } from '../storage/attempt.js';
-import type { TaskRecord } from '../task.js';
-import type { DeliveryParts, TesterStore } from './tester-store.js';
+import type { TaskRecord } from '../../task.js';
+import type { WorkerId } from '../attempt.js';
+import { readTaskRecord, recordFields } from '../columns.js';
+import type { SqlHandle } from '../sql-handle.js';
+import type { DeliveryParts, TestAccess } from '../test-access.js';
+import type { QueueTables } from './identifiers.js';
+import { nextReservation } from './statement.js';
+import { taskAttempts } from './statements/admin.js';
 
-/** {@link TesterStore} on the tables of a queue. */
-export class SqlStore implements TesterStore {
-  readonly client: QueueClient;
+/** {@link TestAccess} to the tables of a queue. */
+export class PostgresTestAccess implements TestAccess {
   readonly #handle: SqlHandle;
   readonly #tables: QueueTables;
-  readonly #database: Pick<QueueDatabase, 'subscriptions' | 'endpoints'>;
 
-  constructor({ connections, schema, options, database }: QueueCore) {
-    const { table, maxPayloadBytes } = options;
-    this.#handle = connections.inserts;
-    this.#tables = schema.tables;
-    this.#database = database;
-    this.client = new QueueClient(this.#handle, { table, maxPayloadBytes });
+  constructor(handle: SqlHandle, tables: QueueTables) {
+    this.#handle = handle;
+    this.#tables = tables;
   }
 
   async inserted(tx: SqlHandle | undefined): Promise<readonly TaskRecord[]> {
@@ -61,14 +51,6 @@ select row_to_json(s)::text as text from ${subscriptions} s where s.id = $1::tex
       [id],
     );
     return rows[0] && (JSON.parse(String(rows[0]['text'])) as Record<string, unknown>);
-  }
-
-  async subscribe(topic: string, subscriptionId: string): Promise<void> {
-    const { subscriptions, endpoints } = this.#database;
-    const admin = new SubscriptionAdmin(subscriptions, endpoints);
-    await admin.add({ id: subscriptionId, topic }).catch((error: unknown) => {
-      if (!hasCode(error, 'SUBSCRIPTION_EXISTS')) throw error;
-    });
   }
 
   /** The database's clock cannot be moved, so everything becomes older. When a chain began stays: its key is made of it. */

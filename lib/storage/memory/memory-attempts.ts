@@ -1,0 +1,180 @@
+import { column, statusColumn } from '../columns.js';
+import type {
+  AttemptOutcome,
+  Claim,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  HeldTask,
+  NextDue,
+  PromoteResult,
+  RetryTime,
+  Route,
+  WorkerId,
+} from '../attempt.js';
+import type { AttemptStore } from '../attempts.js';
+import { attemptOutcomes, readHeldTask, type QueueIdentity } from '../task-row.js';
+import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
+import { deliver } from './deliver.js';
+import { followerOf, startDeadChain } from './memory-chain.js';
+import {
+  compareAge,
+  dueMs,
+  instant,
+  isDead,
+  isHeldBy,
+  isIsolated,
+  isPending,
+  isScheduled,
+  routeOf,
+  type MemoryRow,
+} from './memory-row.js';
+import type { MemoryTable } from './memory-table.js';
+import { isDeadFor, waitingRoutes } from './memory-waiting.js';
+
+/** Longest message, in characters. */
+const messageLength = 500;
+
+/** {@link AttemptStore} in memory. */
+export class MemoryAttempts implements AttemptStore {
+  readonly #table: MemoryTable;
+  readonly #queue: QueueIdentity;
+
+  constructor(table: MemoryTable, queue: QueueIdentity) {
+    this.#table = table;
+    this.#queue = queue;
+  }
+
+  async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    return failures.flatMap((failure) => {
+      const row = this.#table.held(failure.workerId, failure);
+      return row ? [this.#fail(row, failure)] : [];
+    });
+  }
+
+  async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
+    return claims.flatMap((claim) => {
+      const row = this.#table.held(workerId, claim);
+      if (!row) return [];
+      Object.assign(row, { status: statusColumn.pending, executor: null, [column.startedAt]: null });
+      return [claim.id];
+    });
+  }
+
+  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+    return publications.flatMap((claim) => {
+      const row = this.#table.held(workerId, claim);
+      return row ? [{ id: claim.id, deliveries: deliver(this.#table, row) }] : [];
+    });
+  }
+
+  async promote(limit: number): Promise<PromoteResult> {
+    const waiting = this.#table.rows.filter(isScheduled).sort(compareAge);
+    const due = waiting.filter((row) => dueMs(row) <= this.#table.nowMs).slice(0, limit);
+    for (const row of due) row[column.status] = statusColumn.pending;
+    const next = waiting.find((row) => !due.includes(row));
+    return {
+      promoted: due.length,
+      earliestMs: due[0] && dueMs(due[0]),
+      nextDueInMs: next && dueMs(next) - this.#table.nowMs,
+      isolated: this.#table.rows.some((row) => isPending(row) && isIsolated(row)),
+    };
+  }
+
+  async nextDue(
+    workerId: WorkerId,
+    asksHeld: boolean,
+    { routes, deadRoutes, discovers }: ServedRoutes,
+  ): Promise<NextDue> {
+    const { rows, nowMs, workers } = this.#table;
+    const isOurs = (row: MemoryRow): boolean =>
+      isDead(row) ? isDeadFor(this.#table, row, deadRoutes) : !discovers && routes.includes(routeOf(row));
+    const isDue = rows.some((row) => isPending(row) && isOurs(row));
+    const scheduled = rows.filter(isScheduled).map((row) => dueMs(row) - nowMs);
+    const times = isDue ? [0, ...scheduled] : scheduled;
+    return {
+      inMs: times.length === 0 ? undefined : Math.min(...times),
+      pending: discovers ? await this.pendingRoutes() : [],
+      holding: asksHeld && rows.some((row) => isHeldBy(row, workerId)),
+      halted: workers.get(workerId)?.halted ?? false,
+    };
+  }
+
+  async loadPayload(id: string): Promise<string | null> {
+    const row = this.#table.row(id);
+    return row ? this.#table.payloadOf(row) : null;
+  }
+
+  async readOutcome(workerId: WorkerId, { id, reservation }: Claim): Promise<AttemptOutcome> {
+    const row = this.#table.row(id);
+    const isOurs = row?.['executor'] === workerId && row['reserva'] === String(reservation);
+    return (isOurs && attemptOutcomes.get(row[column.status])) || 'lost';
+  }
+
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+    return ids.flatMap((id) => {
+      const row = this.#table.row(id);
+      return row && isHeldBy(row, workerId) ? [{ id, reservation: Number(row['reserva']) }] : [];
+    });
+  }
+
+  async heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
+    if (lost && this.#isBack(workerId)) return [];
+    return this.#table.rows
+      .filter((row) => isHeldBy(row, workerId))
+      .slice(0, limit)
+      .map((row) => {
+        const keyTime = this.#table.keyTimeOf(row);
+        return readHeldTask({ ...row, key_time: keyTime, route: routeOf(row) }, workerId, this.#queue);
+      });
+  }
+
+  async pausedRoutes(): Promise<readonly Route[]> {
+    return [...this.#table.paused];
+  }
+
+  async pendingRoutes(): Promise<readonly Route[]> {
+    return [...new Set(this.#table.rows.filter(isPending).map(routeOf))].sort();
+  }
+
+  async waitingRoutes(): Promise<readonly WaitingRoute[]> {
+    return waitingRoutes(this.#table);
+  }
+
+  /** True of a worker that runs and is not missing. */
+  #isBack(workerId: WorkerId): boolean {
+    const worker = this.#table.workers.get(workerId);
+    return worker !== undefined && worker.stoppedAt === undefined && worker.missedAt === undefined;
+  }
+
+  #fail(row: MemoryRow, { id, message, note, error, next, nextLosses }: Failure): FailureOutcome {
+    const { nowMs } = this.#table;
+    const nextMs = next && this.#dueMsOf(row, next);
+    Object.assign(row, {
+      status: statusColumn.failed,
+      [column.message]: message.slice(0, messageLength - note.length) + note,
+      [column.error]: error,
+      [column.finishedAt]: instant(nowMs),
+      [column.retried]: String(next !== undefined),
+      [column.exhausted]: String(next === undefined),
+      [column.nextAttemptAt]: nextMs === undefined ? null : instant(nextMs),
+    });
+    if (nextMs === undefined) {
+      const deadId = isDead(row) ? undefined : startDeadChain(this.#table, row);
+      return { id, nextAttemptInMs: undefined, deadId };
+    }
+    this.#table.add({
+      ...followerOf(row),
+      [column.dueAt]: instant(nextMs),
+      [column.attempt]: String(Number(row[column.attempt]) + 1),
+      [column.status]: statusColumn.scheduled,
+      perdas: String(nextLosses),
+    });
+    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined };
+  }
+
+  #dueMsOf(row: MemoryRow, next: RetryTime): number {
+    if (next.kind === 'at') return next.date.getTime();
+    return (next.kind === 'after-due' ? dueMs(row) : this.#table.nowMs) + next.delayMs;
+  }
+}

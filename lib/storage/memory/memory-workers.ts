@@ -1,0 +1,106 @@
+import type { WorkerId } from '../attempt.js';
+import type { MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import { isHeldBy, isRunning } from './memory-row.js';
+import type { MemoryTable } from './memory-table.js';
+
+const dayMs = 86_400_000;
+
+/** {@link WorkerRegistry} in memory. */
+export class MemoryWorkers implements WorkerRegistry {
+  readonly #table: MemoryTable;
+  readonly #living: ReadonlySet<WorkerId>;
+  readonly #routines = new Set<string>();
+  #ids = 0;
+
+  /** @param living workers whose liveness is held */
+  constructor(table: MemoryTable, living: ReadonlySet<WorkerId> = new Set()) {
+    this.#table = table;
+    this.#living = living;
+  }
+
+  async register(worker: WorkerDescription): Promise<WorkerId> {
+    this.#ids += 1;
+    const id = String(this.#ids);
+    this.#table.workers.set(id, { ...worker });
+    return id;
+  }
+
+  async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
+    const worker = this.#table.workers.get(workerId);
+    if (!worker || worker.stoppedAt !== undefined) return;
+    if (why === 'lost' && worker.missedAt === undefined) return;
+    if (this.#table.rows.some((row) => isHeldBy(row, workerId))) return;
+    worker.stoppedAt = this.#table.nowMs;
+  }
+
+  async revive(workerId: WorkerId): Promise<void> {
+    const worker = this.#table.workers.get(workerId);
+    if (worker) Object.assign(worker, { stoppedAt: undefined, missedAt: undefined });
+  }
+
+  async renewLease(workerId: WorkerId, forMs: number): Promise<void> {
+    const worker = this.#table.workers.get(workerId);
+    if (worker) Object.assign(worker, { stoppedAt: undefined, leaseUntil: this.#table.nowMs + forMs });
+  }
+
+  async runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#routines.has(routine)) return undefined;
+    this.#routines.add(routine);
+    try {
+      return await work();
+    } finally {
+      this.#routines.delete(routine);
+    }
+  }
+
+  async findMissing(looker: WorkerId, others: readonly WorkerId[]): Promise<MissingWorkers> {
+    const running = [...this.#table.workers].filter(([, { stoppedAt }]) => stoppedAt === undefined);
+    const known = new Set([...running.map(([id]) => id), ...others]);
+    return {
+      missing: [...known].filter((id) => !this.#isAlive(id)),
+      noted: running.some(([, { missedAt }]) => missedAt !== undefined),
+      hasOthers: running.some(([id]) => id !== looker),
+    };
+  }
+
+  async haltAll(): Promise<readonly WorkerId[]> {
+    const running = [...this.#table.workers].filter(([, { stoppedAt }]) => stoppedAt === undefined);
+    for (const [, worker] of running) worker.halted = true;
+    return running.map(([id]) => id);
+  }
+
+  async isHalted(workerId: WorkerId): Promise<boolean> {
+    return this.#table.workers.get(workerId)?.halted ?? false;
+  }
+
+  async unregisteredHolders(): Promise<readonly WorkerId[]> {
+    const holders = new Set(this.#table.rows.filter(isRunning).map((row) => String(row['executor'])));
+    return [...holders].filter((id) => {
+      const worker = this.#table.workers.get(id);
+      return worker === undefined || worker.stoppedAt !== undefined;
+    });
+  }
+
+  async confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]> {
+    const { workers, nowMs } = this.#table;
+    const lost = missing.filter((id) => {
+      const worker = workers.get(id);
+      return worker === undefined || (worker.missedAt ?? Infinity) <= nowMs - missingForMs;
+    });
+    for (const [id, worker] of workers) {
+      worker.missedAt = missing.includes(id) ? (worker.missedAt ?? nowMs) : undefined;
+    }
+    return lost;
+  }
+
+  async forget(olderThanDays: number): Promise<void> {
+    const { workers, nowMs } = this.#table;
+    for (const [id, { stoppedAt }] of workers) {
+      if (stoppedAt !== undefined && stoppedAt < nowMs - olderThanDays * dayMs) workers.delete(id);
+    }
+  }
+
+  #isAlive(id: WorkerId): boolean {
+    return this.#living.has(id) || (this.#table.workers.get(id)?.leaseUntil ?? 0) > this.#table.nowMs;
+  }
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import type { Task } from '../task.js';
+import type { AttemptOutcome, ClaimedTask, HeldTask, WorkerId } from './attempt.js';
+import { column, readBoolean, readDate, readJson, readText, statusColumn } from './columns.js';
+import { plainRoute, routeOf } from './route.js';
+
+/** An attempt's row, its values as text. */
+export type TaskRow = Readonly<Record<string, string | null | undefined>>;
+
+/** What a queue is known by in the keys of its tasks. */
+export interface QueueIdentity {
+  readonly identity: string;
+  readonly qualifiedName: string;
+}
+
+/**
+ * Reads an attempt that was just claimed. Beside the table's columns the row has `key_time`, when the task's very first
+ * attempt was due, and the payload in `payload_inline`, or its size in `payload_bytes` when it was too large to come along.
+ */
+export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask {
+  const task = new RowTask(row, queue);
+  const publication = readBoolean(row[column.publication]);
+  const { dead, subscriptionId, topic } = task;
+  const payloadBytes = row['payload_bytes'];
+  return {
+    id: task.id,
+    reservation: Number(row['reserva']),
+    task,
+    route: routeOf({ publication, dead, subscriptionId, topic, losses: 0 }),
+    publication,
+    losses: Number(row['perdas']),
+    payloadBytes: payloadBytes == null ? null : Number(payloadBytes),
+    payload: payloadBytes == null ? (row['payload_inline'] ?? null) : undefined,
+  };
+}
+
+/** Reads an attempt that a worker holds. Beside the table's columns the row has its `route`. */
+export function readHeldTask(row: TaskRow, workerId: WorkerId, queue: QueueIdentity): HeldTask {
+  return {
+    id: String(row[column.id]),
+    reservation: Number(row['reserva']),
+    workerId,
+    task: new RowTask(row, queue),
+    route: plainRoute(String(row['route'])),
+    losses: Number(row['perdas']),
+  };
+}
+
+/** The task behind a row; what takes time to read is read when it is asked for. */
+class RowTask implements Task {
+  readonly #row: TaskRow;
+  readonly #queue: QueueIdentity;
+  readonly id: string;
+  readonly firstAttemptId: string;
+  readonly attempt: number;
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+  readonly dead: boolean;
+
+  constructor(row: TaskRow, queue: QueueIdentity) {
+    this.#row = row;
+    this.#queue = queue;
+    this.id = String(row[column.id]);
+    this.firstAttemptId = row[column.firstAttemptId] ?? this.id;
+    this.attempt = Number(row[column.attempt] ?? 1);
+    this.topic = this.#text(column.topic);
+    this.subscriptionId = this.#text(column.subscriptionId);
+    this.dead = readBoolean(row[column.dead]);
+  }
+
+  get key(): string {
+    // A dead chain's key is that of the chain that died; a failover may re-issue ids, but not at the same time.
+    const first = this.dead ? (this.liveId ?? this.firstAttemptId) : this.firstAttemptId;
+    const time = this.#row['key_time'] ?? this.#row[column.firstDueAt];
+    return createHash('sha256')
+      .update(
+        `${this.#queue.identity} ${this.#queue.qualifiedName} ${first} ${new Date(String(time)).getTime()}`,
+      )
+      .digest('hex')
+      .slice(0, 32);
+  }
+
+  get origin(): string | null {
+    return this.#text(column.origin);
+  }
+
+  get destination(): string | null {
+    return this.#text(column.destination);
+  }
+
+  get externalKey(): string | null {
+    return this.#text(column.externalKey);
+  }
+
+  get tenant(): string | null {
+    return this.#text(column.tenant);
+  }
+
+  get group(): string | null {
+    return this.#text(column.group);
+  }
+
+  get priority(): number {
+    return Number(this.#row[column.priority] ?? 50);
+  }
+
+  get dueAt(): Date {
+    return readDate(this.#row[column.dueAt]) ?? new Date(Number.NaN);
+  }
+
+  get firstDueAt(): Date {
+    return readDate(this.#row[column.firstDueAt]) ?? new Date(Number.NaN);
+  }
+
+  get publicationId(): string | null {
+    return this.#text(column.publicationId);
+  }
+
+  get liveId(): string | null {
+    return this.#text(column.liveId);
+  }
+
+  get metadata(): Task['metadata'] {
+    return readJson(this.#row['metadados']);
+  }
+
+  /** All fields at once, for logs: the getters above are not enumerable. */
+  toJSON(): Task {
+    const { id, firstAttemptId, key, attempt, topic, origin, destination, externalKey, tenant, group } = this;
+    const { priority, dueAt, firstDueAt, publicationId, subscriptionId, dead, liveId, metadata } = this;
+    const names = {
+      id,
+      firstAttemptId,
+      key,
+      attempt,
+      topic,
+      origin,
+      destination,
+      externalKey,
+      tenant,
+      group,
+    };
+    return { ...names, priority, dueAt, firstDueAt, publicationId, subscriptionId, dead, liveId, metadata };
+  }
+
+  #text(name: string): string | null {
+    return readText(this.#row[name]);
+  }
+}
+
+/** What a status says of an attempt that still belongs to who asks. */
+export const attemptOutcomes: ReadonlyMap<unknown, AttemptOutcome> = new Map<unknown, AttemptOutcome>([
+  [statusColumn.succeeded, 'completed'],
+  [statusColumn.failed, 'failed'],
+  [statusColumn.processing, 'held'],
+]);

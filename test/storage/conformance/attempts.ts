@@ -1,0 +1,262 @@
+import { expect } from 'vitest';
+import type { Claim } from '../../../lib/storage/attempt.js';
+import { isolatedRoute, topicRoute } from '../../../lib/storage/route.js';
+import { failureOf } from '../../property/queue-storage.js';
+import { contract, contractOfEach } from './contract-test.js';
+import {
+  claimAll,
+  claimNew,
+  complete,
+  idsOf,
+  insert,
+  read,
+  register,
+  wrongClaims,
+  type OpenDatabase,
+} from './opened.js';
+
+const a = topicRoute('a');
+const never = { kind: 'never' } as const;
+const hour = 3_600_000;
+
+/** What every database promises of `AttemptStore`, but for publications and for what idle workers ask. */
+export function exerciseAttempts(open: OpenDatabase): void {
+  contract('a failed attempt that is tried again is followed by the next attempt', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker, { payload: 'text', externalKey: 'one', priority: 7 });
+    const next = { kind: 'after-failure', delayMs: hour } as const;
+    const failure = failureOf(claimed.id, worker.id, { next, message: 'boom', error: 'boom\n  at …' });
+    const [outcome] = await database.attempts.failMany([failure]);
+    expect(outcome).toMatchObject({ id: claimed.id, deadId: undefined });
+    expect(outcome?.nextAttemptInMs).toBeGreaterThan(hour - 30_000);
+    const [first, second, ...others] = await access.attempts(claimed.id);
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({
+      status: 'failed',
+      message: 'boom (will be tried again)',
+      error: 'boom\n  at …',
+      retried: true,
+      exhausted: false,
+      nextAttemptAt: second?.dueAt,
+    });
+    expect(second).toMatchObject({
+      status: 'scheduled',
+      attempt: 2,
+      firstAttemptId: claimed.id,
+      firstDueAt: first?.firstDueAt,
+      payload: 'text',
+      externalKey: 'one',
+      priority: 7,
+      dead: false,
+    });
+  });
+
+  contract('the next attempt is due after the failure, after the attempt was due, or at a time', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const runAt = new Date(Date.now() - 2 * hour);
+    const [failed, due, dated] = [
+      await claimNew(database, worker, { runAt }),
+      await claimNew(database, worker, { runAt }),
+      await claimNew(database, worker, { runAt }),
+    ];
+    const at = { kind: 'at', date: new Date(Date.now() + 3 * hour) } as const;
+    const outcomes = await database.attempts.failMany([
+      failureOf(failed.id, worker.id, { next: { kind: 'after-failure', delayMs: hour } }),
+      failureOf(due.id, worker.id, { next: { kind: 'after-due', delayMs: hour } }),
+      failureOf(dated.id, worker.id, { next: at }),
+    ]);
+    const hoursOf = (id: string): number =>
+      Math.round((outcomes.find((one) => one.id === id)?.nextAttemptInMs ?? Number.NaN) / hour);
+    expect([failed, due, dated].map(({ id }) => hoursOf(id))).toEqual([1, -1, 3]);
+  });
+
+  contract('a task without attempts left is buried: its dead chain starts with its payload', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker, { payload: 'text', metadata: { by: 'me' } });
+    const [outcome] = await database.attempts.failMany([failureOf(claimed.id, worker.id, { next: never })]);
+    expect(outcome).toMatchObject({ id: claimed.id, nextAttemptInMs: undefined });
+    expect(await access.attempts(claimed.id)).toMatchObject([
+      {
+        status: 'failed',
+        message: 'boom (no attempts left)',
+        retried: false,
+        exhausted: true,
+        nextAttemptAt: null,
+      },
+    ]);
+    expect(await read(access, outcome?.deadId ?? '')).toMatchObject({
+      status: 'pending',
+      attempt: 1,
+      dead: true,
+      liveId: claimed.id,
+      payload: 'text',
+      metadata: { by: 'me' },
+    });
+  });
+
+  contract('a dead chain is tried again like others, and never followed by another one', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker);
+    await database.attempts.failMany([failureOf(claimed.id, worker.id, { next: never })]);
+    const [dead] = await claimAll(worker);
+    await database.attempts.failMany([failureOf(dead?.id ?? '', worker.id)]);
+    await database.attempts.promote(10);
+    const [again] = await claimAll(worker);
+    expect(again?.task).toMatchObject({ dead: true, attempt: 2, liveId: claimed.id });
+    const last = failureOf(again?.id ?? '', worker.id, { next: never });
+    expect(await database.attempts.failMany([last])).toMatchObject([{ deadId: undefined }]);
+    expect(await claimAll(worker)).toEqual([]);
+  });
+
+  contract('a message is cut to 500 characters, its note is kept', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const { id } = await claimNew(database, worker);
+    await database.attempts.failMany([failureOf(id, worker.id, { message: 'x'.repeat(600) })]);
+    const { message } = await read(access, id);
+    expect(message).toHaveLength(500);
+    expect(message).toMatch(/x \(will be tried again\)$/);
+  });
+
+  contract('workers lost in a row are counted, and forgotten after another failure', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    await insert(database);
+    const seen: number[] = [];
+    for (const lost of [true, false, true]) {
+      const [claimed] = await claimAll(worker);
+      seen.push(claimed?.losses ?? -1);
+      const { id = '', losses = 0 } = claimed ?? {};
+      await database.attempts.failMany([failureOf(id, worker.id, { losses, lost })]);
+      await database.attempts.promote(10);
+    }
+    expect(seen).toEqual([0, 1, 0]);
+  });
+
+  contractOfEach(wrongClaims, ({ name }) => name)(
+    '%s fails nothing, and is absent from the answer',
+    async (wrong) => {
+      const { database, access } = await open();
+      const [holder, other] = [await register(database), await register(database)];
+      const claimed = await claimNew(database, holder);
+      const { claim, workerId } = wrong.of(claimed, holder.id, other.id);
+      expect(await database.attempts.failMany([failureOf(claim.id, workerId, claim)])).toEqual([]);
+      expect(await access.attempts(claimed.id)).toMatchObject([{ status: 'processing', message: null }]);
+    },
+  );
+
+  contractOfEach(wrongClaims, ({ name }) => name)(
+    '%s releases nothing, and is absent from the answer',
+    async (wrong) => {
+      const { database, access } = await open();
+      const [holder, other] = [await register(database), await register(database)];
+      const claimed = await claimNew(database, holder);
+      const { claim, workerId } = wrong.of(claimed, holder.id, other.id);
+      expect(await database.attempts.releaseMany(workerId, [claim])).toEqual([]);
+      expect(await database.attempts.stillHeld(holder.id, [claimed.id])).toEqual([holdOf(claimed)]);
+      expect((await read(access, claimed.id)).status).toBe('processing');
+    },
+  );
+
+  contract('what has ended is neither failed nor released', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker);
+    await complete(worker, claimed);
+    expect(await database.attempts.failMany([failureOf(claimed.id, worker.id)])).toEqual([]);
+    expect(await database.attempts.releaseMany(worker.id, [claimed])).toEqual([]);
+    expect(await access.attempts(claimed.id)).toMatchObject([{ status: 'succeeded' }]);
+  });
+
+  contract('of failures of which some are lost, the others are written', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const [lost, kept] = [await claimNew(database, worker), await claimNew(database, worker)];
+    await complete(worker, lost);
+    const outcomes = await database.attempts.failMany([lost, kept].map(({ id }) => failureOf(id, worker.id)));
+    expect(idsOf(outcomes)).toEqual([kept.id]);
+  });
+
+  contract('a released attempt waits as before, and has used none of its attempts', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const [released, kept] = [await claimNew(database, worker), await claimNew(database, worker)];
+    expect(await database.attempts.releaseMany(worker.id, [released])).toEqual([released.id]);
+    expect(await read(access, released.id)).toMatchObject({ status: 'pending', attempt: 1, startedAt: null });
+    expect(idsOf(await database.attempts.heldBy(worker.id, 10))).toEqual([kept.id]);
+    const [again] = await claimAll(await register(database));
+    expect(again).toMatchObject({ id: released.id, task: { attempt: 1 } });
+    expect(await database.attempts.failMany([failureOf(released.id, worker.id)])).toEqual([]);
+  });
+
+  contract(
+    'attempts that are due are made pending, the oldest first, and no more than the limit',
+    async () => {
+      const { database, access } = await open();
+      const [third, second, first, later] = [
+        await insert(database, { delayMs: 3_000 }),
+        await insert(database, { delayMs: 2_000 }),
+        await insert(database, { delayMs: 1_000 }),
+        await insert(database, { delayMs: hour }),
+      ];
+      expect(await database.attempts.promote(10)).toMatchObject({ promoted: 0, earliestMs: undefined });
+      await access.travel(10_000);
+      expect(await database.attempts.promote(0)).toMatchObject({ promoted: 0 });
+      const { promoted, nextDueInMs, isolated } = await database.attempts.promote(2);
+      expect({ promoted, isolated }).toEqual({ promoted: 2, isolated: false });
+      expect(nextDueInMs).toBeLessThan(0);
+      const worker = await register(database);
+      expect(idsOf(await claimAll(worker))).toEqual([first, second]);
+      const rest = await database.attempts.promote(10);
+      expect(rest.promoted).toBe(1);
+      expect(rest.nextDueInMs).toBeGreaterThan(hour / 2);
+      expect(idsOf(await claimAll(worker))).toEqual([third]);
+      expect((await read(access, later)).status).toBe('scheduled');
+    },
+  );
+
+  contract(
+    'it is told since when the first promoted attempt was due, and when nothing is scheduled',
+    async () => {
+      const { database, access } = await open();
+      await insert(database, { delayMs: 1_000 });
+      const last = await insert(database, { delayMs: 2_000 });
+      await access.travel(5_000);
+      const { earliestMs, nextDueInMs } = await database.attempts.promote(10);
+      expect(earliestMs).toBeLessThan((await read(access, last)).dueAt.getTime());
+      expect(nextDueInMs).toBeUndefined();
+    },
+  );
+
+  contract(
+    'it is told that an attempt is to be run alone, when it becomes pending and while it waits',
+    async () => {
+      const { database } = await open();
+      const worker = await register(database);
+      const { id } = await claimNew(database, worker);
+      await database.attempts.failMany([failureOf(id, worker.id, { losses: 1, lost: true })]);
+      expect(await database.attempts.promote(10)).toMatchObject({ promoted: 1, isolated: true });
+      expect((await database.attempts.promote(0)).isolated).toBe(true);
+      await claimAll(worker, [isolatedRoute(a)]);
+      expect((await database.attempts.promote(0)).isolated).toBe(false);
+    },
+  );
+
+  contract('a payload is read wherever in its chain it is stored', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const { id } = await claimNew(database, worker, { payload: 'text' });
+    await database.attempts.failMany([failureOf(id, worker.id)]);
+    const [, second] = await access.attempts(id);
+    expect(await database.attempts.loadPayload(second?.id ?? '')).toBe('text');
+    expect(await database.attempts.loadPayload(await insert(database))).toBeNull();
+  });
+}
+
+function holdOf({ id, reservation }: Claim): Claim {
+  return { id, reservation };
+}

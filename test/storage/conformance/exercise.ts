@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest';
+import { exerciseAttempts } from './attempts.js';
+import { exerciseClaims } from './claims.js';
+import { collect } from './contract-test.js';
+import { exerciseEndpoints } from './endpoints.js';
+import { exerciseFanOut } from './fan-out.js';
+import { exerciseHolders } from './holders.js';
+import { exerciseIdleLooks } from './idle.js';
+import { exerciseInserts } from './inserts.js';
+import type { OpenDatabase } from './opened.js';
+import { exerciseSubscriptions } from './subscriptions.js';
+import { exerciseGroups, exerciseTransactions } from './transactions.js';
+import { exerciseUpkeep } from './upkeep.js';
+import { exerciseWorkers } from './workers.js';
+
+/** What every database promises, part by part. */
+export const suites = {
+  inserts: exerciseInserts,
+  claims: exerciseClaims,
+  attempts: exerciseAttempts,
+  holders: exerciseHolders,
+  'fan-out': exerciseFanOut,
+  'idle looks': exerciseIdleLooks,
+  transactions: exerciseTransactions,
+  groups: exerciseGroups,
+  workers: exerciseWorkers,
+  upkeep: exerciseUpkeep,
+  subscriptions: exerciseSubscriptions,
+  endpoints: exerciseEndpoints,
+} satisfies Readonly<Record<string, (open: OpenDatabase) => void>>;
+
+export type SuiteName = keyof typeof suites;
+
+/** Runs all of it. */
+export function exercise(open: OpenDatabase): void {
+  describe.each(Object.entries(suites))('%s', (_, suite) => {
+    test.each(collect(() => suite(open)))('$title', async ({ run }) => {
+      expect.hasAssertions();
+      await run();
+    });
+  });
+}

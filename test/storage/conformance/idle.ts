@@ -1,0 +1,142 @@
+import { expect } from 'vitest';
+import { publicationRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
+import type { ServedRoutes } from '../../../lib/storage/waiting-route.js';
+import { failureOf } from '../../property/queue-storage.js';
+import { contract } from './contract-test.js';
+import { byText, claimAll, claimNew, insert, register, type OpenDatabase } from './opened.js';
+
+const [a, b] = [topicRoute('a'), topicRoute('b')];
+const ours: ServedRoutes = { routes: [a], deadRoutes: [a], discovers: false };
+const hour = 3_600_000;
+
+/** What every database promises of what idle workers ask: when the next attempt is due, and which routes wait. */
+export function exerciseIdleLooks(open: OpenDatabase): void {
+  contract('an idle worker is told when the next attempt is due that it serves', async () => {
+    const { database } = await open();
+    const { id } = await register(database);
+    const ask = async (): Promise<number | undefined> =>
+      (await database.attempts.nextDue(id, false, ours)).inMs;
+    expect(await ask()).toBeUndefined();
+    await insert(database, { topic: 'b' });
+    expect(await ask()).toBeUndefined();
+    await insert(database, { delayMs: hour });
+    expect(await ask()).toBeGreaterThan(hour / 2);
+    await insert(database);
+    expect(await ask()).toBe(0);
+  });
+
+  contract('a worker that finds out what it serves is told the routes that wait', async () => {
+    const { database } = await open();
+    const { id } = await register(database);
+    await insert(database, { topic: 'b' });
+    const { inMs, pending } = await database.attempts.nextDue(id, false, { ...ours, discovers: true });
+    expect({ inMs, pending }).toEqual({ inMs: undefined, pending: [b] });
+    expect((await database.attempts.nextDue(id, false, ours)).pending).toEqual([]);
+  });
+
+  contract(
+    'it is told whether the worker holds attempts, if it asks, and whether it was told to stop',
+    async () => {
+      const { database, halt } = await open();
+      const [worker, other] = [await register(database), await register(database)];
+      await claimNew(database, worker);
+      const ask = async (id: string, asksHeld: boolean): Promise<readonly boolean[]> => {
+        const { holding, halted } = await database.attempts.nextDue(id, asksHeld, ours);
+        return [holding, halted];
+      };
+      expect(await ask(worker.id, true)).toEqual([true, false]);
+      expect(await ask(worker.id, false)).toEqual([false, false]);
+      expect(await ask(other.id, true)).toEqual([false, false]);
+      await halt();
+      expect(await ask(other.id, true)).toEqual([false, true]);
+    },
+  );
+
+  contract('dead attempts are due for who handles them, and for everybody when nobody does', async () => {
+    const { database, pause } = await open();
+    const worker = await register(database, { deadRoutes: [b] });
+    const { id } = await claimNew(database, worker, { topic: 'b' });
+    await database.attempts.failMany([failureOf(id, worker.id, { next: { kind: 'never' } })]);
+    const ask = async (deadRoutes: readonly string[]): Promise<number | undefined> =>
+      (await database.attempts.nextDue(worker.id, false, { ...ours, routes: [a, b], deadRoutes })).inMs;
+    expect(await ask([b])).toBe(0);
+    expect(await ask([a])).toBeUndefined();
+    expect(await ask([topicRoute('*')])).toBe(0);
+    await database.workers.retire(worker.id, 'stopped');
+    expect(await ask([a])).toBe(0);
+    await pause(b);
+    expect(await ask([b])).toBeUndefined();
+  });
+
+  contract('dead deliveries are not for who takes every topic', async () => {
+    const { database } = await open();
+    const worker = await register(database, { deadRoutes: [subscriptionRoute('s')] });
+    await database.subscriptions.declare([{ id: 's', topic: 'a' }]);
+    await insert(database, {}, true);
+    await database.attempts.fanOutMany(worker.id, await claimAll(worker, ['p']));
+    const deliveries = await claimAll(worker, [subscriptionRoute('s')]);
+    const failures = deliveries.map(({ id }) => failureOf(id, worker.id, { next: { kind: 'never' } }));
+    expect(await database.attempts.failMany(failures)).toHaveLength(1);
+    const ask = async (deadRoutes: readonly string[]): Promise<number | undefined> =>
+      (await database.attempts.nextDue(worker.id, false, { ...ours, deadRoutes })).inMs;
+    expect(await ask([topicRoute('*')])).toBeUndefined();
+    expect(await ask([subscriptionRoute('s')])).toBe(0);
+  });
+
+  contract('pending attempts are told by their routes', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    await insert(database, { topic: 'b' });
+    await insert(database, { topic: 'b' });
+    await insert(database, {}, true);
+    await insert(database, { topic: 'later', delayMs: hour });
+    await claimNew(database, worker, { topic: 'claimed' });
+    expect(await database.attempts.pendingRoutes()).toEqual([publicationRoute, b]);
+  });
+
+  contract('routes wait whose attempts are due, unless they are paused', async () => {
+    const { database, access, pause } = await open();
+    expect(await database.attempts.pausedRoutes()).toEqual([]);
+    for (const topic of ['a', 'b', 'c']) await insert(database, { topic, delayMs: 1_000 });
+    await access.travel(11_000);
+    await database.attempts.promote(10);
+    await insert(database, { topic: 'd', delayMs: hour });
+    const worker = await register(database, { routes: [a] });
+    await pause(topicRoute('c'));
+    const waiting = await database.attempts.waitingRoutes();
+    const told = waiting.map(({ route, served, workerless }) => [route, served, workerless]);
+    expect(told.toSorted(byText)).toEqual([
+      [a, true, false],
+      [b, false, false],
+    ]);
+    expect(Math.min(...waiting.map(({ waitingMs }) => waitingMs))).toBeGreaterThanOrEqual(10_000);
+    expect(await database.attempts.pausedRoutes()).toEqual([topicRoute('c')]);
+    await database.workers.confirmLost([worker.id], 0);
+    const missed = await database.attempts.waitingRoutes();
+    expect(missed.map(({ served, workerless }) => [served, workerless])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+  });
+
+  contract(
+    'deliveries are served by who delivers webhooks, unless their subscription has no URL',
+    async () => {
+      const { database } = await open();
+      const worker = await register(database, { routes: ['w', topicRoute('*')] });
+      const unset = { tenant: null, group: null, httpMethod: null, headers: null, active: true };
+      await database.subscriptions.add({ ...unset, id: 'hook', topic: 'a', url: 'https://example.com' });
+      await database.subscriptions.add({ ...unset, id: 'code', topic: 'a', url: null });
+      await insert(database, {}, true);
+      const claimed = await claimAll(worker, [publicationRoute]);
+      await database.attempts.fanOutMany(worker.id, claimed);
+      await insert(database);
+      const waiting = await database.attempts.waitingRoutes();
+      expect(waiting.map(({ route, served }) => [route, served]).toSorted(byText)).toEqual([
+        [subscriptionRoute('code'), false],
+        [subscriptionRoute('hook'), true],
+        [a, true],
+      ]);
+    },
+  );
+}

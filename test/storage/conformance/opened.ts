@@ -1,0 +1,142 @@
+import { encodeTask, type TaskInput } from '../../../lib/client/task-input.js';
+import type { Claim, ClaimedTask, Completion, Route, WorkerId } from '../../../lib/storage/attempt.js';
+import type { ClaimDemand, Claims } from '../../../lib/storage/claims.js';
+import type { QueueDatabase } from '../../../lib/storage/database.js';
+import { topicRoute } from '../../../lib/storage/route.js';
+import type { SqlHandle } from '../../../lib/storage/sql-handle.js';
+import type { TestAccess } from '../../../lib/storage/test-access.js';
+import type { TaskRecord } from '../../../lib/task.js';
+
+/** An empty database, and what tests do to it besides. */
+export interface OpenedDatabase {
+  readonly database: QueueDatabase;
+  readonly access: TestAccess;
+  /** True when it undoes what statements did in a transaction that rolls back. */
+  readonly undoes: boolean;
+  /** Runs work in a transaction of the application's own. */
+  readonly inTransaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
+  /** How many times {@link working} was run and kept. */
+  readonly effects: () => Promise<number>;
+  readonly pause: (route: Route) => Promise<void>;
+  /** Tells all workers to stop. */
+  readonly halt: () => Promise<void>;
+}
+
+/** Opens a database for one test. */
+export type OpenDatabase = () => Promise<OpenedDatabase>;
+
+/** A statement of a handler that has an effect, and one that fails. */
+export const [working, failing] = ['insert into effect values (1)', 'insert into nowhere values (1)'];
+
+/** A registered worker. */
+export interface TestWorker {
+  readonly id: WorkerId;
+  readonly claims: Claims;
+}
+
+/** @param deadRoutes routes of which it handles dead attempts */
+export async function register(
+  database: QueueDatabase,
+  { routes = [], deadRoutes = [] }: { readonly routes?: Route[]; readonly deadRoutes?: Route[] } = {},
+): Promise<TestWorker> {
+  const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes, deadRoutes };
+  const id = await database.workers.register(description);
+  return { id, claims: database.claimsOf(id, { concurrency: 1, warn: () => undefined }) };
+}
+
+export async function insert(
+  { inserts }: QueueDatabase,
+  input: TaskInput = {},
+  publication = false,
+): Promise<string> {
+  return inserts.insert(encodeTask({ topic: 'a', ...input }, publication, 1_000_000));
+}
+
+/** A demand for these topics. */
+export function demandFor(
+  topics: readonly string[],
+  { total = 100, order = 'age' }: Partial<Omit<ClaimDemand, 'routes'>> = {},
+): ClaimDemand {
+  return { routes: topics.map((topic) => ({ route: topicRoute(topic), limit: 100 })), total, order };
+}
+
+/** Claims everything that is due on these routes. */
+export async function claimAll(
+  { claims }: TestWorker,
+  routes: readonly Route[] = [topicRoute('a')],
+): Promise<readonly ClaimedTask[]> {
+  // A test inserts by hand: nobody rings.
+  claims.invalidate();
+  const demand = {
+    routes: routes.map((route) => ({ route, limit: 100 })),
+    total: 100,
+    order: 'age',
+  } as const;
+  return (await claims.settleAndClaim([], demand)).claimed;
+}
+
+/** Inserts a task and claims it. */
+export async function claimNew(
+  database: QueueDatabase,
+  worker: TestWorker,
+  input: TaskInput = {},
+): Promise<ClaimedTask> {
+  const id = await insert(database, input);
+  const claimed = (await claimAll(worker, [topicRoute(input.topic ?? 'a')])).find((one) => one.id === id);
+  if (!claimed) throw new Error(`task ${id} was not claimed`);
+  return claimed;
+}
+
+export function completionOf({ id, reservation }: Claim, result: string | null = null): Completion {
+  return { id, reservation, message: 'completed', result };
+}
+
+export async function complete({ claims }: TestWorker, ...completed: readonly Claim[]): Promise<void> {
+  await claims.settleAndClaim(completed.map((claim) => completionOf(claim)));
+}
+
+/** The attempt as the table has it. */
+export async function read(access: TestAccess, id: string): Promise<TaskRecord> {
+  const found = (await access.attempts(id)).find((attempt) => attempt.id === id);
+  if (!found) throw new Error(`attempt ${id} is gone`);
+  return found;
+}
+
+export function idsOf(claims: readonly { readonly id: string }[]): readonly string[] {
+  return claims.map(({ id }) => id);
+}
+
+/** Orders answers whose order is not promised. */
+export function byText(one: unknown, other: unknown): number {
+  return JSON.stringify(one).localeCompare(JSON.stringify(other));
+}
+
+/** A claim that does not hold the attempt, though it may name it. */
+export interface WrongClaim {
+  readonly name: string;
+  readonly of: (
+    claimed: Claim,
+    holder: WorkerId,
+    other: WorkerId,
+  ) => { readonly claim: Claim; readonly workerId: WorkerId };
+}
+
+/** Claims that must change nothing. */
+export const wrongClaims: readonly WrongClaim[] = [
+  {
+    name: 'another worker',
+    of: ({ id, reservation }, _, workerId) => ({ claim: { id, reservation }, workerId }),
+  },
+  {
+    name: 'an earlier claim of the same worker',
+    of: ({ id, reservation }, workerId) => ({ claim: { id, reservation: reservation - 1 }, workerId }),
+  },
+  {
+    name: 'a later claim of the same worker',
+    of: ({ id, reservation }, workerId) => ({ claim: { id, reservation: reservation + 1 }, workerId }),
+  },
+  {
+    name: 'an attempt that does not exist',
+    of: (_, workerId) => ({ claim: { id: '999999', reservation: 1 }, workerId }),
+  },
+];

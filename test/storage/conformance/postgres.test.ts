@@ -1,0 +1,4 @@
+import { exercise } from './exercise.js';
+import { usePostgres } from './open-postgres.js';
+
+exercise(usePostgres());

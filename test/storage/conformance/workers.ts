@@ -1,0 +1,109 @@
+import { expect } from 'vitest';
+import { contract } from './contract-test.js';
+import { claimNew, insert, register, type OpenDatabase, type TestWorker } from './opened.js';
+
+/** What every database promises of `WorkerRegistry`. */
+export function exerciseWorkers(open: OpenDatabase): void {
+  /** Answers whether the registry has the worker as stopped: then whatever it holds is nobody's. */
+  async function isStopped(
+    { database, access }: Awaited<ReturnType<OpenDatabase>>,
+    { id }: TestWorker,
+  ): Promise<boolean> {
+    await access.hold(await insert(database), id);
+    return (await database.workers.unregisteredHolders()).includes(id);
+  }
+
+  contract('every worker has an id of its own', async () => {
+    const { database } = await open();
+    const ids = [await register(database), await register(database)].map(({ id }) => id);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  contract('a worker that has stopped is written down as stopped', async () => {
+    const opened = await open();
+    const [gone, here] = [await register(opened.database), await register(opened.database)];
+    await opened.database.workers.retire(gone.id, 'stopped');
+    expect(await isStopped(opened, gone)).toBe(true);
+    expect(await isStopped(opened, here)).toBe(false);
+  });
+
+  contract('a worker is not written down as stopped while it holds attempts', async () => {
+    const opened = await open();
+    const { database } = opened;
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker);
+    await database.workers.retire(worker.id, 'stopped');
+    expect(await database.workers.unregisteredHolders()).toEqual([]);
+    await database.attempts.releaseMany(worker.id, [claimed]);
+    await database.workers.retire(worker.id, 'stopped');
+    expect(await isStopped(opened, worker)).toBe(true);
+  });
+
+  contract('a worker that is back is not written down as lost', async () => {
+    const opened = await open();
+    const { workers } = opened.database;
+    const [back, missing] = [await register(opened.database), await register(opened.database)];
+    await workers.confirmLost([back.id, missing.id], 0);
+    await workers.confirmLost([missing.id], 0);
+    await workers.retire(back.id, 'lost');
+    await workers.retire(missing.id, 'lost');
+    expect(await isStopped(opened, back)).toBe(false);
+    expect(await isStopped(opened, missing)).toBe(true);
+  });
+
+  contract('a worker is lost when two looks have missed it', async () => {
+    const { database } = await open();
+    const { workers } = database;
+    const { id } = await register(database);
+    expect(await workers.confirmLost([id], 0)).toEqual([]);
+    expect(await workers.confirmLost([id], 0)).toEqual([id]);
+  });
+
+  contract('a worker that was back between two looks begins anew', async () => {
+    const { database } = await open();
+    const { workers } = database;
+    const { id } = await register(database);
+    await workers.confirmLost([id], 0);
+    await workers.confirmLost([], 0);
+    expect(await workers.confirmLost([id], 0)).toEqual([]);
+  });
+
+  contract('a worker is not lost before it was missing for the given time', async () => {
+    const { database } = await open();
+    const { workers } = database;
+    const { id } = await register(database);
+    await workers.confirmLost([id], 60_000);
+    expect(await workers.confirmLost([id], 60_000)).toEqual([]);
+  });
+
+  contract('whoever holds attempts without being registered is found, and lost at once', async () => {
+    const { database, access } = await open();
+    const { workers } = database;
+    await claimNew(database, await register(database));
+    await access.hold(await insert(database), '999');
+    expect(await workers.unregisteredHolders()).toEqual(['999']);
+    expect(await workers.confirmLost(['999'], 60_000)).toEqual(['999']);
+  });
+
+  contract('workers that stopped long ago are forgotten, running ones never', async () => {
+    const { database } = await open();
+    const { workers } = database;
+    const [stopped, running] = [await register(database), await register(database)];
+    await workers.retire(stopped.id, 'stopped');
+    await workers.forget(1);
+    expect(await workers.confirmLost([stopped.id], 60_000)).toEqual([]);
+    await workers.forget(-1);
+    // Who is not in the registry is lost at once.
+    expect(await workers.confirmLost([stopped.id, running.id], 60_000)).toEqual([stopped.id]);
+  });
+
+  contract('a worker sees in its row that it was told to stop', async () => {
+    const { database, halt } = await open();
+    const { id } = await register(database);
+    expect(await database.workers.isHalted(id)).toBe(false);
+    await halt();
+    expect(await database.workers.isHalted(id)).toBe(true);
+    const later = await register(database);
+    expect(await database.workers.isHalted(later.id)).toBe(false);
+  });
+}
