@@ -6,9 +6,10 @@ export type {
 } from './options/module-options.js';
 export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
 export type { QueueOptions } from './options/queue-options.js';
-export type { PostgresConnection } from './storage/postgres/connections/connection-config.js';
+export type { PostgresConnection } from './options/postgres-connection.js';
 export type { RecoveryOptions } from './options/worker-options.js';
-export { defaultQueueName, getQueueToken, InjectQueue } from './client/queue-tokens.js';
+export { getQueueToken, InjectQueue } from './client/queue-tokens.js';
+export { defaultQueueName } from './options/part-token.js';
 export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './errors.js';
 export type { TarefaErrorCode } from './errors.js';
 export { QueueExceptionFilter } from './client/queue-exception.filter.js';

@@ -34,7 +34,8 @@ import {
   type QueueModuleOptions,
   type QueueNaming,
 } from './options/module-options.js';
-import { defaultQueueName, getPartToken, getQueueToken } from './client/queue-tokens.js';
+import { getQueueToken } from './client/queue-tokens.js';
+import { defaultQueueName, getPartToken } from './options/part-token.js';
 import { TenantDatabases } from './tenants/tenant-databases.js';
 import { QueueWebhooks } from './webhooks/queue-webhooks.js';
 import type { QueueWorkerAssembly } from './assembly/worker.js';

@@ -1,31 +1,11 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readDate, readText } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { readInTransaction } from '../storage/postgres/readable-rows.js';
-import {
-  cancelMany,
-  chooseDeletable,
-  countMeant,
-  retryMany,
-  type BulkKind,
-} from '../storage/postgres/statements/bulk.js';
-import { messageOf } from './admin-input.js';
-import { deleteWhole } from './delete-tasks.js';
-import { filterSql, readId, type TaskFilter } from './task-filter.js';
+import type { BulkBlock, BulkKind, MeantCount, TaskAdmin } from '../storage/admin.js';
+import { readId } from '../values/attempt-id.js';
+import { readSelection, type TaskFilter } from './task-filter.js';
 
-export type { BulkKind };
+export type { BulkBlock, BulkKind, MeantCount };
 
 /** Which tasks are meant; the state that the kind of work asks for goes without saying. */
 export type BulkFilter = Omit<TaskFilter, 'latest'>;
-
-/** How many tasks of a topic or subscription are meant. */
-export interface MeantCount {
-  readonly topic: string | null;
-  readonly subscriptionId: string | null;
-  readonly count: number;
-  /** When the oldest was due. */
-  readonly oldest: Date | null;
-}
 
 /** What is meant, as it was when it was counted. */
 export interface BulkPlan {
@@ -36,31 +16,12 @@ export interface BulkPlan {
   readonly lastId: string;
 }
 
-/** What one block did. */
-export interface BulkBlock {
-  readonly done: number;
-  /** Where the next one begins; null at the end. */
-  readonly after: string | null;
-}
-
-/** What a {@link BulkRun} works with. */
-export interface BulkRunParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
-  /** Runs its argument inside one transaction. */
-  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-  /** The same for changes of tasks that wait; beside workers of nsj-queue-lib in turn with their notify job. */
-  readonly turn: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-  /** Recorded as the message of what is cancelled. */
-  readonly reason: string;
-}
-
-/** Tasks of one statement: enough that round trips do not count, few enough that nobody waits for their locks. */
+/** Tasks of one statement: enough that round trips do not count, few enough that their locks are short. */
 const blockRows = 500;
 
 /**
  * Retries, cancels or deletes many tasks, each as the method of `QueueAdmin` of that name does, in blocks that commit alone.
- * What somebody else has locked, changed or deleted meanwhile is left out.
+ * What another session has locked, changed or deleted meanwhile is left out.
  *
  * @example
  * const run = admin.bulk('cancel', { reason: 'the campaign is off' });
@@ -69,11 +30,17 @@ const blockRows = 500;
  */
 export class BulkRun {
   readonly #kind: BulkKind;
-  readonly #parts: BulkRunParts;
+  readonly #tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>;
+  readonly #reason: string;
 
-  constructor(kind: BulkKind, parts: BulkRunParts) {
+  /**
+   * @hidden
+   * @param reason recorded as the message of what is cancelled
+   */
+  constructor(kind: BulkKind, tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>, reason: string) {
     this.#kind = kind;
-    this.#parts = parts;
+    this.#tasks = tasks;
+    this.#reason = reason;
   }
 
   /**
@@ -86,25 +53,13 @@ export class BulkRun {
     filter: BulkFilter,
     options: { readonly timeoutMs?: number | undefined } = {},
   ): Promise<BulkPlan> {
-    const { tables, transaction } = this.#parts;
-    const timeoutMs = options.timeoutMs ?? 0;
-    const { conditions, values } = filterSql(filter, 1, tables);
-    const rows = await readInTransaction<Record<string, unknown>[]>(transaction, async (tx, read) => {
-      await tx.query(`set local statement_timeout = ${Math.round(timeoutMs)}`);
-      return (await read(tx, countMeant(tables, this.#kind, conditions), [...values])).rows;
-    });
-    const counts = rows.map((row) => ({
-      topic: readText(row['processo']),
-      subscriptionId: readText(row['subscriber_id']),
-      count: Number(row['n']),
-      oldest: readDate(row['oldest']),
-    }));
+    const { timeoutMs = 0 } = options;
+    const { counts, lastId } = await this.#tasks.countMeant(this.#kind, readSelection(filter), timeoutMs);
     const total = counts.reduce((sum, { count }) => sum + count, 0);
-    const last = rows.map((row) => BigInt(String(row['last']))).reduce((a, b) => (a > b ? a : b), 0n);
-    return { filter, counts, total, lastId: String(last) };
+    return { filter, counts, total, lastId };
   }
 
-  /** Does it; answers after each block how many it was. Whoever stops asking stops it. */
+  /** Does it; answers after each block how many it was. It stops when the caller stops asking. */
   async *run(plan: BulkPlan): AsyncGenerator<number> {
     for (let after: string | null = '0'; after !== null;) {
       const block: BulkBlock = await this.block(plan, after);
@@ -120,41 +75,11 @@ export class BulkRun {
    * @throws {TarefaError} `INPUT_INVALID`, `QUEUE_BUSY`
    */
   async block({ filter, lastId }: Pick<BulkPlan, 'filter' | 'lastId'>, after: string): Promise<BulkBlock> {
-    const place = [readId(after), readId(lastId), blockRows];
-    const row = await this.#kinds[this.#kind](filter, place);
-    return {
-      done: Number(row['done'] ?? 0),
-      after: Number(row['chosen']) < blockRows ? null : String(row['last']),
-    };
+    return this.#tasks.runBlock(this.#kind, readSelection(filter), {
+      after: readId(after),
+      lastId: readId(lastId),
+      rows: blockRows,
+      reason: this.#reason,
+    });
   }
-
-  readonly #kinds: Readonly<Record<BulkKind, (filter: BulkFilter, place: unknown[]) => Promise<Row>>> = {
-    retry: async (filter, place) => {
-      const { handle, tables } = this.#parts;
-      const { conditions, values } = filterSql(filter, 4, tables);
-      return firstRow(await handle.query(retryMany(tables, conditions), [...place, ...values]));
-    },
-    cancel: async (filter, place) => {
-      const { tables, turn, reason } = this.#parts;
-      const { conditions, values } = filterSql(filter, 5, tables);
-      const parameters = [...place, messageOf(reason), ...values];
-      return turn(async (tx) => firstRow(await tx.query(cancelMany(tables, conditions), parameters)));
-    },
-    delete: async (filter, place) => {
-      const { tables, turn } = this.#parts;
-      const { conditions, values } = filterSql(filter, 4, tables);
-      return turn(async (tx) => {
-        const text = chooseDeletable(tables, conditions);
-        const block = firstRow(await tx.query(text, [...place, ...values]));
-        const { done } = await deleteWhole(tx, tables, block['tasks'] as readonly string[], { skips: true });
-        return { ...block, done };
-      });
-    },
-  };
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-function firstRow({ rows }: { readonly rows: readonly Row[] }): Row {
-  return rows[0] ?? {};
 }

@@ -1,9 +1,7 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
 import { encodePayload, hashPayload, readText } from '../client/task-input.js';
 import type { TopicSchemas } from '../client/topic-schemas.js';
 import { TarefaError } from '../errors.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { retryEdited } from '../storage/postgres/statements/admin.js';
+import type { TaskAdmin } from '../storage/admin.js';
 import type { TaskRecord } from '../task.js';
 import { messageOf } from './admin-input.js';
 
@@ -40,11 +38,8 @@ export function readNote({ by, reason }: Readonly<Partial<Record<keyof EditNote,
  * `PAYLOAD_NOT_SERIALISABLE`, `PAYLOAD_INVALID`
  */
 export async function retryWithPayload(
-  {
-    handle,
-    tables,
-    rules,
-  }: { readonly handle: SqlHandle; readonly tables: QueueTables; readonly rules: PayloadRules },
+  admin: Pick<TaskAdmin, 'retryEdited'>,
+  rules: PayloadRules,
   current: TaskRecord,
   given: unknown,
   { by, reason }: EditNote,
@@ -58,9 +53,7 @@ export async function retryWithPayload(
   }
   const payload = encodePayload(given, rules.maxPayloadBytes);
   await rules.schemas.check(current.topic, payload);
-  const values = [current.id, payload, hashPayload(payload), by, reason];
-  const { rows } = await handle.query(retryEdited(tables), values);
-  return rows[0] && String(rows[0]['id']);
+  return admin.retryEdited(current.id, { payload, hash: hashPayload(payload), by, reason });
 }
 
 function refusalOf({ subscriptionId }: TaskRecord, { interop }: PayloadRules): string | undefined {

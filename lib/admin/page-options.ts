@@ -1,5 +1,6 @@
 import { readLimit, readOptions } from './admin-input.js';
-import { greatestId, idBelow, readId } from './task-filter.js';
+import type { ListedPage } from '../storage/admin.js';
+import { greatestId, idBelow, readId } from '../values/attempt-id.js';
 
 /** Which page, and whether with payloads. */
 export interface PageOptions {
@@ -8,20 +9,12 @@ export interface PageOptions {
   readonly payload?: boolean | undefined;
 }
 
-/** A page as the statement takes it. */
-interface Page {
-  /** Ids up to this one. */
-  readonly greatest: bigint;
-  readonly limit: number;
-  readonly payload: boolean;
-}
-
 /** Rows of a page where nothing is said, and at most. */
 const defaultPage = 50;
 const largestPage = 1_000;
 
 /** @throws {TarefaError} `INPUT_INVALID` */
-export function readPage(options: PageOptions): Page {
+export function readPage(options: PageOptions): ListedPage {
   const { limit = defaultPage, after, payload = true } = readOptions(options, ['limit', 'after', 'payload']);
   return {
     limit: readLimit(limit, largestPage),

@@ -1,27 +1,12 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readDate, readText } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { describeRows } from '../storage/postgres/statements/status.js';
 import type { QueueDatabase } from '../storage/database.js';
+import type { PurgeableCount } from '../storage/upkeep.js';
 
-/** What a {@link PurgeRun} works with. */
 export interface PurgeRunParts {
   readonly database: Pick<QueueDatabase, 'upkeep' | 'workers'>;
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
   /** Tasks that ended so long ago. */
   readonly olderThanDays: number;
   /** Rows deleted by one statement. */
   readonly limit: number;
-}
-
-/** How many rows of a topic or subscription can be purged. */
-export interface PurgeableCount {
-  readonly topic: string | null;
-  readonly subscriptionId: string | null;
-  readonly rows: number;
-  readonly oldest: Date | null;
 }
 
 /** Rows that are looked at by one statement, which takes some tens of milliseconds. */
@@ -50,19 +35,11 @@ export class PurgeRun {
    */
   async *count(): AsyncGenerator<readonly PurgeableCount[]> {
     for await (const blocks of this.#windows(undefined)) {
-      const { rows } = await queryReadable(this.#parts.handle, describeRows(this.#parts.tables), [
-        blocks.flat(),
-      ]);
-      yield rows.map((row) => ({
-        topic: readText(row['processo']),
-        subscriptionId: readText(row['subscriber_id']),
-        rows: Number(row['n']),
-        oldest: readDate(row['oldest']),
-      }));
+      yield await this.#parts.database.upkeep.describe(blocks.flat());
     }
   }
 
-  /** Deletes, and answers after each block how many rows; whoever stops asking stops it. */
+  /** Deletes, and answers after each block how many rows; it stops when the caller stops asking. */
   async *run(): AsyncGenerator<number> {
     const { database, olderThanDays } = this.#parts;
     const dropped = await database.upkeep.dropPartitions(olderThanDays);

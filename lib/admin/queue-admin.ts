@@ -1,31 +1,14 @@
-import { haltText, pausedText } from '../coordination/ringer.js';
-import { readText, readTaskRecord } from '../storage/columns.js';
-import {
-  buryTask,
-  cancelTask,
-  countTasks,
-  deadChains,
-  listPaused,
-  listTasks,
-  pauseRoute,
-  oldestPending,
-  resumeRoute,
-  retryTask,
-  runTaskNow,
-} from '../storage/postgres/statements/admin.js';
-import { unservedMs } from '../storage/waiting-route.js';
+import type { TaskAdmin } from '../storage/admin.js';
 import { namesOfRoute } from '../storage/route.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { haltWorkers } from '../storage/postgres/statements/workers.js';
+import { unservedMs } from '../storage/waiting-route.js';
+import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
-import { BulkRun, type BulkKind, type BulkRunParts } from './bulk-run.js';
-import { deleteWhole } from './delete-tasks.js';
+import { BulkRun, type BulkKind } from './bulk-run.js';
 import { readNote, retryWithPayload } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
+import { pausableRoute, type Pausable, type Pause } from './pauses.js';
 import type { QueueAdminParts } from './queue-admin-parts.js';
-import { readPause, routeOf, type Pausable, type Pause } from './pauses.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
-import { filterSql, readId, readTime, type TaskFilter } from './task-filter.js';
 import {
   asEnded,
   type EndedTask,
@@ -36,6 +19,7 @@ import {
   type WaitingTask,
 } from './task-answers.js';
 import { findAttempts, refusal } from './task-attempts.js';
+import { readSelection, readTime, type TaskFilter } from './task-filter.js';
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -49,11 +33,14 @@ export class QueueAdmin {
   /** The subscriptions table. */
   readonly subscriptions: SubscriptionAdmin;
   readonly #parts: QueueAdminParts;
+  readonly #tasks: TaskAdmin;
 
   /** @hidden */
   constructor(parts: QueueAdminParts) {
+    const { database } = parts;
     this.#parts = parts;
-    this.subscriptions = new SubscriptionAdmin(parts.subscriptions, parts.endpoints);
+    this.#tasks = database.admin;
+    this.subscriptions = new SubscriptionAdmin(database.subscriptions, database.endpoints);
   }
 
   /**
@@ -64,25 +51,17 @@ export class QueueAdmin {
    */
   async counts(options: { readonly since?: Date | undefined } = {}): Promise<readonly TaskCount[]> {
     const { since } = readOptions(options, ['since']);
-    const from = since === undefined ? null : readTime('since', since);
-    const rows = await this.#read(countTasks(this.#parts.tables), [from]);
-    return rows.map((row) => ({
-      topic: readText(row['processo']),
-      subscriptionId: readText(row['subscriber_id']),
-      status: String(row['status']),
-      count: Number(row['n']),
-    }));
+    return this.#tasks.counts(since === undefined ? null : readTime('since', since));
   }
 
   /** The pending attempt that has been due for longest; undefined when none is. */
   async oldestPending(): Promise<WaitingTask | undefined> {
-    const [row] = await this.#read(oldestPending(this.#parts.tables), []);
-    return row && { task: readTaskRecord(row), waitingMs: Number(row['waiting_ms']) };
+    return this.#tasks.oldestPending();
   }
 
   /** Resolves when the database answers. */
   async ping(): Promise<void> {
-    await this.#ask('select 1', []);
+    await this.#tasks.ping();
   }
 
   /**
@@ -93,7 +72,7 @@ export class QueueAdmin {
    */
   async hasWaited(olderThanMs: number): Promise<boolean> {
     readDuration('olderThanMs', olderThanMs, longestAgeMs);
-    const waiting = await this.#parts.waiting();
+    const waiting = await this.#parts.database.reports.waitingRoutes();
     return waiting.some(
       ({ served, workerless, waitingMs }) => (served || workerless) && waitingMs > olderThanMs,
     );
@@ -105,7 +84,7 @@ export class QueueAdmin {
    * and register nowhere.
    */
   async unserved(): Promise<readonly UnservedRoute[]> {
-    const waiting = await this.#parts.waiting();
+    const waiting = await this.#parts.database.reports.waitingRoutes();
     return waiting
       .filter(({ served, waitingMs }) => !served && waitingMs >= unservedMs)
       .map(({ route, waitingMs }) => ({ ...namesOfRoute(route), waitingMs: Math.round(waitingMs) }));
@@ -120,12 +99,10 @@ export class QueueAdmin {
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async list(filter: TaskFilter = {}, options: PageOptions = {}): Promise<TaskPage> {
-    const { limit, greatest, payload } = readPage(options);
-    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
-    const text = listTasks(this.#parts.tables, conditions, payload);
-    const rows = await this.#read(text, [String(greatest), limit + 1, ...values]);
-    const tasks = rows.slice(0, limit).map(readTaskRecord);
-    return { tasks, next: rows.length > limit ? tasks.at(-1)?.id : undefined };
+    const page = readPage(options);
+    const found = await this.#tasks.list(readSelection(filter), page);
+    const tasks = found.slice(0, page.limit);
+    return { tasks, next: found.length > page.limit ? tasks.at(-1)?.id : undefined };
   }
 
   /**
@@ -137,9 +114,8 @@ export class QueueAdmin {
    */
   async find(id: string, options: { readonly payload?: boolean | undefined } = {}): Promise<TaskHistory> {
     const { payload = true } = readOptions(options, ['payload']);
-    const { current, attempts } = await findAttempts(this.#parts, id, payload === true);
-    const dead = await this.#ask(deadChains(this.#parts.tables), [current.firstAttemptId]);
-    return { current, attempts, deadIds: dead.map((row) => String(row['id'])) };
+    const { current, attempts } = await findAttempts(this.#tasks, id, payload === true);
+    return { current, attempts, deadIds: await this.#tasks.deadTasksOf(current.firstAttemptId) };
   }
 
   /**
@@ -151,9 +127,9 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` unless the task has failed, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async retry(id: string): Promise<string> {
-    const [row] = await this.#ask(retryTask(this.#parts.tables), [readId(id)]);
-    if (row) return String(row['id']);
-    throw await refusal(this.#parts, id, 'retried', 'only a task that has failed can be');
+    const retried = await this.#tasks.retry(readId(id));
+    if (retried !== undefined) return retried;
+    throw await refusal(this.#tasks, id, 'retried', 'only a task that has failed can be');
   }
 
   /**
@@ -174,10 +150,10 @@ export class QueueAdmin {
     options: { readonly by?: string | null | undefined; readonly reason?: string | null | undefined } = {},
   ): Promise<string> {
     const note = readNote(readOptions(options, ['by', 'reason']));
-    const { current } = await findAttempts(this.#parts, readId(id));
-    const retried = await retryWithPayload(this.#parts, current, payload, note);
+    const { current } = await findAttempts(this.#tasks, id);
+    const retried = await retryWithPayload(this.#tasks, this.#parts.rules, current, payload, note);
     if (retried !== undefined) return retried;
-    throw await refusal(this.#parts, id, 'retried', 'only a task that has failed can be');
+    throw await refusal(this.#tasks, id, 'retried', 'only a task that has failed can be');
   }
 
   /**
@@ -187,10 +163,8 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` unless it is scheduled, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async runNow(id: string): Promise<void> {
-    const { tables, channel } = this.#parts;
-    const rows = await this.#change(id, runTaskNow(tables), [channel]);
-    if (rows.length === 0)
-      throw await refusal(this.#parts, id, 'run now', 'only a task that is scheduled can be');
+    if (await this.#tasks.runNow(readId(id))) return;
+    throw await refusal(this.#tasks, id, 'run now', 'only a task that is scheduled can be');
   }
 
   /**
@@ -201,8 +175,8 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async cancel(id: string, reason = 'cancelled'): Promise<void> {
-    const rows = await this.#change(id, cancelTask(this.#parts.tables), [messageOf(reason)]);
-    if (rows.length === 0) throw await refusal(this.#parts, id, 'cancelled', 'only a task that waits can be');
+    if (await this.#tasks.cancel(readId(id), messageOf(reason))) return;
+    throw await refusal(this.#tasks, id, 'cancelled', 'only a task that waits can be');
   }
 
   /**
@@ -215,9 +189,9 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` when it runs, has ended or is a dead task itself, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async bury(id: string, reason = 'buried'): Promise<string> {
-    const [row] = await this.#change(id, buryTask(this.#parts.tables), [messageOf(reason)]);
-    if (row) return String(row['id']);
-    throw await refusal(this.#parts, id, 'buried', 'only a task that waits can be, and no dead task');
+    const dead = await this.#tasks.bury(readId(id), messageOf(reason));
+    if (dead !== undefined) return dead;
+    throw await refusal(this.#tasks, id, 'buried', 'only a task that waits can be, and no dead task');
   }
 
   /**
@@ -230,13 +204,10 @@ export class QueueAdmin {
    * @throws {TarefaError} `TASK_STATE` when it or its dead task runs, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async delete(id: string): Promise<number> {
-    const { tables, change } = this.#parts;
-    const { firstAttemptId } = (await findAttempts(this.#parts, readId(id))).current;
-    const { attempts } = await change(firstAttemptId, (tx) =>
-      deleteWhole(tx, tables, [firstAttemptId], { skips: false }),
-    );
+    const { firstAttemptId } = (await findAttempts(this.#tasks, id)).current;
+    const attempts = await this.#tasks.delete(firstAttemptId);
     if (attempts > 0) return attempts;
-    throw await refusal(this.#parts, id, 'deleted', 'only one can be that does not run, nor its dead task');
+    throw await refusal(this.#tasks, id, 'deleted', 'only one can be that does not run, nor its dead task');
   }
 
   /**
@@ -249,10 +220,8 @@ export class QueueAdmin {
    * for await (const done of run.run(plan)) log(`${done} more of ${plan.total}`);
    */
   bulk(kind: BulkKind, options: { readonly reason?: string | undefined } = {}): BulkRun {
-    const { handle, tables, transaction, change } = this.#parts;
     const { reason = 'cancelled' } = readOptions(options, ['reason']);
-    const turn: BulkRunParts['turn'] = (work) => change(undefined, work);
-    return new BulkRun(kind, { handle, tables, transaction, turn, reason: messageOf(reason) });
+    return new BulkRun(kind, this.#tasks, messageOf(reason));
   }
 
   /**
@@ -271,9 +240,9 @@ export class QueueAdmin {
   ): Promise<EndedTask<Result>> {
     const { timeoutMs: given = 30_000 } = readOptions(options, ['timeoutMs']);
     const timeoutMs = readDuration('timeoutMs', given, longestWaitMs);
-    const { firstAttemptId } = (await findAttempts(this.#parts, id)).current;
+    const { firstAttemptId } = (await findAttempts(this.#tasks, id)).current;
     return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
-      const { current } = await findAttempts(this.#parts, firstAttemptId, true);
+      const { current } = await findAttempts(this.#tasks, firstAttemptId, true);
       const ended = current.status === 'succeeded' || (current.status === 'failed' && !current.retried);
       return ended ? asEnded<Result>(current) : undefined;
     });
@@ -286,19 +255,16 @@ export class QueueAdmin {
    * @example await admin.pause({ topic: 'send-receipt' });
    */
   async pause(what: Pausable): Promise<void> {
-    const { tables, channel } = this.#parts;
-    await this.#ask(pauseRoute(tables), [routeOf(what), channel, pausedText]);
+    await this.#tasks.pause(pausableRoute(what));
   }
 
   /** Ends a pause: workers go on at once. */
   async resume(what: Pausable): Promise<void> {
-    const { tables, channel } = this.#parts;
-    await this.#ask(resumeRoute(tables), [routeOf(what), channel, pausedText]);
+    await this.#tasks.resume(pausableRoute(what));
   }
 
   async paused(): Promise<readonly Pause[]> {
-    const rows = await this.#read(listPaused(this.#parts.tables), []);
-    return rows.map(readPause);
+    return this.#tasks.paused();
   }
 
   /**
@@ -306,27 +272,11 @@ export class QueueAdmin {
    * Answers their ids. Needs the right to update `<table>_worker`.
    */
   async halt(): Promise<readonly string[]> {
-    const [row] = await this.#ask(haltWorkers(this.#parts.tables), [this.#parts.channel, haltText]);
-    return (row?.['told'] as readonly string[] | undefined) ?? [];
+    return this.#parts.database.workers.haltAll();
   }
 
   /** Deletes old history now, by the queue's own rules; answers how many attempts. */
   purge(): Promise<number> {
     return this.#parts.purge();
-  }
-
-  /** Parameter 1 is the id. */
-  async #change(id: string, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    const attemptId = readId(id);
-    return this.#parts.change(attemptId, async (sql) => (await sql.query(text, [attemptId, ...values])).rows);
-  }
-
-  /** What cannot be sent is shown all the same: see {@link queryReadable}. */
-  async #read(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    return (await queryReadable(this.#parts.handle, text, values)).rows;
-  }
-
-  async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    return (await this.#parts.handle.query(text, values)).rows;
   }
 }

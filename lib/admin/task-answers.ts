@@ -1,22 +1,9 @@
-import type { TaskRecord, TaskState } from '../task.js';
+import type { TaskCount, WaitingTask } from '../storage/admin.js';
+import type { TaskRecord } from '../task.js';
 
 // What the administration answers about tasks.
 
-/** How many tasks of a topic or subscription stand there. */
-export interface TaskCount {
-  readonly topic: string | null;
-  /** Null for tasks that are no delivery. */
-  readonly subscriptionId: string | null;
-  readonly status: TaskState;
-  readonly count: number;
-}
-
-/** An attempt that has waited, and how long. */
-export interface WaitingTask {
-  readonly task: TaskRecord;
-  /** Ms since it was due, by the database's clock. */
-  readonly waitingMs: number;
-}
+export type { TaskCount, WaitingTask };
 
 /** A page of attempts, the newest first. */
 export interface TaskPage {
@@ -44,7 +31,7 @@ export interface EndedTask<Result = unknown> extends TaskRecord {
   readonly returned: Result | undefined;
 }
 
-/** What somebody else wrote as a result may be no JSON. */
+/** A result that another program wrote may not be JSON. */
 export function asEnded<Result>(task: TaskRecord): EndedTask<Result> {
   return { ...task, returned: parsedOrNothing(task.result) as Result | undefined };
 }
@@ -58,7 +45,7 @@ function parsedOrNothing(text: string | null): unknown {
   }
 }
 
-/** A topic or subscription whose tasks wait for nobody. Both names are null for tasks without topic. */
+/** A topic or subscription whose tasks no worker serves. Both names are null for tasks without topic. */
 export interface UnservedRoute {
   readonly topic: string | null;
   readonly subscriptionId: string | null;

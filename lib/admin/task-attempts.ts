@@ -1,12 +1,7 @@
 import { TarefaError } from '../errors.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { readTaskRecord } from '../storage/columns.js';
-import { taskAttempts } from '../storage/postgres/statements/admin.js';
-import type { QueueAdminParts } from './queue-admin-parts.js';
+import type { TaskAdmin } from '../storage/admin.js';
+import { readId } from '../values/attempt-id.js';
 import type { TaskHistory } from './task-answers.js';
-import { readId } from './task-filter.js';
-
-type Readable = Pick<QueueAdminParts, 'handle' | 'tables'>;
 
 /**
  * All attempts of a task, and the last of them.
@@ -15,12 +10,11 @@ type Readable = Pick<QueueAdminParts, 'handle' | 'tables'>;
  * @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID`
  */
 export async function findAttempts(
-  { handle, tables }: Readable,
+  admin: TaskAdmin,
   id: string,
   withPayload = false,
 ): Promise<Omit<TaskHistory, 'deadIds'>> {
-  const { rows } = await queryReadable(handle, taskAttempts(tables, withPayload), [readId(id)]);
-  const attempts = rows.map(readTaskRecord);
+  const attempts = await admin.attemptsOf(readId(id), withPayload);
   const current = attempts.at(-1);
   if (!current) {
     throw new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
@@ -29,8 +23,13 @@ export async function findAttempts(
 }
 
 /** Why a task cannot be changed so: says where it stands. */
-export async function refusal(parts: Readable, id: string, verb: string, rule: string): Promise<TarefaError> {
-  const { current } = await findAttempts(parts, id);
+export async function refusal(
+  admin: TaskAdmin,
+  id: string,
+  verb: string,
+  rule: string,
+): Promise<TarefaError> {
+  const { current } = await findAttempts(admin, id);
   return new TarefaError(
     'TASK_STATE',
     `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,

@@ -1,5 +1,4 @@
 import { QueueAdmin } from '../admin/queue-admin.js';
-import type { QueueAdminParts } from '../admin/queue-admin-parts.js';
 import { TaskWaiter } from '../admin/task-waiter.js';
 import { QueueClient } from '../client/queue-client.js';
 import { TopicSchemas } from '../client/topic-schemas.js';
@@ -9,10 +8,9 @@ import { EndListener } from '../coordination/end-listener.js';
 import { EndTeller } from '../coordination/end-teller.js';
 import { leaseMs, LeaseCoordinator } from '../coordination/lease-coordinator.js';
 import { PostgresCoordinator } from '../coordination/postgres-coordinator.js';
-import { Ringer } from '../coordination/ringer.js';
+import { haltText, pausedText, Ringer } from '../coordination/ringer.js';
 import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { HistoryRecorder } from '../observability/history/history-recorder.js';
-import { readQueueLag } from '../observability/history/queue-lag.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
 import type { PurgeRoutine } from '../maintenance/purge.routine.js';
 import {
@@ -25,16 +23,12 @@ import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { StartAttempts } from './start-attempts.js';
-import {
-  connectionConfig,
-  type PostgresConnection,
-} from '../storage/postgres/connections/connection-config.js';
-import { parseTableName, subscriptionTableNameProblem } from '../storage/postgres/identifiers.js';
-import { changeInTurn } from '../storage/postgres/interop/nsj-turn.js';
+import { connectionConfig } from '../storage/postgres/connections/connection-config.js';
+import type { PostgresConnection } from '../options/postgres-connection.js';
+import { parseTableName, subscriptionTableNameProblem } from '../values/table-name.js';
 import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
 import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
 import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
-import { readWaitingRoutes } from '../storage/postgres/read-waiting.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { assembleTenants } from './tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
@@ -100,12 +94,13 @@ export async function assembleCore(
     const database = new PostgresDatabase({
       pool,
       inserts: connections.inserts,
+      inOwnTransaction: connections.inOwnTransaction,
       onlookers: connections.onlookers,
       control,
       reach: routing.mainReach,
       interop: options.interop !== undefined,
       schema: schemaRequest(options),
-      bell: { channel: options.queue, ringer },
+      bell: { channel: options.queue, ringer, haltText, pausedText },
     });
     opened.push(() =>
       closing.step((leftMs) => {
@@ -128,7 +123,7 @@ export async function assembleCore(
       ),
     );
     const schema = await starting.run(connection, () => database.prepare());
-    history = makeHistory(options, { connections, database, tables: schema.tables, events });
+    history = makeHistory(options, database, events);
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const runtime = { inserts: database.inserts, schemas, transaction };
@@ -172,43 +167,25 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
 
 function makeHistory(
   { worker, history }: ResolvedOptions,
-  {
-    connections,
-    database,
-    tables,
-    events,
-  }: Pick<QueueCore, 'connections' | 'database' | 'events'> & Pick<PreparedSchema, 'tables'>,
+  { reports }: QueueDatabase,
+  events: QueueEvents,
 ): HistoryRecorder | undefined {
-  if (!worker || !history) return undefined;
-  const readLag = (): Promise<number> => readQueueLag((work) => database.inTransaction(work), tables);
-  return new HistoryRecorder({ handle: connections.inserts, tables, events, readLag });
+  return worker && history ? new HistoryRecorder({ reports, events }) : undefined;
 }
 
 function makeAdmin(
   { options, schema, schemas, connections, database }: QueueCore,
   purge: PurgeRoutine,
 ): QueueAdmin {
-  const { tables } = schema;
   const waiter = new TaskWaiter(async () => {
     const session = await connections.openListener();
-    return session && EndListener.start(session, tables.qualifiedName);
+    return session && EndListener.start(session, schema.tables.qualifiedName);
   });
-  const { inserts: handle } = connections;
-  const turn = { run: connections.inOwnTransaction, handle, tables };
-  const change: QueueAdminParts['change'] = (id, work) =>
-    options.interop ? changeInTurn(turn, id, work) : turn.run(work);
+  const { maxPayloadBytes, interop } = options;
   return new QueueAdmin({
-    handle,
-    subscriptions: database.subscriptions,
-    endpoints: database.endpoints,
-    change,
-    transaction: turn.run,
-    rules: { maxPayloadBytes: options.maxPayloadBytes, schemas, interop: options.interop !== undefined },
-    tables,
+    database,
+    rules: { maxPayloadBytes, schemas, interop: interop !== undefined },
     waiter,
-    // Not on a connection that handlers may all hold.
-    waiting: () => readWaitingRoutes(connections.inOwnTransaction, tables, options.interop !== undefined),
-    channel: options.queue,
     purge: () => purge.runNow(),
   });
 }

@@ -7,7 +7,6 @@ import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { MemoryDatabase } from '../storage/memory/memory-database.js';
 import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
-import { parseTableName, queueTables } from '../storage/postgres/identifiers.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
 import { ClosingTime } from '../timing/closing-time.js';
@@ -50,8 +49,6 @@ export class MemoryCore implements QueueBasis {
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
 export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
   const { database, events, closing, options, tenants } = core;
-  const { schema = 'public', table } = parseTableName(options.table);
-  const tables = queueTables(schema, table, undefined);
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
     database,
@@ -62,16 +59,9 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     coordinator: alone,
     admin: (purge) =>
       new QueueAdmin({
-        handle: noDatabase,
-        subscriptions: database.subscriptions,
-        endpoints: database.endpoints,
-        change: (_id, work) => work(noDatabase),
-        transaction: (work) => work(noDatabase),
+        database,
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
-        tables,
         waiter,
-        waiting: () => database.attempts.waitingRoutes(),
-        channel: options.queue,
         purge: () => purge.runNow(),
       }),
   });

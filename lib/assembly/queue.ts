@@ -6,13 +6,14 @@ import type {
   ModulesContainer,
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { getPartToken } from '../client/queue-tokens.js';
+import { getPartToken } from '../options/part-token.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueLogs } from '../observability/queue-logs.js';
 import { environmentWarnings } from '../options/environment.js';
 import type { QueueOptions } from '../options/queue-options.js';
-import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { resolveOptions } from './resolve-options.js';
 import type { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';

@@ -4,7 +4,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from '../maintenance/routines.scheduler.js';
 import type { QueueBasis } from './core.js';
 import { TarefaError } from '../errors.js';
-import { defaultQueueName } from '../client/queue-tokens.js';
+import { defaultQueueName } from '../options/part-token.js';
 import type { QueueGroup } from './queue-group.js';
 import { describeRoute, isSubscriptionRoute } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';

@@ -3,7 +3,7 @@ import { Backoff } from '../timing/backoff.js';
 import { errorLink } from '../values/docs-link.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
+import type { PostgresConnection } from '../options/postgres-connection.js';
 import {
   connectionProblem,
   describePlace,

@@ -1,11 +1,6 @@
-import type { Pool } from 'pg';
-import type { QueueAdmin } from '../admin/queue-admin.js';
-import type { QueueClient } from '../client/queue-client.js';
+import type { OperatorQueue, SchemaDatabase } from '../assembly/operators.js';
 import type { Environment } from '../options/variables.js';
 import type { QueueOptions } from '../options/queue-options.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import type { PostgresDatabase } from '../storage/postgres/postgres-database.js';
 import type { Output } from './output/output.js';
 
 /** An option of a command. */
@@ -68,25 +63,9 @@ export interface CommandCall {
    */
   readonly queueOptions: () => QueueOptions;
   /** Opens (once) and checks the queue; the runner closes it. */
-  queue(): Promise<CliQueue>;
+  queue(): Promise<OperatorQueue>;
   /** Opens (once) a pool of the connection, with the resolved options: for commands that make or check tables. */
-  database(): Promise<CliDatabase>;
-}
-
-/** A queue whose tables are there. */
-export interface CliQueue {
-  readonly pool: Pool;
-  readonly tables: QueueTables;
-  readonly admin: QueueAdmin;
-  readonly client: QueueClient;
-  readonly database: PostgresDatabase;
-  readonly options: ResolvedOptions;
-}
-
-/** A database that answers, whatever is in it. */
-export interface CliDatabase {
-  readonly pool: Pool;
-  readonly options: ResolvedOptions;
+  database(): Promise<SchemaDatabase>;
 }
 
 /** The command was called wrongly: its message and its usage line are shown, and nothing was done. */

@@ -7,7 +7,7 @@ import { KeyGuard } from '../dashboard/key.guard.js';
 import { LoopbackGuard } from '../dashboard/loopback.guard.js';
 import { readEnvironment } from '../options/environment.js';
 import { QueueModule } from '../queue.module.js';
-import { resolveOptions } from '../options/resolve-options.js';
+import { resolveOptions } from '../assembly/resolve-options.js';
 import { TarefaError } from '../errors.js';
 import { UsageError, type CommandCall, type ExitCode } from './command.js';
 import { flagOption, listOption, numberOption } from './option-values.js';

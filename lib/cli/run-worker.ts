@@ -6,7 +6,7 @@ import type { Environment } from '../options/variables.js';
 import { QueueEvents } from '../events.js';
 import { QueueModule } from '../queue.module.js';
 import type { QueueOptions } from '../options/queue-options.js';
-import { resolveOptions } from '../options/resolve-options.js';
+import { resolveOptions } from '../assembly/resolve-options.js';
 import { loadUndici } from '../webhooks/undici-package.js';
 import type { WebhookOptions } from '../options/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';

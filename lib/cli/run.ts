@@ -1,5 +1,5 @@
 import type { Environment } from '../options/variables.js';
-import { resolveOptions } from '../options/resolve-options.js';
+import { resolveOptions } from '../assembly/resolve-options.js';
 import { version } from '../version.js';
 import { within } from '../timing/deadline.js';
 import { UsageError, type Command, type CommandCall } from './command.js';
@@ -8,7 +8,7 @@ import { commonOptions, readQueueOptions } from './common-options.js';
 import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
 import { nearest } from '../values/nearest.js';
-import type { Opened } from './open-queue.js';
+import type { Opened } from '../assembly/operators.js';
 import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
 
@@ -116,11 +116,11 @@ function makeCall(
     // Loaded when it is needed: help and mistakes are said at once.
     queue: once(async () => {
       const resolved = resolveOptions(queueOptions(), env);
-      return (await import('./open-queue.js')).openQueue(resolved, (text) => output.note(text));
+      return (await import('../assembly/operators.js')).openQueue(resolved, (text) => output.note(text));
     }),
     database: once(async () => {
       const resolved = resolveOptions(queueOptions(), env);
-      return (await import('./open-queue.js')).openDatabase(resolved);
+      return (await import('../assembly/operators.js')).openDatabase(resolved);
     }),
   };
   return { call, ended };

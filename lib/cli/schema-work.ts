@@ -1,15 +1,13 @@
 import type { SqlHandle } from '../storage/sql-handle.js';
 import { TarefaError } from '../errors.js';
-import {
-  parseTableName,
-  subscriptionTableNameProblem,
-  type QueueTables,
-} from '../storage/postgres/identifiers.js';
+import { type QueueTables } from '../storage/postgres/identifiers.js';
+import { parseTableName, subscriptionTableNameProblem } from '../values/table-name.js';
 import type { QueueNames } from '../storage/postgres/schema/inspect-schema.js';
 import { SchemaSession, type StatementProgress } from '../storage/postgres/migration/schema-session.js';
 import type { Step, StepHooks } from '../storage/postgres/migration/step.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import type { CliDatabase, CommandCall } from './command.js';
+import type { SchemaDatabase } from '../assembly/operators.js';
+import type { CommandCall } from './command.js';
 import type { Output } from './output/output.js';
 import type { Progress } from './output/progress-bar.js';
 
@@ -38,7 +36,7 @@ export function queueNames(options: ResolvedOptions, webhooks: boolean): QueueNa
 /** Runs work in a session that changes tables, tells what it waits for, and says what Ctrl-C has left. */
 export async function withSchemaSession<T>(
   { output, signal }: CommandCall,
-  { pool }: CliDatabase,
+  { pool }: SchemaDatabase,
   work: (session: SchemaSession) => Promise<T>,
 ): Promise<T> {
   const bar = new PhaseBar(output);

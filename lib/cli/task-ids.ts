@@ -1,4 +1,4 @@
-import { readId } from '../admin/task-filter.js';
+import { readId } from '../values/attempt-id.js';
 import { TarefaError } from '../errors.js';
 import { UsageError, type CommandCall, type ExitCode } from './command.js';
 import { textOfError } from './exit-of-error.js';

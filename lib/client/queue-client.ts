@@ -1,3 +1,4 @@
+import { defaultMaxPayloadBytes } from '../options/payload-limit.js';
 import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields, readList } from '../values/read-fields.js';
@@ -14,9 +15,6 @@ import {
 import type { TopicSchemas } from './topic-schemas.js';
 import { readStatuses } from './read-statuses.js';
 import { readTransaction, type SqlHandle } from '../storage/sql-handle.js';
-
-/** Payload bytes allowed where nothing else is said: 1 MiB. */
-export const defaultMaxPayloadBytes = 1_048_576;
 
 export interface QueueClientOptions {
   /** Queue table, optionally with its schema: `orders`, `shop.orders`. */

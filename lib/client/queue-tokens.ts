@@ -1,8 +1,6 @@
 import { Inject, type InjectionToken, type Type } from '@nestjs/common';
+import { defaultQueueName } from '../options/part-token.js';
 import { QueueClient } from './queue-client.js';
-
-/** Name of the queue that is meant where none is given. */
-export const defaultQueueName = 'default';
 
 /**
  * Token of a part of a named queue: of its client, or of another class that `QueueModule` provides
@@ -25,9 +23,4 @@ export function getQueueToken<T = QueueClient>(
  */
 export function InjectQueue(name: string = defaultQueueName): ParameterDecorator & PropertyDecorator {
   return Inject(getQueueToken(name));
-}
-
-/** @internal Token of a part of a queue that is not for applications. */
-export function getPartToken(name: string = defaultQueueName, part: string): string {
-  return `tarefa:${name}:${part}`;
 }

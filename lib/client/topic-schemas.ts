@@ -1,8 +1,5 @@
-import type { OptionCheck } from '../options/option-check.js';
 import { decodeText } from '../values/payload-text.js';
-import type { QueueOptions } from '../options/queue-options.js';
-import { withoutUnset } from '../values/without-unset.js';
-import { isStandardSchema, validatePayload, type StandardSchema } from '../values/standard-schema.js';
+import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
 /** Schemas of payloads by topic. */
 export class TopicSchemas {
@@ -39,22 +36,4 @@ export class TopicSchemas {
     const schema = this.#given.get(topic ?? '') ?? this.#ofHandlers.get(topic ?? '');
     if (schema) await validatePayload(schema, decodeText(payload, 'json'));
   }
-}
-
-/** Reads the option, the mistakes of which `check` collects. */
-export function checkSchemas(
-  given: QueueOptions['schemas'],
-  check: OptionCheck,
-): Readonly<Record<string, StandardSchema>> {
-  if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
-    check.mistake('schemas must be an object: a schema by topic');
-    return {};
-  }
-  const schemas = withoutUnset(given ?? {}) as Readonly<Record<string, StandardSchema>>;
-  for (const [topic, schema] of Object.entries(schemas)) {
-    if (!isStandardSchema(schema)) {
-      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
-    }
-  }
-  return Object.freeze({ ...schemas });
 }

@@ -8,12 +8,12 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
-import type { QueueCore } from '../assembly/core.js';
-import { defaultQueueName, getPartToken, getQueueToken } from '../client/queue-tokens.js';
+import { getQueueToken } from '../client/queue-tokens.js';
+import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';
-import { Dashboard } from './dashboard.js';
+import { Dashboard, type ShownQueue } from './dashboard.js';
 import { resolveDashboard, type DashboardOptions } from '../options/dashboard-options.js';
 import { LoopbackGuard } from './loopback.guard.js';
 import { keepBodyUnread } from './request-body.js';
@@ -75,7 +75,12 @@ export async function dashboardModule(
           getQueueToken(name, QueueWebhooks),
           DashboardGroup,
         ],
-        useFactory: (queue: QueueCore, admin: QueueAdmin, webhooks: QueueWebhooks, group: DashboardGroup) => {
+        useFactory: (
+          queue: ShownQueue,
+          admin: QueueAdmin,
+          webhooks: QueueWebhooks,
+          group: DashboardGroup,
+        ) => {
           group.add({ name: queueName, path });
           return new Dashboard({ name: queueName, core: queue, admin, webhooks, group, options });
         },

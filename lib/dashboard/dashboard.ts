@@ -1,14 +1,11 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import { QueueStatus } from '../admin/queue-status.js';
-import { TaskSearch } from '../admin/task-search.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import type { QueueCore } from '../assembly/core.js';
 import { TarefaError } from '../errors.js';
-import { readHistory } from '../observability/history/history-reader.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
-import { inTransaction } from '../storage/postgres/connections/in-transaction.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
 import { version } from '../version.js';
+import type { QueueClient } from '../client/queue-client.js';
+import type { QueueEvents } from '../events.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import type { HistoryJson, InfoJson, PayloadJson, TasksJson } from './api.js';
 import { DashboardActions } from './dashboard-actions.js';
@@ -22,22 +19,28 @@ import { SubscriptionReader } from './subscription-reader.js';
 import { TaskReader } from './task-reader.js';
 import { countsJson, routeJson, timeJson } from './to-json.js';
 
-/** What a {@link Dashboard} works with. */
+/** The queue that a dashboard shows. */
+export interface ShownQueue {
+  readonly database: QueueDatabase;
+  readonly schema: {
+    readonly tables: { readonly qualifiedName: string; readonly subscriptions: string | undefined };
+  };
+  readonly options: { readonly purgeMaxAgeDays: number; readonly webhooks: unknown };
+  readonly events: QueueEvents;
+  readonly client: QueueClient;
+  /** Ids of subscriptions that handlers of this application declare. */
+  readonly declared: ReadonlySet<string>;
+}
+
 export interface DashboardParts {
   /** Name of the queue in the application. */
   readonly name: string;
-  readonly core: Pick<
-    QueueCore,
-    'options' | 'database' | 'schema' | 'connections' | 'events' | 'client' | 'declared'
-  >;
+  readonly core: ShownQueue;
   readonly admin: QueueAdmin;
   readonly webhooks: QueueWebhooks;
   readonly group: DashboardGroup;
   readonly options: Pick<ResolvedDashboardOptions, 'actions' | 'payloads' | 'redact'>;
 }
-
-/** Nobody waits longer for an answer. */
-const timeoutMs = 10_000;
 
 /** Everything that a queue's dashboard shows and does, without the server around it. */
 export class Dashboard {
@@ -47,43 +50,24 @@ export class Dashboard {
   readonly overview: OverviewReader;
   readonly live: LiveOverview;
   readonly #parts: DashboardParts;
-  readonly #handle: SqlHandle;
 
   constructor(parts: DashboardParts) {
     this.#parts = parts;
     const { core, admin, webhooks, options } = parts;
     const { database, events } = core;
-    const { tables } = core.schema;
-    const transaction = <T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> =>
-      inTransaction(core.connections.onlookers(), work);
-    const handle: SqlHandle = {
-      query: (text, values) =>
-        transaction(async (tx) => {
-          await tx.query(`set local statement_timeout = ${timeoutMs}`);
-          return tx.query(text, values);
-        }),
-    };
-    this.#handle = handle;
-    const { endpoints } = database;
-    const status = new QueueStatus({
-      tables,
-      transaction,
-      findPurgeable: (look) => database.upkeep.findPurgeable(look),
-      purgeMaxAgeDays: core.options.purgeMaxAgeDays,
-      interop: core.options.interop !== undefined,
-    });
-    this.overview = new OverviewReader({ status, handle, transaction, tables, endpoints });
+    const { endpoints, reports } = database;
+    const { purgeMaxAgeDays } = core.options;
+    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, endpoints });
     this.live = new LiveOverview(() => this.overview.read());
     this.tasks = new TaskReader({
-      handle,
-      tables,
-      search: new TaskSearch({ tables, transaction }),
+      admin: database.admin,
+      reports,
       redaction: new Redaction(options.redact),
       actions: options.actions,
     });
     this.subscriptions = new SubscriptionReader({
       admin,
-      history: () => readHistory(handle, tables, { range: 'hour' }),
+      history: () => reports.history({ range: 'hour' }),
       endpoints,
       declared: core.declared,
       counts: () => this.overview.counts(),
@@ -137,11 +121,8 @@ export class Dashboard {
         : topic === undefined
           ? undefined
           : topicRoute(topic);
-    const { schema } = this.#parts.core;
-    const { stepMs, points, routes } = await readHistory(this.#handle, schema.tables, {
-      range,
-      route,
-    });
+    const { reports } = this.#parts.core.database;
+    const { stepMs, points, routes } = await reports.history({ range, route });
     return {
       range,
       stepMs,

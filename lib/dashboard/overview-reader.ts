@@ -1,24 +1,16 @@
-import type { QueueStatus } from '../admin/queue-status.js';
-import { readNextTasks } from '../admin/read-status.js';
-import type { StatusReport } from '../admin/status-report.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { readHistory, type History } from '../observability/history/history-reader.js';
+import type { History } from '../storage/history.js';
+import type { QueueReports } from '../storage/reports.js';
+import type { StatusReport } from '../storage/status-report.js';
 import type { EndpointStore } from '../storage/endpoints.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
-import { nextScheduled, statusSettings } from '../storage/postgres/statements/status.js';
 import { everyTopic, webhookRoute } from '../storage/route.js';
 import type { TaskState } from '../task.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
 import { findProblems } from './problems.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
 
-/** What an {@link OverviewReader} works with. */
 export interface OverviewReaderParts {
-  readonly status: QueueStatus;
-  readonly handle: SqlHandle;
-  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-  readonly tables: QueueTables;
+  readonly reports: Pick<QueueReports, 'status' | 'nextScheduled' | 'history'>;
+  readonly purgeMaxAgeDays: number;
   readonly endpoints: Pick<EndpointStore, 'troubled'>;
 }
 
@@ -50,7 +42,7 @@ export class OverviewReader {
   /** The same with what has ended; read once for all who ask within seconds. */
   allCounts(): Promise<CountsJson> {
     if (!this.#counts || performance.now() - this.#counts.at > countsForMs) {
-      const read = this.#parts.status.read({ timeoutMs, purgeable: false }).then(countsJson);
+      const read = this.#status({ ended: true }).then(countsJson);
       this.#counts = { read, at: performance.now() };
       read.catch(() => (this.#counts = undefined));
     }
@@ -81,22 +73,22 @@ export class OverviewReader {
   }
 
   #report(): Promise<StatusReport> {
-    return this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
+    return this.#status({ ended: false });
+  }
+
+  #status({ ended }: { readonly ended: boolean }): Promise<StatusReport> {
+    const { reports, purgeMaxAgeDays } = this.#parts;
+    return reports.status({ timeoutMs, ended, purgeable: false, purgeMaxAgeDays });
   }
 
   async #scheduled(): Promise<OverviewJson['scheduled']> {
-    const { transaction, tables } = this.#parts;
-    const { rows } = await readInTransaction<Awaited<ReturnType<ReadRows>>>(transaction, async (tx, read) => {
-      await tx.query(statusSettings(timeoutMs));
-      return read(tx, nextScheduled(tables, mostScheduled));
-    });
-    return readNextTasks(rows).map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
+    const next = await this.#parts.reports.nextScheduled(mostScheduled);
+    return next.map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
   }
 
   #lastHour(): Promise<History> {
-    const { handle, tables } = this.#parts;
     if (!this.#history || performance.now() - this.#history.at > historyForMs) {
-      const read = readHistory(handle, tables, { range: 'hour' });
+      const read = this.#parts.reports.history({ range: 'hour' });
       this.#history = { read, at: performance.now() };
       read.catch(() => (this.#history = undefined));
     }

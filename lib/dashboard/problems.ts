@@ -1,5 +1,5 @@
-import type { StatusReport } from '../admin/status-report.js';
-import type { History, RouteHistory } from '../observability/history/history-reader.js';
+import type { StatusReport } from '../storage/status-report.js';
+import type { History, RouteHistory } from '../storage/history.js';
 import type { TroubledEndpoint } from '../storage/endpoints.js';
 import { plainRoute } from '../storage/route.js';
 import { restRoute } from '../observability/history/outcome-tally.js';

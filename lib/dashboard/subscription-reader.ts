@@ -1,7 +1,7 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { maskUrl } from '../webhooks/mask-webhook.js';
-import type { History, RouteHistory } from '../observability/history/history-reader.js';
+import type { History, RouteHistory } from '../storage/history.js';
 import type { EndpointStore } from '../storage/endpoints.js';
 import { subscriptionRoute } from '../storage/route.js';
 import type { SubscriptionRecord } from '../storage/subscriptions.js';

@@ -1,13 +1,8 @@
-import { readId } from '../admin/task-filter.js';
-import type { TaskSearch } from '../admin/task-search.js';
-import type { SqlHandle } from '../storage/sql-handle.js';
+import { readSelection } from '../admin/task-filter.js';
+import type { TaskAdmin } from '../storage/admin.js';
+import { longestText, type CutAttempt, type QueueReports } from '../storage/reports.js';
+import { readId } from '../values/attempt-id.js';
 import { TarefaError } from '../errors.js';
-import { readText, readTaskRecord } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { queryReadable } from '../storage/postgres/readable-rows.js';
-import { deadChains } from '../storage/postgres/statements/admin.js';
-import { lastAttempts, longestText, searchPayload } from '../storage/postgres/statements/search.js';
-import { unreadableColumns } from '../storage/unreadable.js';
 import type { TaskRecord } from '../task.js';
 import type { AttemptJson, PayloadJson, TaskDetailsJson, TaskJson, TasksJson, TextJson } from './api.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
@@ -16,11 +11,9 @@ import { redacted, type Redaction } from './redaction.js';
 import { restoreRedacted } from './redaction/restored-payload.js';
 import { cutText, taskJson } from './to-json.js';
 
-/** What a {@link TaskReader} works with. */
 export interface TaskReaderParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
-  readonly search: TaskSearch;
+  readonly admin: Pick<TaskAdmin, 'deadTasksOf'>;
+  readonly reports: Pick<QueueReports, 'search' | 'lastAttempts' | 'payload'>;
   readonly redaction: Redaction;
   /** What this dashboard may do. */
   readonly actions: readonly DashboardAction[];
@@ -50,24 +43,25 @@ export class TaskReader {
     const after = readParameter(query, 'after');
     const { payload } = filter;
     const accept = payload === undefined ? undefined : (task: TaskRecord) => this.#isShown(task, payload);
-    const { tasks, next, searched } = await this.#parts.search.list(filter, { limit, after, accept });
+    const { tasks, next, searched } = await this.#parts.reports.search(readSelection(filter), {
+      limit,
+      after,
+      accept,
+    });
     return { tasks: tasks.map(taskJson), next: next ?? null, searched };
   }
 
   /** @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID` */
   async find(id: string): Promise<TaskDetailsJson> {
-    const rows = await this.#attempts(id, mostAttempts);
-    const [newest] = rows;
-    if (!newest)
-      throw new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
-    const current = readTaskRecord(newest);
+    const { attempts, total } = await this.#parts.reports.lastAttempts(readId(id), mostAttempts);
+    const current = attempts[0]?.task;
+    if (!current) throw notFound(id);
     const { firstAttemptId, liveId, publicationId, publication } = current;
-    const dead = await this.#ask(deadChains(this.#parts.tables), [firstAttemptId]);
-    const deadIds = dead.slice(0, mostDead).map((row) => String(row['id']));
+    const deadIds = (await this.#parts.admin.deadTasksOf(firstAttemptId)).slice(0, mostDead);
     return {
       current: taskJson(current),
-      attempts: rows.map((row) => this.#attemptJson(row)).toReversed(),
-      attemptsTotal: Number(newest['total']),
+      attempts: attempts.map((one) => this.#attemptJson(one)).toReversed(),
+      attemptsTotal: total,
       metadata: this.#parts.redaction.redact(current.metadata).value,
       deadTasks: (await Promise.all(deadIds.map((one) => this.#current(one)))).filter((one) => one !== null),
       liveTask: liveId === null ? null : await this.#current(liveId),
@@ -106,14 +100,11 @@ export class TaskReader {
   async #stored(
     id: string,
   ): Promise<{ readonly text: string | null; readonly bytes: number; readonly isWhole: boolean }> {
-    const [row] = await this.#ask(searchPayload(this.#parts.tables), [readId(id), largestPayloadBytes]);
-    if (!row) throw new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
-    const bytes = Number(row['bytes'] ?? 0);
-    const stored = readText(row['payload']);
-    const isDelivery = row['subscriber_id'] !== null;
-    const isReadable = row[unreadableColumns] === undefined && bytes <= largestPayloadBytes;
-    const text = stored !== null && isDelivery ? publicationOf(stored) : stored;
-    return { text, bytes, isWhole: isReadable && !isDelivery };
+    const stored = await this.#parts.reports.payload(readId(id), largestPayloadBytes);
+    if (!stored) throw notFound(id);
+    const { bytes, isDelivery, isReadable } = stored;
+    const text = stored.text !== null && isDelivery ? publicationOf(stored.text) : stored.text;
+    return { text, bytes, isWhole: isReadable && bytes <= largestPayloadBytes && !isDelivery };
   }
 
   /** Whether the text that was looked for is in what this dashboard shows: what is redacted cannot be found out by searching. */
@@ -126,12 +117,11 @@ export class TaskReader {
     return shown.text.toLowerCase().includes(text.toLowerCase());
   }
 
-  #attemptJson(row: Readonly<Record<string, unknown>>): AttemptJson {
-    const task = readTaskRecord(row);
+  #attemptJson({ task, resultLength, errorLength }: CutAttempt): AttemptJson {
     return {
       ...taskJson(task),
-      result: this.#shownText(task.result, Number(row['result_length'] ?? 0)),
-      error: this.#shownText(task.error, Number(row['error_length'] ?? 0)),
+      result: this.#shownText(task.result, resultLength),
+      error: this.#shownText(task.error, errorLength),
     };
   }
 
@@ -146,7 +136,7 @@ export class TaskReader {
 
   async #deliveries(publicationId: string | null, except: string): Promise<readonly TaskJson[]> {
     if (publicationId === null) return [];
-    const { tasks } = await this.#parts.search.list(
+    const { tasks } = await this.#parts.reports.search(
       { publicationId, latest: true, dead: false },
       { limit: mostDeliveries },
     );
@@ -155,17 +145,13 @@ export class TaskReader {
 
   /** The task of an attempt as it stands now; null when it has been purged. */
   async #current(id: string): Promise<TaskJson | null> {
-    const [row] = await this.#attempts(id, 1);
-    return row ? taskJson(readTaskRecord(row)) : null;
+    const [last] = (await this.#parts.reports.lastAttempts(id, 1)).attempts;
+    return last ? taskJson(last.task) : null;
   }
+}
 
-  #attempts(id: string, most: number): Promise<Record<string, unknown>[]> {
-    return this.#ask(lastAttempts(this.#parts.tables), [readId(id), most]);
-  }
-
-  async #ask(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-    return (await queryReadable(this.#parts.handle, text, values)).rows;
-  }
+function notFound(id: string): TarefaError {
+  return new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
 }
 
 /** What the task's state allows. */

@@ -1,7 +1,7 @@
 import { taskState } from '../storage/columns.js';
 import type { TaskRecord } from '../task.js';
 import type { Route } from '../storage/attempt.js';
-import type { HistoryCounts } from '../observability/history/history-reader.js';
+import type { HistoryCounts } from '../storage/history.js';
 import type { Pause } from '../admin/pauses.js';
 import { withoutSecrets } from './redaction.js';
 import type { EndedJson, RouteJson, TaskJson, TextJson } from './api.js';

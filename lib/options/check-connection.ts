@@ -1,8 +1,16 @@
 import type { OptionCheck } from './option-check.js';
-import { connectionKey } from '../storage/postgres/connections/connection-config.js';
+import type { PostgresConnection } from './postgres-connection.js';
+
+/** Says why a driver cannot use a connection as it is written; undefined when it can. */
+export type ConnectionProblem = (connection: PostgresConnection) => string | undefined;
 
 /** Never shows the value: it may hold a password. */
-export function checkConnection(option: string, connection: unknown, check: OptionCheck): void {
+export function checkConnection(
+  option: string,
+  connection: unknown,
+  check: OptionCheck,
+  problemOf: ConnectionProblem,
+): void {
   if (connection === 'embedded' && option === 'connection') return;
   const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
   if (!isUrl && (typeof connection !== 'object' || connection === null)) {
@@ -11,22 +19,12 @@ export function checkConnection(option: string, connection: unknown, check: Opti
         `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
     );
   }
-  const mistake = mistakeOf(connection);
+  const mistake = problemOf(connection) ?? (isUrl && hasCutPassword(connection) ? misreadUrl : undefined);
   if (mistake !== undefined) check.mistake(`${option} ${mistake}`);
 }
 
-function mistakeOf(connection: string | object): string | undefined {
-  try {
-    connectionKey(connection);
-  } catch (error) {
-    const { code, path } = error as NodeJS.ErrnoException;
-    if (path !== undefined) return `names a file that cannot be read: ${path} (${code})`;
-    return misread;
-  }
-  return typeof connection === 'string' && hasCutPassword(connection) ? misread : undefined;
-}
-
-const misread = 'cannot be read as a URL: write special characters of the password as %XX';
+/** What is said of an address that is not what it seems. */
+export const misreadUrl = 'cannot be read as a URL: write special characters of the password as %XX';
 
 /** A password with `/`, `?` or `#` ends the host too early: what stands behind it would be shown as a database. */
 function hasCutPassword(connection: string): boolean {

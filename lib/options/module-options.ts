@@ -2,7 +2,7 @@ import type { FactoryProvider, InjectionToken, ModuleMetadata, Provider, Type } 
 import type { DashboardOptions } from './dashboard-options.js';
 import { TarefaError } from '../errors.js';
 import type { QueueOptions } from './queue-options.js';
-import { getPartToken } from '../client/queue-tokens.js';
+import { getPartToken } from './part-token.js';
 
 /** Options of one queue and its name, where an application has several. */
 export interface QueueModuleOptions extends QueueOptions {

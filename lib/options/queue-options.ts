@@ -2,7 +2,7 @@ import type { SqlHandle } from '../storage/sql-handle.js';
 import type { LokiOptions } from './loki-options.js';
 import type { ByTopic } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
-import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
+import type { PostgresConnection } from './postgres-connection.js';
 import type { EnhancerKind } from './enhancer-kinds.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { TenantDatabaseOptions } from './tenant-options.js';

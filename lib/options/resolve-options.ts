@@ -7,18 +7,14 @@ import {
 } from './environment.js';
 import type { Environment } from './variables.js';
 import { OptionCheck } from './option-check.js';
-import { defaultMaxPayloadBytes } from '../client/queue-client.js';
+import { defaultMaxPayloadBytes } from './payload-limit.js';
 import { TarefaError } from '../errors.js';
 import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
-import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
-import {
-  channelNameProblem,
-  subscriptionTableNameProblem,
-  tableNameProblem,
-} from '../storage/postgres/identifiers.js';
+import type { PostgresConnection } from './postgres-connection.js';
+import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
 import type { StandardSchema } from '../values/standard-schema.js';
-import { checkConnection } from './check-connection.js';
-import { checkSchemas } from '../client/topic-schemas.js';
+import { checkConnection, type ConnectionProblem } from './check-connection.js';
+import { checkSchemas } from './check-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
 import { resolveRecovery } from './recovery-options.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
@@ -119,9 +115,15 @@ const knownOptions: Record<keyof QueueOptions, true> = {
 /**
  * Checks options once and completes them.
  *
+ * @param connectionProblem says why a driver cannot use a connection as it is written
+ *
  * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
  */
-export function resolveOptions(given: QueueOptions, env: Environment = process.env): ResolvedOptions {
+export function resolveOptions(
+  given: QueueOptions,
+  env: Environment,
+  connectionProblem: ConnectionProblem,
+): ResolvedOptions {
   if (typeof given !== 'object' || given === null) {
     throw new TarefaError(
       'OPTIONS_INVALID',
@@ -148,12 +150,13 @@ export function resolveOptions(given: QueueOptions, env: Environment = process.e
   );
   const table = options.table ?? options.queue;
   const queue = options.queue ?? options.table;
-  if (options.connection !== undefined) checkConnection('connection', options.connection, check);
+  if (options.connection !== undefined)
+    checkConnection('connection', options.connection, check, connectionProblem);
   else if (!environmentMistakes.some(({ option }) => option === 'connection')) {
     check.missing('connection', connectionVariableNames);
   }
   if (options.sessionConnection !== undefined) {
-    checkConnection('sessionConnection', options.sessionConnection, check);
+    checkConnection('sessionConnection', options.sessionConnection, check, connectionProblem);
   }
   if (queue === undefined) check.missing('queue or table', ['QUEUE_NAME', 'QUEUE_TABLE']);
   check.name('queue', queue, channelNameProblem);

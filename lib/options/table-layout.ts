@@ -1,6 +1,8 @@
 import type { OptionCheck } from './option-check.js';
 import type { QueueOptions } from './queue-options.js';
-import { defaultPartitionIds } from '../storage/postgres/partitions/partitioned-layout.js';
+
+/** Ids of one partition, unless the options say otherwise. */
+export const defaultPartitionIds = 1_000_000;
 
 /** How a queue table is laid out that is not there yet. */
 export type ResolvedLayout = 'plain' | { readonly partitionIds: number };

@@ -1,8 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { OptionCheck } from './option-check.js';
 import type { Environment } from './variables.js';
-import type { PostgresConnection } from '../storage/postgres/connections/connection-config.js';
-import { tableNameProblem } from '../storage/postgres/identifiers.js';
+import type { PostgresConnection } from './postgres-connection.js';
+import { tableNameProblem } from '../values/table-name.js';
 import { readTenantEnvironment, tenantVariables, type TenantVariableField } from './tenant-environment.js';
 
 /**

@@ -1,3 +1,4 @@
+import type { TaskAdmin } from './admin.js';
 import type { AttemptStore } from './attempts.js';
 import type { WorkerId } from './attempt.js';
 import type { Claims, ClaimsOptions } from './claims.js';
@@ -5,6 +6,7 @@ import type { EndpointStore } from './endpoints.js';
 import type { ErrorKind } from './error-kind.js';
 import type { TaskInserts } from './inserts.js';
 import type { Interop } from './interop.js';
+import type { QueueReports } from './reports.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
 import type { Upkeep } from './upkeep.js';
@@ -20,6 +22,8 @@ export interface QueueDatabase {
   readonly transactions: TaskTransactions;
   readonly workers: WorkerRegistry;
   readonly upkeep: Upkeep;
+  readonly admin: TaskAdmin;
+  readonly reports: QueueReports;
   readonly subscriptions: SubscriptionStore;
   readonly endpoints: EndpointStore;
   /** Only where workers of nsj-queue-lib serve the same table. */

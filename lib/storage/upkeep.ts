@@ -33,6 +33,14 @@ export interface PartitionPurge {
   readonly problem: Error | undefined;
 }
 
+/** How many rows of a topic or subscription can be purged. */
+export interface PurgeableCount {
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+  readonly rows: number;
+  readonly oldest: Date | null;
+}
+
 /** Makes room ahead of inserts, and deletes history that nobody needs any more. */
 export interface Upkeep {
   /** Makes the partitions that are needed next, where the queue has some. */
@@ -41,6 +49,8 @@ export interface Upkeep {
   dropPartitions(olderThanDays: number): Promise<PartitionPurge>;
   /** Looks at the next rows for attempts that may be deleted: those of tasks that are over and old. */
   findPurgeable(look: PurgeLook): Promise<PurgeableWindow>;
+  /** Counts those attempts by topic and subscription. */
+  describe(ids: readonly string[]): Promise<readonly PurgeableCount[]>;
   /** Deletes those attempts whose whole tasks are among them and still may go; returns how many. */
   purge(ids: readonly string[]): Promise<number>;
 }

@@ -20,6 +20,8 @@ export interface WorkerRegistry {
    * then be found late, and not of a lost one that is back.
    */
   retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void>;
+  /** Tells all workers that run now to stop after their current work; answers their ids. */
+  haltAll(): Promise<readonly WorkerId[]>;
   /** True when the worker was told to stop, in its row. */
   isHalted(workerId: WorkerId): Promise<boolean>;
   /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { TarefaError } from '../errors.js';
-import { defaultQueueName } from '../client/queue-tokens.js';
+import { defaultQueueName } from '../options/part-token.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type {
   ReceivedPayload,

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { defaultQueueName } from '../client/queue-tokens.js';
+import { defaultQueueName } from '../options/part-token.js';
 import { noteDecorated } from './decorated-classes.js';
 
 const metadataKey = Symbol.for('nestjs-tarefa:webhooks');

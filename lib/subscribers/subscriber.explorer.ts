@@ -8,7 +8,7 @@ import {
 import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../events.js';
-import { defaultQueueName } from '../client/queue-tokens.js';
+import { defaultQueueName } from '../options/part-token.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';

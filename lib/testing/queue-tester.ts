@@ -7,7 +7,7 @@ import { encodePayload, encodeTask, type TaskInput } from '../client/task-input.
 import type { TopicName } from '../values/queue-topics.js';
 import type { QueueBasis } from '../assembly/core.js';
 import { testAccess } from '../assembly/test-access.js';
-import { defaultQueueName, getPartToken } from '../client/queue-tokens.js';
+import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import { hasCode } from '../errors.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { TaskRecord, TaskStatus } from '../task.js';

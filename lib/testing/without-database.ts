@@ -4,8 +4,9 @@ import { QueueLogs } from '../observability/queue-logs.js';
 import { QueueEvents } from '../events.js';
 import { QueueGroup } from '../assembly/queue-group.js';
 import type { QueueOptions } from '../options/queue-options.js';
-import { defaultQueueName, getPartToken, getQueueToken } from '../client/queue-tokens.js';
-import { resolveOptions } from '../options/resolve-options.js';
+import { getQueueToken } from '../client/queue-tokens.js';
+import { defaultQueueName, getPartToken } from '../options/part-token.js';
+import { resolveOptions } from '../assembly/resolve-options.js';
 import { assembleInMemory, MemoryCore } from '../assembly/memory.js';
 
 /** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */

@@ -200,7 +200,7 @@ test('tasks are listed by what they are, page by page', async () => {
   expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
   expect(pages.flat()).toEqual(ids.slice(2).reverse());
   await expect(admin.list({ topik: 'a' } as never)).rejects.toThrow("tasks cannot be listed by 'topik'");
-  await expect(admin.list({ status: 'done' as never })).rejects.toThrow('"done" is no status');
+  await expect(admin.list({ status: 'done' as never })).rejects.toThrow('"done" is not a status');
   await expect(admin.list({}, { limit: 0 })).rejects.toThrow('limit must be a whole number from 1 to 1000');
 });
 

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { QueueStatus, type StatusRequest } from '../../lib/admin/queue-status.js';
-import type { StatusReport } from '../../lib/admin/status-report.js';
+import { QueueStatus } from '../../lib/storage/postgres/reports/queue-status.js';
+import { countLimit, type StatusRequest } from '../../lib/storage/reports.js';
+import type { StatusReport } from '../../lib/storage/status-report.js';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
-import { countLimit } from '../../lib/storage/postgres/statements/status.js';
 import type { PurgeLook, PurgeableWindow } from '../../lib/storage/upkeep.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -27,7 +27,7 @@ const nothingPurgeable: PurgeableWindow = { blocks: [], last: undefined, keptFro
 
 /** Asks as a role, or as the tests' own. */
 async function read(
-  request: StatusRequest = {},
+  request: Partial<StatusRequest> = {},
   findPurgeable: (look: PurgeLook) => Promise<PurgeableWindow> = async () => nothingPurgeable,
   role?: string,
 ): Promise<StatusReport> {
@@ -41,10 +41,10 @@ async function read(
       await client.query('commit');
       return result;
     },
-    findPurgeable,
-    purgeMaxAgeDays: 60,
+    upkeep: { findPurgeable },
+    interop: false,
   });
-  return status.read(request);
+  return status.read({ purgeMaxAgeDays: 60, ...request });
 }
 
 const countsOf = ({ counts }: StatusReport): unknown[] =>

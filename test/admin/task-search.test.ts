@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
-import { TaskSearch } from '../../lib/admin/task-search.js';
-import type { TaskFilter } from '../../lib/admin/task-filter.js';
+import { TaskSearch } from '../../lib/storage/postgres/reports/task-search.js';
+import { readSelection, type TaskFilter } from '../../lib/admin/task-filter.js';
 import { inTransaction } from '../../lib/storage/postgres/connections/in-transaction.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { startApp } from '../support/queue-app.js';
@@ -33,7 +33,7 @@ async function all(filter: TaskFilter, limit = 50): Promise<{ ids: string[]; pag
   let after: string | undefined;
   let searched = 0;
   for (let pages = 1; ; pages += 1) {
-    const page = await search.list(filter, { limit, after });
+    const page = await search.list(readSelection(filter), { limit, after });
     expect(page.tasks.length).toBeLessThanOrEqual(limit);
     expect(page.searched).toBeGreaterThanOrEqual(searched);
     ids.push(...page.tasks.map(({ id }) => id));

@@ -74,13 +74,13 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
 
 test.each<[readonly string[], RegExp]>([
   [['retry'], /which task\?/],
-  [['cancel', 'a'], /"a" is no id/],
-  [['bury', '1', 'b'], /"b" is no id/],
+  [['cancel', 'a'], /"a" is not an attempt/],
+  [['bury', '1', 'b'], /"b" is not an attempt/],
   [['retry', '--all', '1'], /ids or --all, not both/],
   [['retry', '1', '--topic', 'a'], /--topic goes with --all/],
   [['retry', '1', '--dry-run'], /--dry-run goes with --all/],
   [['retry', '--all', '--status', 'failed'], /there is no option --status/],
-  [['retry', '--all', '--publication', 'x'], /"x" is no id/],
+  [['retry', '--all', '--publication', 'x'], /"x" is not an attempt/],
   [['halt', 'now'], /halt takes no arguments/],
   [['halt', '--timeout', 'x'], /--timeout must be a number/],
 ])('%j is refused, and nothing is done', async (args, problem) => {

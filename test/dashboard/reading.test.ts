@@ -134,16 +134,16 @@ test('a session that holds an old snapshot is told, by name and never by what it
   await client.query(`select 'a secret'`);
   // Ten minutes are too long to wait for: what a report says of it is enough.
   const { findProblems } = await import('../../lib/dashboard/problems.js');
-  const { QueueStatus } = await import('../../lib/admin/queue-status.js');
+  const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
   const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
   const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
   const status = new QueueStatus({
     tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),
     transaction: (work) => inTransaction(bench.pool, work),
-    findPurgeable: () => Promise.reject(new Error('not asked for')),
-    purgeMaxAgeDays: 60,
+    upkeep: { findPurgeable: () => Promise.reject(new Error('not asked for')) },
+    interop: false,
   });
-  const report = await status.read({ ended: false, purgeable: false });
+  const report = await status.read({ ended: false, purgeable: false, purgeMaxAgeDays: 60 });
   const holder = report.oldestSnapshot;
   const nothing = { stepMs: 60_000, points: [], routes: [] };
   const old = { ...report, oldestSnapshot: holder && { ...holder, sinceMs: 700_000 } };

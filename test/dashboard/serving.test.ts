@@ -76,7 +76,7 @@ test.each(adapters)(
     }
     expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
     // That of another version of the library, which serves the same page beside this one: nobody may keep what it gets.
-    for (const path of ['v-0123456789abcdef/main.js', 'main.js', 'v-0/charts/plot.js']) {
+    for (const path of ['v-0123456789abcdef/main.js', 'main.js', 'v-0/pt.js']) {
       const other = await ask(`${url}/assets/${path}`);
       expect([other.status, other.headers.get('cache-control')], `for ${path}`).toEqual([200, 'no-store']);
     }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commands } from '../../lib/cli/commands.js';
 import { commonOptions } from '../../lib/cli/common-options.js';
 import { parseArguments } from '../../lib/cli/parse-arguments.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { composeText, distVariables, interpolate, root, services, stages } from './deployment-files.js';
 
 const settings = readFileSync(join(root, 'sample-app/settings.ts'), 'utf8');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
 import { readEnvironment } from '../../lib/options/environment.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import {
   contractColumns,

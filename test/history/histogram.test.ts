@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { histogramOf, percentile } from '../../lib/observability/history/histogram.js';
+import { histogramOf, percentile } from '../../lib/values/histogram.js';
 
 test('a percentile is right to a fifth, from a millisecond to a day', () => {
   fc.assert(

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/assembly/core.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { PostgresWorkers } from '../../lib/storage/postgres/postgres-workers.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { Claims } from '../../lib/storage/claims.js';

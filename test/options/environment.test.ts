@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hasCode } from '../../lib/errors.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;
 

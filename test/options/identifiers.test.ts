@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { QueueClient, TaskHandler } from '../../lib/index.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hasCode } from '../../lib/errors.js';
 import type { QueueOptions } from '../../lib/options/queue-options.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { startApp } from '../support/queue-app.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders', table: 'orders' } as const;

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
 import { hasCode } from '../../lib/errors.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp } from '../support/queue-app.js';
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import type { Claim, Failure, WorkerId } from '../../lib/storage/attempt.js';
 import type { Claims } from '../../lib/storage/claims.js';
 import { verdict, type FailedAttempt } from '../../lib/storage/failure-rule.js';

@@ -3,7 +3,7 @@ import { QueueAdmin } from '../../lib/index.js';
 import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import type { Claim, WorkerId } from '../../lib/storage/attempt.js';
 import { failureOf } from '../property/queue-storage.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';

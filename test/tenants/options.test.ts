@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hasCode, QueueEvents, type TenantDatabaseOptions } from '../../lib/index.js';
-import { resolveOptions } from '../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { assembleTenants } from '../../lib/assembly/tenants.js';
 import { secret, secretMark } from './kit/tenants.js';
 

@@ -1,14 +1,12 @@
+import { queueTables } from '../../storage/postgres/identifiers.js';
 import {
   channelNameProblem,
   parseTableName,
-  queueTables,
   subscriptionTableNameProblem,
   tableNameProblem,
-} from '../../storage/postgres/identifiers.js';
-import {
-  defaultPartitionIds,
-  partitionedLayout,
-} from '../../storage/postgres/partitions/partitioned-layout.js';
+} from '../../values/table-name.js';
+import { defaultPartitionIds } from '../../options/table-layout.js';
+import { partitionedLayout } from '../../storage/postgres/partitions/partitioned-layout.js';
 import { schemaScript } from '../../storage/postgres/schema/schema-statements.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';

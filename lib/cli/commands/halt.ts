@@ -1,8 +1,6 @@
-import { readWorkers } from '../../admin/read-status.js';
-import type { WorkerStatus } from '../../admin/status-report.js';
-import { livenessPrefix } from '../../coordination/lost-workers.js';
-import { livingWorkers } from '../../storage/postgres/statements/status.js';
-import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
+import type { OperatorQueue } from '../../assembly/operators.js';
+import type { WorkerStatus } from '../../storage/status-report.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
 import { waitOrStop } from '../wait-or-stop.js';
 
@@ -57,17 +55,14 @@ export const haltCommand: Command = {
   },
 };
 
-async function alive({ pool, tables }: CliQueue): Promise<readonly WorkerStatus[]> {
-  const { rows } = await pool.query<Record<string, unknown>>(livingWorkers(tables), [
-    livenessPrefix(tables.qualifiedName),
-  ]);
-  return readWorkers(rows).filter((worker) => worker.alive !== false);
+async function alive({ database }: OperatorQueue): Promise<readonly WorkerStatus[]> {
+  return (await database.reports.workers()).filter((worker) => worker.alive !== false);
 }
 
 /** Those of the workers that were told which still live in the end. One that is started meanwhile was not told. */
 async function waitForEnd(
   { output, signal }: CommandCall,
-  queue: CliQueue,
+  queue: OperatorQueue,
   told: readonly WorkerStatus[],
   timeoutSeconds: number | undefined,
 ): Promise<readonly WorkerStatus[]> {

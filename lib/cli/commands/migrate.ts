@@ -1,5 +1,5 @@
 import { migrate, planMigration, type MigrationPlan } from '../../storage/postgres/migration/migrate.js';
-import { defaultPartitionIds } from '../../storage/postgres/partitions/partitioned-layout.js';
+import { defaultPartitionIds } from '../../options/table-layout.js';
 import { partitionTable, planPartitioning } from '../../storage/postgres/partitions/partition-table.js';
 import { schemaVersion } from '../../storage/postgres/schema/schema.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';

@@ -1,4 +1,5 @@
-import { PurgeRun, type PurgeableCount } from '../../admin/purge-run.js';
+import { PurgeRun } from '../../admin/purge-run.js';
+import type { PurgeableCount } from '../../storage/upkeep.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
 import { readableCount, readableDuration, readableTime } from '../output/readable.js';
@@ -30,9 +31,9 @@ export const purgeCommand: Command = {
   run: async (call): Promise<ExitCode> => {
     if (call.positionals.length > 0) throw new UsageError('purge takes no arguments');
     const days = numberOption(call.options, 'older-than', { least: 0, most: 36_500, whole: false });
-    const { database, pool, tables, options } = await call.queue();
+    const { database, options } = await call.queue();
     const olderThanDays = days ?? options.purgeMaxAgeDays;
-    const purge = new PurgeRun({ database, handle: pool, tables, olderThanDays, limit: options.purgeLimit });
+    const purge = new PurgeRun({ database, olderThanDays, limit: options.purgeLimit });
     return flagOption(call.options, 'dry-run')
       ? count(call, purge, olderThanDays)
       : run(call, purge, olderThanDays);

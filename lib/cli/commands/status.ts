@@ -1,8 +1,7 @@
-import { QueueStatus } from '../../admin/queue-status.js';
-import type { StatusReport } from '../../admin/status-report.js';
+import type { OperatorQueue } from '../../assembly/operators.js';
+import { countLimit, endedLimit } from '../../storage/reports.js';
+import type { StatusReport } from '../../storage/status-report.js';
 import { hasCode } from '../../errors.js';
-import { isConnectionError } from '../../storage/postgres/connections/connection-config.js';
-import { countLimit, endedLimit } from '../../storage/postgres/statements/status.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, timeOption } from '../option-values.js';
 import { showStatus } from '../show/show-status.js';
@@ -50,8 +49,11 @@ export const statusCommand: Command = {
     const { options, output, positionals } = call;
     if (positionals.length > 0) throw new UsageError('status takes no arguments');
     const interval = numberOption(options, 'interval', { least: 0.1, most: 86_400, whole: false });
-    const read = await reader(call);
-    if (flagOption(options, 'watch')) return watch(call, read, (interval ?? defaultIntervalSeconds) * 1_000);
+    timeOption(options, 'since');
+    const queue = await call.queue();
+    const read = reader(call, queue);
+    if (flagOption(options, 'watch'))
+      return watch(call, queue, read, (interval ?? defaultIntervalSeconds) * 1_000);
     if (interval !== undefined) throw new UsageError('--interval goes with --watch');
     const report = await read();
     output.json(report);
@@ -62,28 +64,25 @@ export const statusCommand: Command = {
 
 type Read = () => Promise<StatusReport>;
 
-async function reader(call: CommandCall): Promise<Read> {
-  timeOption(call.options, 'since');
-  const { tables, database, options } = await call.queue();
-  const status = new QueueStatus({
-    tables,
-    transaction: (work) => database.inTransaction(work),
-    findPurgeable: (look) => database.upkeep.findPurgeable(look),
-    purgeMaxAgeDays: options.purgeMaxAgeDays,
-    interop: options.interop !== undefined,
-  });
+function reader(call: CommandCall, { database, options }: OperatorQueue): Read {
+  const { purgeMaxAgeDays } = options;
   let countedAt = -Infinity;
   let purgeable: StatusReport['purgeable'] = null;
   return async () => {
     const isDue = performance.now() - countedAt >= purgeableEveryMs;
     const since = timeOption(call.options, 'since');
-    const report = await status.read({ purgeable: isDue, ...(since === undefined ? {} : { since }) });
+    const report = await database.reports.status({ purgeMaxAgeDays, purgeable: isDue, since });
     if (isDue) [countedAt, purgeable] = [performance.now(), report.purgeable];
     return { ...report, purgeable };
   };
 }
 
-async function watch({ output, signal }: CommandCall, read: Read, intervalMs: number): Promise<ExitCode> {
+async function watch(
+  { output, signal }: CommandCall,
+  { database }: OperatorQueue,
+  read: Read,
+  intervalMs: number,
+): Promise<ExitCode> {
   const stopped = new Promise<undefined>((resolve) => {
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
@@ -96,7 +95,7 @@ async function watch({ output, signal }: CommandCall, read: Read, intervalMs: nu
       showStatus(output, report);
     } catch (error) {
       // A server that restarts is no reason to stop watching.
-      if (!isConnectionError(error) && !hasCode(error, 'CONNECTION_LOST')) throw error;
+      if (database.classify(error) !== 'connection' && !hasCode(error, 'CONNECTION_LOST')) throw error;
       output.error(`no answer: ${(error as Error).message}`);
     }
     if (!(await waitOrStop(intervalMs, signal))) return 0;

@@ -1,32 +1,16 @@
 import type { QueueAdmin } from '../../admin/queue-admin.js';
 import type { TaskHistory } from '../../admin/task-answers.js';
-import { readId } from '../../admin/task-filter.js';
-import { UsageError, type CliQueue, type Command, type CommandCall, type ExitCode } from '../command.js';
+import type { OperatorQueue } from '../../assembly/operators.js';
+import { readId } from '../../values/attempt-id.js';
+import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption } from '../option-values.js';
-import { readText } from '../../storage/columns.js';
-import { queryReadable } from '../../storage/postgres/readable-rows.js';
-import { loadPayload } from '../../storage/postgres/statements/look.js';
-import type { TaskRecord } from '../../task.js';
 import { hasCode } from '../../errors.js';
-import { showTask } from '../show/show-task.js';
+import { showTask, type WholeTask } from '../show/show-task.js';
 import { taskView } from '../show/task-view.js';
 
 /** Most deliveries that are shown, and most dead tasks. */
 const mostDeliveries = 1_000;
 const mostDead = 20;
-
-/** Everything there is of a task. */
-export interface WholeTask extends TaskHistory {
-  /** Its dead tasks, with their attempts; the newest, when there are many. */
-  readonly deadTasks: readonly TaskHistory[];
-  /** Of a delivery, as long as it has not been purged. */
-  readonly publication: TaskRecord | undefined;
-  /** Of a publication: each as it stands now. */
-  readonly deliveries: readonly TaskRecord[];
-  readonly hasMoreDeliveries: boolean;
-  /** Undefined unless it was asked for. */
-  readonly payload: string | null | undefined;
-}
 
 /** `tarefa task`. */
 export const taskCommand: Command = {
@@ -47,8 +31,7 @@ export const taskCommand: Command = {
   },
 };
 
-async function read(queue: CliQueue, id: string, withPayload: boolean): Promise<WholeTask> {
-  const { admin, pool, tables } = queue;
+async function read({ admin }: OperatorQueue, id: string, withPayload: boolean): Promise<WholeTask> {
   const history = await admin.find(id, { payload: false });
   const { current, deadIds } = history;
   const deadTasks: TaskHistory[] = [];
@@ -64,9 +47,7 @@ async function read(queue: CliQueue, id: string, withPayload: boolean): Promise<
         { limit: mostDeliveries, payload: false },
       )
     : undefined;
-  const payload = withPayload
-    ? readText((await queryReadable(pool, loadPayload(tables).text, [current.id])).rows[0]?.['payload'])
-    : undefined;
+  const payload = withPayload ? (await admin.find(id)).current.payload : undefined;
   return {
     ...history,
     deadTasks,

@@ -1,6 +1,5 @@
 import type { TaskPage } from '../../admin/task-answers.js';
-import type { TaskFilter } from '../../admin/task-filter.js';
-import { TaskSearch } from '../../admin/task-search.js';
+import { readSelection, type TaskFilter } from '../../admin/task-filter.js';
 import { taskState } from '../../storage/columns.js';
 import type { TaskRecord } from '../../task.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
@@ -89,16 +88,16 @@ async function searchPayloads(
   filter: TaskFilter,
   { limit = defaultPage, after }: Page,
 ): Promise<TaskPage> {
-  const { tables, database } = await call.queue();
+  const { reports } = (await call.queue()).database;
+  const selection = readSelection(filter);
   const { output, signal } = call;
-  const search = new TaskSearch({ tables, transaction: (work) => database.inTransaction(work) });
   const progress = output.progress('searching, % of the table', 100);
   const tasks: TaskRecord[] = [];
   let next = after;
   let shown = 0;
   try {
     do {
-      const found = await search.list(filter, { limit: limit - tasks.length, after: next });
+      const found = await reports.search(selection, { limit: limit - tasks.length, after: next });
       tasks.push(...found.tasks);
       next = found.next;
       const percent = Math.floor(found.searched * 100);

@@ -1,12 +1,12 @@
 import { addAbortSignal, type Readable } from 'node:stream';
-import { defaultMaxPayloadBytes } from '../../client/queue-client.js';
+import { defaultMaxPayloadBytes } from '../../options/payload-limit.js';
 import { TarefaError } from '../../errors.js';
 import { UsageError, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
 import { readLines } from './ndjson-lines.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
 import { openFile, readTaskOptions } from './task-arguments.js';
 import { TaskImport, type ImportState } from './task-import.js';
-import { TaskTransactions } from './task-transactions.js';
+import type { TaskImportTransactions } from '../../storage/task-import.js';
 
 /** Options for many tasks at once. */
 export const fileOptions: Readonly<Record<string, CommandOption>> = {
@@ -50,12 +50,12 @@ export async function insertFile(call: CommandCall, publication: boolean): Promi
   const source = await openSource(call, textOption(options, 'file') ?? '-');
   const progress = output.progress(isDry ? 'checking' : 'inserting', source.lines);
   const startedAt = performance.now();
-  let transactions: TaskTransactions | undefined;
+  let transactions: TaskImportTransactions | undefined;
   let started: TaskImport | undefined;
   try {
     if (!isDry) {
-      const { pool, database } = await call.queue();
-      transactions = await TaskTransactions.open(pool, database.inserts);
+      const queue = await call.queue();
+      transactions = await queue.openImport();
     }
     const maxPayloadBytes = isDry ? defaultMaxPayloadBytes : (await call.queue()).options.maxPayloadBytes;
     const advance = (lines: number): void => progress.advance(lines);

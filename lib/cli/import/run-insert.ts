@@ -1,4 +1,5 @@
-import { UsageError, type CliQueue, type CommandCall, type ExitCode } from '../command.js';
+import type { OperatorQueue } from '../../assembly/operators.js';
+import { UsageError, type CommandCall, type ExitCode } from '../command.js';
 import { fileOptions, insertFile } from './insert-tasks.js';
 import { textOption } from '../option-values.js';
 import { readPayload, readTaskOptions } from './task-arguments.js';
@@ -38,7 +39,11 @@ function tellOfBadJson(payload: string, { output }: CommandCall): void {
   }
 }
 
-async function tellWhenUnheard({ admin }: CliQueue, topic: string, { output }: CommandCall): Promise<void> {
+async function tellWhenUnheard(
+  { admin }: OperatorQueue,
+  topic: string,
+  { output }: CommandCall,
+): Promise<void> {
   const subscriptions = await admin.subscriptions.list({ topic });
   if (subscriptions.some(({ active }) => active)) return;
   output.note(`no active subscription has the topic ${JSON.stringify(topic)}: nobody gets it`);

@@ -1,4 +1,4 @@
-import type { NumberedTask, Refusal, TaskTransactions } from './task-transactions.js';
+import type { NumberedTask, Refusal, TaskImportTransactions } from '../../storage/task-import.js';
 import type { Line } from './ndjson-lines.js';
 import { LineProblem, readTaskLine, type TaskLineRules } from './task-line.js';
 
@@ -54,7 +54,7 @@ export class TaskImport {
     errorCount: 0,
   };
   readonly #rules: TaskImportRules;
-  readonly #transactions: TaskTransactions | undefined;
+  readonly #transactions: TaskImportTransactions | undefined;
   #batch: NumberedTask[] = [];
   #characters = 0;
   #inTransaction = 0;
@@ -62,7 +62,7 @@ export class TaskImport {
   #writing: Promise<void> = Promise.resolve();
 
   /** @param transactions undefined: lines are only looked at */
-  constructor(rules: TaskImportRules, transactions: TaskTransactions | undefined) {
+  constructor(rules: TaskImportRules, transactions: TaskImportTransactions | undefined) {
     this.#rules = rules;
     this.#transactions = transactions;
   }

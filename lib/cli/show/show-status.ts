@@ -1,4 +1,4 @@
-import type { StatusCount, StatusReport, StatusTask } from '../../admin/status-report.js';
+import type { StatusCount, StatusReport, StatusTask } from '../../storage/status-report.js';
 import { describeRoute } from '../../storage/route.js';
 import type { TaskState } from '../../task.js';
 import type { Output } from '../output/output.js';

@@ -1,9 +1,22 @@
 import { taskState } from '../../storage/columns.js';
 import type { TaskRecord } from '../../task.js';
-import type { WholeTask } from '../commands/task.js';
+import type { TaskHistory } from '../../admin/task-answers.js';
 import type { Output } from '../output/output.js';
 import { taskView } from './task-view.js';
 import { readableDuration, readableTopic } from '../output/readable.js';
+
+/** Everything there is of a task. */
+export interface WholeTask extends TaskHistory {
+  /** Its dead tasks, with their attempts; the newest, when there are many. */
+  readonly deadTasks: readonly TaskHistory[];
+  /** Of a delivery, as long as it has not been purged. */
+  readonly publication: TaskRecord | undefined;
+  /** Of a publication: each as it stands now. */
+  readonly deliveries: readonly TaskRecord[];
+  readonly hasMoreDeliveries: boolean;
+  /** Undefined unless it was asked for. */
+  readonly payload: string | null | undefined;
+}
 
 /** Longest error text that is shown; `--json` shows all of it. */
 const mostError = 8_192;

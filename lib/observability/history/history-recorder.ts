@@ -1,38 +1,20 @@
-import type { SqlHandle } from '../../storage/sql-handle.js';
 import type { QueueEvents } from '../../events.js';
-import type { QueueTables } from '../../storage/postgres/identifiers.js';
-import {
-  addHistory,
-  foldHistory,
-  forgetHistory,
-  measureAttempts,
-  noteLag,
-  takeMinute,
-} from '../../storage/postgres/statements/history.js';
-import { histogramOf } from './histogram.js';
+import type { MeasuredAttempt } from '../../storage/history.js';
+import type { QueueReports } from '../../storage/reports.js';
+import { histogramOf } from '../../values/histogram.js';
 import { OutcomeTally, type RouteTally } from './outcome-tally.js';
 
-/** What a {@link HistoryRecorder} works with. */
 export interface HistoryRecorderParts {
-  readonly handle: SqlHandle;
-  readonly tables: QueueTables;
+  readonly reports: Pick<QueueReports, 'measure' | 'addHistory' | 'condenseHistory'>;
   readonly events: QueueEvents;
-  /** How long the oldest pending task has waited, in ms. */
-  readonly readLag: () => Promise<number>;
 }
 
 /** How often what ended is written down. */
 const everyMs = 15_000;
 
-/** Durations of one attempt, by its id. */
-interface Measured {
-  readonly waitMs: number;
-  readonly runMs: number;
-}
-
 /**
  * Writes down what ended in this process, four times a minute: counts are exact, durations are those of a sample. Where
- * nothing has ended nothing is sent. Whoever reads the charts reads this small table, never the queue.
+ * nothing has ended nothing is sent. Charts read this small table, never the queue.
  */
 export class HistoryRecorder {
   readonly tally = new OutcomeTally();
@@ -76,11 +58,10 @@ export class HistoryRecorder {
       this.#warn(error);
       return;
     }
-    await this.#look().catch((error: unknown) => this.#warn(error));
+    await this.#parts.reports.condenseHistory().catch((error: unknown) => this.#warn(error));
   }
 
   async #add(taken: readonly RouteTally[]): Promise<void> {
-    const { handle, tables } = this.#parts;
     const measured = await this.#measure(taken.flatMap(({ sample }) => sample));
     const rows = taken.map(({ sample, ...counts }) => {
       const times = sample.map((id) => measured.get(id)).filter((one) => one !== undefined);
@@ -93,29 +74,11 @@ export class HistoryRecorder {
         runs: histogram(times.map(({ runMs }) => runMs)),
       };
     });
-    await handle.query(addHistory(tables), [JSON.stringify(rows)]);
+    await this.#parts.reports.addHistory(rows);
   }
 
-  async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, Measured>> {
-    if (ids.length === 0) return new Map();
-    const { handle, tables } = this.#parts;
-    const { rows } = await handle.query(measureAttempts(tables), [ids]);
-    return new Map(
-      rows.map((row) => [
-        String(row['id']),
-        { waitMs: Number(row['wait_ms']), runMs: Number(row['run_ms']) },
-      ]),
-    );
-  }
-
-  /** Once a minute in which something ended, one process of all looks how long tasks wait, puts old minutes together and forgets older ones. */
-  async #look(): Promise<void> {
-    const { handle, tables, readLag } = this.#parts;
-    const [turn] = (await handle.query(takeMinute(tables), [])).rows;
-    if (!turn) return;
-    await handle.query(noteLag(tables), [turn['at'], await readLag()]);
-    await handle.query(foldHistory(tables), []);
-    await handle.query(forgetHistory(tables), []);
+  async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, MeasuredAttempt>> {
+    return ids.length === 0 ? new Map() : this.#parts.reports.measure(ids);
   }
 
   /** Charts are a help; that they have a gap is said once. */

@@ -3,6 +3,8 @@ import type { Claims } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
 import type { SqlHandle } from '../sql-handle.js';
 import type { QueueIdentity } from '../task-row.js';
+import type { TaskAdmin } from '../admin.js';
+import type { QueueReports } from '../reports.js';
 import { MemoryAttempts } from './memory-attempts.js';
 import { MemoryClaims } from './memory-claims.js';
 import { MemoryEndpoints } from './memory-endpoints.js';
@@ -12,6 +14,7 @@ import { MemoryTable, memoryIdentity } from './memory-table.js';
 import { MemoryTransactions } from './memory-transactions.js';
 import { MemoryUpkeep } from './memory-upkeep.js';
 import { MemoryWorkers } from './memory-workers.js';
+import { withoutDatabase } from './needs-database.js';
 
 /** What a queue in memory is made of. */
 export interface MemoryDatabaseParts {
@@ -36,6 +39,11 @@ export class MemoryDatabase implements QueueDatabase {
   readonly upkeep: MemoryUpkeep;
   readonly subscriptions: MemorySubscriptions;
   readonly endpoints: MemoryEndpoints;
+  readonly admin = withoutDatabase<TaskAdmin>('QueueAdmin');
+  readonly reports: QueueReports = {
+    ...withoutDatabase<QueueReports>('a report'),
+    waitingRoutes: () => this.attempts.waitingRoutes(),
+  };
   readonly #queue: QueueIdentity;
 
   constructor({ name, now, db }: MemoryDatabaseParts) {

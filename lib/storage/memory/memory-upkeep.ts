@@ -1,5 +1,5 @@
 import { column } from '../columns.js';
-import type { PartitionPurge, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
+import type { PartitionPurge, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
 import { dueMs, familyOf, hasEnded, type MemoryRow } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
 
@@ -44,6 +44,20 @@ export class MemoryUpkeep implements Upkeep {
       keptFrom: kept && idOf(kept),
       goesOn: looked.length === rows && looked.some(isOld),
     };
+  }
+
+  async describe(ids: readonly string[]): Promise<readonly PurgeableCount[]> {
+    const groups = new Map<string, MemoryRow[]>();
+    for (const row of this.#table.rows.filter((one) => ids.includes(idOf(one)))) {
+      const key = JSON.stringify([row[column.topic] ?? null, row[column.subscriptionId] ?? null]);
+      groups.set(key, [...(groups.get(key) ?? []), row]);
+    }
+    return [...groups.values()].map((rows) => ({
+      topic: rows[0]?.[column.topic] ?? null,
+      subscriptionId: rows[0]?.[column.subscriptionId] ?? null,
+      rows: rows.length,
+      oldest: new Date(Math.min(...rows.map(dueMs))),
+    }));
   }
 
   async purge(ids: readonly string[]): Promise<number> {

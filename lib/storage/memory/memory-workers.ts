@@ -33,6 +33,12 @@ export class MemoryWorkers implements WorkerRegistry {
     return this.#table.workers.get(workerId)?.halted ?? false;
   }
 
+  async haltAll(): Promise<readonly WorkerId[]> {
+    const running = [...this.#table.workers].filter(([, worker]) => worker.stoppedAt === undefined);
+    for (const [, worker] of running) worker.halted = true;
+    return running.map(([id]) => id);
+  }
+
   async unregisteredHolders(): Promise<readonly WorkerId[]> {
     const holders = new Set(this.#table.rows.filter(isRunning).map((row) => String(row['executor'])));
     return [...holders].filter((id) => {

@@ -6,23 +6,25 @@ import type { Interop } from '../interop.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
+import { PostgresAdmin, type PauseBell } from './postgres-admin.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
 import { PostgresEndpoints } from './postgres-endpoints.js';
 import { classifyError } from './postgres-errors.js';
 import { PostgresInserts, type InsertBell } from './postgres-inserts.js';
 import { PostgresInterop } from './postgres-interop.js';
+import { PostgresReports } from './postgres-reports.js';
 import { PostgresSubscriptions } from './postgres-subscriptions.js';
 import { PostgresTransactions } from './postgres-transactions.js';
 import { PostgresUpkeep } from './postgres-upkeep.js';
-import { PostgresWorkers } from './postgres-workers.js';
+import { PostgresWorkers, type HaltBell } from './postgres-workers.js';
 import { QueueAccess, rethrowConnectionError, type QueueAccessParts } from './queue-access.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in PostgreSQL is made of. */
 export interface PostgresDatabaseParts extends QueueAccessParts {
   readonly schema: SchemaRequest;
-  readonly bell: InsertBell;
+  readonly bell: InsertBell & PauseBell & HaltBell;
 }
 
 /** {@link QueueDatabase} on PostgreSQL 13 or newer. It closes its connections when it is closed. */
@@ -32,6 +34,8 @@ export class PostgresDatabase implements QueueDatabase {
   readonly transactions: PostgresTransactions;
   readonly workers: PostgresWorkers;
   readonly upkeep: PostgresUpkeep;
+  readonly admin: PostgresAdmin;
+  readonly reports: PostgresReports;
   readonly subscriptions: PostgresSubscriptions;
   readonly endpoints: PostgresEndpoints;
   readonly interop: Interop | undefined;
@@ -48,8 +52,10 @@ export class PostgresDatabase implements QueueDatabase {
     this.inserts = new PostgresInserts(access.inserts, () => access.schema.tables.queue, bell);
     this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);
-    this.workers = new PostgresWorkers(access);
+    this.workers = new PostgresWorkers(access, bell);
     this.upkeep = new PostgresUpkeep(access);
+    this.admin = new PostgresAdmin(access, bell);
+    this.reports = new PostgresReports(access, this.upkeep);
     this.subscriptions = new PostgresSubscriptions(access);
     this.endpoints = new PostgresEndpoints(access);
     this.interop = locks && new PostgresInterop(access, locks);

@@ -1,10 +1,12 @@
-import type { PartitionPurge, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
-import { readBoolean } from '../columns.js';
+import type { PartitionPurge, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
+import { readBoolean, readDate, readText } from '../columns.js';
 import { dropPartitions } from './partitions/drop-partitions.js';
 import { makePartitions } from './partitions/make-partitions.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import { findPurgeable, purgeWhole } from './purging.js';
 import { rethrowConnectionError, type QueueAccess } from './queue-access.js';
+import { queryReadable } from './readable-rows.js';
+import { describeRows } from './statements/status.js';
 
 /** {@link Upkeep} of a plain or partitioned table. */
 export class PostgresUpkeep implements Upkeep {
@@ -37,6 +39,17 @@ export class PostgresUpkeep implements Upkeep {
 
   findPurgeable(look: PurgeLook): Promise<PurgeableWindow> {
     return this.#run((tx) => findPurgeable(tx, this.#access.sql, look)).catch(rethrowConnectionError);
+  }
+
+  async describe(ids: readonly string[]): Promise<readonly PurgeableCount[]> {
+    const { pool, schema } = this.#access;
+    const { rows } = await queryReadable(pool, describeRows(schema.tables), [ids]);
+    return rows.map((row) => ({
+      topic: readText(row['processo']),
+      subscriptionId: readText(row['subscriber_id']),
+      rows: Number(row['n']),
+      oldest: readDate(row['oldest']),
+    }));
   }
 
   purge(ids: readonly string[]): Promise<number> {

@@ -2,13 +2,22 @@ import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
 import type { WorkerDescription, WorkerRegistry } from '../workers.js';
 import type { QueueAccess } from './queue-access.js';
+import { haltWorkers } from './statements/workers.js';
+
+/** What workers are told to stop by. */
+export interface HaltBell {
+  readonly channel: string;
+  readonly haltText: string;
+}
 
 /** {@link WorkerRegistry} in `<table>_worker`. */
 export class PostgresWorkers implements WorkerRegistry {
   readonly #access: QueueAccess;
+  readonly #bell: HaltBell;
 
-  constructor(access: QueueAccess) {
+  constructor(access: QueueAccess, bell: HaltBell) {
     this.#access = access;
+    this.#bell = bell;
   }
 
   async register(worker: WorkerDescription): Promise<WorkerId> {
@@ -20,6 +29,13 @@ export class PostgresWorkers implements WorkerRegistry {
 
   async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
     await this.#access.ask(this.#access.sql.retireWorker, [workerId, why === 'lost']);
+  }
+
+  async haltAll(): Promise<readonly WorkerId[]> {
+    const { inserts, schema } = this.#access;
+    const { channel, haltText } = this.#bell;
+    const [row] = (await inserts.query(haltWorkers(schema.tables), [channel, haltText])).rows;
+    return (row?.['told'] as readonly string[] | undefined) ?? [];
   }
 
   async isHalted(workerId: WorkerId): Promise<boolean> {

@@ -5,6 +5,7 @@ import type { ControlConnections, ControlName, TextRow } from './connections/con
 import { inTransaction } from './connections/in-transaction.js';
 import { asQuery, type Reach } from './connections/pooler.js';
 import type { QueueIdentity } from '../task-row.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
 import type { PreparedSchema } from './schema/prepare-schema.js';
 import type { Statement } from './statement.js';
 import { queueStatements, type QueueStatements } from './statements.js';
@@ -15,6 +16,8 @@ export interface QueueAccessParts {
   readonly pool: Pool;
   /** For inserts and single changes: handlers that hold the whole pool do not delay them. */
   readonly inserts: SqlHandle;
+  /** Runs work in a transaction of its own on the pool that inserts. */
+  readonly inOwnTransaction: RunTransaction;
   /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
   readonly onlookers: () => Pool;
   /** Undefined in a process that only produces. */
@@ -25,7 +28,7 @@ export interface QueueAccessParts {
   readonly interop: boolean;
 }
 
-/** Nobody who looks waits longer for an answer. */
+/** People who look wait at most this long for an answer. */
 const lookTimeoutMs = 10_000;
 
 /** What is known of a queue once its tables are. */
@@ -39,6 +42,9 @@ interface Prepared {
 export class QueueAccess {
   readonly pool: Pool;
   readonly inserts: SqlHandle;
+  readonly inOwnTransaction: RunTransaction;
+  /** Runs work in a transaction of its own on a connection for people who look. */
+  readonly lookInTransaction: RunTransaction;
   /** Runs each statement on a connection for people who look, in a transaction with a time limit. */
   readonly looks: SqlHandle;
   readonly control: ControlConnections | undefined;
@@ -46,10 +52,13 @@ export class QueueAccess {
   readonly interop: boolean;
   #prepared: Prepared | undefined;
 
-  constructor({ pool, inserts, onlookers, control, reach, interop }: QueueAccessParts) {
+  constructor(parts: QueueAccessParts) {
+    const { pool, inserts, inOwnTransaction, onlookers, control, reach, interop } = parts;
     this.pool = pool;
     this.inserts = inserts;
-    this.looks = limited(onlookers);
+    this.inOwnTransaction = inOwnTransaction;
+    this.lookInTransaction = (work) => inTransaction(onlookers(), work);
+    this.looks = limited(this.lookInTransaction);
     this.control = control;
     this.reach = reach;
     this.interop = interop;
@@ -113,10 +122,10 @@ export class QueueAccess {
   }
 }
 
-function limited(pool: () => Pool): SqlHandle {
+function limited(transaction: RunTransaction): SqlHandle {
   return {
     query: (text, values) =>
-      inTransaction(pool(), async (tx) => {
+      transaction(async (tx) => {
         await tx.query(`set local statement_timeout = ${lookTimeoutMs}`);
         return tx.query(text, values);
       }),

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { histogramOf } from '../../../lib/observability/history/histogram.js';
+import { histogramOf } from '../../../lib/values/histogram.js';
 import type { TaskStatus } from '../../../lib/index.js';
 import { statusColumn } from '../../../lib/storage/columns.js';
 

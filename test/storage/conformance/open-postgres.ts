@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { assembleCore, type QueueCore } from '../../../lib/assembly/core.js';
 import { testAccess } from '../../../lib/assembly/test-access.js';
 import { QueueEvents } from '../../../lib/events.js';
-import { resolveOptions } from '../../../lib/options/resolve-options.js';
+import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import type { QueueOptions } from '../../../lib/options/queue-options.js';
 import { SharedSessions } from '../../../lib/storage/postgres/connections/shared-sessions.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';

@@ -1,20 +1,17 @@
-import { Client, Pool, type ClientConfig, type PoolConfig } from 'pg';
+import { Client, type ClientConfig, type PoolConfig } from 'pg';
 import { TarefaError } from '../../../errors.js';
-
-/** What users may give as a connection: a URL, a `pg` configuration, or a pool whose configuration is read. */
-export type PostgresConnection = string | PoolConfig | Pool;
+import { misreadUrl } from '../../../options/check-connection.js';
+import type { PostgresConnection, PostgresPool } from '../../../options/postgres-connection.js';
 
 /**
  * The configuration behind a connection. The library opens its own connections from it: a pool of the user's
  * is only read, never borrowed from, because sessions here are set up in their own way.
  */
 export function connectionConfig(connection: PostgresConnection): ClientConfig {
-  const config =
+  const config: PoolConfig =
     typeof connection === 'string'
       ? { connectionString: connection }
-      : connection instanceof Pool || isPoolLike(connection)
-        ? connection.options
-        : connection;
+      : ((isPool(connection) ? connection.options : connection) as PoolConfig);
   const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
   return {
     // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
@@ -31,6 +28,17 @@ export function connectionConfig(connection: PostgresConnection): ClientConfig {
 export function connectionKey(connection: PostgresConnection): string {
   const client = new Client(connectionConfig(connection));
   return JSON.stringify([client.host, client.port, client.database, client.user]);
+}
+
+/** Why a connection cannot be used as it is written, or undefined. Never shows the value: it may hold a password. */
+export function connectionProblem(connection: PostgresConnection): string | undefined {
+  try {
+    connectionKey(connection);
+    return undefined;
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException;
+    return path === undefined ? misreadUrl : `names a file that cannot be read: ${path} (${code})`;
+  }
 }
 
 /**
@@ -102,7 +110,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A pool made by another copy of `pg` than ours. */
-function isPoolLike(connection: object): connection is Pool {
+/** A pool, also one made by another copy of `pg` than ours. */
+function isPool(connection: object): connection is PostgresPool {
   return 'options' in connection && 'connect' in connection && typeof connection.connect === 'function';
 }

@@ -1,12 +1,8 @@
 import { Client } from 'pg';
 import { cleanText } from '../../../observability/clean-text.js';
 import type { TarefaErrorCode } from '../../../errors.js';
-import {
-  connectionConfig,
-  isConnectionError,
-  messageOf,
-  type PostgresConnection,
-} from './connection-config.js';
+import { connectionConfig, isConnectionError, messageOf } from './connection-config.js';
+import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { quoteIdentifier } from '../identifiers.js';
 
 /** Where a connection leads, and as whom. Holds no password. */

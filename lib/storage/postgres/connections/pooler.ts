@@ -1,5 +1,6 @@
 import { Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
-import { connectionConfig, type PostgresConnection } from './connection-config.js';
+import { connectionConfig } from './connection-config.js';
+import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import type { Statement } from '../statement.js';
 
 /**

@@ -13,8 +13,8 @@ import {
   connectionKey,
   sessionSettings,
   wrapConnectionError,
-  type PostgresConnection,
 } from './connection-config.js';
+import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';

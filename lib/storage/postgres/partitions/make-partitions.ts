@@ -3,7 +3,8 @@ import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { fillFactor } from '../schema/schema-objects.js';
 import { liftLimit } from './id-limit.js';
-import { defaultPartitionIds, partitionName } from './partitioned-layout.js';
+import { defaultPartitionIds } from '../../../options/table-layout.js';
+import { partitionName } from './partitioned-layout.js';
 import { readPartitions, type Partitions } from './read-partitions.js';
 import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
 

@@ -1,10 +1,8 @@
+import { defaultPartitionIds } from '../../../options/table-layout.js';
 import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
 import { addColumnsSql, columnSql, fillFactor, indexSql, ownName } from '../schema/schema-objects.js';
 import type { TableLayout } from '../schema/schema-statements.js';
 import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema/schema.js';
-
-/** Ids of one partition, unless something else is asked for. */
-export const defaultPartitionIds = 1_000_000;
 
 /** Partitions that a new queue begins with, the default one not counted. */
 const firstPartitions = 2;

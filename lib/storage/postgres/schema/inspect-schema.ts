@@ -1,6 +1,7 @@
 import { TarefaError } from '../../../errors.js';
 import type { SqlHandle } from '../../sql-handle.js';
-import { quoteTableName, queueTables, type QueueTables, type TableName } from '../identifiers.js';
+import { quoteTableName, queueTables, type QueueTables } from '../identifiers.js';
+import type { TableName } from '../../../values/table-name.js';
 import { ownName } from './schema-objects.js';
 import { mayRead } from './schema-rights.js';
 import {

@@ -1,3 +1,4 @@
+import type { BulkKind } from '../../admin.js';
 import type { QueueTables } from '../identifiers.js';
 import { cancelChosen, hasFailedForGood, isWaiting, startAnew } from './admin.js';
 
@@ -10,10 +11,7 @@ export const meant = {
   retry: hasFailedForGood,
   cancel: isWaiting,
   delete: `f.reenfileirado is not true and f.status is distinct from 'processando'`,
-} as const;
-
-/** What is done with many tasks. */
-export type BulkKind = keyof typeof meant;
+} as const satisfies Readonly<Record<BulkKind, string>>;
 
 /**
  * How many attempts are meant, by topic and subscription, and the greatest id among them: what comes later is beyond it. Ids

@@ -1,3 +1,4 @@
+import { longestText } from '../../reports.js';
 import { column, recordFields } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { routeExpression } from '../statement.js';
@@ -93,9 +94,6 @@ limit $2::int`;
 /** What the index of external keys holds; others have failed, or run. */
 export const keyedStatuses = `f.status in ('pendente', 'agendada', 'sucesso')`;
 export const unkeyedStatuses = `f.status not in ('pendente', 'agendada', 'sucesso')`;
-
-/** Texts of an attempt are cut to so many characters; their lengths are told. */
-export const longestText = 20_000;
 
 const cut = {
   [column.result]: `left(f.resultado, ${longestText})`,

@@ -1,4 +1,5 @@
 import { isBuried, stateSql } from '../../columns.js';
+import { countLimit, endedLimit } from '../../reports.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween } from '../time-spans.js';
@@ -6,14 +7,10 @@ import { msBetween } from '../time-spans.js';
 // How a queue stands. Each statement costs about the same whatever the table's size: it walks an index and stops at a
 // limit. Their transaction sets a limit of time besides, and forbids plans made for a table that has grown since.
 
-/** Most rows that are counted of the scheduled, the running, and the pending ones of one route and priority. */
-export const countLimit = 10_000;
 /** Most pairs of a route and a priority; where there are more than ten, fewer rows of each are counted. */
 export const placeLimit = 500;
 const leastCounted = 1_000;
 const countedOfAll = 100_000;
-/** Most ended rows that are counted. */
-export const endedLimit = 200_000;
 /** Most running attempts and workers that are listed. */
 export const listLimit = 200;
 

@@ -1,4 +1,5 @@
-import { parseTableName, quoteIdentifier, quoteTableName } from '../identifiers.js';
+import { quoteIdentifier, quoteTableName } from '../identifiers.js';
+import { parseTableName } from '../../../values/table-name.js';
 import { defaultDedupTable } from '../../../options/tenant-options.js';
 
 /** The statements on the table of `once()`. */

@@ -1,10 +1,7 @@
 import { Pool, type ClientConfig, type PoolClient } from 'pg';
 import type { TarefaError } from '../../../errors.js';
-import {
-  connectionConfig,
-  connectionKey,
-  type PostgresConnection,
-} from '../connections/connection-config.js';
+import { connectionConfig, connectionKey } from '../connections/connection-config.js';
+import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { goodbyeMs, Sockets } from '../connections/sockets.js';
 import { deadlineIn } from '../../../timing/deadline.js';
 import { isSteering, messageOf, TenantRefusal, unavailable } from '../../../tenants/tenant-error.js';

@@ -1,6 +1,6 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { deleteTasks, lockTasks } from '../storage/postgres/statements/bulk.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import type { QueueTables } from '../identifiers.js';
+import { deleteTasks, lockTasks } from '../statements/bulk.js';
 
 /**
  * Deletes tasks of which nothing runs, each with all its attempts and the dead tasks it left; deliveries of a publication are
@@ -9,7 +9,7 @@ import { deleteTasks, lockTasks } from '../storage/postgres/statements/bulk.js';
  * @param tx a transaction: the rows are locked by one statement and deleted by the next, which sees what was committed
  * until then
  * @param firstIds of their first attempts
- * @param options.skips whether what somebody else has locked is left out, instead of waited for
+ * @param options.skips whether what another session has locked is left out, instead of waited for
  * @returns how many tasks, and how many attempts they were
  */
 export async function deleteWhole(

@@ -1,45 +1,21 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { TarefaError } from '../errors.js';
-import { readTaskRecord } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { readIds } from '../storage/postgres/read-rows.js';
-import { readInTransaction, type ReadRows } from '../storage/postgres/readable-rows.js';
-import * as sql from '../storage/postgres/statements/search.js';
-import type { TaskRecord } from '../task.js';
-import {
-  filterSql,
-  greatestId,
-  idBelow,
-  leastId,
-  type FilterSql,
-  type TaskFilter,
-  type TaskStateName,
-} from './task-filter.js';
+import { TarefaError } from '../../../errors.js';
+import type { TaskRecord } from '../../../task.js';
+import { greatestId, idBelow, leastId } from '../../../values/attempt-id.js';
+import { readTaskRecord } from '../../columns.js';
+import type { SearchPage, SearchResult } from '../../reports.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import type { TaskSelection, TaskStateName } from '../../task-selection.js';
+import type { QueueTables } from '../identifiers.js';
+import type { RunTransaction } from '../partitions/short-transaction.js';
+import { readIds } from '../read-rows.js';
+import { readInTransaction, type ReadRows } from '../readable-rows.js';
+import * as sql from '../statements/search.js';
+import { conditionsOf, type Conditions } from '../task-conditions.js';
 
-/** What a {@link TaskSearch} works with. */
 export interface TaskSearchParts {
   readonly tables: QueueTables;
   /** Runs its argument inside one transaction. */
-  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-}
-
-/** Which page. */
-export interface SearchPage {
-  readonly limit: number;
-  /** `next` of the page before. */
-  readonly after?: string | undefined;
-  /** Asked of what a search in payloads has found, each with its payload. Default: all of it. */
-  readonly accept?: ((task: TaskRecord) => boolean) | undefined;
-}
-
-/** What was found so far: it may be less than asked for though there is more. */
-export interface SearchResult {
-  /** Without result, error and metadata, and without payload unless it was searched. */
-  readonly tasks: readonly TaskRecord[];
-  /** Ask on with it as `after`; undefined at the end. */
-  readonly next: string | undefined;
-  /** Which part of the table was looked at, counted in ids: 0 to 1. */
-  readonly searched: number;
+  readonly transaction: RunTransaction;
 }
 
 /** After so many ms a page is answered as it is. */
@@ -59,7 +35,7 @@ const withoutIndex = 'f';
 
 /**
  * Lists attempts of a table of any size. What waits or runs is found by its indexes. What has ended is walked from the newest
- * to the oldest, and a page ends after a moment, whatever it has found: whoever asks goes on from there.
+ * to the oldest, and a page ends after a moment, whatever it has found: the caller goes on from there.
  */
 export class TaskSearch {
   readonly #parts: TaskSearchParts;
@@ -73,27 +49,28 @@ export class TaskSearch {
    *
    * @throws {TarefaError} `INPUT_INVALID`
    */
-  async list(filter: TaskFilter, page: SearchPage): Promise<SearchResult> {
+  async list(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
     const place = readPlace(page.after);
     return readInTransaction(this.#parts.transaction, async (tx, read) => {
       await tx.query(sql.searchSettings(timeoutMs));
       const request = {
         tx,
         read,
-        filter: filterSql(filter, 4, this.#parts.tables),
+        filter: conditionsOf(selection, 4, this.#parts.tables),
         limit: page.limit,
         ...place,
       };
       // However few attempts an index finds, to read all of their payloads may take too long.
-      if (filter.payload !== undefined) return this.#walk(request, { ...payloadPace, accept: page.accept });
-      if (filter.publicationId !== undefined) return this.#byIndex(request, filter);
-      const live = liveOnly(filter.status);
+      if (selection.payload !== undefined)
+        return this.#walk(request, { ...payloadPace, accept: page.accept });
+      if (selection.publicationId !== undefined) return this.#byIndex(request, selection);
+      const live = liveOnly(selection.states);
       if (live) {
         const ids = await this.#liveIds(tx, live);
         if (ids) return this.#among(ids, request);
       }
-      if (filter.externalKey !== undefined && page.after === undefined) {
-        const found = await this.#byKey(request, filter);
+      if (selection.externalKey !== undefined && page.after === undefined) {
+        const found = await this.#byKey(request, selection);
         if (found) return found;
       }
       return this.#walk(request);
@@ -118,15 +95,15 @@ export class TaskSearch {
     return wholePage(rows, limit);
   }
 
-  async #byIndex({ tx, read, limit, upTo }: Walk, filter: TaskFilter): Promise<SearchResult> {
-    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
+  async #byIndex({ tx, read, limit, upTo }: Walk, selection: TaskSelection): Promise<SearchResult> {
+    const { conditions, values } = conditionsOf(selection, 3, this.#parts.tables);
     const text = sql.searchIndexed(this.#parts.tables, conditions);
     return wholePage((await read(tx, text, [String(upTo), limit + 1, ...values])).rows, limit);
   }
 
   /** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
-  async #byKey({ tx, read, limit }: Walk, filter: TaskFilter): Promise<SearchResult | undefined> {
-    const { conditions, values } = filterSql(filter, 3, this.#parts.tables);
+  async #byKey({ tx, read, limit }: Walk, selection: TaskSelection): Promise<SearchResult | undefined> {
+    const { conditions, values } = conditionsOf(selection, 3, this.#parts.tables);
     const text = sql.searchIndexed(this.#parts.tables, [...conditions, sql.keyedStatuses]);
     const { rows } = await read(tx, text, [String(greatestId), limit + 1, ...values]);
     if (rows.length > limit) return undefined;
@@ -179,7 +156,7 @@ export class TaskSearch {
 interface Walk extends Place {
   readonly tx: SqlHandle;
   readonly read: ReadRows;
-  readonly filter: FilterSql;
+  readonly filter: Conditions;
   readonly limit: number;
 }
 
@@ -211,8 +188,7 @@ function readPlace(after: string | undefined): Place {
 }
 
 /** The statuses in the table's words, when all of them are of what waits or runs. */
-function liveOnly(status: TaskFilter['status']): readonly sql.LiveStatus[] | undefined {
-  const states: readonly TaskStateName[] = status === undefined ? [] : [status].flat();
+function liveOnly(states: readonly TaskStateName[] = []): readonly sql.LiveStatus[] | undefined {
   const live = states.map((one) => liveStatuses[one]).filter((one) => one !== undefined);
   if (live.length === 0 || live.length < states.length) return undefined;
   return [...new Set(live)];

@@ -1,5 +1,5 @@
 import type { TaskState } from '../task.js';
-import type { Pause } from './pauses.js';
+import type { Pause } from './pause.js';
 
 /** A number that may have stopped at a limit: then it is at least so many. */
 export interface CappedCount {

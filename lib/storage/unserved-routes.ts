@@ -1,5 +1,5 @@
-import { everyTopic, subscriptionRoute, topicRoute, webhookRoute } from '../storage/route.js';
-import { unservedMs } from '../storage/waiting-route.js';
+import { everyTopic, subscriptionRoute, topicRoute, webhookRoute } from './route.js';
+import { unservedMs } from './waiting-route.js';
 import type { StatusReport, UnheardSubscription, UnservedCount } from './status-report.js';
 
 type Seen = Pick<StatusReport, 'waiting' | 'counts' | 'workers' | 'paused'>;

@@ -1,32 +1,17 @@
 import type { Pool, PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
-import type { NewTask, TaskInserts } from '../../storage/inserts.js';
+import type { TaskInserts } from '../inserts.js';
+import type { NumberedTask, Refusal, TaskImportTransactions } from '../task-import.js';
 
-/** A task and the line it was read from. */
-export interface NumberedTask {
-  readonly line: number;
-  readonly task: NewTask;
-}
-
-/** Lines that the database refused; one, unless it could not be found among them. */
-export interface Refusal {
-  readonly first: number;
-  readonly last: number;
-  readonly message: string;
-}
-
-/**
- * Inserts tasks in transactions of its own, on one connection: one transaction until it is told to commit. Not to be used by
- * two at once.
- */
-export class TaskTransactions {
+/** {@link TaskImportTransactions} on one connection of a pool. */
+export class PostgresImportTransactions implements TaskImportTransactions {
   readonly #pool: Pool;
   readonly #client: PoolClient;
   readonly #inserts: TaskInserts;
   #open = false;
 
-  static async open(pool: Pool, inserts: TaskInserts): Promise<TaskTransactions> {
-    return new TaskTransactions(pool, await pool.connect(), inserts);
+  static async open(pool: Pool, inserts: TaskInserts): Promise<PostgresImportTransactions> {
+    return new PostgresImportTransactions(pool, await pool.connect(), inserts);
   }
 
   private constructor(pool: Pool, client: PoolClient, inserts: TaskInserts) {
@@ -35,7 +20,6 @@ export class TaskTransactions {
     this.#inserts = inserts;
   }
 
-  /** Inserts tasks and answers their ids. After a refusal the transaction is rolled back. */
   async insert(tasks: readonly NumberedTask[]): Promise<readonly string[] | Refusal> {
     if (!this.#open) await this.#client.query('begin');
     this.#open = true;
@@ -51,7 +35,6 @@ export class TaskTransactions {
     }
   }
 
-  /** @throws {TarefaError} `CONNECTION_LOST` when nobody knows how it ended */
   async commit(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
@@ -70,7 +53,6 @@ export class TaskTransactions {
     await this.#client.query('rollback').catch(() => undefined);
   }
 
-  /** Gives the connection back. What is not committed is undone. */
   async close(): Promise<void> {
     await this.rollback();
     this.#client.release(true);
@@ -142,7 +124,7 @@ function isServerError(error: unknown): error is Error & { readonly code: string
   return error instanceof Error && 'severity' in error && 'code' in error && typeof error.code === 'string';
 }
 
-/** What somebody's rows cause: data that does not fit, a constraint, an exception of a trigger. */
+/** What rows cause: data that does not fit, a constraint, an exception of a trigger. */
 function isRefusal(error: unknown): error is Error {
   return isServerError(error) && /^(22|23|P0|44)/.test(error.code);
 }

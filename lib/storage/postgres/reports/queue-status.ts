@@ -1,11 +1,15 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { livenessPrefix } from '../coordination/lost-workers.js';
-import { readDate } from '../storage/columns.js';
-import type { QueueTables } from '../storage/postgres/identifiers.js';
-import { listPaused } from '../storage/postgres/statements/admin.js';
-import { isDataError, queryBytes, type ReadRows } from '../storage/postgres/readable-rows.js';
-import * as sql from '../storage/postgres/statements/status.js';
-import type { PurgeLook, PurgeableWindow } from '../storage/upkeep.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { livenessPrefix } from '../../../coordination/lost-workers.js';
+import { readDate } from '../../columns.js';
+import type { StatusRequest } from '../../reports.js';
+import type { StatusReport, UnknownSection } from '../../status-report.js';
+import { findUnserved, servedRoutes } from '../../unserved-routes.js';
+import type { Upkeep } from '../../upkeep.js';
+import type { QueueTables } from '../identifiers.js';
+import type { RunTransaction } from '../partitions/short-transaction.js';
+import { isDataError, queryBytes, type ReadRows } from '../readable-rows.js';
+import { listPaused } from '../statements/admin.js';
+import * as sql from '../statements/status.js';
 import {
   mergeCounts,
   readEnded,
@@ -22,30 +26,14 @@ import {
   readWorkers,
   type Rows,
 } from './read-status.js';
-import type { StatusReport, UnknownSection } from './status-report.js';
-import { findUnserved, servedRoutes } from './unserved.js';
 
-/** What a {@link QueueStatus} works with. */
 export interface QueueStatusParts {
   readonly tables: QueueTables;
   /** Runs its argument inside one transaction. */
-  readonly transaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
-  readonly findPurgeable: (look: PurgeLook) => Promise<PurgeableWindow>;
-  readonly purgeMaxAgeDays: number;
-  /** True when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere. Default false. */
-  readonly interop?: boolean;
-}
-
-/** How to look. */
-export interface StatusRequest {
-  /** What has ended is counted when it was due since then. Default: an hour ago, by this process's clock. */
-  readonly since?: Date | undefined;
-  /** How long each part of the report may take, in ms. Default 5000. */
-  readonly timeoutMs?: number | undefined;
-  /** Whether what has ended is counted. Default true. */
-  readonly ended?: boolean | undefined;
-  /** Whether old history is counted. Default true. */
-  readonly purgeable?: boolean | undefined;
+  readonly transaction: RunTransaction;
+  readonly upkeep: Pick<Upkeep, 'findPurgeable'>;
+  /** True when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere. */
+  readonly interop: boolean;
 }
 
 const defaultTimeoutMs = 5_000;
@@ -66,9 +54,10 @@ export class QueueStatus {
   }
 
   /** Reads it anew. Parts are read one after the other, so numbers of different parts may differ by what happened since. */
-  async read(request: StatusRequest = {}): Promise<StatusReport> {
+  async read(request: StatusRequest): Promise<StatusReport> {
     const { timeoutMs = defaultTimeoutMs, since = new Date(Date.now() - defaultSinceMs) } = request;
-    const { tables, purgeMaxAgeDays, transaction, interop = false } = this.#parts;
+    const { tables, transaction, interop } = this.#parts;
+    const { purgeMaxAgeDays } = request;
     const unknown: UnknownSection[] = [];
     const report = await transaction(async (tx) => {
       await tx.query(sql.statusSettings(timeoutMs));
@@ -134,18 +123,18 @@ export class QueueStatus {
     const purgeable =
       request.purgeable === false
         ? null
-        : await this.#countPurgeable(timeoutMs).catch(noteIn(unknown, 'purgeable'));
+        : await this.#countPurgeable(purgeMaxAgeDays, timeoutMs).catch(noteIn(unknown, 'purgeable'));
     return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
   }
 
   /** Of the oldest rows, so many; the time is checked between two windows, each of which is quick. */
-  async #countPurgeable(timeoutMs: number): Promise<StatusReport['purgeable']> {
+  async #countPurgeable(olderThanDays: number, timeoutMs: number): Promise<StatusReport['purgeable']> {
     const deadline = performance.now() + timeoutMs;
     let count = 0;
     let after: string | undefined;
     for (let window = 0; window < mostWindows && performance.now() < deadline; window += 1) {
-      const { blocks, last, goesOn } = await this.#parts.findPurgeable({
-        olderThanDays: this.#parts.purgeMaxAgeDays,
+      const { blocks, last, goesOn } = await this.#parts.upkeep.findPurgeable({
+        olderThanDays,
         after,
         rows: windowRows,
         blockRows: windowRows,

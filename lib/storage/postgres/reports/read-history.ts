@@ -1,54 +1,10 @@
-import type { SqlHandle } from '../../storage/sql-handle.js';
-import type { QueueTables } from '../../storage/postgres/identifiers.js';
-import { queryReadable } from '../../storage/postgres/readable-rows.js';
-import { readCounts, readDurations, wholeQueue } from '../../storage/postgres/statements/history.js';
-import type { Route } from '../../storage/attempt.js';
-import { percentile, type Histogram } from './histogram.js';
-
-/** What ended, and how long it took, in ms; durations are null where nothing was measured. */
-export interface HistoryCounts {
-  readonly succeeded: number;
-  /** Attempts that failed. */
-  readonly failed: number;
-  /** Tasks that ran out of attempts. */
-  readonly buried: number;
-  /** Publications. */
-  readonly delivered: number;
-  /** What nobody was there for: attempts that failed because no handler was, and publications that reached nobody. */
-  readonly unhandled: number;
-  readonly wait: { readonly p50: number | null; readonly p95: number | null; readonly p99: number | null };
-  readonly run: { readonly p50: number | null; readonly p95: number | null };
-}
-
-/** A stretch of time. */
-export interface HistoryPoint extends HistoryCounts {
-  readonly at: Date;
-  /** How long the oldest pending task had waited at most, in ms; null where nobody looked. */
-  readonly lagMs: number | null;
-}
-
-/** A topic or subscription over the whole range. */
-export interface RouteHistory extends HistoryCounts {
-  /** Or `*`: all those that are too many to be told apart. */
-  readonly route: Route;
-  /** Attempts that ended, by stretch. */
-  readonly ended: readonly number[];
-}
-
-/** The past hour or day. */
-export interface History {
-  readonly stepMs: number;
-  readonly points: readonly HistoryPoint[];
-  /** The busiest first. */
-  readonly routes: readonly RouteHistory[];
-}
-
-/** What to read. */
-export interface HistoryRequest {
-  readonly range: 'hour' | 'day';
-  /** Default: all. */
-  readonly route?: Route | undefined;
-}
+import { percentile, type Histogram } from '../../../values/histogram.js';
+import type { Route } from '../../attempt.js';
+import type { History, HistoryCounts, HistoryRequest } from '../../history.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import type { QueueTables } from '../identifiers.js';
+import { queryReadable } from '../readable-rows.js';
+import { readCounts, readDurations, wholeQueue } from '../statements/history.js';
 
 const ranges = {
   hour: { stepSeconds: 60, steps: 60 },

@@ -1,8 +1,9 @@
-import { readBoolean, readDate, readStatus, readText, taskStates } from '../storage/columns.js';
-import { countLimit, endedLimit, listLimit, placeLimit } from '../storage/postgres/statements/status.js';
-import { plainRoute, publicationRoute } from '../storage/route.js';
-import type { TaskState } from '../task.js';
-import { readPause, type Pause } from './pauses.js';
+import { readBoolean, readDate, readStatus, readText, taskStates } from '../../columns.js';
+import { pauseOf, type Pause } from '../../pause.js';
+import { countLimit, endedLimit } from '../../reports.js';
+import { plainRoute, publicationRoute } from '../../route.js';
+import type { TaskState } from '../../../task.js';
+import { listLimit, placeLimit } from '../statements/status.js';
 import type {
   CappedCount,
   NextTask,
@@ -15,7 +16,7 @@ import type {
   UnheardSubscription,
   WaitingRoute,
   WorkerStatus,
-} from './status-report.js';
+} from '../../status-report.js';
 
 // Reads the answers of the statements of a status, one function each.
 
@@ -149,7 +150,7 @@ export function readUnheard(rows: Rows): UnheardSubscription[] {
 }
 
 export function readPaused(rows: Rows): Pause[] {
-  return rows.map(readPause);
+  return rows.map((row) => pauseOf(String(row['route']), readDate(row['paused_at']) ?? new Date(Number.NaN)));
 }
 
 export function readSize([row]: Rows): Omit<TableSize, 'indexes'> {

@@ -1,12 +1,32 @@
 import { Pool, type PoolClient } from 'pg';
-import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import type { QueueClient } from '../client/queue-client.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
-import { assembleCore, assembleWorker } from '../assembly/core.js';
 import { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import { StartAttempts } from '../assembly/start-attempts.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { connectionConfig, sessionSettings } from '../storage/postgres/connections/connection-config.js';
-import type { CliDatabase, CliQueue } from './command.js';
+import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
+import { PostgresImportTransactions } from '../storage/postgres/import-transactions.js';
+import type { TaskImportTransactions } from '../storage/task-import.js';
+import { assembleCore, assembleWorker } from './core.js';
+import { StartAttempts } from './start-attempts.js';
+
+/** A queue whose tables are there, for an operator's commands. */
+export interface OperatorQueue {
+  readonly admin: QueueAdmin;
+  readonly client: QueueClient;
+  readonly database: QueueDatabase;
+  readonly options: ResolvedOptions;
+  /** Opens what inserts many tasks in few transactions. */
+  openImport(): Promise<TaskImportTransactions>;
+}
+
+/** A database that answers, whatever is in it: for commands that make or check tables. */
+export interface SchemaDatabase {
+  readonly pool: Pool;
+  readonly options: ResolvedOptions;
+}
 
 /** Something open, and how to close it. */
 export interface Opened<T> {
@@ -23,7 +43,7 @@ export interface Opened<T> {
 export async function openQueue(
   options: ResolvedOptions,
   notice: (text: string) => void,
-): Promise<Opened<CliQueue>> {
+): Promise<Opened<OperatorQueue>> {
   const events = new QueueEvents();
   events.on('warning', ({ message }) => notice(message));
   const core = await assembleCore(options, events, new SharedSessions());
@@ -31,13 +51,19 @@ export async function openQueue(
   for (const warning of schema.warnings) notice(warning);
   const { admin } = assembleWorker(core);
   return {
-    value: { pool: connections.pool, tables: schema.tables, admin, client, database, options },
+    value: {
+      admin,
+      client,
+      database,
+      options,
+      openImport: () => PostgresImportTransactions.open(connections.pool, database.inserts),
+    },
     close: () => core.close(),
   };
 }
 
 /** Opens a pool of the connection and asks it something, whatever is in the database. */
-export async function openDatabase(options: ResolvedOptions): Promise<Opened<CliDatabase>> {
+export async function openDatabase(options: ResolvedOptions): Promise<Opened<SchemaDatabase>> {
   const server =
     options.connection === 'embedded'
       ? await startEmbeddedPostgres(

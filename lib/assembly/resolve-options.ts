@@ -1,0 +1,13 @@
+import type { QueueOptions } from '../options/queue-options.js';
+import { resolveOptions as resolve, type ResolvedOptions } from '../options/resolve-options.js';
+import type { Environment } from '../options/variables.js';
+import { connectionProblem } from '../storage/postgres/connections/connection-config.js';
+
+/**
+ * Checks options once and completes them, with variables of the environment.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
+ */
+export function resolveOptions(given: QueueOptions, env: Environment = process.env): ResolvedOptions {
+  return resolve(given, env, connectionProblem);
+}

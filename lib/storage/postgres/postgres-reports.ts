@@ -1,0 +1,133 @@
+import { livenessPrefix } from '../../coordination/lost-workers.js';
+import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
+import { readTaskRecord, readText } from '../columns.js';
+import type {
+  LastAttempts,
+  QueueReports,
+  SearchPage,
+  SearchResult,
+  StatusRequest,
+  StoredPayload,
+} from '../reports.js';
+import type { NextTask, StatusReport, WorkerStatus } from '../status-report.js';
+import type { TaskSelection } from '../task-selection.js';
+import { unreadableColumns } from '../unreadable.js';
+import type { Upkeep } from '../upkeep.js';
+import type { WaitingRoute } from '../waiting-route.js';
+import type { QueueTables } from './identifiers.js';
+import type { QueueAccess } from './queue-access.js';
+import { queryReadable, readInTransaction } from './readable-rows.js';
+import { readWaitingRoutes } from './read-waiting.js';
+import { readHistory } from './reports/read-history.js';
+import { readNextTasks, readWorkers } from './reports/read-status.js';
+import { readQueueLag } from './reports/queue-lag.js';
+import { QueueStatus } from './reports/queue-status.js';
+import { TaskSearch } from './reports/task-search.js';
+import * as history from './statements/history.js';
+import { lastAttempts, searchPayload } from './statements/search.js';
+import { livingWorkers, nextScheduled, statusSettings } from './statements/status.js';
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+/** Each part of what is read may take this long. */
+const timeoutMs = 2_000;
+
+/** {@link QueueReports} in PostgreSQL, on connections of its own: neither do handlers wait for it, nor it for handlers. */
+export class PostgresReports implements QueueReports {
+  readonly #access: QueueAccess;
+  readonly #upkeep: Pick<Upkeep, 'findPurgeable'>;
+
+  constructor(access: QueueAccess, upkeep: Pick<Upkeep, 'findPurgeable'>) {
+    this.#access = access;
+    this.#upkeep = upkeep;
+  }
+
+  status(request: StatusRequest): Promise<StatusReport> {
+    const { interop, lookInTransaction: transaction } = this.#access;
+    const parts = { tables: this.#tables, transaction, upkeep: this.#upkeep, interop };
+    return new QueueStatus(parts).read(request);
+  }
+
+  async workers(): Promise<readonly WorkerStatus[]> {
+    return readWorkers(
+      await this.#look(livingWorkers(this.#tables), [livenessPrefix(this.#tables.qualifiedName)]),
+    );
+  }
+
+  async nextScheduled(limit: number): Promise<readonly NextTask[]> {
+    const rows = await readInTransaction<Rows>(this.#access.lookInTransaction, async (tx, read) => {
+      await tx.query(statusSettings(timeoutMs));
+      return (await read(tx, nextScheduled(this.#tables, limit))).rows;
+    });
+    return readNextTasks(rows);
+  }
+
+  waitingRoutes(): Promise<readonly WaitingRoute[]> {
+    // Not on a connection that handlers may all hold.
+    return readWaitingRoutes(this.#access.inOwnTransaction, this.#tables, this.#access.interop);
+  }
+
+  search(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
+    const { lookInTransaction: transaction } = this.#access;
+    return new TaskSearch({ tables: this.#tables, transaction }).list(selection, page);
+  }
+
+  async lastAttempts(id: string, most: number): Promise<LastAttempts> {
+    const rows = await this.#look(lastAttempts(this.#tables), [id, most]);
+    return {
+      attempts: rows.map((row) => ({
+        task: readTaskRecord(row),
+        resultLength: Number(row['result_length'] ?? 0),
+        errorLength: Number(row['error_length'] ?? 0),
+      })),
+      total: Number(rows[0]?.['total'] ?? 0),
+    };
+  }
+
+  async payload(id: string, mostBytes: number): Promise<StoredPayload | undefined> {
+    const [row] = await this.#look(searchPayload(this.#tables), [id, mostBytes]);
+    if (!row) return undefined;
+    return {
+      text: readText(row['payload']),
+      bytes: Number(row['bytes'] ?? 0),
+      isDelivery: row['subscriber_id'] !== null,
+      isReadable: row[unreadableColumns] === undefined,
+    };
+  }
+
+  history(request: HistoryRequest): Promise<History> {
+    return readHistory(this.#access.looks, this.#tables, request);
+  }
+
+  async measure(ids: readonly string[]): Promise<ReadonlyMap<string, MeasuredAttempt>> {
+    const { rows } = await this.#access.inserts.query(history.measureAttempts(this.#tables), [ids]);
+    return new Map(
+      rows.map((row) => [
+        String(row['id']),
+        { waitMs: Number(row['wait_ms']), runMs: Number(row['run_ms']) },
+      ]),
+    );
+  }
+
+  async addHistory(ended: readonly EndedOnRoute[]): Promise<void> {
+    await this.#access.inserts.query(history.addHistory(this.#tables), [JSON.stringify(ended)]);
+  }
+
+  async condenseHistory(): Promise<void> {
+    const { inserts } = this.#access;
+    const [turn] = (await inserts.query(history.takeMinute(this.#tables), [])).rows;
+    if (!turn) return;
+    const lag = await readQueueLag((work) => this.#access.inTransaction(work), this.#tables);
+    await inserts.query(history.noteLag(this.#tables), [turn['at'], lag]);
+    await inserts.query(history.foldHistory(this.#tables), []);
+    await inserts.query(history.forgetHistory(this.#tables), []);
+  }
+
+  get #tables(): QueueTables {
+    return this.#access.schema.tables;
+  }
+
+  async #look(text: string, values: unknown[]): Promise<Rows> {
+    return (await queryReadable(this.#access.looks, text, values)).rows;
+  }
+}
