@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Bell, BellTopic, HeardMessages } from '../../../lib/coordination/bell.js';
 import { contract, contractOfEach } from '../../storage/conformance/contract-test.js';
-import { Arrivals } from '../../worker/dispatcher-bench.js';
+import { Arrivals } from '../../support/arrivals.js';
 import type { OpenBells } from './opened.js';
 
 /** What every bell that can listen promises. */
