@@ -36,7 +36,7 @@ export interface QueueEventMap {
   'task.lost': { readonly task: TaskReference };
   'tasks.promoted': { readonly count: number };
   /**
-   * Tasks of a topic, or deliveries of a subscription, have waited for so long, and no running worker serves them. Told by
+   * Tasks of a topic, or deliveries of a subscription, have waited for `waitingMs`, and no running worker serves them. Told by
    * a process when it finds out, and again every ten minutes. Both names are null for tasks without topic.
    */
   'tasks.unserved': {
@@ -47,7 +47,7 @@ export interface QueueEventMap {
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
   /** A publication has ended, and nobody got it: no active subscription matches. Told beside `publication.delivered`. */
   'publication.discarded': { readonly task: TaskReference };
-  /** An endpoint failed so often in a row that its deliveries rest, for so many ms. */
+  /** An endpoint failed `failures` times in a row, and its deliveries rest for `forMs`. */
   'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
   /** An endpoint that rested has answered. */
   'webhook.closed': { readonly subscriptionId: string };

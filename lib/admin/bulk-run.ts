@@ -46,7 +46,7 @@ export class BulkRun {
   /**
    * Counts the tasks that are meant. Reads the whole table, unless the filter names ids, an external key or a publication.
    *
-   * @param options.timeoutMs the count is given up after so many ms. Default: never
+   * @param options.timeoutMs the count is given up after this time. Default: never
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async plan(

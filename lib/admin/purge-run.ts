@@ -3,7 +3,7 @@ import type { PurgeableCount } from '../storage/upkeep.js';
 
 export interface PurgeRunParts {
   readonly database: Pick<QueueDatabase, 'upkeep' | 'workers'>;
-  /** Tasks that ended so long ago. */
+  /** Tasks that ended longer ago than that. */
   readonly olderThanDays: number;
   /** Rows deleted by one statement. */
   readonly limit: number;

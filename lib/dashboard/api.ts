@@ -37,7 +37,7 @@ export interface CountJson extends RouteJson {
   /** `scheduled`: for its first attempt; `retrying`: failed, and scheduled for its next attempt; `pending`: due now. */
   readonly status: 'pending' | 'scheduled' | 'retrying' | 'processing';
   readonly count: number;
-  /** True: at least so many. */
+  /** True: there are at least that many. */
   readonly isCapped: boolean;
 }
 
@@ -232,7 +232,7 @@ export interface TextJson {
  * `since`, `until` (ISO), `dead` (`true`, `false`), `latest` (`true`: as each task stands now), `buried` (`true`: tasks that
  * ran out of attempts, as they stand now), `limit` (1 to 100, default 50), `after`. Newest first, except that of those which still wait or run all are looked at before what has ended.
  *
- * A page looks at so many rows only: it may have fewer tasks than `limit`, or none, and still a `next`.
+ * A page looks at a limited number of rows: it may have fewer tasks than `limit`, or none, and still a `next`.
  *
  * A search in payloads finds only what this dashboard would show: not what is redacted, and no payload of more than 64 KiB. It is
  * refused (403) where payloads are not shown, and told in an event.

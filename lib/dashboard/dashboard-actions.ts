@@ -37,7 +37,7 @@ export interface ActionRequest {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Counting may read the whole table: it is given up after so many ms. */
+/** Counting may read the whole table: it is given up after this time. */
 const countTimeoutMs = 30_000;
 const editable = ['topic', 'tenant', 'group', 'url', 'httpMethod', 'headers', 'active'] as const;
 const insertable: readonly (keyof InsertJson)[] = [

@@ -14,7 +14,7 @@ export interface OverviewReaderParts {
   readonly endpoints: Pick<EndpointStore, 'troubled'>;
 }
 
-/** Each part of what is read may take so long. */
+/** How long each part of what is read may take. */
 const timeoutMs = 2_000;
 const mostRunning = 50;
 const mostScheduled = 10;

@@ -20,7 +20,7 @@ const leastLagMs = 60_000;
 const lagMinutes = 5;
 const oldSnapshotMs = 10 * 60_000;
 const oldSnapshotTransactions = 1_000_000;
-/** A topic is said to fail when so many attempts ended in the hour, and half of them failed. */
+/** A topic counts as failing when at least this many attempts ended in the hour, and half of them failed. */
 const leastEnded = 10;
 const lateMs = 60_000;
 

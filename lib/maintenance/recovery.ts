@@ -30,22 +30,21 @@ const page = 500;
 /** Attempts said to be refused are remembered up to this number. */
 const mostTold = 1_000;
 
-/** Who hears of a look waits for longer than its looker will, by this part of the interval; as much again by chance. */
+/** A worker that hears of a look waits longer than the looker will, by this part of the interval, and by chance as much again. */
 const patience = 0.1;
 
 /**
- * Attempts held by somebody who is no registered worker are looked for at every so many looks at most: rows changed by
- * hand, or of a worker whose row was deleted.
+ * Looks between two walks for attempts of unregistered holders: rows changed by hand, or of a worker whose row was deleted.
  */
 const looksPerWalk = 12;
 
-/** So many intervals after a look nobody needs another one. */
+/** Intervals after a look in which no other one is needed. */
 const lookCounts = 2;
 
 /**
  * Fails the attempts of workers that are gone, so that their next ones start at once. A worker counts as gone when two
- * looks, some time apart, miss its lock. One worker of the fleet looks, every few seconds: whoever hears of its looks
- * waits, and takes its place when it falls silent. Should two look at once, they only do the same twice.
+ * looks, some time apart, miss its lock. One worker of the fleet looks, every few seconds: those that hear of its looks
+ * wait, and one takes its place when it falls silent. Should two look at once, they only do the same twice.
  */
 export class Recovery {
   readonly #parts: RecoveryParts;
@@ -63,7 +62,7 @@ export class Recovery {
   /** The second look: not at the next round, which may come a moment too soon to count. */
   #confirming: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
-  /** When somebody has looked last, here or elsewhere, by `performance.now()`. */
+  /** When a worker has looked last, here or elsewhere, by `performance.now()`. */
   #lookedAt = -Infinity;
   /** True since this worker has looked, until it hears of one that goes before. */
   #leading = false;
@@ -169,7 +168,7 @@ export class Recovery {
     });
     this.#looking = undefined;
     if (this.#leading) this.#lookedAt = performance.now();
-    // Who cannot look lets another one try.
+    // A worker that cannot look lets another one try.
     this.#lookIn(this.#leading ? this.#parts.timing.intervalMs : this.#patienceMs);
     this.#confirmLater();
   }
@@ -200,7 +199,7 @@ export class Recovery {
       if (held.length === 0) break;
       const outcomes = await this.#fail(held);
       recovered += outcomes.length;
-      // Rows that somebody has locked are left for the next look.
+      // Rows that another session has locked are left for the next look.
       if (outcomes.length < held.length) return recovered;
     }
     await database.workers.retire(workerId, 'lost');

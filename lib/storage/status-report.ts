@@ -1,7 +1,7 @@
 import type { TaskState } from '../task.js';
 import type { Pause } from './pause.js';
 
-/** A number that may have stopped at a limit: then it is at least so many. */
+/** A count that may have stopped at a limit: then there are at least that many. */
 export interface CappedCount {
   readonly count: number;
   readonly isCapped: boolean;

@@ -6,9 +6,9 @@ export interface PurgeLook {
   readonly after: string | undefined;
   /** Only at rows with lesser ids. Default: all. */
   readonly before?: string | undefined;
-  /** At so many rows. */
+  /** At most at this many rows. */
   readonly rows: number;
-  /** A block is full with so many rows; a task is never divided, so it may be more. */
+  /** Rows of a full block; a task is never divided, so a block may have more. */
   readonly blockRows: number;
 }
 

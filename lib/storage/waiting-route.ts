@@ -21,5 +21,5 @@ export interface WaitingRoute {
   readonly workerless: boolean;
 }
 
-/** Tasks may wait so long before their route counts as served by nobody. */
+/** How long tasks may wait before their route counts as unserved. */
 export const unservedMs = 15_000;

@@ -22,7 +22,7 @@ export interface HandlerOptions<
   /** Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all. */
   readonly concurrency?: number | undefined;
   /**
-   * After so many ms the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
+   * After this many ms the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
    * promise settles: inline code can be told to stop, not stopped. Default: none.
    */
   readonly timeoutMs?: number | undefined;

@@ -30,7 +30,7 @@ export class ClosingTime {
     this.#rest();
   }
 
-  /** Waits for a step, but leaves so many ms to the steps after it. */
+  /** Waits for a step, but leaves `reserveMs` to the steps after it. */
   async step(work: (leftMs: number) => Promise<unknown>, reserveMs: number): Promise<void> {
     // While another worker's handlers go on, the end is not near: what closing takes counts from when they have ended.
     this.#begin(this.#draining > 0 ? Infinity : closingMs);

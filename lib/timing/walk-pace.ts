@@ -46,7 +46,7 @@ export class WalkPace {
     return answer;
   }
 
-  /** A walk has ended that took so many ms. */
+  /** A walk has ended, and how long it took in ms. */
   ended(tookMs: number): void {
     this.#pauseMs = Math.max(this.#leastMs, tookMs / share);
     this.#nextAt = this.#now() - tookMs + this.#pauseMs;

@@ -7,7 +7,7 @@ const bounds: readonly number[] = Array.from({ length: 54 }, (_, index) => Math.
 /** How many durations fell into each bucket; buckets at the end that are empty are left out. */
 export type Histogram = readonly number[];
 
-/** Counts durations, each so many times. Below 0, where clocks disagree, is 0. */
+/** Counts durations, each `weight` times. A negative one, from clocks that disagree, counts as 0. */
 export function histogramOf(durationsMs: readonly number[], weight: number): Histogram {
   const counts: number[] = [];
   for (const duration of durationsMs) {
@@ -18,7 +18,7 @@ export function histogramOf(durationsMs: readonly number[], weight: number): His
   return counts;
 }
 
-/** The duration that so many of a hundred do not exceed, in ms, within its bucket by proportion; null of none. */
+/** The duration in ms that `percent` of all do not exceed, interpolated within its bucket; null when nothing was counted. */
 export function percentile(histogram: Histogram, percent: number): number | null {
   const total = histogram.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -62,7 +62,7 @@ export class FanOut {
     return publications.filter(({ id }) => !deliveries.has(id));
   }
 
-  /** Lost to another worker, or locked by somebody: then reading it waits for the lock to go. */
+  /** Lost to another worker, or locked by another session: then reading it waits for the lock to go. */
   async #deliverLater(publication: ClaimedTask): Promise<void> {
     const outcome = await this.#parts.database.attempts.readOutcome(this.#workerId, publication);
     if (outcome === 'held') await this.deliver([publication]);

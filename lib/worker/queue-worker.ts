@@ -48,7 +48,7 @@ export interface QueueWorkerParts {
   readonly enabled: boolean;
 }
 
-/** After their signal was aborted handlers have so many ms to end and be settled. */
+/** How long handlers may take to end after their signal was aborted. */
 const abortGraceMs = 1_000;
 
 /**

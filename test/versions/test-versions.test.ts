@@ -10,7 +10,7 @@ import { runNode } from './run-node.js';
 test.each([
   ['--postgres', '12', /^--postgres knows 13, 14, 15, 16, 17, 18, not "12"\n$/],
   ['--node', '18', /^--node knows 20, 22, 24, not "18"\n$/],
-  ['--suites', 'storag', /^--suites knows database, worker, .*, not "storag"\n$/],
+  ['--suites', 'storag', /^--suites knows storage, worker, .*, not "storag"\n$/],
 ])('%s %s is refused before anything is fetched', async (option, value, message) => {
   const { code, errors } = await runNode('scripts/test-versions.mjs', [option, value]);
   expect(errors).toMatch(message);
@@ -32,7 +32,7 @@ test('a version that cannot be fetched is found out before the runner starts, an
   for (const [index, version] of ['15', '16'].entries()) {
     expect(lines[index]).toMatch(
       new RegExp(
-        `^FAILED PostgreSQL ${version}: database not run; faults not run \\(npm could not fetch @embed`,
+        `^FAILED PostgreSQL ${version}: storage not run; faults not run \\(npm could not fetch @embed`,
       ),
     );
   }

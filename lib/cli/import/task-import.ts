@@ -10,7 +10,7 @@ const mostErrors = 20;
 export interface TaskImportRules extends TaskLineRules {
   /** Lines at the beginning that are left out. */
   readonly skip: number;
-  /** Commit after so many tasks; undefined: once, at the end. */
+  /** Tasks of one commit; undefined: all of them. */
   readonly batchCommit: number | undefined;
   readonly signal: AbortSignal;
   /** Told how many lines were done. */

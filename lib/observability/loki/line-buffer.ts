@@ -14,7 +14,7 @@ export interface BufferBounds {
   readonly bytes: number;
 }
 
-/** Lines in their order, at most so many: the oldest make room for new ones. */
+/** Lines in their order, up to a limit: the oldest make room for new ones. */
 export class LineBuffer {
   readonly #most: BufferBounds;
   #lines: BufferedLine[] = [];

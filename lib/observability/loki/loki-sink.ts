@@ -29,7 +29,7 @@ export interface LokiStats {
 export interface LokiTiming {
   readonly firstRetryMs: number;
   readonly longestRetryMs: number;
-  /** Drops are reported once in so long. */
+  /** Drops are reported once in this time. */
   readonly reportMs: number;
 }
 

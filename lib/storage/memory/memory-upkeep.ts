@@ -84,7 +84,7 @@ function byEarliest(a: readonly MemoryRow[], b: readonly MemoryRow[]): number {
   return earliest(a) - earliest(b);
 }
 
-/** Blocks of whole families, each full with so many rows. */
+/** Blocks of whole families; one is full at `blockRows`. */
 function inBlocks(families: readonly (readonly MemoryRow[])[], blockRows: number): readonly string[][] {
   const blocks: string[][] = [];
   for (const family of families) {

@@ -160,8 +160,8 @@ export class Capacity {
   }
 
   /**
-   * Which attempts of a route this worker takes. Dead ones without a handler here are left to whoever has one; `Discovery`
-   * claims those that nobody has one for.
+   * Which attempts of a route this worker takes. Dead ones without a handler here are left to workers that have one;
+   * `Discovery` claims those that no worker has one for.
    */
   #only(route: Route): RouteDemand['only'] {
     const { live, dead } = this.#registry.of(route);

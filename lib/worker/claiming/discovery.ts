@@ -17,12 +17,12 @@ export interface DiscoveryParts {
 
 /** Unknown routes are looked for no more often than that. */
 const pauseMs = 100;
-/** A worker that always finds something looks for routes that nobody serves all the same, that often. */
+/** How often a worker that always finds something looks for unserved routes all the same. */
 const atLeastMs = 5_000;
 /** Dead attempts claimed by one statement. */
 const attendedAtOnce = 100;
 
-/** Finds what a ring may have been about beside the routes that a worker serves: other routes, and dead attempts of nobody. */
+/** Finds what a ring may have been about besides the routes that a worker serves: other routes, and dead attempts without a handler. */
 export class Discovery {
   readonly #parts: DiscoveryParts;
   #due = false;
@@ -58,7 +58,7 @@ export class Discovery {
     return true;
   }
 
-  /** Claims dead attempts that nobody has a handler for: they get the default treatment, from whoever comes first. */
+  /** Claims dead attempts that no worker has a handler for: the first worker gives them the default treatment. */
   async claimUnattended(): Promise<readonly ClaimedTask[]> {
     const { claims, unreadable, free, later } = this.#parts;
     const most = Math.min(free(), attendedAtOnce);

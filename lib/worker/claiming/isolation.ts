@@ -15,7 +15,7 @@ export interface IsolationParts {
   readonly changed: () => void;
 }
 
-/** A worker waits that long for its other attempts to end before it leaves the turn to another worker. */
+/** How long a worker waits for its other attempts to end before it leaves the turn to another worker. */
 const patienceMs = 30_000;
 
 /**

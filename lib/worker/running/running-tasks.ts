@@ -54,7 +54,7 @@ export class RunningTasks {
   }
 
   end(running: RunningTask): void {
-    // Given back by somebody's hand, it may have been claimed here again meanwhile.
+    // Given back by hand, it may have been claimed here again meanwhile.
     if (this.includes(running)) this.#byId.delete(running.claimed.id);
     this.#onEnd?.();
   }

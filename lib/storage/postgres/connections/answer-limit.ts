@@ -7,7 +7,7 @@ import type { Client } from 'pg';
  * is read afterwards.
  */
 const limitMs = 30_000;
-/** Once more so long: after a pause of the whole process its timers run before it reads what has arrived. */
+/** The limit is granted twice: after a pause of the whole process its timers run before it reads what has arrived. */
 const graceMs = 5_000;
 
 /** Waits for the answer to a statement, and cuts the connection when it does not come. */

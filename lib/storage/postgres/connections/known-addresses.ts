@@ -1,7 +1,7 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 
-/** The system is asked first, and has so long to answer while a last answer is known. */
+/** How long the system may take to answer while an earlier answer is known. */
 const patienceMs = 500;
 
 /** The system's last answers, by name and kind of question: for all connections of this process. */

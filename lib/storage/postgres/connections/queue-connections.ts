@@ -176,7 +176,7 @@ const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::fl
   extract(epoch from clock_timestamp())::float8 * 1000 - $4::float8) / 1000)::numeric, 3) || ' ', '') || $2::text)`;
 
 /**
- * A connection of a pool is kept for so long when nobody uses it: longer than the pause between two writes of the history,
+ * How long an idle connection of a pool is kept: longer than the pause between two writes of the history,
  * so that a queue with little to do opens none for each of them.
  */
 const idleMs = 30_000;

@@ -3,7 +3,7 @@ import type { ControlConnection } from '../connections/control-connection.js';
 import { giveTaskLocks, keepTaskLocks } from '../statements/interop.js';
 import { readBoolean } from '../../columns.js';
 
-/** What a worker of nsj-queue-lib has locked is left out of claims for so many ms. */
+/** Claims leave out what a worker of nsj-queue-lib has locked for this time. */
 const leftOutMs = 900;
 
 /**

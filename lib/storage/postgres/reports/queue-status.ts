@@ -38,7 +38,7 @@ export interface QueueStatusParts {
 
 const defaultTimeoutMs = 5_000;
 const defaultSinceMs = 3_600_000;
-/** Rows of a window, and windows: so many rows are looked at for what can be purged. */
+/** Rows of a window, and windows, that are looked at for what can be purged. */
 const windowRows = 10_000;
 const mostWindows = 5;
 
@@ -127,7 +127,7 @@ export class QueueStatus {
     return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
   }
 
-  /** Of the oldest rows, so many; the time is checked between two windows, each of which is quick. */
+  /** Counts among the oldest rows; the time is checked between two windows, each of which is quick. */
   async #countPurgeable(olderThanDays: number, timeoutMs: number): Promise<StatusReport['purgeable']> {
     const deadline = performance.now() + timeoutMs;
     let count = 0;

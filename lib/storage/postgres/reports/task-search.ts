@@ -18,7 +18,7 @@ export interface TaskSearchParts {
   readonly transaction: RunTransaction;
 }
 
-/** After so many ms a page is answered as it is. */
+/** After this time a page is answered as it is. */
 const budgetMs = 400;
 /** How long one statement may take at the very most. */
 const timeoutMs = 5_000;

@@ -3,11 +3,11 @@ import type { TaskGroup } from '../../../storage/transactions.js';
 import type { WorkerId } from '../../../storage/attempt.js';
 import type { HandlerContext } from '../handler-context.js';
 
-/** Subtransactions beyond 64 make a PostgreSQL transaction slow for everybody. */
+/** Subtransactions beyond 64 make a PostgreSQL transaction slow for all sessions. */
 const mostTasks = 50;
 /** Groups of one handler that run at once. */
 const mostGroups = 4;
-/** So many more tasks have to wait before one more group is worth its COMMIT. */
+/** Tasks that have to wait before one more group is worth its COMMIT. */
 const tasksPerGroup = 10;
 
 interface Waiting {
@@ -17,7 +17,7 @@ interface Waiting {
 
 /**
  * The attempts of one grouped handler that wait for their turn, and the groups that take them. A group takes the
- * next one when the one before has ended, commits when nobody waits, and never waits for tasks to come.
+ * next one when the one before has ended, commits when none waits, and never waits for tasks to come.
  */
 export class GroupLine {
   readonly #workerId: WorkerId;
