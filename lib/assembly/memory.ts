@@ -3,7 +3,7 @@ import { TaskWaiter } from '../admin/task-waiter.js';
 import { QueueClient } from '../client/queue-client.js';
 import { TopicSchemas } from '../client/topic-schemas.js';
 import { MemoryBell } from '../coordination/memory/memory-bell.js';
-import type { Liveness } from '../coordination/liveness.js';
+import { LivingWorkers, MemoryLiveness } from '../coordination/memory/memory-liveness.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { MemoryDatabase } from '../storage/memory/memory-database.js';
@@ -58,7 +58,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     options,
     tenants,
     bell: new MemoryBell(),
-    liveness: alone,
+    liveness: new TesterLiveness(new LivingWorkers(), database.workers),
     admin: (purge) =>
       new QueueAdmin({
         database,
@@ -70,11 +70,8 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
 }
 
 /** No worker starts in memory: a tester drives the attempts. */
-const alone: Liveness = {
-  connection: 'none',
-  alive: false,
-  hold: () => Promise.reject(needsDatabase('a worker')),
-  exclusively: (_routine, work) => work(),
-  findMissing: () => Promise.resolve(undefined),
-  release: () => Promise.resolve(),
-};
+class TesterLiveness extends MemoryLiveness {
+  override hold(): Promise<void> {
+    return Promise.reject(needsDatabase('a worker'));
+  }
+}

@@ -1,4 +1,4 @@
-import type { RouteJson } from './api.js';
+import type { RouteJson } from './route-json.js';
 
 // Actions: `POST api/actions/<action>` with JSON and the header `x-tarefa-dashboard: 1`; each answers `{}` unless it says
 // otherwise.

@@ -1,3 +1,4 @@
+import type { RouteJson } from './route-json.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
 import type { StoredStatus, TaskState } from '../task.js';
 
@@ -29,12 +30,6 @@ export interface InfoJson {
   readonly payloads: boolean;
   readonly publications: boolean;
   readonly webhooks: boolean;
-}
-
-/** Names a topic or subscription; `subscriptionId` is null for tasks that are no delivery. */
-export interface RouteJson {
-  readonly topic: string | null;
-  readonly subscriptionId: string | null;
 }
 
 export interface CountJson extends RouteJson {
@@ -331,3 +326,4 @@ export interface SubscriptionsJson {
 }
 
 export type * from './actions-api.js';
+export type * from './route-json.js';

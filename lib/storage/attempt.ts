@@ -1,5 +1,4 @@
 import type { Task } from '../task.js';
-import type { Verdict } from './failure-rule.js';
 
 /** Id of a running worker, as `executor` in the rows it holds. */
 export type WorkerId = string;
@@ -39,6 +38,16 @@ export interface RouteDemand {
 export interface Completion extends Claim {
   readonly message: string;
   readonly result: string | null;
+}
+
+/** What follows a failed attempt. */
+export interface Verdict {
+  /** When the next attempt is due; undefined when the chain is buried. */
+  readonly next: RetryTime | undefined;
+  /** Workers lost in a row before the next attempt. */
+  readonly nextLosses: number;
+  /** Ends the attempt's message. */
+  readonly note: string;
 }
 
 /** How an attempt ended badly, and what follows it: the verdict of `failure-rule.ts`. */

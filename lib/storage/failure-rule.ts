@@ -1,4 +1,4 @@
-import type { NextAttempt, RetryTime } from './attempt.js';
+import type { NextAttempt, Verdict } from './attempt.js';
 
 /** After this many workers lost in a row the chain is buried: the task kills its workers. */
 export const mostLosses = 5;
@@ -14,16 +14,6 @@ export interface FailedAttempt {
   readonly next: NextAttempt;
   /** True when its worker was lost. */
   readonly lost: boolean;
-}
-
-/** What follows a failed attempt. */
-export interface Verdict {
-  /** When the next attempt is due; undefined when the chain is buried. */
-  readonly next: RetryTime | undefined;
-  /** Workers lost in a row before the next attempt. */
-  readonly nextLosses: number;
-  /** Ends the attempt's message. */
-  readonly note: string;
 }
 
 /**

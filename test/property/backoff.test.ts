@@ -61,12 +61,9 @@ test('the next attempt is always at a time that PostgreSQL can hold, or never', 
           retryDelay,
           payload: 'json',
         };
-        const next = nextAttempt(
-          thrown,
-          attempt,
-          rules as Parameters<typeof nextAttempt>[2],
-          { retryIntervalMinutes: 525_600 } as Parameters<typeof nextAttempt>[3],
-        );
+        const next = nextAttempt(thrown, attempt, rules as Parameters<typeof nextAttempt>[2], {
+          retryIntervalMinutes: 525_600,
+        });
         const fits = {
           at: () => 'date' in next && /^\d{4}-/.test(next.date.toISOString()),
           never: () => true,

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { RetryAt, RetryIn, UnrecoverableError } from '../../lib/index.js';
 import type { HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { nextAttempt } from '../../lib/worker/running/next-attempt.js';
-import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { failureOf, useStorage } from './queue-storage.js';
 
 // What is planned in the process, written by the statement and read back in microseconds of the database's own
@@ -91,9 +90,7 @@ function plan({ thrown: what, attempt, intervalMinutes }: Case) {
   const rules = {
     retryDelay: what.kind === 'own delay' ? () => what.ms : undefined,
   } as unknown as HandlerRules;
-  return nextAttempt(thrownBy(what), attempt, rules, {
-    retryIntervalMinutes: intervalMinutes,
-  } as WorkerOptions);
+  return nextAttempt(thrownBy(what), attempt, rules, { retryIntervalMinutes: intervalMinutes });
 }
 
 function thrownBy(what: Thrown): Error {

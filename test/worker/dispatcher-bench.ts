@@ -11,6 +11,7 @@ import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';
 import type { WorkerOptions } from '../../lib/options/worker-options.js';
+import { Arrivals } from '../support/arrivals.js';
 import { deferred } from '../support/waiting.js';
 
 /** A statement that the dispatcher has sent: the test answers it. */
@@ -196,29 +197,6 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     state,
     ring,
   };
-}
-
-/** Things that come, taken one by one in their order. */
-export class Arrivals<T> {
-  readonly #waiting: ((one: T) => void)[] = [];
-  readonly #came: T[] = [];
-
-  /** Those that nobody has taken. */
-  get left(): number {
-    return this.#came.length;
-  }
-
-  add(one: T): void {
-    const take = this.#waiting.shift();
-    if (take) take(one);
-    else this.#came.push(one);
-  }
-
-  /** The next one, however long it takes. */
-  async next(): Promise<T> {
-    const first = this.#came.shift();
-    return first ?? new Promise((resolve) => this.#waiting.push(resolve));
-  }
 }
 
 let ids = 0;

@@ -12,11 +12,11 @@ export class LivingWorkers {
 export class MemoryLiveness implements Liveness {
   readonly connection = 'memory';
   readonly #shared: LivingWorkers;
-  readonly #workers: Pick<WorkerRegistry, 'findMissing'>;
+  readonly #workers: Pick<WorkerRegistry, 'findMissing' | 'revive'>;
   #workerId: WorkerId | undefined;
 
   /** @param workers knows by the same {@link LivingWorkers} who is missing */
-  constructor(shared: LivingWorkers, workers: Pick<WorkerRegistry, 'findMissing'>) {
+  constructor(shared: LivingWorkers, workers: Pick<WorkerRegistry, 'findMissing' | 'revive'>) {
     this.#shared = shared;
     this.#workers = workers;
   }
@@ -28,6 +28,7 @@ export class MemoryLiveness implements Liveness {
   async hold(workerId: WorkerId, _watcher: LivenessWatcher): Promise<void> {
     this.#workerId = workerId;
     this.#shared.ids.add(workerId);
+    await this.#workers.revive(workerId);
   }
 
   async exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {

@@ -47,20 +47,17 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async describe(ids: readonly string[]): Promise<readonly PurgeableCount[]> {
-    const counts = new Map<string, PurgeableCount>();
+    const groups = new Map<string, MemoryRow[]>();
     for (const row of this.#table.rows.filter((one) => ids.includes(idOf(one)))) {
-      const [topic, subscriptionId] = [row[column.topic] ?? null, row[column.subscriptionId] ?? null];
-      const key = JSON.stringify([topic, subscriptionId]);
-      const { rows, oldest } = counts.get(key) ?? { rows: 0, oldest: null };
-      const due = new Date(dueMs(row));
-      counts.set(key, {
-        topic,
-        subscriptionId,
-        rows: rows + 1,
-        oldest: oldest && oldest < due ? oldest : due,
-      });
+      const key = JSON.stringify([row[column.topic] ?? null, row[column.subscriptionId] ?? null]);
+      groups.set(key, [...(groups.get(key) ?? []), row]);
     }
-    return [...counts.values()];
+    return [...groups.values()].map((rows) => ({
+      topic: rows[0]?.[column.topic] ?? null,
+      subscriptionId: rows[0]?.[column.subscriptionId] ?? null,
+      rows: rows.length,
+      oldest: new Date(Math.min(...rows.map(dueMs))),
+    }));
   }
 
   async purge(ids: readonly string[]): Promise<number> {

@@ -5,14 +5,31 @@ import { usedAfterEnd } from '../transaction-errors.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
-import { troubleOf, type PostgresGroup } from './postgres-group.js';
 import { brokenTransaction } from './transaction-errors.js';
 
-/** One task's part of a {@link PostgresGroup}: what it did since its savepoint can be undone by itself. */
+/** What a part needs of its group. */
+export interface GroupOfParts {
+  /** Resolves when the group has committed, and rejects when it has not. */
+  readonly ended: Promise<void>;
+  /** Why nothing of it can commit any more. */
+  readonly trouble: Error | undefined;
+  /** Opens its transaction, or shares the one that is open. */
+  connect(): Promise<PoolClient>;
+  /** Begins a part; answers its savepoint. */
+  begin(client: PoolClient): string;
+  /** Has that completed when the group commits. */
+  add(completion: Completion): void;
+  /** The group cannot commit any more. */
+  fail(trouble: Error, how?: 'ask'): void;
+  /** The connection is not to be used again. */
+  replace(error: Error): void;
+}
+
+/** One task's part of a group: what it did since its savepoint can be undone by itself. */
 export class PostgresGroupPart implements GroupedTransaction {
   readonly over: Promise<void>;
   #handOver!: () => void;
-  readonly #group: PostgresGroup;
+  readonly #group: GroupOfParts;
   #client: Promise<PoolClient> | undefined;
   #savepoint = '';
   /** True when the attempt is over: the handler's late statements are refused. */
@@ -26,7 +43,7 @@ export class PostgresGroupPart implements GroupedTransaction {
   /** Settles with the statement sent last; statements of one connection end in order. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(group: PostgresGroup) {
+  constructor(group: GroupOfParts) {
     this.#group = group;
     this.over = new Promise((resolve) => (this.#handOver = resolve));
   }
@@ -166,6 +183,12 @@ export class PostgresGroupPart implements GroupedTransaction {
 function isConflict(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' && code.startsWith('40');
+}
+
+/** What an error of one of its statements means for the group. */
+export function troubleOf(error: unknown): Error {
+  if (isConnectionError(error)) return error as Error;
+  return new GroupBroken('another task of its group broke their transaction', { cause: error });
 }
 
 function ignore(): void {}

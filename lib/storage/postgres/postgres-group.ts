@@ -5,7 +5,7 @@ import { withAnswerLimit } from './connections/answer-limit.js';
 import { isConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery } from './connections/pooler.js';
-import { PostgresGroupPart } from './postgres-group-part.js';
+import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
 import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
 import { takeRelease } from './connections/take-release.js';
 
@@ -18,7 +18,7 @@ export const completionSettings =
  * of a task travels with its first statement, and all completions with COMMIT. So a handler that writes one row
  * costs one round trip.
  */
-export class PostgresGroup implements TaskGroup {
+export class PostgresGroup implements TaskGroup, GroupOfParts {
   readonly #parts: PostgresTransactionParts;
   /** Settles when the transaction has ended: resolves when it has committed. */
   readonly ended: Promise<void>;
@@ -182,12 +182,6 @@ export class PostgresGroup implements TaskGroup {
       ? new GroupBroken(trouble.message, { cause: trouble, kept: true })
       : trouble;
   }
-}
-
-/** What an error of one of its statements means for the group. */
-export function troubleOf(error: unknown): Error {
-  if (isConnectionError(error)) return error as Error;
-  return new GroupBroken('another task of its group broke their transaction', { cause: error });
 }
 
 function ignore(): void {}

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Client, type QueryConfig } from 'pg';
+import type { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
 import { suites } from './exercise.js';
 import { memoryMutants } from './memory-mutants.js';
 import { firstFailure } from './mutant.js';
@@ -14,7 +15,7 @@ describe('a database in memory', () => {
   test.each(memoryMutants)('$name', async ({ suite, breaks }) => {
     const open: typeof openMemory = async () => {
       const opened = await openMemory();
-      breaks(opened.database as Parameters<typeof breaks>[0]);
+      breaks(opened.database as MemoryDatabase);
       return opened;
     };
     expect(await firstFailure(suites[suite], open)).toEqual(expect.any(String));

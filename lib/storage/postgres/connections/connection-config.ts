@@ -11,7 +11,9 @@ export function connectionConfig(connection: PostgresConnection): ClientConfig {
   const config: PoolConfig =
     typeof connection === 'string'
       ? { connectionString: connection }
-      : ((isPool(connection) ? connection.options : connection) as PoolConfig);
+      : isPool(connection)
+        ? connection.options
+        : connection;
   const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
   return {
     // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.

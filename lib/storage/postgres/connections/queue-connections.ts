@@ -7,7 +7,6 @@ import type { SharedSessions } from './shared-sessions.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
-import type { StartAttempts } from '../../../assembly/start-attempts.js';
 import { connectionConfig, connectionKey, sessionSettings } from './connection-config.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
@@ -51,6 +50,11 @@ export interface QueueConnections {
   readonly notify: (channel: string, message: RingMessage) => Promise<void>;
 }
 
+/** Tries what a start needs, as often as the options say. */
+export interface StartAttempt {
+  run<T>(connection: PostgresConnection, work: () => Promise<T>): Promise<T>;
+}
+
 /**
  * Finds out what stands between us and the database.
  *
@@ -60,7 +64,7 @@ export interface QueueConnections {
 export async function resolveRouting(
   options: ResolvedOptions,
   main: PostgresConnection,
-  starting: StartAttempts,
+  starting: StartAttempt,
 ): Promise<Routing> {
   const inspect = (connection: PostgresConnection): Promise<Reach> =>
     starting.run(connection, () => inspectReach(connection));

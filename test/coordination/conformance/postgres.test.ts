@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { assembleCore, makeLiveness, type QueueCore } from '../../../lib/assembly/core.js';
+import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
+import { LeaseLiveness } from '../../../lib/coordination/lease/lease-liveness.js';
+import { QueueEvents } from '../../../lib/events.js';
+import { connectionConfig } from '../../../lib/storage/postgres/connections/connection-config.js';
+import { leaseThread } from '../../../lib/storage/postgres/connections/lease-orders.js';
+import { SharedSessions } from '../../../lib/storage/postgres/connections/shared-sessions.js';
+import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { exerciseBell } from './bell.js';
+import { exerciseLiveness, exerciseRelease } from './liveness.js';
+import type { OpenLiveness } from './opened.js';
+import { run } from './run.js';
+
+let database: TestDatabase;
+let cores: QueueCore[];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  // As if each were a process of its own.
+  cores = [];
+  for (const queue of ['tasks', 'tasks', 'others']) {
+    const options = { connection: database.url, queue, recovery: { graceMs: 0 } };
+    cores.push(await assembleCore(resolveOptions(options, {}), new QueueEvents(), new SharedSessions()));
+  }
+});
+afterAll(async () => {
+  await Promise.all(cores.map((core) => core.close()));
+  await database.drop();
+});
+
+const core = (index: number): QueueCore => cores[index] as QueueCore;
+
+const openSessions: OpenLiveness = async () => {
+  await database.pool.query('truncate tasks_worker');
+  const { workers } = core(0).database;
+  return { one: makeLiveness(core(0)), other: makeLiveness(core(1)), workers };
+};
+
+const openLeases: OpenLiveness = async () => {
+  await database.pool.query('truncate tasks_worker');
+  const { workers } = core(0).database;
+  const thread = leaseThread({
+    config: connectionConfig(database.url),
+    workers: core(0).schema.tables.workers,
+  });
+  const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
+  return { one: lease(), other: lease(), workers };
+};
+
+describe('bell', () =>
+  run(() => exerciseBell(async () => ({ one: core(0).bell, other: core(1).bell, stranger: core(2).bell }))));
+describe('liveness of a session', () => run(() => exerciseLiveness(openSessions)));
+describe('release of a session', () => run(() => exerciseRelease(openSessions)));
+describe('liveness by lease', () => run(() => exerciseLiveness(openLeases)));
+
+test('a worker that lives by a lease is not missing to one that lives by a session, and the other way round', async () => {
+  const { one: session, workers } = await openSessions();
+  const ids = [];
+  for (let count = 0; count < 2; count += 1) {
+    const description = { host: 'h', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
+    ids.push(await workers.register(description));
+  }
+  const thread = leaseThread({
+    config: connectionConfig(database.url),
+    workers: core(0).schema.tables.workers,
+  });
+  const lease = new LeaseLiveness({ thread, workers, graceMs: 0 });
+  const ignore = { lost: () => undefined, restored: () => undefined };
+  await session.hold(ids[0] ?? '', ignore);
+  await lease.hold(ids[1] ?? '', ignore);
+  expect((await session.findMissing([]))?.missing).toEqual([]);
+  expect((await lease.findMissing([]))?.missing).toEqual([]);
+  await Promise.all([session.release(), lease.release()]);
+});
