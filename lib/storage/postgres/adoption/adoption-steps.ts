@@ -162,7 +162,7 @@ function indexSteps(survey: Survey): readonly Step[] {
 
 function tellApartStep({ tables }: Survey): Step {
   return {
-    what: 'tell attempts apart that are there several times',
+    what: 'tell duplicate attempts apart',
     lock: locks.rows,
     sql: [],
     run: async (session) => void (await tellApart(session, tables.queue)),

@@ -2,7 +2,7 @@ import type { SqlHandle } from '../../sql-handle.js';
 import type { SchemaSession } from '../migration/schema-session.js';
 import { assignRounds, type RoundRow } from './assign-rounds.js';
 
-/** Attempts that exist several times and may exist once. */
+/** Duplicate attempts of one kind. */
 export interface Duplicates {
   readonly kind: 'successors' | 'dead-chains' | 'deliveries';
   /** How many there are beyond the first of each. */

@@ -150,7 +150,7 @@ async function build(
     await session.alone(drop);
     throw new TarefaError(
       'SCHEMA_CONFLICT',
-      `${tables.qualifiedName} holds attempts twice that may exist once, so that ${name} cannot be built (${String(detail)}): ` +
+      `${tables.qualifiedName} holds duplicate attempts, so ${name} cannot be built (${String(detail)}): ` +
         `\`npx tarefa adopt ${tables.qualifiedName}\` says which, and tells them apart`,
       { cause: error },
     );
@@ -160,7 +160,7 @@ async function build(
 function taken({ qualifiedName }: QueueTables, name: string, cause: unknown): TarefaError {
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `something else than an index of ${qualifiedName} has the name ${name}: rename or drop that`,
+    `the name ${name} belongs to something other than an index of ${qualifiedName}: rename or drop that`,
     { cause },
   );
 }

@@ -83,7 +83,7 @@ function partitioningSteps(
   return [
     ...(usable === undefined
       ? [
-          shortStep(`limit the table to ids below ${end}, which new rows are far from`, {
+          shortStep(`limit the table to ids below ${end}, far above those of new rows`, {
             lock: locks.instant(queue),
             table: queue,
             sql: adding,
@@ -105,7 +105,7 @@ function partitioningSteps(
       const name = oldIndexName(tables, index.suffix);
       const sql = indexSql(tables, index, { concurrently: true, name });
       return {
-        what: `build the index ${name}, which is as that of a partition has to be`,
+        what: `build the index ${name}, in the form that a partition needs`,
         lock: locks.online(queue),
         sql: [sql],
         run: (session) => buildOnce(session, tables, name, sql),

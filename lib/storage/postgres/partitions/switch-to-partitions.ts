@@ -167,6 +167,6 @@ async function copyGrants(tx: SqlHandle, { queue }: QueueTables, old: string): P
 function tooLate({ qualifiedName }: QueueTables): TarefaError {
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} has got more ids meanwhile than were left to it: run the command again, which leaves it more`,
+    `${qualifiedName} has used up the ids below its limit meanwhile: run the command again, which sets a higher limit`,
   );
 }

@@ -196,7 +196,7 @@ function explainDuplicates(error: unknown, { qualifiedName }: QueueTables): unkn
   if (code !== '23505') return error;
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} holds attempts twice that may exist once (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
+    `${qualifiedName} holds duplicate attempts (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
     { cause: error },
   );
 }
