@@ -114,7 +114,8 @@ test('a worker that treats unknown tasks, or those of every dead topic, runs sus
     @DeadTaskHandler()
     any(): void {}
   }
-  const { app } = await startBusy({ unknownTasks: 'fail' });
+  // The turn of the worker before may not have been given back yet: then the next look asks again.
+  const { app } = await startBusy({ unknownTasks: 'fail', pollIntervalMs: 1_000 });
   const id = await insertSuspect('processo', `'gone'`);
   end();
   expect(await until(async () => (await statusOf(id)) === 'falha', 'the unknown one fails')).toBe(true);

@@ -1,8 +1,9 @@
-import { Client, type ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import type { Session, SessionWatcher } from '../../../coordination/session.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { sessionSettings } from './connection-config.js';
 import { quoteIdentifier } from '../identifiers.js';
+import { OwnedConnection } from './owned-connection.js';
 import { goodbyeMs, Sockets } from './sockets.js';
 import { Backoff } from '../../../timing/backoff.js';
 
@@ -12,7 +13,7 @@ import { Backoff } from '../../../timing/backoff.js';
  * reconnect. Shared by all queues of the process in that database.
  */
 export class PostgresSession implements Session {
-  readonly #config: ClientConfig;
+  readonly #connection: OwnedConnection;
   readonly #sockets = new Sockets();
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
   readonly #channels = new Map<string, Set<(text: string) => void>>();
@@ -21,20 +22,21 @@ export class PostgresSession implements Session {
   /** Locks held now. PostgreSQL would grant a session the same lock twice, so it is not asked. */
   readonly #held = new Set<string>();
   readonly #watchers = new Set<SessionWatcher>();
-  #client: Client | undefined;
-  #lastBackend: number | undefined;
   #reconnecting: Promise<void> | undefined;
-  /** Settles with the statement sent last. */
-  #last: Promise<unknown> = Promise.resolve();
   #restoredAt = -Infinity;
-  #stopped = false;
 
   constructor(config: ClientConfig) {
-    this.#config = { stream: this.#sockets.open, ...config };
+    this.#connection = new OwnedConnection({
+      config: { stream: this.#sockets.open, ...config },
+      reach: 'direct',
+      settings: sessionSettings,
+      prepare: (client) => this.#takeOver(client),
+      dropped: (error) => this.#dropped(error),
+    });
   }
 
   get up(): boolean {
-    return this.#client !== undefined;
+    return this.#connection.client !== undefined;
   }
 
   /** Milliseconds since it came back after a loss, by the process's own monotonic clock; infinite before that. */
@@ -44,7 +46,7 @@ export class PostgresSession implements Session {
 
   /** Opens the session; rejects when that fails the first time, later it reconnects by itself. */
   async start(): Promise<void> {
-    await this.#connect();
+    await this.#connection.open();
   }
 
   watch(watcher: SessionWatcher): () => void {
@@ -57,7 +59,7 @@ export class PostgresSession implements Session {
     const listeners = this.#channels.get(channel) ?? new Set();
     listeners.add(listener);
     this.#channels.set(channel, listeners);
-    if (listeners.size === 1 && this.#client) await this.query(`listen ${quoteIdentifier(channel)}`);
+    if (listeners.size === 1 && this.up) await this.query(`listen ${quoteIdentifier(channel)}`);
     return async () => {
       listeners.delete(listener);
       if (listeners.size > 0) return;
@@ -68,15 +70,13 @@ export class PostgresSession implements Session {
 
   /** Runs one statement after the other: queues and routines share the session. */
   query(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-    const answer = this.#last.then(() => this.#run(text, values));
-    this.#last = answer.catch(() => undefined);
-    return answer;
+    return this.#connection.inTurn(() => this.#run(text, values));
   }
 
   /** Takes a lock and keeps it over reconnects, until `unlock`. */
   async hold(key: string): Promise<void> {
     this.#lasting.add(key);
-    if (!(await this.tryLock(key))) throw new Error(`somebody else holds the lock '${key}'`);
+    if (!(await this.tryLock(key))) throw new Error(`another session holds the lock '${key}'`);
   }
 
   /** Takes a lock unless somebody, in this process or another, holds it. Lost with the session. */
@@ -105,89 +105,49 @@ export class PostgresSession implements Session {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
     this.#backoff.cancel();
-    const client = this.#client;
-    this.#client = undefined;
-    await this.#sockets.closeAfter(client?.end().catch(() => undefined) ?? Promise.resolve(), goodbyeMs);
+    await this.#sockets.closeAfter(this.#connection.close(), goodbyeMs);
     await this.#reconnecting;
   }
 
   async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    if (!this.#client) throw new Error('Connection terminated: the session is down');
-    const answer = this.#client.query<Record<string, unknown>>(text, [...values]);
-    const { rows } = await withAnswerLimit(this.#client, answer);
+    const { client } = this.#connection;
+    if (!client) throw new Error('Connection terminated: the session is down');
+    const answer = client.query<Record<string, unknown>>(text, [...values]);
+    const { rows } = await withAnswerLimit(client, answer);
     return rows;
   }
 
-  async #connect(): Promise<void> {
-    const client = new Client(this.#config);
-    client.on('error', (error) => this.#drop(client, error));
+  /** Takes the lasting locks, which what was left of the lost session would keep from us, and listens as before. */
+  async #takeOver(client: Client): Promise<void> {
     client.on('notification', ({ channel, payload }) => {
       for (const listener of this.#channels.get(channel) ?? []) listener(payload ?? '');
     });
-    try {
-      await client.connect();
-      await withAnswerLimit(client, this.#setUp(client));
-    } catch (error) {
-      await client.end().catch(() => undefined);
-      throw error;
-    }
-    if (this.#stopped) {
-      await client.end().catch(() => undefined);
-      return;
-    }
-    client.on('end', () => this.#drop(client, new Error('Connection terminated')));
-    this.#client = client;
-  }
-
-  async #setUp(client: Client): Promise<void> {
-    await client.query(sessionSettings);
-    await this.#takeOver(client);
-    for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
-  }
-
-  /** Ends what is left of the lost session, whose locks would keep ours from us, and takes the lasting ones. */
-  async #takeOver(client: Client): Promise<void> {
-    if (this.#lastBackend !== undefined) {
-      await client
-        .query(
-          `select pg_terminate_backend(pid) from pg_stat_activity
-           where pid = $1 and application_name = current_setting('application_name') and usename = current_user`,
-          [this.#lastBackend],
-        )
-        .catch(() => undefined);
-    }
-    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-    this.#lastBackend = rows[0]?.pid;
     for (const key of this.#lasting) {
       const { rows: locks } = await client.query<{ locked: boolean }>(
         'select pg_try_advisory_lock(hashtextextended($1::text, 0)) as locked',
         [key],
       );
-      if (locks[0]?.locked !== true) throw new Error(`somebody else still holds the lock '${key}'`);
+      if (locks[0]?.locked !== true) throw new Error(`another session still holds the lock '${key}'`);
       this.#held.add(key);
     }
+    for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
   }
 
-  #drop(client: Client, error: unknown): void {
-    if (this.#client !== client) return;
-    this.#client = undefined;
+  #dropped(error: unknown): void {
     this.#held.clear();
-    void client.end().catch(() => undefined);
-    if (this.#stopped) return;
+    if (this.#connection.closed) return;
     for (const watcher of this.#watchers) watcher.lost(error);
     this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = undefined));
   }
 
   async #reconnect(): Promise<void> {
-    while (!this.#stopped && !this.#client) {
+    while (!this.#connection.closed && !this.up) {
       await this.#backoff.wait();
-      if (this.#stopped) return;
-      await this.#connect().catch(() => undefined);
+      await this.#connection.open().catch(() => undefined);
     }
     this.#backoff.reset();
     this.#restoredAt = performance.now();
-    if (this.#client) for (const watcher of this.#watchers) watcher.restored();
+    if (this.up) for (const watcher of this.#watchers) watcher.restored();
   }
 }
