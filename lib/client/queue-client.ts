@@ -23,7 +23,7 @@ export interface QueueClientOptions {
   readonly maxPayloadBytes?: number | undefined;
 }
 
-/** @internal What the module knows besides. */
+/** @internal The module's own parts. */
 export interface QueueClientRuntime {
   readonly inserts: TaskInserts;
   readonly schemas: TopicSchemas;
@@ -31,14 +31,14 @@ export interface QueueClientRuntime {
   readonly transaction: (() => SqlHandle | undefined) | undefined;
 }
 
-/** Statuses that count by default: a task that waits or has succeeded makes an equal one superfluous. */
+/** Default statuses: a task that waits or has succeeded makes an equal one unnecessary. */
 const defaultEquivalentStatuses: readonly TaskStatus[] = ['succeeded', 'pending', 'scheduled'];
 
 /** Where an insert goes. */
 export interface InsertOptions {
   /**
-   * The caller's own transaction: the task exists exactly when it commits. Without it the insert joins the one that the
-   * option `transaction` names; where there is none it commits alone.
+   * The caller's own transaction: the task exists exactly when it commits. Without it the insert joins the transaction that
+   * the option `transaction` returns, or commits alone.
    */
   readonly tx?: SqlHandle | undefined;
 }
@@ -53,8 +53,8 @@ export interface EquivalentTaskInput extends Pick<
 }
 
 /**
- * Inserts tasks and publications. In a Nest application it is injected; elsewhere it is made from anything
- * that runs SQL. It opens, begins, commits and rolls back nothing.
+ * Inserts tasks and publications. Inject it in a Nest application; elsewhere make one from anything that runs SQL. It opens
+ * no connection, and begins, commits and rolls back no transaction.
  *
  * @example
  * constructor(private readonly queue: QueueClient) {}
@@ -72,11 +72,11 @@ export class QueueClient {
 
   /** @param handle used by calls without `tx` */
   constructor(handle: SqlHandle, options: QueueClientOptions);
-  /** @internal With what the module knows besides: then tasks go where that says. */
+  /** @internal With the module's own parts, through which tasks are inserted. */
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime: QueueClientRuntime);
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
     const { table, maxPayloadBytes = defaultMaxPayloadBytes } = options;
-    // Who makes a client without the module has no assembly: the one place above the seam that names a database.
+    // A client that is made without the module has no assembly: the only place above the seam that names a database.
     this.#inserts = runtime?.inserts ?? insertsInto(handle, table);
     this.#maxPayloadBytes = maxPayloadBytes;
     this.#schemas = runtime?.schemas;

@@ -2,7 +2,7 @@ import { Catch, HttpStatus, type ArgumentsHost, type ExceptionFilter } from '@ne
 import { throwError } from 'rxjs';
 import { TarefaError, type TarefaErrorCode } from '../errors.js';
 
-/** Errors that the sender of the input has to correct, and the status that says so. */
+/** Errors that the sender of the input has to correct, and their HTTP statuses. */
 const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_INVALID: HttpStatus.BAD_REQUEST,
   INPUT_INVALID: HttpStatus.BAD_REQUEST,
@@ -10,7 +10,7 @@ const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_TOO_LARGE: HttpStatus.PAYLOAD_TOO_LARGE,
 };
 
-/** Nest looks for a filter by `instanceof`: of our errors only these are given to this one, others go where they went. */
+/** Nest chooses filters by `instanceof`: this filter gets only these errors; the others go where they went before. */
 // oxlint-disable-next-line typescript/no-extraneous-class
 class RefusedInput {
   static [Symbol.hasInstance](error: unknown): boolean {
@@ -28,8 +28,8 @@ interface Response {
 /**
  * Answers a request whose payload a queue refuses with 400 (`PAYLOAD_INVALID`, `PAYLOAD_NOT_SERIALISABLE`,
  * `INPUT_INVALID`) or 413 (`PAYLOAD_TOO_LARGE`) instead of 500. Its body is `{ statusCode, code, message }`. Other errors are
- * left to whatever handles them. Works on Express and Fastify; a message handler answers with the same fields, and what is
- * neither (GraphQL, queue handlers) gets the error itself.
+ * left to other filters. Works on Express and Fastify; a message handler answers with the same fields, and other contexts
+ * (GraphQL, queue handlers) get the error itself.
  *
  * @example
  * providers: [{ provide: APP_FILTER, useClass: QueueExceptionFilter }]

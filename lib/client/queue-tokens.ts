@@ -3,7 +3,7 @@ import { defaultQueueName } from '../options/part-token.js';
 import { QueueClient } from './queue-client.js';
 
 /**
- * Token of a part of a named queue: of its client, or of another class that `QueueModule` provides
+ * Token of a part of a named queue: its client, or another class that `QueueModule` provides
  * (`QueueAdmin`, `QueueWorker`, `QueueEvents`, `QueueLogs`, `RetryRoutine`, `NotifyRoutine`, `PurgeRoutine`). For the default queue the
  * class itself is the token.
  *

@@ -5,7 +5,7 @@ import { statusColumn } from '../storage/columns.js';
 import type { TaskStatus } from '../task.js';
 
 /**
- * A list of statuses, as a program gave it.
+ * Reads a list of statuses that a program gave.
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */

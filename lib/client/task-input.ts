@@ -9,23 +9,23 @@ import { columnLength } from '../storage/columns.js';
 import type { NewTask } from '../storage/inserts.js';
 import type { JsonObject } from '../task.js';
 
-/** A type that nothing is inferred from: unions stay whole. */
+/** A type from which the compiler infers nothing, so unions stay whole. */
 type Fixed<T> = [T][T extends unknown ? 0 : never];
 
-/** A task to insert. Everything may be left out; what is left out falls back to the table's defaults. */
+/** A task to insert. Every field may be omitted; the table's defaults then apply. */
 export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicPayload<Topic>> {
-  /** Type of task: what handlers and subscriptions go by. At most 250 characters. */
+  /** Type of task, by which handlers and subscriptions are found. At most 250 characters. */
   readonly topic?: Topic | null | undefined;
   /**
    * What the handler gets. Text is stored as it is, an object as JSON, anything else as its text. At most
    * `maxPayloadBytes` bytes of UTF-8.
    */
   readonly payload?: Payload | undefined;
-  /** Id in the producer's own world, such as an order number. Tasks without one are equivalent to none. */
+  /** The producer's own id, such as an order number. A task without one is equivalent to no other. */
   readonly externalKey?: string | null | undefined;
-  /** Who asks, free text of at most 150 characters. */
+  /** Sender, free text of at most 150 characters. */
   readonly origin?: string | null | undefined;
-  /** Whom it is for, free text of at most 150 characters. */
+  /** Receiver, free text of at most 150 characters. */
   readonly destination?: string | null | undefined;
   /** A whole number of at most 63 bits; text where it exceeds 2^53. */
   readonly tenant?: string | number | bigint | null | undefined;
@@ -46,13 +46,13 @@ export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicP
 
 /**
  * A task as it is inserted: with the payload of its topic where that is listed, else with any that JSON can hold. The payload
- * is inferred from {@link TaskInput} alone: whole, if it is a union.
+ * is inferred from {@link TaskInput} alone, and a union stays whole.
  */
 export type InsertedTask<Topic extends TopicName, Payload> = [Topic] extends [keyof QueueTopics]
   ? TaskInput<Topic, Json<QueueTopics[Topic]>>
   : TaskInput<Topic, Payload> & { readonly payload?: Json<Fixed<Payload>> | undefined };
 
-/** Many tasks, none of which holds what JSON cannot, nor fields that a task does not have. */
+/** Many tasks, all with payloads that JSON can hold and without unknown fields. */
 export type JsonTasks<Tasks extends readonly unknown[]> = {
   readonly [Index in keyof Tasks]: {
     readonly [Field in keyof Tasks[Index]]: Field extends 'payload'
@@ -63,12 +63,12 @@ export type JsonTasks<Tasks extends readonly unknown[]> = {
   };
 };
 
-/** The name of what a {@link TaskInput} may say. */
+/** The name of a field of {@link TaskInput}. */
 type TaskField = keyof TaskInput;
-/** What a program gave as a task, whatever it is. */
+/** A task as a program gave it, unchecked. */
 type GivenTask = Readonly<Partial<Record<TaskField, unknown>>>;
 
-/** Names of what a {@link TaskInput} may say. */
+/** Names of the fields of {@link TaskInput}. */
 const fieldNames: readonly TaskField[] = [
   'topic',
   'payload',
@@ -82,16 +82,16 @@ const fieldNames: readonly TaskField[] = [
   'delayMs',
   'metadata',
 ];
-/** The same, to look them up. */
+/** The same names, for look-ups. */
 export const taskFields: ReadonlySet<string> = new Set(fieldNames);
 
 const largestTenant = 2n ** 63n - 1n;
-/** Longer ones are beyond 63 bits, and slow to read. */
+/** Longer numbers exceed 63 bits, and are slow to read. */
 const wholeNumber = /^\s{0,9}[+-]?\d{1,40}\s{0,9}$/;
 const largestPriority = 2 ** 31 - 1;
 const longestDelayMs = 100 * 365 * 86_400_000;
 
-/** What a `jsonb` column takes without running out of stack or space. */
+/** Limits under which a `jsonb` column runs out of neither stack nor space. */
 const largestMetadata = 1_048_576;
 const deepestMetadata = 500;
 
@@ -99,7 +99,7 @@ const deepestMetadata = 500;
 const refusedEscape = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /**
- * Checks a task and makes it what is stored.
+ * Checks a task and encodes it for the table.
  *
  * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`
  */
@@ -132,7 +132,7 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
 }
 
 /**
- * Reads a task's fields, each once, and those that are asked for besides.
+ * Reads a task's fields and the given others, each once.
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */
@@ -148,7 +148,7 @@ export function readTaskFields<Other extends string = never>(
   ) as GivenTask & Readonly<Partial<Record<Other, unknown>>>;
 }
 
-/** The text a payload is stored as. The limit is checked before anything else is done with it. */
+/** The stored text of a payload. Its size is checked first. */
 export function encodePayload(payload: unknown, maxBytes: number): string | null {
   if (payload === undefined || payload === null) return null;
   const text = typeof payload === 'object' ? toJson(payload, notSerialisable) : toText(payload);
@@ -195,7 +195,7 @@ export function readText(field: string, value: unknown, longest: number): string
   return wellFormed(value);
 }
 
-/** What UTF-8 makes of a text: every way into the database stores the same, and hashes are of what is stored. */
+/** A text as UTF-8 keeps it, so that every driver stores the same text and hashes match what is stored. */
 function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
 }
@@ -213,7 +213,7 @@ function readDue({ runAt, delayMs }: GivenTask): Pick<NewTask, 'dueAt' | 'delayM
   throw invalid('delayMs', delayMs, 'must be a number of milliseconds from 0 to 100 years');
 }
 
-/** Text is handed on as it is: it may be finer than the milliseconds of a Date. */
+/** Text stays as it is: it may be finer than the milliseconds of a Date. */
 function readRunAt(runAt: unknown): string {
   if (typeof runAt === 'string' && parseInstant(runAt, { zone: 'required' })) return runAt;
   const date = readInstant(runAt);
@@ -278,12 +278,12 @@ function toJson(value: object, refusal: (problem: string, cause?: unknown) => Ta
   throw refusal('is written as nothing by its toJSON()');
 }
 
-/** Whatever was thrown may throw in turn when it is asked for its text. */
+/** A thrown value may throw in turn when it is converted to text. */
 function reasonOf(cause: unknown): string {
   try {
     return String(cause).slice(0, 500);
   } catch {
-    return 'something was thrown that has no text';
+    return 'a value without text was thrown';
   }
 }
 

@@ -3,9 +3,9 @@ import { validatePayload, type StandardSchema } from '../values/standard-schema.
 
 /** Schemas of payloads by topic. */
 export class TopicSchemas {
-  /** Those of the options: they hold for every task of the topic. */
+  /** Schemas of the options, for every task of the topic. */
   readonly #given: ReadonlyMap<string, StandardSchema>;
-  /** Those of handlers in this process for one topic: what is inserted for them is checked as well. */
+  /** Schemas of this process's handlers for one topic, which check inserts as well. */
   readonly #ofHandlers = new Map<string, StandardSchema>();
 
   constructor(given: Readonly<Record<string, StandardSchema>> = {}) {
@@ -16,18 +16,19 @@ export class TopicSchemas {
     this.#ofHandlers.set(topic, schema);
   }
 
-  /** What handlers without a schema of their own go by; undefined where no topic has one. */
+  /** Schema for handlers without one of their own; undefined where no topic has one. */
   get forHandlers(): ((topic: string | null) => StandardSchema | undefined) | undefined {
     return this.#given.size === 0 ? undefined : (topic) => this.#given.get(topic ?? '');
   }
 
-  /** True while nothing is checked at insert. */
+  /** True while inserts are not checked. */
   get isEmpty(): boolean {
     return this.#given.size === 0 && this.#ofHandlers.size === 0;
   }
 
   /**
-   * Checks what the handler would get. What a schema makes of that is the handler's business: it is not stored.
+   * Checks the payload that the handler would get. A schema's transformations are not stored: they are made again for the
+   * handler.
    *
    * @param payload as it is stored
    * @throws {TarefaError} `PAYLOAD_INVALID`

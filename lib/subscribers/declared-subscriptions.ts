@@ -10,17 +10,17 @@ interface DeclaredHandler extends DeclaredSubscription {
   readonly name: string;
 }
 
-/** What is needed of the queue that subscriptions are made in. */
+/** The queue that subscriptions are made in. */
 interface PreparedQueue {
   readonly database: Pick<QueueDatabase, 'subscriptions'>;
   readonly events: QueueEvents;
-  /** Told the ids of those whose rows are made. */
+  /** Receives the ids of subscriptions whose rows are made. */
   readonly declared: Set<string>;
 }
 
 /**
- * Makes the rows that are missing of the subscriptions that methods handle, where these say the topic, and warns of those
- * that have none.
+ * Makes the missing rows of subscriptions that methods handle and give a topic for, and warns of handled subscriptions
+ * without a row.
  *
  * @param found handlers of one queue
  * @throws {TarefaError} `HANDLER_INVALID` when a row has another topic than its method says; `RIGHTS_MISSING` with the
@@ -54,7 +54,7 @@ export async function prepareSubscriptions(
   }
 }
 
-/** Undefined for a role that may not read them, where nothing has to be made. */
+/** Undefined for a role that may not read the rows, when none has to be made. */
 async function readRows(
   declared: readonly DeclaredHandler[],
   database: Pick<QueueDatabase, 'subscriptions'>,
@@ -67,7 +67,7 @@ async function readRows(
   }
 }
 
-/** Whoever changed one of the two meant something: neither is right by itself. */
+/** Either the code or the row may be right, so a difference refuses the start. */
 function refuseOtherTopics(
   declared: readonly DeclaredHandler[],
   rows: ReadonlyMap<string, SubscriptionRow>,

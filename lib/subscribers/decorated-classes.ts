@@ -1,6 +1,6 @@
-// Which classes carry decorators of this library: a class that no module provides would be ignored without a word.
+// Which classes carry decorators of this library: a class that no module provides would be ignored silently.
 
-/** What is known of a decorated class in this process. */
+/** A decorated class of this process. */
 interface DecoratedClass {
   /** Names of the queues that its decorators are for. */
   readonly queues: Set<string>;
@@ -8,7 +8,7 @@ interface DecoratedClass {
   provided: boolean;
 }
 
-// One for every copy of this library that a process may hold, as for what decorators leave on methods.
+// All copies of this library in a process share it, like the metadata that decorators leave on methods.
 const key = Symbol.for('nestjs-tarefa:decorated-classes');
 const holder = globalThis as { [key]?: Map<object, DecoratedClass> };
 
@@ -34,7 +34,7 @@ export function noteProvided(prototypes: Iterable<object>): void {
   }
 }
 
-/** Names of the decorated classes for a queue that no application of this process has provided so far. */
+/** Names of a queue's decorated classes that no application of this process has provided yet. */
 export function unprovidedClasses(queue: string): readonly string[] {
   return [...(holder[key] ?? [])]
     .filter(([, { queues, provided }]) => !provided && queues.has(queue))

@@ -13,7 +13,7 @@ import type { HandlerDecorator, HandlerPayload } from './handler-types.js';
 import { noteDecorated } from './decorated-classes.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';
 
-/** How one handler is run. What is left out falls back to the queue's options. */
+/** How one handler runs. Omitted options fall back to the queue's. */
 export interface HandlerOptions<
   Schema extends StandardSchema | undefined = StandardSchema | undefined,
   Form extends 'json' | 'text' = 'json' | 'text',
@@ -22,7 +22,7 @@ export interface HandlerOptions<
   /** Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all. */
   readonly concurrency?: number | undefined;
   /**
-   * After this many ms the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
+   * Milliseconds after which the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
    * promise settles: inline code can be told to stop, not stopped. Default: none.
    */
   readonly timeoutMs?: number | undefined;
@@ -41,13 +41,13 @@ export interface HandlerOptions<
    */
   readonly schema?: Schema | undefined;
   /**
-   * True where pipes or decorated parameters make something else of the payload, which the compiler cannot see: it then does
-   * not compare the method with the payload of its topic. Default: false.
+   * True where pipes or decorated parameters transform the payload, which the compiler cannot see: it then does not compare
+   * the method with the payload of its topic. Default: false.
    */
   readonly transformed?: Transformed | undefined;
   /**
-   * True for small handlers that do nothing but work through `ctx.db`: many tasks share one transaction, a savepoint
-   * each, and run one after the other. Default: false.
+   * True for small handlers that only work through `ctx.db`: many tasks share one transaction, a savepoint each, and run
+   * one after the other. Default: false.
    */
   readonly grouped?: boolean | undefined;
   /** Name of the queue, when there are several. */
@@ -62,14 +62,14 @@ export interface SubscriberOptions<
   Topic extends string = string,
 > extends HandlerOptions<Schema, Form, Transformed> {
   /**
-   * What it subscribes to. At start the row of the subscription is made when it is missing, so that a row that was deleted
-   * comes back: deactivate it instead. A row that is there is never changed; one with another topic refuses the start.
-   * Default: the row is made by somebody else.
+   * The topic it subscribes to. A start makes the subscription's row when it is missing, so a deleted row comes back:
+   * deactivate it instead. An existing row is never changed; one with another topic refuses the start. Default: no row is
+   * made.
    */
   readonly topic?: Topic | undefined;
 }
 
-/** What a subscription may be declared to subscribe to: with its topic listed in `QueueSubscriptions`, nothing else. */
+/** Topics that a subscription may declare: only its own where `QueueSubscriptions` lists it. */
 type TopicOf<Id> = [SubscriptionTopic<Id>] extends [never] ? TopicName : SubscriptionTopic<Id>;
 
 /** What a decorator leaves on a method; one method may carry several. */
@@ -78,17 +78,17 @@ export interface HandlerMetadata {
   readonly options: SubscriberOptions;
 }
 
-/** A decorator of any method: what it may be is said to the compiler by the overloads only. */
+/** A decorator of any method; only the overloads tell the compiler which methods it takes. */
 type MethodDecoration = HandlerDecorator<never, unknown, true>;
 
-// Found by every copy of this library that an application may hold.
+// Shared by all copies of this library in an application.
 const metadataKey = Symbol.for('nestjs-tarefa:handlers');
 
 /**
  * Handles the deliveries of one subscription: a publication of its topic becomes one for every active row of
  * the subscriptions table.
  *
- * With `topic` that row is made at start; without it somebody else makes it.
+ * With `topic` a start makes that row; without it you make the row yourself.
  *
  * @example
  * @Subscriber('search-index', { topic: 'order-placed' })
@@ -201,13 +201,13 @@ function append(metadata: HandlerMetadata): MethodDecoration {
       throw unreachable(metadata, target, name, 'a static method has no instance');
     if (typeof name === 'symbol')
       throw unreachable(metadata, target, name, 'Nest finds methods named by text only');
-    if (typeof method !== 'function') throw unreachable(metadata, target, name, 'it is no method');
+    if (typeof method !== 'function') throw unreachable(metadata, target, name, 'it is not a method');
     Reflect.defineMetadata(metadataKey, [...readHandlerMetadata(method), metadata], method);
     noteDecorated(target, metadata.options.queue ?? defaultQueueName);
   };
 }
 
-/** A handler that would never be found must not be ignored. */
+/** Refuses a handler that Nest would never find, instead of ignoring it. */
 function unreachable(
   { target: { kind } }: HandlerMetadata,
   target: object,

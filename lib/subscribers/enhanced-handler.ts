@@ -12,7 +12,7 @@ import { queueContextType } from './queue-context.js';
 const enhancerKeys = ['__guards__', '__interceptors__', '__pipes__', '__exceptionFilters__'] as const;
 const [, , , filtersKey] = enhancerKeys;
 
-/** HTTP statuses that say: what I was given is wrong, and will be tomorrow. */
+/** HTTP statuses for input that is wrong, and stays wrong at the next attempt. */
 const refusals = [400, 422];
 
 type Method = (...args: unknown[]) => unknown;
@@ -45,19 +45,19 @@ export class EnhancedHandlers {
    */
   constructor(own: ExternalContextCreator, modules: ModulesContainer, chosen: readonly EnhancerKind[]) {
     this.#globals = new GlobalEnhancers(applicationConfigOf(own), chosen);
-    // All that the creator asks of a container.
+    // The creator reads nothing else of a container.
     const container = { applicationConfig: this.#globals, getModules: () => modules };
     this.#creator = ExternalContextCreator.fromContainer(container as unknown as NestContainer);
-    // By itself it does not look for controllers, whose guards would then be left out silently.
+    // By default it skips controllers, whose guards would then be left out silently.
     this.#creator.getContextModuleKey = () => this.#moduleKey;
   }
 
-  /** Global enhancers that exist and run around no queue handler. */
+  /** Global enhancers that do not run around queue handlers. */
   leftOut(): readonly LeftOut[] {
     return this.#globals.leftOut();
   }
 
-  /** True when a method has to be run by Nest; all others are called directly, which costs less. */
+  /** True when Nest has to run a method; all others are called directly, which costs less. */
   uses(type: object, implementation: object, method: string): boolean {
     return (
       this.#globals.any ||
@@ -66,7 +66,7 @@ export class EnhancedHandlers {
     );
   }
 
-  /** Makes the function that runs a method of that instance with all that is around it. */
+  /** Makes the function that runs a method of that instance with its enhancers. */
   bind(
     instance: Instance,
     { method, moduleKey }: EnhancedMethod,

@@ -17,8 +17,8 @@ class Rethrow implements ExceptionFilter {
 }
 
 /**
- * The application's configuration as queue handlers see it: with the global enhancers that were chosen, and none of the
- * others, which were written for HTTP requests most of the time.
+ * The application's configuration as queue handlers see it: only with the chosen global enhancers, because most of the
+ * others were written for HTTP requests.
  */
 export class GlobalEnhancers extends ApplicationConfig {
   readonly #all: ApplicationConfig;
@@ -83,7 +83,7 @@ export class GlobalEnhancers extends ApplicationConfig {
   }
 }
 
-/** The configuration that the application's own creator works with: nothing public leads to it. */
+/** The configuration of the application's own creator, which has no public accessor. */
 export function applicationConfigOf(creator: ExternalContextCreator): ApplicationConfig {
   const { guardsContextCreator } = creator as unknown as {
     guardsContextCreator?: { config?: ApplicationConfig };

@@ -6,13 +6,13 @@ import { validatePayload, type StandardSchema } from '../values/standard-schema.
 /** Runs a handler. */
 export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;
 
-/** What stands around a handler, from the outside in. */
+/** What wraps a handler, from the outside in. */
 export interface Wrapping {
   readonly wrapHandler: WrapHandler | undefined;
   readonly schemaOf: ((ctx: TaskContext) => StandardSchema | undefined) | undefined;
 }
 
-/** Puts the hook and the schema around a handler. One that uses neither stays as it is. */
+/** Wraps a handler in the hook and the schema. Without either it stays as it is. */
 export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrapping): Invoke {
   const checked: Invoke = schemaOf
     ? (payload, ctx) => {

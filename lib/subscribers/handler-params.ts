@@ -47,17 +47,17 @@ export function Ctx(): ParameterDecorator {
   };
 }
 
-/** How the arguments of a method come about. */
+/** How the arguments of a method are made. */
 export interface HandlerArguments {
-  /** Key under which Nest finds what it has to put where. */
+  /** Key under which Nest finds the positions of arguments. */
   readonly metadataKey: string;
   /** Positions of the `TaskContext`. */
   readonly contextAt: readonly number[];
-  /** True when some parameter is decorated: then a method is not just called with payload and context. */
+  /** True when some parameter is decorated; otherwise the method takes payload and context. */
   readonly decorated: boolean;
 }
 
-/** Reads what the parameters of a method say; without a decorator they are the payload and the context. */
+/** Reads the parameter decorators of a method; without any, its parameters are the payload and the context. */
 export function argumentsOf(type: object, method: string): HandlerArguments {
   const contextAt = readContextIndexes(type, method);
   const decorated = contextAt.length > 0 || Object.keys(readArguments(type, method)).length > 0;
@@ -66,7 +66,7 @@ export function argumentsOf(type: object, method: string): HandlerArguments {
   return { metadataKey: plainArguments, contextAt: [1], decorated };
 }
 
-/** Hands the payload, or a property of it, to `@Payload()` parameters. */
+/** Passes the payload, or a property of it, to `@Payload()` parameters. */
 export const paramsFactory = {
   exchangeKeyForValue(type: number | string, property: unknown, [payload]: readonly unknown[]): unknown {
     if (type !== bodyType) return null;

@@ -3,7 +3,7 @@ import { everyTopic, isTopicRoute, subscriptionRoute, topicRoute } from '../stor
 import type { Route } from '../storage/attempt.js';
 import type { TaskContext } from '../task.js';
 
-/** How one handler is run; what is undefined falls back to the queue's options. */
+/** How one handler runs; undefined rules fall back to the queue's options. */
 export interface HandlerRules {
   /** Attempts of this handler running at once in one worker. */
   readonly concurrency: number | undefined;
@@ -12,8 +12,8 @@ export interface HandlerRules {
   /** Milliseconds from the failure of that attempt to the next one. */
   readonly retryDelay: ((attempt: number) => number) | undefined;
   /**
-   * `text` hands the payload over as it was inserted; `json` parses text that begins with `{` or `[`; `stored` is for who
-   * reads the envelopes of deliveries itself.
+   * `text` passes the payload as it was inserted; `json` parses text that begins with `{` or `[`; `stored` is for handlers
+   * that read the envelopes of deliveries themselves.
    */
   readonly payload: 'json' | 'text' | 'stored';
   /** True when its tasks share transactions. */
@@ -30,12 +30,12 @@ export interface Handler {
   readonly exclusive?: true;
 }
 
-/** What a handler is for. A task handler without id takes every topic that has no handler of its own. */
+/** The tasks that a handler takes. A task handler without id takes every topic without a handler of its own. */
 export type HandlerTarget =
   | { readonly kind: 'subscriber' | 'dead-subscriber'; readonly id: string }
   | { readonly kind: 'task' | 'dead-task'; readonly id: string | undefined };
 
-/** What serves a route: both are undefined where nothing is registered. */
+/** The handlers of a route: both are undefined where none is registered. */
 export interface RouteHandlers {
   readonly live: Handler | undefined;
   readonly dead: Handler | undefined;
@@ -89,29 +89,29 @@ export class HandlerRegistry {
     return this.#left?.includes(route) ?? false;
   }
 
-  /** Those of some routes that stay here; made for every claim, so nothing is copied where nothing is left. */
+  /** Routes that stay with this worker. Called for every claim, so it copies nothing when no route is left to another. */
   withoutLeft(routes: readonly Route[]): readonly Route[] {
     const left = this.#left;
     return left ? routes.filter((route) => !left.includes(route)) : routes;
   }
 
-  /** Finds out whose routes are that turned up, before it is decided whether they are taken. */
+  /** Finds who serves newly seen routes, before this worker decides whether to take them. */
   async learn(pending: readonly Route[]): Promise<void> {
     await this.#left?.learn(pending);
   }
 
-  /** What a worker says that it serves: routes with a live handler. */
+  /** Routes that a worker announces: those with a live handler. */
   get announced(): readonly Route[] {
     const live = this.routes().filter((route) => this.#live.has(route));
     return [...live, ...(this.#anyTopic ? [everyTopic] : [])];
   }
 
-  /** Routes of which a worker says that it handles dead attempts, those of webhooks included. */
+  /** Routes that a worker announces to handle dead attempts of, those of webhooks included. */
   get announcedDead(): readonly Route[] {
     return [...this.#dead.keys(), ...(this.#anyDeadTopic ? [everyTopic] : [])];
   }
 
-  /** What serves that route, exactly or by a handler for every topic. */
+  /** The handlers of that route, or those for every topic. */
   of(route: Route): RouteHandlers {
     const anyTopic = isTopicRoute(route);
     return {

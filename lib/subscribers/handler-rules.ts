@@ -30,7 +30,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   const ofSubscription = kind === 'subscriber' || kind === 'dead-subscriber';
   const longest = ofSubscription ? columnLength.subscriptionId : columnLength.topic;
   const isText = typeof id === 'string' && id !== '' && Array.from(id).length <= longest;
-  // Only task handlers may do without: they take every topic then.
+  // Only task handlers may omit the id: they then take every topic.
   if (!isText && (id !== undefined || ofSubscription)) {
     check.mistake(`the id ${JSON.stringify(id)} must be text of 1 to ${longest} characters`);
   }

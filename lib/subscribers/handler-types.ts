@@ -1,14 +1,14 @@
 import type { StandardSchema } from '../values/standard-schema.js';
 import type { TaskContext } from '../task.js';
 
-/** What stands in the way of a handler, as the compiler says it. */
+/** A mistake in a handler, as the compiler shows it. */
 export interface HandlerMistake<Problem extends string, Given = never, Taken = never> {
   readonly [mistake]: readonly [Problem, Given, Taken];
 }
 declare const mistake: unique symbol;
 
 /**
- * A decorator of a method that takes that payload and returns that result; `never` for a payload that nobody knows. Other
+ * A decorator of a method that takes that payload and returns that result; `never` for an unknown payload. Other
  * methods do not compile, unless `Transformed` is true.
  */
 export type HandlerDecorator<Payload, Result, Transformed> = <Method extends (...args: never[]) => unknown>(
@@ -33,7 +33,7 @@ type SchemaOutput<Schema extends StandardSchema> =
       : Output
     : never;
 
-/** The class that holds the method, or why it cannot. */
+/** The class that has the method, or the mistake that keeps it from compiling. */
 type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = [
   Settled<ReturnType<Method>>,
 ] extends [Result]
@@ -46,7 +46,7 @@ type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = 
       Settled<ReturnType<Method>>
     >;
 
-/** More parameters, or a second one that takes no TaskContext: decorators say what they get. */
+/** More parameters, or a second one that does not take a TaskContext: their decorators say what they get. */
 type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Parameters[0]
   ? object
   : Parameters extends readonly [unknown?, unknown?]
@@ -72,6 +72,6 @@ type TakesContext<Parameters extends readonly [unknown?, unknown?]> = Parameters
       ? true
       : false;
 
-/** Of an observable the last value counts, which its type does not tell apart. */
+/** An observable's last value counts, which its type does not tell: such results are not compared. */
 type Settled<Returned> =
   Awaited<Returned> extends { subscribe(observer: never): unknown } ? never : Awaited<Returned>;

@@ -21,8 +21,8 @@ export type ListenerDecorator<Name extends QueueEventName> = <
 ) => void;
 
 /**
- * Calls the method for each event of that name. What it throws, or rejects with, becomes a warning: a listener disturbs
- * no task. It is not called for request-scoped providers.
+ * Calls the method for each event of that name. What it throws, or rejects with, becomes a warning: a listener
+ * disturbs no task. Request-scoped providers are not called.
  *
  * @example
  * @OnQueueEvent('task.buried')

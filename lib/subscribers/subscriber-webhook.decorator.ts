@@ -11,8 +11,8 @@ export interface DeclaredWebhook {
 }
 
 /**
- * Says that a subscription is delivered as a webhook, on the class of any provider. Needed only where the table does not say
- * so: subscriptions with a URL are. A `@Subscriber` of the same id wins. QueueModule needs the option `webhooks`.
+ * Declares on the class of any provider that a subscription is delivered as a webhook. Needed only for rows without a URL:
+ * rows with one are webhooks already. A `@Subscriber` of the same id wins. QueueModule needs the option `webhooks`.
  *
  * @example
  * @SubscriberWebhook('crm')

@@ -46,7 +46,6 @@ interface FoundMethod {
   readonly implementation: object;
 }
 
-/** What a {@link SubscriberExplorer} works with. */
 export interface SubscriberExplorerParts {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
@@ -78,7 +77,7 @@ export class SubscriberExplorer {
     );
   }
 
-  /** Every method that listens to events. A provider that is made anew for each task has no instance to call. */
+  /** Every method that listens to events. A request-scoped or transient provider has no instance to call. */
   listeners(): readonly FoundListener[] {
     return this.#methods()
       .filter(({ wrapper }) => wrapper.isDependencyTreeStatic() && !wrapper.isTransient)
@@ -116,7 +115,7 @@ export class SubscriberExplorer {
     }
   }
 
-  /** Prototypes of all that the application provides, whether it is constructed already or made anew for each task. */
+  /** Prototypes of all provided classes, constructed already or made for each task. */
   provided(): readonly object[] {
     const { discovery } = this.#parts;
     return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
@@ -138,7 +137,7 @@ export class SubscriberExplorer {
   #methodsOf(wrapper: InstanceWrapper, seen: Set<object>): readonly FoundMethod[] {
     const prototype = prototypeOf(wrapper);
     if (!prototype) return [];
-    // One instance behind two tokens (useExisting) is one set of handlers.
+    // An instance with two tokens (useExisting) has one set of handlers.
     const identity: unknown = wrapper.isDependencyTreeStatic() ? wrapper.instance : wrapper;
     if (typeof identity !== 'object' || identity === null || seen.has(identity)) return [];
     seen.add(identity);
@@ -159,7 +158,7 @@ export class SubscriberExplorer {
     return { name, rules, invoke };
   }
 
-  /** A dead handler is there for payloads that could not be handled: it checks only what it says itself. */
+  /** A dead handler receives payloads that could not be handled, so only a schema of its own checks them. */
   #schemaOf({ target, options: { schema } }: HandlerMetadata): Wrapping['schemaOf'] {
     const { schemas } = this.#parts;
     if (schema && target.kind === 'task' && target.id !== undefined) schemas.learn(target.id, schema);
@@ -173,7 +172,7 @@ export class SubscriberExplorer {
     const { enhanced } = this.#parts;
     const type: object = (wrapper.instance as object).constructor;
     const uses = enhanced.uses(type, (wrapper.instance as Instance)[method] as object, method);
-    // The instance of a transient provider that nobody injects was never constructed.
+    // A transient provider that is injected nowhere has no constructed instance.
     if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) {
       return (payload, ctx) => this.#invokeScoped(wrapper, method, uses, payload, ctx);
     }
@@ -183,7 +182,7 @@ export class SubscriberExplorer {
     return (payload, ctx) => settleReturn(instance[method]?.(payload, ctx));
   }
 
-  /** A request-scoped or transient provider is made anew for each task, whose context it can inject as REQUEST. */
+  /** A request-scoped or transient provider is made for each task; it can inject the task's context as REQUEST. */
   async #invokeScoped(
     wrapper: InstanceWrapper,
     method: string,
@@ -206,7 +205,7 @@ export class SubscriberExplorer {
   }
 }
 
-/** Values and factories may yield anything: only objects with a class of their own are looked at. */
+/** Values and factories may provide anything; only objects with a class of their own can have handlers. */
 function prototypeOf(wrapper: InstanceWrapper): object | undefined {
   const instance: unknown = wrapper.instance;
   if (typeof instance !== 'object' || instance === null) return undefined;

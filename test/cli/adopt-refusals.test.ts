@@ -46,7 +46,7 @@ test('there is no such table', async () => {
 test('it is another table', async () => {
   await pool.query(`create table ${table} (id bigint, status varchar(100), title text)`);
   expect(await attempt('--yes')).toEqual(
-    refusal(/is no table of nsj-queue-lib: .*\.id_inicial \(bigint\) is missing/),
+    refusal(/is not a table of nsj-queue-lib: .*\.id_inicial \(bigint\) is missing/),
   );
 });
 
@@ -65,7 +65,7 @@ test('times have no zone, and it is not said which one they mean', async () => {
 test('there is no such zone', async () => {
   await createNsjTable(pool, table, { time: 'timestamp without time zone' });
   expect(await attempt('--yes', '--time-zone', 'Brazil')).toEqual(
-    refusal(/"Brazil" is no time zone of this server/, 1),
+    refusal(/"Brazil" is not a time zone of this server/, 1),
   );
 });
 

@@ -171,7 +171,7 @@ test('two at once take turns: the second one says so, and finds nothing to do', 
     }),
   );
   expect(await second.promise).toEqual([]);
-  expect(said).toEqual([expect.stringContaining(`${schema}.tasks is being changed by somebody else`)]);
+  expect(said).toEqual([expect.stringContaining(`another session is changing ${schema}.tasks`)]);
 });
 
 test('a start meanwhile does not wait, and names what goes on', async () => {

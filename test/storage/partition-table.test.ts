@@ -145,10 +145,10 @@ test('the plan says which locks are taken, and changes nothing', async () => {
   const { steps } = await withSession((session) => planPartitioning(session, names()));
   const online = `SHARE UPDATE EXCLUSIVE on "${schema}"."tasks": reading and writing go on meanwhile`;
   expect(steps.map(({ what, lock }) => `${what}: ${lock}`)).toEqual([
-    `limit the table to ids below 11000000, which new rows are far from: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
+    `limit the table to ids below 11000000, far above those of new rows: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
     `check that all rows are below it: ${online}`,
     ...['dead', 'deliveries', 'successor'].map(
-      (suffix) => `build the index tasks_p1_${suffix}, which is as that of a partition has to be: ${online}`,
+      (suffix) => `build the index tasks_p1_${suffix}, in the form that a partition needs: ${online}`,
     ),
     `make the table the first partition of a new ${schema}.tasks: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
     ...['dead', 'deli', 'succ'].map(

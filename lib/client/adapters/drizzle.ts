@@ -16,7 +16,7 @@ export interface DrizzleSql {
 /**
  * Lets a task join a Drizzle transaction, of node-postgres or postgres.js.
  *
- * @param sql Drizzle's own `sql`: only it can make a query of a text
+ * @param sql Drizzle's own `sql`, the only way to make a query from text
  * @example
  * // `sql` is that of drizzle-orm.
  * await db.transaction((tx) => queue.insertTask(task, { tx: fromDrizzle(tx, sql) }));

@@ -4,7 +4,7 @@ export interface Positional {
   readonly bindings: unknown[];
 }
 
-/** For libraries that write `?` for a parameter: one that is used twice is handed over twice. */
+/** For libraries that write `?` for a parameter: a parameter that is used twice is passed twice. */
 export function withQuestionMarks(text: string, values: readonly unknown[]): Positional {
   const bindings: unknown[] = [];
   const positional = text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index: string) => {

@@ -2,7 +2,6 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
-import { isConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assembleCore, makeLiveness, type QueueCore } from '../../../lib/assembly/core.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import { LeaseLiveness } from '../../../lib/coordination/lease/lease-liveness.js';
@@ -48,11 +48,12 @@ const openLeases: OpenLiveness = async () => {
   return { one: lease(), other: lease(), workers };
 };
 
-describe('bell', () =>
-  run(() => exerciseBell(async () => ({ one: core(0).bell, other: core(1).bell, stranger: core(2).bell }))));
-describe('liveness of a session', () => run(() => exerciseLiveness(openSessions)));
-describe('release of a session', () => run(() => exerciseRelease(openSessions)));
-describe('liveness by lease', () => run(() => exerciseLiveness(openLeases)));
+run('bell', () =>
+  exerciseBell(async () => ({ one: core(0).bell, other: core(1).bell, stranger: core(2).bell })),
+);
+run('liveness of a session', () => exerciseLiveness(openSessions));
+run('release of a session', () => exerciseRelease(openSessions));
+run('liveness by lease', () => exerciseLiveness(openLeases));
 
 test('a worker that lives by a lease is not missing to one that lives by a session, and the other way round', async () => {
   const { one: session, workers } = await openSessions();

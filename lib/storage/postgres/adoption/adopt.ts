@@ -18,7 +18,7 @@ export interface AdoptionRequest extends AdoptionWishes {
   readonly maxPayloadBytes: number;
 }
 
-/** What there is, and what is to be done. */
+/** What was found, and what adopting does. */
 export interface AdoptionPlan {
   readonly table: NsjTable;
   /** What inserts ring. */
@@ -31,7 +31,7 @@ export interface AdoptionPlan {
 }
 
 /**
- * Looks at a table of nsj-queue-lib, and says what adopting it means. Nothing is changed.
+ * Looks at a table of nsj-queue-lib, and plans its adoption. Changes nothing.
  *
  * @throws {TarefaError} `SCHEMA_CONFLICT`, `INPUT_INVALID`
  */
@@ -54,7 +54,7 @@ export async function planAdoption(session: SchemaSession, request: AdoptionRequ
   return { table, channel, isAdopted, statuses: rows.statuses, findings, steps };
 }
 
-/** Does what {@link planAdoption} says, while producers go on. Run again after an interruption it goes on. */
+/** Runs the plan of {@link planAdoption} while producers go on. Run again after an interruption, it goes on. */
 export async function adopt(
   session: SchemaSession,
   request: AdoptionRequest,
@@ -80,7 +80,7 @@ function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): rea
   const { channel } = survey.names;
   const theirs = bells.filter((bell) => isTheirs(bell, survey));
   const others = bells.filter((bell) => !isTheirs(bell, survey));
-  // Who gives the channel answers for what cannot be read; a channel that can be read speaks for itself.
+  // A given channel overrides functions that cannot be read, not a channel that can be.
   const isRefused = others.some(({ channel: rung }) => rung !== undefined || !channelIsGiven);
   const findings: Finding[] = [];
   if (theirs.length > 0) {
@@ -96,7 +96,7 @@ function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): rea
       kind: 'other-channel',
       weight: 'obstacle',
       what: `inserts ring ${others.map((bell) => `${bell.channel === undefined ? 'something that the function does not say plainly' : `the channel ${bell.channel}`} (trigger ${bell.name})`).join(', ')}, and this queue would listen on ${channel}`,
-      then: 'give the channel of the table by --queue; if the trigger is not of nsj-queue-lib, or nobody listens there any more, drop it before',
+      then: 'give the channel of the table by --queue; if the trigger is not of nsj-queue-lib, or nothing listens there any more, drop it before',
     });
   } else if (others.length > 0) {
     findings.push({

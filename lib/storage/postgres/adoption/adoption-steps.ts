@@ -19,20 +19,20 @@ import type { Bell, NsjTable } from './nsj-table.js';
 import { describeBytes, rewriteSeconds } from './durations.js';
 import { isStoredAlike } from './time-findings.js';
 
-/** What is wanted of an adoption. */
+/** Options of an adoption. */
 export interface AdoptionWishes {
-  /** Which zone times without one mean; required where there are such. */
+  /** The zone of times without one; required where a column has such times. */
   readonly timeZone: string | undefined;
   readonly dropOldIndexes: boolean;
-  /** Attempts that nobody runs any more become pending again. */
+  /** Abandoned attempts become pending again. */
   readonly giveBack: boolean;
 }
 
-/** A unique index may meet copies that were made since they were told apart. */
+/** A unique index may meet duplicates that were made after the others were told apart. */
 const uniqueTries = 5;
 const rowsAtOnce = 1_000;
 
-/** What makes a queue of a table of nsj-queue-lib; what is done already is left out. */
+/** Steps that turn a table of nsj-queue-lib into a queue; finished ones are left out. */
 export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly Step[] {
   const { survey } = table;
   const drops = wishes.dropOldIndexes ? table.oldIndexes.map((name) => dropStep(survey.tables, name)) : [];
@@ -133,7 +133,7 @@ function subscriptionTimeSteps(
   ];
 }
 
-/** Claims go by priority, so every attempt that waits needs one. */
+/** Claims order by priority, so every waiting attempt needs one. */
 function priorityStep({ survey, hasPriority }: NsjTable): readonly Step[] {
   if (!hasPriority) return [];
   const { queue } = survey.tables;
@@ -143,7 +143,7 @@ function priorityStep({ survey, hasPriority }: NsjTable): readonly Step[] {
   return [rowsStep('give attempts without a priority the default', survey, sql)];
 }
 
-/** Where copies are told apart, between the indexes that help with it and those that allow none. */
+/** Duplicates are told apart after the indexes that help to find them, and before those that forbid them. */
 function indexSteps(survey: Survey): readonly Step[] {
   const { tables, shape, wanted } = survey;
   const missing = queueIndexes.filter(({ suffix }) => {
@@ -162,14 +162,14 @@ function indexSteps(survey: Survey): readonly Step[] {
 
 function tellApartStep({ tables }: Survey): Step {
   return {
-    what: 'tell attempts apart that are there several times',
+    what: 'tell duplicate attempts apart',
     lock: locks.rows,
     sql: [],
     run: async (session) => void (await tellApart(session, tables.queue)),
   };
 }
 
-/** Workers of nsj-queue-lib that are still at work may have made more copies. */
+/** Workers of nsj-queue-lib that still run may have made more duplicates. */
 function uniqueStep({ tables }: Survey, index: IndexDefinition, definition: string): Step {
   const step = buildStep(tables, index, definition);
   const run = async (session: SchemaSession): Promise<void> => {
@@ -186,7 +186,7 @@ function uniqueStep({ tables }: Survey, index: IndexDefinition, definition: stri
   return { ...step, run };
 }
 
-/** Ours in place of theirs, in one transaction: no insert goes unheard, or rings twice for long. */
+/** Replaces their triggers with ours in one transaction: no insert goes unheard, or rings twice for long. */
 function bellSteps(table: NsjTable): readonly Step[] {
   const { survey } = table;
   const { tables } = survey;
@@ -212,8 +212,8 @@ function dropBellSql({ survey }: NsjTable, { name }: Bell): string {
 }
 
 /**
- * Tasks for later are inserted as pending by nsj-queue-lib. The trigger files those that come from now on, so none is
- * left when this ends. What somebody has locked meanwhile is waited for: it would be left as it is.
+ * nsj-queue-lib inserts tasks for later as pending. The trigger files new ones from now on, so none is left when this ends.
+ * It waits for rows that another session has locked, which would otherwise stay pending.
  */
 function laterStep(survey: Survey): Step {
   const { queue } = survey.tables;
@@ -223,7 +223,7 @@ function laterStep(survey: Survey): Step {
   return rowsStep('file pending tasks that are due later as scheduled', survey, sql);
 }
 
-/** Only what no worker of nsj-queue-lib has locked. */
+/** Only attempts that no worker of nsj-queue-lib has locked. */
 function giveBackStep(survey: Survey): Step {
   const { queue } = survey.tables;
   const sql = `with running as materialized (
@@ -232,7 +232,7 @@ function giveBackStep(survey: Survey): Step {
       select id from running where pg_try_advisory_xact_lock(id)
     )
     update ${queue} set status = 'pendente' where id = any(array(select id from abandoned)) returning 1`;
-  return rowsStep('give back attempts that nobody runs', survey, sql);
+  return rowsStep('give back abandoned attempts', survey, sql);
 }
 
 /** Changes rows in blocks until none is left. */

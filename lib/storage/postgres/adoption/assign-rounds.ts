@@ -1,4 +1,4 @@
-/** What of an attempt decides about its round. */
+/** The columns that decide an attempt's round. */
 export interface RoundRow {
   readonly id: string;
   readonly previousId: string | null;
@@ -12,14 +12,13 @@ export interface RoundRow {
   readonly round: number;
 }
 
-/** Replays count rounds up by one, so copies are far apart: a replay of one never meets another. */
+/** Replays count rounds up by one; duplicates are this far apart, so that a replay of one never meets another. */
 export const copyDistance = 1_000;
 
 /**
- * Tells attempts apart that may exist once and exist several times: two next attempts of one attempt, two dead chains
- * of one task, two deliveries of a publication to one subscription. The first keeps its round. Each later one, and
- * every attempt that follows from it, gets a round of its own: 1,000, 2,000 and so on. So each goes on as a chain of
- * its own, and ends as one.
+ * Tells duplicates apart: two next attempts of one attempt, two dead chains of one task, two deliveries of a publication to
+ * one subscription. The first keeps its round. Each later one, and every attempt that follows from it, gets a round of its
+ * own: 1,000, 2,000 and so on. So each goes on and ends as a chain of its own.
  *
  * @param rows all attempts of one task with its dead chains, or of one publication and subscription
  * @returns the rounds that change
@@ -44,7 +43,7 @@ export function assignRounds(rows: readonly RoundRow[]): ReadonlyMap<string, num
   );
 }
 
-/** What the unique indexes allow once. Nulls are never equal there. */
+/** The keys of the unique indexes. Nulls are never equal there. */
 function keysOf(row: RoundRow, round: number): readonly string[] {
   const { previousId, dead, liveId, publicationId, subscriptionId, attempt } = row;
   const keys: string[] = [];

@@ -1,15 +1,15 @@
 const text = `'((?:[^']|'')*)'`;
 const name = String.raw`[a-z_][\w$]*(?:\[\d+\])?`;
 
-/** What a trigger's function is called with, as far as a channel may come from it. */
+/** The parts of a trigger's call that may hold its channel. */
 export interface TriggerCall {
   readonly args: readonly string[];
   readonly table: string;
 }
 
 /**
- * The channel that a trigger's function notifies, where it says so plainly: a text, an argument of the trigger, the
- * table's name, or a variable that is given one of these once, as nsj-queue-lib's does. Undefined where it does not.
+ * The channel that a trigger's function notifies, where its text shows it: a literal, an argument of the trigger, the
+ * table's name, or a variable that is assigned one of these once, as in nsj-queue-lib's. Undefined elsewhere.
  */
 export function channelOf(source: string, call: TriggerCall): string | undefined {
   const body = withoutComments(source);
@@ -29,14 +29,14 @@ function valueOf(expression: string, body: string, { args, table }: TriggerCall)
   return variableValue(expression, body, { args, table });
 }
 
-/** Declared with its value, or given it by the only assignment. */
+/** Declared with its value, or set by its only assignment. */
 function variableValue(variable: string, body: string, call: TriggerCall): string | undefined {
   const given = new RegExp(
     String.raw`\b${variable.replaceAll('$', String.raw`\$`)}\b(?:\s+(?:constant\s+)?(?:text|name|varchar|character\s+varying)\s*(?:\(\s*\d+\s*\))?)?(?:\s+not\s+null)?\s*(?::=|=|\bdefault\b)\s*(?:${text}(?:\s*::\s*\w+)?|(${name}))?\s*(;)?`,
     'gi',
   );
   const [only, ...others] = body.matchAll(given);
-  // An end after the value: nothing is put together with it.
+  // The value must end there: nothing is concatenated to it.
   if (!only || others.length > 0 || only[3] === undefined) return undefined;
   const [, literal, expression] = only;
   if (literal !== undefined) return unquote(literal);
@@ -48,7 +48,7 @@ function unquote(literal: string): string {
   return literal.replaceAll("''", "'");
 }
 
-/** Texts stay, whatever is in them. */
+/** Literals stay as they are. */
 function withoutComments(body: string): string {
   return body.replaceAll(/('(?:[^']|'')*')|--[^\n]*|\/\*[\s\S]*?\*\//g, (_, kept?: string) => kept ?? ' ');
 }

@@ -2,20 +2,20 @@ import type { SqlHandle } from '../../sql-handle.js';
 import type { SchemaSession } from '../migration/schema-session.js';
 import { assignRounds, type RoundRow } from './assign-rounds.js';
 
-/** Attempts that exist several times and may exist once. */
+/** Duplicate attempts of one kind. */
 export interface Duplicates {
   readonly kind: 'successors' | 'dead-chains' | 'deliveries';
   /** How many there are beyond the first of each. */
   readonly count: number;
-  /** A few of what they are copies of, for people. */
+  /** A few of the duplicated attempts, for people. */
   readonly examples: readonly string[];
 }
 
-/** Tasks that are told apart at a time. */
+/** Tasks whose duplicates are told apart by one transaction. */
 const groupsAtOnce = 2_000;
 const rowsAtOnce = 1_000;
 
-/** The three unique indexes: which rows are in them, and what of a row may be there once. */
+/** The three unique indexes: which rows are in them, and by which key. */
 const kinds = [
   {
     kind: 'successors',
@@ -58,7 +58,7 @@ export async function findDuplicates(
   return found;
 }
 
-/** Gives copies rounds of their own until there are none. Answers how many attempts got one. */
+/** Gives duplicates rounds of their own until none are left. Answers how many attempts got one. */
 export async function tellApart(session: SchemaSession, queue: string): Promise<number> {
   let marked = 0;
   while ((await findDuplicates(session, queue, true)).length > 0) {
@@ -82,7 +82,7 @@ export async function tellApart(session: SchemaSession, queue: string): Promise<
   return marked;
 }
 
-/** All attempts of tasks with copies in them, by task; those of deliveries by publication and subscription. */
+/** All attempts of tasks with duplicates, by task; deliveries by publication and subscription. */
 async function readGroups(session: SchemaSession, queue: string): Promise<readonly RoundRow[][]> {
   const task = (row: string): string => `coalesce(${row}.live_id, ${row}.id_inicial, ${row}.id)`;
   const copies = kinds.map(

@@ -2,7 +2,7 @@
 export interface Finding {
   /** Stable, for programs. */
   readonly kind: string;
-  /** `obstacle`: the adoption is refused as long as it is so. `note`: nothing has to be done. */
+  /** `obstacle`: the adoption is refused until it is gone. `note`: needs no action. */
   readonly weight: 'obstacle' | 'warning' | 'note';
   /** How many there are, where it can be counted. */
   readonly count?: number;

@@ -6,7 +6,7 @@ import { ownName } from '../schema/schema-objects.js';
 import { contractColumns, ownColumns, subscriptionColumns, type ColumnDefinition } from '../schema/schema.js';
 import { channelOf } from './channel-of.js';
 
-/** What a table of nsj-queue-lib is like. */
+/** The state of a table of nsj-queue-lib. */
 export interface NsjTable {
   readonly survey: Survey;
   /** Bytes of the table with its indexes, and of its rows alone. */
@@ -31,7 +31,7 @@ export interface NsjTable {
 export interface Bell {
   readonly name: string;
   readonly definition: string;
-  /** Undefined when the function does not say it plainly. */
+  /** Undefined when the function's text does not show it. */
   readonly channel: string | undefined;
 }
 
@@ -49,7 +49,7 @@ const oldKeys: ReadonlySet<string> = new Set([
 /**
  * Looks at a table that is to be adopted.
  *
- * @throws {TarefaError} `SCHEMA_CONFLICT` when there is none, or when it is no table of nsj-queue-lib
+ * @throws {TarefaError} `SCHEMA_CONFLICT` without a table, or when it is not a table of nsj-queue-lib
  */
 export async function readNsjTable(sql: SqlHandle, survey: Survey): Promise<NsjTable> {
   const { tables, found, shape } = survey;
@@ -106,7 +106,7 @@ function withoutZone(
     .map(({ name }) => name);
 }
 
-/** Age is no mistake: without the priority, with times without zone. */
+/** An old table is right without the priority, and with times without zone. */
 function refuseOthers(
   { tables, found }: Survey,
   zonelessColumns: readonly string[],
@@ -131,7 +131,7 @@ function refuseOthers(
   if (problems.length === 0) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `${tables.qualifiedName} is no table of nsj-queue-lib: ${problems.join('; ')}. Give the right table, or change these columns.`,
+    `${tables.qualifiedName} is not a table of nsj-queue-lib: ${problems.join('; ')}. Give the right table, or change these columns.`,
   );
 }
 

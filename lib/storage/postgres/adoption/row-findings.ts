@@ -11,7 +11,7 @@ export interface StatusCount {
   readonly count: number;
 }
 
-/** What the rows are like. */
+/** Counts of the rows by their state. */
 export interface RowReport {
   readonly statuses: readonly StatusCount[];
   readonly findings: readonly Finding[];
@@ -20,7 +20,7 @@ export interface RowReport {
 /** How rows are to be looked at. */
 export interface RowQuestions {
   readonly maxPayloadBytes: number;
-  /** True when attempts that nobody runs any more are to be run again. */
+  /** True when abandoned attempts are to run again. */
   readonly giveBack: boolean;
 }
 
@@ -90,8 +90,8 @@ export async function readRows(
 function describeDuplicates({ kind, count, examples }: Duplicates): Finding {
   const what = {
     successors: `${counted(count, 'attempt was', 'attempts were')} followed by more than one next attempt`,
-    'dead-chains': `${counted(count, 'dead chain is', 'dead chains are')} there beside another one of the same task`,
-    deliveries: `${counted(count, 'delivery is', 'deliveries are')} there beside another one of the same publication and subscription`,
+    'dead-chains': `${counted(count, 'dead chain exists', 'dead chains exist')} beside another one of the same task`,
+    deliveries: `${counted(count, 'delivery exists', 'deliveries exist')} beside another one of the same publication and subscription`,
   }[kind];
   return {
     kind: `duplicate-${kind}`,
@@ -205,7 +205,7 @@ function describeStatuses(crashed: number, unknown: readonly StatusCount[]): rea
     kind: 'unknown-status',
     weight: 'warning',
     count,
-    what: `${counted(count, 'row has', 'rows have')} the status ${JSON.stringify(status)}, which nobody here knows`,
+    what: `${counted(count, 'row has', 'rows have')} the status ${JSON.stringify(status)}, which this version does not recognise`,
     then: 'they stay, no worker takes them, and the administration cannot show them',
   }));
   if (crashed > 0) {

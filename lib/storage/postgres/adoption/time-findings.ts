@@ -35,11 +35,11 @@ export async function readZone(sql: SqlHandle, name: string): Promise<string> {
   if (typeof zone === 'string') return zone;
   throw new TarefaError(
     'INPUT_INVALID',
-    `${JSON.stringify(name)} is no time zone of this server: give a name of pg_timezone_names, such as UTC or America/Sao_Paulo`,
+    `${JSON.stringify(name)} is not a time zone of this server: give a name of pg_timezone_names, such as UTC or America/Sao_Paulo`,
   );
 }
 
-/** What is to be said of times without zone. */
+/** Findings about times without zone. */
 export async function readTimes(
   sql: SqlHandle,
   table: NsjTable,
@@ -86,13 +86,13 @@ export async function readTimes(
 /** How long the table is locked. */
 function costOf({ totalBytes, oldIndexes }: NsjTable, zone: string): string {
   if (!isStoredAlike(zone)) {
-    return `That rewrites the table under an exclusive lock: ${describeBytes(totalBytes)}, about ${counted(rewriteSeconds(totalBytes), 'second')} in which nobody reads or inserts.`;
+    return `That rewrites the table under an exclusive lock: ${describeBytes(totalBytes)}, about ${counted(rewriteSeconds(totalBytes), 'second')} in which the table cannot be read or written.`;
   }
   if (oldIndexes.length === 0) return 'No row is rewritten.';
   return `No row is rewritten, but the old indexes with times in them are built anew under an exclusive lock, about ${counted(rewriteSeconds(totalBytes / 5), 'second')}; with --drop-old-indexes they go first.`;
 }
 
-/** Attempts that had ended before they were due show that the zone is another one. */
+/** Attempts that ended before they were due show that the zone is wrong. */
 async function zoneFindings(
   sql: SqlHandle,
   { survey, zoneless }: NsjTable,

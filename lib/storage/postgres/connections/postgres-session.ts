@@ -31,7 +31,7 @@ export class PostgresSession implements Session {
       reach: 'direct',
       settings: sessionSettings,
       prepare: (client) => this.#takeOver(client),
-      dropped: (error) => this.#dropped(error),
+      dropped: (why) => this.#dropped(why),
     });
   }
 
@@ -134,10 +134,10 @@ export class PostgresSession implements Session {
     for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
   }
 
-  #dropped(error: unknown): void {
+  #dropped(why: unknown): void {
     this.#held.clear();
     if (this.#connection.closed) return;
-    for (const watcher of this.#watchers) watcher.lost(error);
+    for (const watcher of this.#watchers) watcher.lost(why);
     this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = undefined));
   }
 

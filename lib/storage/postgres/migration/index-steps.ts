@@ -9,7 +9,7 @@ import { qualifiedIndex, readShape, type SchemaShape } from './schema-shape.js';
 import type { SchemaSession } from './schema-session.js';
 import { locks, type Step } from './step.js';
 
-/** Ending of the name of an index that is built to take another one's place: short, because names are. */
+/** Ending of the name of an index that will take another one's place: short, because PostgreSQL cuts long names. */
 const successorEnding = '_n';
 
 /** Builds the indexes that are missing, invalid or those of an older version, while the table is used. */
@@ -33,7 +33,7 @@ export function indexSteps(
   });
 }
 
-/** PostgreSQL builds no index of a partitioned table concurrently: each of its partitions gets one, which become one. */
+/** PostgreSQL builds no index of a partitioned table concurrently: each partition gets one, and these become its parts. */
 function partitionedSteps(tables: QueueTables, found: SchemaShape, wanted: SchemaShape): readonly Step[] {
   return partitionedIndexes.flatMap((index) => {
     const { suffix } = index;
@@ -57,7 +57,7 @@ function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, def
     lock:
       `SHARE UPDATE EXCLUSIVE on one partition of ${tables.queue} after the other: reading and writing go on meanwhile; ` +
       `SHARE on the queue before, and then ${locks.instant(tables.queue)}`,
-    // Of partitions nothing is known beforehand: they come and go.
+    // Partitions come and go until then, so their statements are not known yet.
     sql: [],
     run: async (session) => {
       const state = (await readShape(session, tables)).indexes.get(suffix);
@@ -85,7 +85,7 @@ async function dropPartitioned(session: SchemaSession, tables: QueueTables, name
   );
 }
 
-/** Builds an index while the table is used; one that is there as it should be stays. */
+/** Builds an index while the table is used; a valid one stays. */
 export function buildStep(tables: QueueTables, index: IndexDefinition, definition: string): Step {
   const name = ownName(tables, index.suffix);
   return {
@@ -128,7 +128,7 @@ export function dropStep(tables: QueueTables, name: string): Step {
   };
 }
 
-/** An index that somebody was interrupted in building is there, costs and serves nobody: it is built again. */
+/** An interrupted build leaves an invalid index, which costs writes and serves no query: it is built again. */
 async function build(
   session: SchemaSession,
   tables: QueueTables,
@@ -150,7 +150,7 @@ async function build(
     await session.alone(drop);
     throw new TarefaError(
       'SCHEMA_CONFLICT',
-      `${tables.qualifiedName} holds attempts twice that may exist once, so that ${name} cannot be built (${String(detail)}): ` +
+      `${tables.qualifiedName} holds duplicate attempts, so ${name} cannot be built (${String(detail)}): ` +
         `\`npx tarefa adopt ${tables.qualifiedName}\` says which, and tells them apart`,
       { cause: error },
     );
@@ -160,7 +160,7 @@ async function build(
 function taken({ qualifiedName }: QueueTables, name: string, cause: unknown): TarefaError {
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `something else than an index of ${qualifiedName} has the name ${name}: rename or drop that`,
+    `the name ${name} belongs to something other than an index of ${qualifiedName}: rename or drop that`,
     { cause },
   );
 }

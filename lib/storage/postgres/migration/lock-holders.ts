@@ -3,7 +3,7 @@ import type { SqlHandle } from '../../sql-handle.js';
 const fields = `a.pid, coalesce(nullif(a.application_name, ''), 'no name') as name, coalesce(a.state, 'unknown') as state,
   coalesce(extract(epoch from clock_timestamp() - a.xact_start), 0)::float8 as seconds`;
 
-/** Sessions that hold locks on a table, the oldest transactions first: for messages. Empty when nobody does. */
+/** Sessions that hold locks on a table, the oldest transactions first: for messages. Empty when no session does. */
 export async function describeHolders(sql: SqlHandle, table: string): Promise<string> {
   const { rows } = await sql.query(
     `select ${fields} from pg_stat_activity a

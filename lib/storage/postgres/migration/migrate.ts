@@ -16,19 +16,19 @@ import { readShape, readWantedShape } from './schema-shape.js';
 import type { SchemaVersion } from './schema-versions.js';
 import { runSteps, type Step, type StepHooks } from './step.js';
 
-/** What there is to do. */
+/** The steps of a migration. */
 export interface MigrationPlan {
   readonly tables: QueueTables;
-  /** Undefined for a queue that is not there. */
+  /** Undefined for a queue that does not exist. */
   readonly version: number | undefined;
   /** About how many rows it has. */
   readonly rows: number;
-  /** Empty when everything is as it should be. */
+  /** Empty when the queue is up to date. */
   readonly steps: readonly Step[];
 }
 
 /**
- * Compares a queue with what it should be, and says what is to be done. Nothing is changed.
+ * Compares a queue with the current version, and plans the steps that bring it there. Changes nothing.
  *
  * @throws {TarefaError} `SCHEMA_CONFLICT` for a table that is something else, newer, or to be adopted
  */
@@ -64,7 +64,7 @@ export async function migrate(
   return plan;
 }
 
-/** Reads all that plans are made of. */
+/** Reads all that a plan depends on. */
 export async function surveyQueue(session: SchemaSession, names: QueueNames): Promise<Survey> {
   const tables = await resolveTables(session, names);
   return session.short('looking at the tables', tables.queue, async (tx) => {
@@ -94,7 +94,7 @@ export async function surveyQueue(session: SchemaSession, names: QueueNames): Pr
   });
 }
 
-/** What others have made, or somebody was interrupted in adopting, is looked at more closely. */
+/** Refuses a table that nsj-queue-lib made, or whose adoption was interrupted. */
 function refuseUnadopted({ tables, found, shape }: Survey): void {
   if (found.version !== undefined) return;
   const isOurs =

@@ -25,7 +25,7 @@ import { schemaVersions, type SchemaVersion } from './schema-versions.js';
 import type { SchemaShape } from './schema-shape.js';
 import { locks, shortStep, type Step } from './step.js';
 
-/** What is known of a queue before its steps are chosen. */
+/** What the choice of steps depends on. */
 export interface Survey {
   readonly tables: QueueTables;
   readonly names: QueueNames;
@@ -37,7 +37,7 @@ export interface Survey {
   readonly subscriptionIndexes: ReadonlySet<string>;
 }
 
-/** Makes a whole queue where nothing is. */
+/** Makes a whole queue where none exists. */
 export function creationSteps({ tables, names, schemaExists }: Survey): readonly Step[] {
   const sql = [
     ...(schemaExists ? [] : [`create schema if not exists ${tables.quotedSchema}`]),
@@ -49,7 +49,7 @@ export function creationSteps({ tables, names, schemaExists }: Survey): readonly
   ];
 }
 
-/** What brings an existing queue up to date; empty when it is. */
+/** Steps that bring an existing queue up to date; empty when it is. */
 export function upgradeSteps(
   survey: Survey,
   versions: readonly SchemaVersion[] = schemaVersions,
@@ -129,7 +129,7 @@ export function columnSteps({ tables, found }: Survey): readonly Step[] {
   ];
 }
 
-/** Functions are replaced without a lock on the table; triggers only when they are missing or others. */
+/** Functions are replaced without a lock on the table; triggers only when they are missing or differ. */
 export function triggerSteps({ tables, names, found, shape, wanted }: Survey): readonly Step[] {
   // One that rings keeps its channel: workers listen there.
   const channel = found.triggers.get(ownName(tables, 'ring')) ?? names.channel;
@@ -172,7 +172,7 @@ export function viewSteps({ tables, shape, wanted }: Survey): readonly Step[] {
   ];
 }
 
-/** A view keeps its columns when it is replaced; where they are others, it is made anew. */
+/** Replacing a view keeps its columns; with other columns it is made anew. */
 async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
   await tx.query('savepoint before_view');
   try {

@@ -9,7 +9,7 @@ import { migrationLockKey, schemaLockKey } from './schema-locks.js';
 
 /** How a {@link SchemaSession} works; everything has a default. */
 export interface SchemaSessionOptions {
-  /** Longest wait for a lock that keeps others waiting. Default 2,000 ms. */
+  /** Longest wait for a lock, behind which other sessions queue. Default 2,000 ms. */
   readonly lockTimeoutMs?: number;
   /** How often such a step is tried. Default 60. */
   readonly attempts?: number;
@@ -36,8 +36,8 @@ const turnMs = 500;
 const progressMs = 1_000;
 
 /**
- * One connection that changes tables while others use them: what locks is short, waits little and is tried again;
- * what takes long locks nobody out.
+ * One connection that changes tables while others use them. Statements that lock others out are short, wait little for
+ * their locks and are tried again; long statements lock no one out.
  */
 export class SchemaSession implements SqlHandle {
   readonly #pool: Pool;
@@ -56,7 +56,7 @@ export class SchemaSession implements SqlHandle {
     client.on('error', () => undefined);
   }
 
-  /** @throws {TarefaError} `SCHEMA_CONFLICT` behind a pooler, which hands out connections that are nobody's own */
+  /** @throws {TarefaError} `SCHEMA_CONFLICT` behind a pooler, which shares connections between clients */
   static async open(pool: Pool, options: SchemaSessionOptions = {}): Promise<SchemaSession> {
     const client = await pool.connect();
     const session = new SchemaSession(pool, client, options);
@@ -89,14 +89,14 @@ export class SchemaSession implements SqlHandle {
     return this.#client.query<Record<string, unknown>>(text, values);
   }
 
-  /** Waits until nobody else changes these tables, and keeps others from doing so until the session is closed. */
+  /** Waits until no other session changes these tables, and keeps others from doing so until this one is closed. */
   async takeTurn(tables: QueueTables): Promise<void> {
     for (let isSaid = false; ; isSaid = true) {
       const { rows } = await this.query(`select pg_try_advisory_lock(${migrationLockKey(tables)}) as mine`);
       if (rows[0]?.['mine'] === true) return;
       if (!isSaid) {
         this.#options.onWait?.(
-          `${tables.qualifiedName} is being changed by somebody else: waiting for the end of it`,
+          `another session is changing ${tables.qualifiedName}: waiting until it has finished`,
         );
       }
       await pause(turnMs, undefined, { signal: this.#options.signal });
@@ -104,8 +104,8 @@ export class SchemaSession implements SqlHandle {
   }
 
   /**
-   * Runs work in a transaction that waits little for locks, and again when it waited in vain. Those who make tables
-   * at a start take turns with it.
+   * Runs work in a transaction that waits little for locks, and tries again when it did not get them. Starts that make
+   * tables take turns with it.
    *
    * @param what for messages
    * @param table whose locks are waited for
@@ -144,11 +144,11 @@ export class SchemaSession implements SqlHandle {
     }
   }
 
-  /** Gives up the turn and the connection. */
+  /** Releases the lock and the connection. */
   async close(): Promise<void> {
     this.#options.signal?.removeEventListener('abort', this.#cancel);
     await this.#client.query('select pg_advisory_unlock_all()').catch(() => undefined);
-    // Its settings are no one else's.
+    // Its settings must not reach another user of the connection.
     this.#client.release(true);
   }
 

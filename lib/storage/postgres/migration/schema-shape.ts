@@ -6,7 +6,7 @@ import { ownName } from '../schema/schema-objects.js';
 import { plainLayout, schemaStatements } from '../schema/schema-statements.js';
 import { queueIndexes } from '../schema/schema.js';
 
-/** Definitions of what belongs to a queue table, as PostgreSQL prints them, without the names of the queue. */
+/** Definitions of a queue table's parts, as PostgreSQL prints them, without the names of the queue. */
 export interface SchemaShape {
   /** By suffix, also invalid ones. */
   readonly indexes: ReadonlyMap<string, IndexState>;
@@ -18,20 +18,20 @@ export interface SchemaShape {
   readonly view: string | undefined;
 }
 
-/** An index as it is. */
+/** An existing index. */
 export interface IndexState {
   readonly definition: string;
   readonly isValid: boolean;
 }
 
-/** Name of a queue that exists for a moment, inside of a transaction that is undone. */
+/** Name of a queue that exists only inside a transaction that is rolled back. */
 const momentary = 'tarefa_shape';
 
 /**
- * What this library makes, as this server prints it: made under another name and undone, because servers print
- * expressions each in their own way. To be called inside of a transaction, under the lock of schemas.
+ * What this library makes, as this server prints it: made under another name and rolled back, because each version of the
+ * server prints expressions in its own way. To be called in a transaction that holds the lock of schemas.
  *
- * Who may make nothing is answered that what is there is as it should be.
+ * For a role that may not make tables, existing definitions count as right.
  */
 export async function readWantedShape(
   tx: SqlHandle,
@@ -54,7 +54,7 @@ export async function readWantedShape(
   }
 }
 
-/** Everything by name: what is there is right, what is not differs. */
+/** Compares by name only: what exists is right, what is missing differs. */
 function presumedShape(found: SchemaShape): SchemaShape {
   const absent = 'absent';
   const wanted = (names: readonly string[], there: ReadonlyMap<string, string>): Map<string, string> =>
@@ -72,7 +72,7 @@ function presumedShape(found: SchemaShape): SchemaShape {
   };
 }
 
-/** What there is. */
+/** The existing definitions. */
 export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<SchemaShape> {
   const { rows: indexes } = await tx.query(
     `select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition, i.indisvalid as valid
@@ -121,7 +121,7 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
   };
 }
 
-/** Names of indexes that are there and are not what this library makes, such as those of an older version. */
+/** Names of indexes that differ from what this library makes, such as those of an older version. */
 export async function outdatedIndexes(tx: SqlHandle, tables: QueueTables): Promise<readonly string[]> {
   const found = await readShape(tx, tables);
   const wanted = await readWantedShape(tx, tables, found);

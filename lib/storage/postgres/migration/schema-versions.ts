@@ -7,7 +7,7 @@ export interface SchemaVersion {
   readonly what: string;
   /**
    * Statements that change rows, run in one transaction with the note of the version. Tables, columns, indexes and
-   * triggers need none: they are compared with what there should be.
+   * triggers need none: they are compared with their current definitions.
    */
   readonly statements?: (tables: QueueTables) => readonly string[];
 }

@@ -1,13 +1,13 @@
 import type { SqlHandle } from '../../sql-handle.js';
 import type { SchemaSession } from './schema-session.js';
 
-/** One thing to do to a queue's tables. Doing it again does no harm. */
+/** One change to a queue's tables, which may be run again. */
 export interface Step {
   /** For people: `build the index tasks_ready`. */
   readonly what: string;
   /** Which locks it takes and for how long, for people. */
   readonly lock: string;
-  /** What is sent, where it is known beforehand. */
+  /** The statements, where they are known beforehand. */
   readonly sql: readonly string[];
   readonly run: (session: SchemaSession) => Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface StepHooks {
   readonly onEnd?: (step: Step, index: number, total: number, ms: number) => void | Promise<void>;
 }
 
-/** What is said of locks. */
+/** Descriptions of locks. */
 export const locks = {
   none: 'none on the queue',
   instant: (table: string): string => `ACCESS EXCLUSIVE on ${table}, for an instant`,
@@ -40,7 +40,7 @@ export function shortStep(
     /** Whose locks are waited for. */
     readonly table: string;
     readonly sql: readonly string[];
-    /** What to do instead of just sending the statements. */
+    /** Runs instead of just sending the statements. */
     readonly work?: (tx: SqlHandle) => Promise<void>;
   },
 ): Step {
@@ -50,7 +50,7 @@ export function shortStep(
   return { what, lock, sql, run: (session) => session.short(what, table, work ?? send) };
 }
 
-/** Does steps in their order. What was done stays when one of them fails. */
+/** Runs steps in their order. Finished steps stay when a later one fails. */
 export async function runSteps(
   session: SchemaSession,
   steps: readonly Step[],

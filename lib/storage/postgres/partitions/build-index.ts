@@ -16,8 +16,8 @@ const partName = (name: string, partitionOid: unknown): string => {
 };
 
 /**
- * Builds an index of a partitioned queue while it is used, which PostgreSQL does not do by itself: one of the table alone,
- * one of each partition, concurrently, and these become parts of that. What was built before an interruption is kept.
+ * Builds an index of a partitioned queue while it is used, which PostgreSQL cannot do in one statement: an index of the table
+ * alone, then one of each partition, concurrently, which is attached to the first. After an interruption it goes on.
  */
 export async function buildPartitionedIndex(
   session: SchemaSession,
@@ -48,7 +48,7 @@ export async function buildPartitionedIndex(
   await refuseInvalid(session, tables, name);
 }
 
-/** Gives an index the name of another one, which is dropped, and its parts names that go with it. To be called inside of a transaction. */
+/** Gives an index the name of another one, which is dropped, and renames its parts to match. To be called in a transaction. */
 export async function takePlace(
   tx: SqlHandle,
   tables: QueueTables,
@@ -72,7 +72,7 @@ export async function takePlace(
   await rename(successor, name);
 }
 
-/** A partition that was dropped before its part was there leaves an index that no other one makes valid. */
+/** When a partition is dropped before its part is attached, the index stays invalid: nothing validates it later. */
 async function refuseInvalid(session: SchemaSession, tables: QueueTables, name: string): Promise<void> {
   const { rows } = await session.query(
     `select from pg_index i where i.indexrelid = to_regclass($1::text) and i.indisvalid`,

@@ -16,7 +16,6 @@ import {
 import { readPartitions, type Partition } from './read-partitions.js';
 import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
 
-/** What {@link dropPartitions} works with. */
 export interface DropParts {
   readonly run: RunTransaction;
   readonly tables: QueueTables;
@@ -24,18 +23,18 @@ export interface DropParts {
 }
 
 /**
- * Rows of a partition that is full wait until it can be dropped whole, but only this part of their age longer: then they
- * are purged one by one.
+ * Rows of a full partition wait until it can be dropped whole, but at most longer by this part of their age: then they are
+ * purged one by one.
  */
 const longestWait = 0.25;
-/** The least id that there is. */
+/** The least id of `bigint`. */
 const leastId = -(2n ** 63n);
 /** Rows of tasks at its edges that are deleted by one statement. */
 const blockRows = 1_000;
 
 /**
- * Drops the partitions of which every task is over and old, with the few rows of these that are in others; says up to
- * which id rows are left to be purged one by one.
+ * Drops the partitions in which every task has ended and is old, with the few rows of those tasks in other partitions. Says
+ * up to which id rows are left to be purged one by one.
  */
 export async function dropPartitions(parts: DropParts, olderThanDays: number): Promise<PartitionPurge> {
   const partitions = await parts.run((tx) => readPartitions(tx, parts.tables));
@@ -50,7 +49,7 @@ export async function dropPartitions(parts: DropParts, olderThanDays: number): P
       rows += dropped.rows;
       if (waits && !dropped.whole) return { rows, before, problem: undefined };
     } catch (problem) {
-      // Who may not drop it deletes its rows.
+      // A role that may not drop it deletes its rows.
       if (codeOf(problem) !== '42501') return { rows, before, problem: problem as Error };
     }
   }
@@ -89,7 +88,7 @@ async function drop(parts: DropParts, partition: Partition, olderThanDays: numbe
   const dropped = await shortTransaction(run, async (tx) => {
     await tx.query(`lock table only ${tables.queue} in access exclusive mode`);
     await tx.query('set local enable_seqscan = off');
-    // Nobody can change anything any more; somebody may have since it was looked at.
+    // Under the lock nothing can change; it may have changed since it was looked at.
     const [state] = (await tx.query(holdsNeeded(partition), [olderThanDays])).rows;
     const [others] = (await tx.query(hasStraddling(tables, partition))).rows;
     if (state?.['needed'] !== false || others?.['straddles'] !== false) return false;
@@ -109,7 +108,7 @@ async function isNeeded({ run }: DropParts, partition: Partition, olderThanDays:
   });
 }
 
-/** Reads it whole, and keeps nobody waiting; undefined when something is not over, whatever its status. */
+/** Reads the whole partition without a lock; undefined when an attempt has not ended, whatever its status. */
 async function countOver(
   { run }: DropParts,
   partition: Partition,
@@ -119,7 +118,7 @@ async function countOver(
   return rows[0]?.['kept'] === 0 ? Number(rows[0]['rows']) : undefined;
 }
 
-/** Deletes the tasks that have attempts on both sides; `whole` when none of these is left. */
+/** Deletes the tasks with attempts inside and outside; `whole` when none of these is left. */
 async function purgeEdges(
   { run, tables, statements }: DropParts,
   partition: Partition,
@@ -136,7 +135,7 @@ async function purgeEdges(
     asked += block.length;
     rows += await run((tx) => purgeWhole(tx, statements, block));
   }
-  // Else somebody has locked some: left for the next round.
+  // Otherwise another session has locked some: left for the next round.
   return { rows, whole: rows === asked };
 }
 

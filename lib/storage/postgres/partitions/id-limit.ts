@@ -10,7 +10,7 @@ import { shortTransaction, type RunTransaction } from './short-transaction.js';
 /** Ids that the table may still get until then: days or years, for what takes minutes. */
 export const idRoom = 10_000_000n;
 
-/** The constraint as it is. */
+/** The existing constraint. */
 export interface IdLimit {
   /** Ids are below. */
   readonly end: bigint;
@@ -21,7 +21,7 @@ export interface IdLimit {
 /** Name of the constraint in SQL. */
 export const quotedLimit = (tables: QueueTables): string => quoteIdentifier(ownName(tables, 'id_limit'));
 
-/** Undefined when no conversion was begun. */
+/** Undefined unless a conversion has begun. */
 export async function readLimit(tx: SqlHandle, tables: QueueTables): Promise<IdLimit | undefined> {
   const { rows } = await tx.query(
     `select pg_get_constraintdef(c.oid) as definition, c.convalidated as valid
@@ -33,7 +33,7 @@ export async function readLimit(tx: SqlHandle, tables: QueueTables): Promise<IdL
   return end === undefined ? undefined : { end: BigInt(end), isValid: rows[0]?.['valid'] === true };
 }
 
-/** Takes the limit away from a table that nobody has gone on to convert, before its ids come near. */
+/** Removes the limit of an abandoned conversion before the table's ids come near it. */
 export async function liftLimit(run: RunTransaction, tables: QueueTables): Promise<void> {
   const limit = await run((tx) => readLimit(tx, tables));
   if (!limit) return;

@@ -8,16 +8,16 @@ import { partitionName } from './partitioned-layout.js';
 import { readPartitions, type Partitions } from './read-partitions.js';
 import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
 
-/** Whole partitions that are ready before they are needed. */
+/** Partitions that are kept ready ahead of need. */
 const ahead = 2n;
 /** Made by one call at most. */
 const most = 32;
 
 /**
- * Makes the partitions that will be needed next, while the queue is used: the queue table itself is not locked against
- * anybody, the default partition for a moment. Answers the id that was given last, for the next call.
+ * Makes the partitions that will be needed next, while the queue is used: the queue table stays usable, the default
+ * partition is locked for a moment. Answers the id that was given last, for the next call.
  *
- * @param lastSeen id that was given last at the call before: of those since then, twice as many are provided for
+ * @param lastSeen last id at the previous call: partitions are made for twice as many ids as were given since
  * @throws {TarefaError} `SCHEMA_BUSY`, `SCHEMA_CONFLICT` when rows go to the default partition meanwhile
  */
 export async function makePartitions(
@@ -37,9 +37,9 @@ export async function makePartitions(
     if (made === most || from >= lastId + larger(ahead * (to - from), 2n * used)) return lastId;
     try {
       const done = await shortTransaction(run, (tx) => attach(tx, tables, partitions, { from, to }));
-      if (done === undefined) throw late(tables, 'it is in use by others all the time');
+      if (done === undefined) throw late(tables, 'other sessions used it all the time');
     } catch (error) {
-      // Nobody's task waits for it, as long as there are some.
+      // No task waits for it while some partitions are left.
       if (hasRoom(partitions)) return lastId;
       throw explain(error, tables);
     }
@@ -64,7 +64,7 @@ function hasRoom({ ranges, lastId }: Partitions): boolean {
   return (ranges.at(-1)?.to ?? 0n) > lastId + 1n;
 }
 
-/** Made apart and attached, because making it as a partition would lock out everybody. */
+/** Made as a table and then attached, because creating it as a partition would lock out every session. */
 async function attach(
   tx: SqlHandle,
   tables: QueueTables,
@@ -82,7 +82,7 @@ async function attach(
   return true;
 }
 
-/** The number behind the last one, whether that is still there or was dropped. */
+/** The number after the last partition's, even when that was dropped. */
 async function freeNumber(tx: SqlHandle, tables: QueueTables, count: number): Promise<number> {
   const { rows } = await tx.query(
     `select coalesce(max(substring(c.relname from length($2::text) + 1)::bigint), 0) + 1 as free

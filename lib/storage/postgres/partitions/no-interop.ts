@@ -1,7 +1,7 @@
 import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
 
-/** Workers of nsj-queue-lib fail attempts without a fence: only unique indexes keep two next attempts from coming of that. */
+/** Workers of nsj-queue-lib fail attempts without a fence: only unique indexes prevent two next attempts. */
 export function noInterop({ qualifiedName }: QueueTables): TarefaError {
   return new TarefaError(
     'OPTIONS_INVALID',

@@ -15,11 +15,11 @@ import { asideName, oldIndexName, switchToPartitions } from './switch-to-partiti
 import { surveyTable, type TableSurvey } from './table-survey.js';
 
 /**
- * Says how a plain queue table becomes partitioned while it is used: it becomes the first partition itself, so that no
- * row is written. Of a partitioned one, what is left to do. Nothing is changed.
+ * Plans how a plain queue table becomes partitioned while it is used: it becomes the first partition itself, so that no row
+ * is written. For a partitioned table, plans what is left to do. Changes nothing.
  *
  * @param every ids of a partition
- * @throws {TarefaError} `SCHEMA_CONFLICT` for a table that is not up to date, or has what would be lost
+ * @throws {TarefaError} `SCHEMA_CONFLICT` for a table that is not up to date, or would lose something
  */
 export async function planPartitioning(
   session: SchemaSession,
@@ -42,7 +42,7 @@ export async function planPartitioning(
   return { ...plan, steps };
 }
 
-/** Does it. Run again after an interruption it goes on. */
+/** Runs the plan. Run again after an interruption, it goes on. */
 export async function partitionTable(
   session: SchemaSession,
   names: QueueNames,
@@ -83,7 +83,7 @@ function partitioningSteps(
   return [
     ...(usable === undefined
       ? [
-          shortStep(`limit the table to ids below ${end}, which new rows are far from`, {
+          shortStep(`limit the table to ids below ${end}, far above those of new rows`, {
             lock: locks.instant(queue),
             table: queue,
             sql: adding,
@@ -100,12 +100,12 @@ function partitioningSteps(
             run: (session: SchemaSession) => session.alone(validating),
           },
         ]),
-    // The table's own are unique, which those of a partition cannot be.
+    // The table's own indexes are unique; those of a partitioned table cannot be.
     ...unique.map((index): Step => {
       const name = oldIndexName(tables, index.suffix);
       const sql = indexSql(tables, index, { concurrently: true, name });
       return {
-        what: `build the index ${name}, which is as that of a partition has to be`,
+        what: `build the index ${name}, in the form that a partition needs`,
         lock: locks.online(queue),
         sql: [sql],
         run: (session) => buildOnce(session, tables, name, sql),
@@ -139,7 +139,7 @@ async function buildOnce(
   await session.alone(sql);
 }
 
-/** Unique indexes of the old table, which cost and guard nothing any more. */
+/** Unique indexes of the old table, which cost writes and guard nothing any more. */
 function dropSteps(tables: QueueTables, names: readonly string[]): readonly Step[] {
   return names.map((name) => {
     const sql = `drop index concurrently if exists ${qualifiedIndex(tables, name)}`;
@@ -166,7 +166,7 @@ function aheadSteps(tables: QueueTables): readonly Step[] {
   ];
 }
 
-/** What stays with the old table when a new one takes its name. */
+/** Refuses a table with parts that would stay behind when a new one takes its name. */
 function refuseUnfit({ qualifiedName }: QueueTables, { obstacles }: TableSurvey): void {
   if (obstacles.length === 0) return;
   throw new TarefaError(

@@ -3,8 +3,8 @@ import { ownName } from '../schema/schema-objects.js';
 import { statement } from '../statement.js';
 
 /**
- * Asks whether partitions may have to be made, by one statement and where no connection has to be opened for it: `last`
- * is the id that was given last where the table has partitions, and `limited` is true while it is being partitioned.
+ * Asks by one statement, on an open connection, whether partitions may be needed: `last` is the last id of a partitioned
+ * table, and `limited` is true while the table is being partitioned.
  */
 export const partitionWork = statement('partition_work', (tables) => {
   const table = `to_regclass(${quoteLiteral(tables.queue)})`;

@@ -4,12 +4,12 @@ import { addColumnsSql, columnSql, fillFactor, indexSql, ownName } from '../sche
 import type { TableLayout } from '../schema/schema-statements.js';
 import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema/schema.js';
 
-/** Partitions that a new queue begins with, the default one not counted. */
+/** Partitions of a new queue, besides the default one. */
 const firstPartitions = 2;
 
 /**
- * The indexes of a partitioned queue. None but the primary key can be unique there, because they do not hold the id; the
- * statements that insert successors, dead chains and deliveries lock the row that these are of, and so does without.
+ * The indexes of a partitioned queue. Only the primary key can be unique there, because the others do not hold the id.
+ * Statements that insert successors, dead chains and deliveries lock the row that they follow from instead.
  */
 export const partitionedIndexes: readonly IndexDefinition[] = queueIndexes.map(({ suffix, on, where }) => ({
   suffix,
@@ -18,8 +18,8 @@ export const partitionedIndexes: readonly IndexDefinition[] = queueIndexes.map((
 }));
 
 /**
- * One table partitioned by ranges of ids, so that purge can drop old ranges whole. A default partition takes what no
- * other one is there for: no insert ever fails for want of a partition.
+ * One table partitioned by ranges of ids, so that purge can drop old ranges whole. A default partition takes all other ids,
+ * so no insert fails because a partition is missing.
  *
  * @param every ids of one partition
  */
@@ -47,7 +47,7 @@ export function partitionName(tables: QueueTables, number: number | 'default'): 
   return ownName(tables, number === 'default' ? 'default' : `p${number}`);
 }
 
-/** Of a queue that has some already, nothing is made: those that were purged stay away. */
+/** Makes none where a queue has some already: purged partitions are not made again. */
 function firstPartitionsSql(tables: QueueTables, every: number): string {
   const { queue, quotedSchema } = tables;
   const make = (name: string, bounds: string): string =>

@@ -17,13 +17,13 @@ export interface Partition {
 export interface Partitions {
   /** In the order of their ids. */
   readonly ranges: readonly Partition[];
-  /** Quoted, with its schema; undefined when somebody has taken it away. */
+  /** Quoted, with its schema; undefined when a user has dropped it. */
   readonly fallback: string | undefined;
   /** Id that was given last. */
   readonly lastId: bigint;
 }
 
-/** Reads how a queue is divided; undefined of a plain one. */
+/** Reads how a queue is divided; undefined for a plain one. */
 export async function readPartitions(tx: SqlHandle, tables: QueueTables): Promise<Partitions | undefined> {
   if (!(await isPartitioned(tx, tables))) return undefined;
   const { rows } = await tx.query(

@@ -4,9 +4,9 @@ import type { SqlHandle } from '../../sql-handle.js';
 /** Runs its argument inside one transaction. */
 export type RunTransaction = <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
 
-/** While a statement waits for its lock, everybody behind it waits as well. */
+/** While a statement waits for its lock, every statement behind it waits as well. */
 const lockTimeout = '100ms';
-/** Nor may what is done under the lock take long. */
+/** Work under the lock must not take long either. */
 const statementTimeout = '3s';
 const tries = 10;
 const pauseMs = 300;

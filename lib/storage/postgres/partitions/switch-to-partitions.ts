@@ -28,11 +28,11 @@ export interface Switch {
 /** PostgreSQL cuts longer names. */
 const longestName = 63;
 
-/** An index of the table once that is the first partition. */
+/** An index of the table when it has become the first partition. */
 export const oldIndexName = (tables: QueueTables, suffix: string): string =>
   `${partitionName(tables, 1)}_${suffix}`.slice(0, longestName);
 
-/** A unique one, whose place another one has taken. */
+/** A unique index that another one has replaced. */
 export const asideName = (tables: QueueTables, suffix: string): string =>
   ownName(tables, `${suffix.slice(0, 4)}_u`);
 
@@ -86,7 +86,7 @@ export async function switchToPartitions(
   if (sequence !== undefined) {
     await send(
       `alter sequence ${sequence} owned by ${queue}.id`,
-      // Unlike setval, undone with the rest: ids behind the limit of a table that kept it would be refused.
+      // Unlike setval this is rolled back with the rest: a table that keeps its limit would refuse ids beyond it.
       `alter sequence ${sequence} restart with ${end}`,
     );
   }
@@ -111,7 +111,7 @@ async function renameIndexes(tx: SqlHandle, tables: QueueTables): Promise<void> 
     const { rows: taken } = await tx.query('select to_regclass($1::text) is not null as taken', [
       qualifiedIndex(tables, wanted),
     ]);
-    // Where one was built in its place, the unique one steps aside.
+    // The unique index gives its name to the one that was built in its place.
     const free = taken[0]?.['taken'] === true ? asideName(tables, suffix) : wanted;
     await tx.query(`alter index ${qualifiedIndex(tables, name)} rename to ${quoteIdentifier(free)}`);
   }
@@ -139,7 +139,7 @@ const ownerOf = (of: string, table: string): string => `do $do$ begin
     from pg_class c where c.oid = $q$${of}$q$::regclass);
 end $do$`;
 
-/** Everybody may do with the new table what they might with the old one. */
+/** Gives every role the rights on the new table that it has on the old one. */
 async function copyGrants(tx: SqlHandle, { queue }: QueueTables, old: string): Promise<void> {
   await tx.query(
     `do $do$
@@ -167,6 +167,6 @@ async function copyGrants(tx: SqlHandle, { queue }: QueueTables, old: string): P
 function tooLate({ qualifiedName }: QueueTables): TarefaError {
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} has got more ids meanwhile than were left to it: run the command again, which leaves it more`,
+    `${qualifiedName} has used up the ids below its limit meanwhile: run the command again, which sets a higher limit`,
   );
 }

@@ -4,7 +4,7 @@ import { ownName } from '../schema/schema-objects.js';
 import { readLimit } from './id-limit.js';
 import { partitionedIndexes, partitionName } from './partitioned-layout.js';
 
-/** What is to be known of a table before it becomes a partition, and after. */
+/** What a conversion has to know of a table. */
 export interface TableSurvey {
   /** Id that was given last. */
   readonly lastId: bigint;
@@ -50,7 +50,7 @@ export async function surveyTable(tx: SqlHandle, tables: QueueTables): Promise<T
   };
 }
 
-/** Triggers of ours, which are made again. */
+/** The library's own triggers, which are made again. */
 const ownTriggers = ['schedule', 'ring'];
 
 async function readObstacles(tx: SqlHandle, tables: QueueTables): Promise<readonly string[]> {

@@ -23,11 +23,11 @@ export interface QueueNames {
   readonly webhooks: boolean;
 }
 
-/** What there is of a queue, by name. */
+/** The existing parts of a queue, by name. */
 export interface Inspection {
   /** Undefined when nothing is written down. */
   readonly version: number | undefined;
-  /** True when this role may not read it, as one that only produces. */
+  /** True when this role may not read it, like the role of a process that only produces. */
   readonly isVersionHidden: boolean;
   readonly queueColumns: ReadonlyMap<string, string>;
   readonly subscriptionColumns: ReadonlyMap<string, string>;
@@ -37,11 +37,11 @@ export interface Inspection {
   /** Trigger name to its channel (for the ring) or an empty text. */
   readonly triggers: ReadonlyMap<string, string>;
   readonly relations: ReadonlySet<string>;
-  /** `unreadable`: this role may not read it, so that nobody knows whether it is there. */
+  /** `unreadable`: this role may not read the table, so whether it holds a key is unknown. */
   readonly sealKey: 'present' | 'absent' | 'unreadable';
   /** True of a queue that is divided into partitions. */
   readonly isPartitioned: boolean;
-  /** About how many rows the queue has, from its size and statistics. */
+  /** Estimated rows of the queue, from its size and statistics. */
   readonly rows: number;
 }
 
@@ -55,7 +55,7 @@ export async function resolveTables(tx: SqlHandle, names: QueueNames): Promise<Q
   return queueTables(schema, names.table.table, subscriptions);
 }
 
-/** A table without schema is looked up in the search path; a new one goes where the path would create it. */
+/** Finds a table without schema in the search path; a new one goes where the path would create it. */
 async function resolveSchema(tx: SqlHandle, table: TableName): Promise<string> {
   if (table.schema !== undefined) return table.schema;
   const { rows } = await tx.query(
@@ -74,7 +74,7 @@ async function resolveSchema(tx: SqlHandle, table: TableName): Promise<string> {
   return schema;
 }
 
-/** Reads what there is. */
+/** Reads which parts of a queue exist. */
 export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise<Inspection> {
   const [queueColumns, subscriptionTypes, indexes, triggers, relations] = [
     await readColumnTypes(tx, tables.queue),
@@ -123,7 +123,7 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
   };
 }
 
-/** Column names to types, as PostgreSQL prints them; empty when there is no such table. */
+/** Column names to types, as PostgreSQL prints them; empty without the table. */
 export async function readColumnTypes(tx: SqlHandle, table: string): Promise<ReadonlyMap<string, string>> {
   const { rows } = await tx.query(
     `select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type from pg_attribute a
@@ -143,7 +143,7 @@ export async function isPartitioned(tx: SqlHandle, { queue }: QueueTables): Prom
   return rows.length > 0;
 }
 
-/** As the planner does: rows per page when it was last looked at, by the pages that there are now. */
+/** Estimates as the planner does: rows per page at the last ANALYZE or VACUUM, times the pages of today. */
 export async function estimateRows(tx: SqlHandle, table: string): Promise<number> {
   const { rows } = await tx.query(
     `select (case when c.reltuples > 0 and c.relpages > 0 then c.reltuples / c.relpages else 30 end
@@ -175,7 +175,7 @@ async function readVersion(tx: SqlHandle, tables: QueueTables): Promise<number |
   return rows[0] ? Number(rows[0]['version']) : undefined;
 }
 
-/** What of a queue is not there, in words. */
+/** The missing parts of a queue, in words. */
 export function listMissing(
   found: Inspection,
   tables: QueueTables,
@@ -213,7 +213,7 @@ export function listMissing(
   return missing;
 }
 
-/** Names of indexes that are not there, or invalid. */
+/** Names of indexes that are missing or invalid. */
 export function missingIndexes(found: Inspection, tables: QueueTables): readonly string[] {
   return queueIndexes.map(({ suffix }) => ownName(tables, suffix)).filter((name) => !found.indexes.has(name));
 }
@@ -226,7 +226,7 @@ function missingColumns(
   return wanted.filter(({ name }) => !found.has(name)).map(({ name }) => `column ${table}.${name}`);
 }
 
-/** Refuses to touch a table that is something else, or newer than this library. */
+/** Refuses a table that is not a queue, or newer than this library. */
 export function refuseConflicts(found: Inspection, tables: QueueTables): void {
   refuseNewer(found, tables);
   const problems = [
@@ -253,7 +253,7 @@ export function refuseNewer(found: Inspection, tables: QueueTables): void {
   );
 }
 
-/** Columns that are missing, or of another type, of those that cannot be made here. */
+/** Columns that are missing or have another type, of those that this library cannot add. */
 export function wrongColumns(
   found: ReadonlyMap<string, string>,
   contract: readonly ColumnDefinition[],
@@ -273,7 +273,7 @@ export function wrongColumns(
 /** Types that the four times of an old table may have. */
 const zoneless = 'timestamp without time zone';
 
-/** True when what is wrong with a table is its age. */
+/** True when an older version of nsj-queue-lib explains what is wrong with a table. */
 function canBeAdopted(found: Inspection, tables: QueueTables): boolean {
   const aged = contractColumns
     .filter(({ name }) => name !== 'prioridade' || found.queueColumns.has(name))

@@ -28,7 +28,7 @@ import { leastSchemaVersion, ownColumns, schemaVersion } from './schema.js';
 /** What `prepareSchema` is asked for. */
 export interface SchemaRequest extends QueueNames, RightsRequest {
   readonly mode: 'create' | 'check';
-  /** Of a queue that is made now; one that is there keeps its own. Default: plain. */
+  /** Layout of a new queue; an existing table keeps its layout. Default: plain. */
   readonly layout?: TableLayout;
 }
 
@@ -43,19 +43,19 @@ export interface PreparedSchema {
   readonly identity: string | undefined;
   /** True when this role may read the key that deliveries are sealed with. */
   readonly seals: boolean;
-  /** In which texts are stored, as `server_encoding` names it. */
+  /** Encoding of stored texts, as `server_encoding` names it. */
   readonly encoding: string;
-  /** Things that work but deserve a word: for the log. */
+  /** What works with a limitation: for the log. */
   readonly warnings: readonly string[];
-  /** What was made now; empty when everything was there. */
+  /** What this call made; empty when nothing was missing. */
   readonly made: readonly string[];
 }
 
-/** A start builds no index on a table with more rows than this: nobody could insert meanwhile. */
+/** A start builds no index on a table with more rows than this, because that keeps inserts waiting. */
 const mostRowsUnderLock = 100_000;
 
 /**
- * Creates what is missing of a queue, or names it.
+ * Creates the missing parts of a queue, or names them.
  *
  * @param run runs its argument inside one transaction
  * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`, `RIGHTS_MISSING`
@@ -99,7 +99,7 @@ export async function prepareSchema(
   });
 }
 
-/** The version of tables that are older than this library's, and that it can work on as they are; else undefined. */
+/** The version of tables that are older than this library's but work with it; else undefined. */
 function olderVersion({ version }: Inspection): number | undefined {
   const isOlder = version !== undefined && version >= leastSchemaVersion && version < schemaVersion;
   return isOlder ? version : undefined;
@@ -121,7 +121,7 @@ async function create(
 ): Promise<readonly string[]> {
   // Workers that start together take turns, also those of different queues: they share schema and migrations.
   await tx.query(`select pg_advisory_xact_lock(${schemaLockKey})`);
-  // Nobody waits long behind a table in use.
+  // A start must not wait long for a table in use.
   await tx.query(`set local lock_timeout = '10s'`);
   const { rows } = await tx.query(
     `select to_regnamespace($1::text) is null as absent, pg_try_advisory_xact_lock_shared(${migrationLockKey(tables)}) as free`,
@@ -130,8 +130,8 @@ async function create(
   if (rows[0]?.['free'] !== true) throw migrating(tables);
   await refuseWithoutCreation(tx, tables, { request, existing: [tables.queue] });
   if (rows[0]['absent'] === true) await tx.query(`create schema if not exists ${tables.quotedSchema}`);
-  // Looked at again now that nobody else creates: a ring trigger that exists keeps its channel, because
-  // replacing it would silence the workers that listen there.
+  // Looked at again under the lock of those who create: an existing ring trigger keeps its channel, because replacing it
+  // would silence the workers that listen there.
   const found = await inspectSchema(tx, tables);
   const missing = listMissing(found, tables, request);
   if (missing.length === 0) return missing;
@@ -190,13 +190,13 @@ function refuseTakenNames(missing: readonly string[], tables: QueueTables): void
   );
 }
 
-/** Rows that an unfenced past has left twice. */
+/** Duplicates that workers without a fence have left. */
 function explainDuplicates(error: unknown, { qualifiedName }: QueueTables): unknown {
   const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
   if (code !== '23505') return error;
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} holds attempts twice that may exist once (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
+    `${qualifiedName} holds duplicate attempts (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
     { cause: error },
   );
 }
@@ -214,7 +214,7 @@ async function readEncoding(tx: SqlHandle): Promise<string> {
   return String(rows[0]?.['encoding']);
 }
 
-/** There anybody can insert bytes that no program reads. */
+/** In SQL_ASCII any client can insert bytes that no program reads. */
 function encodingWarnings(encoding: string): readonly string[] {
   return encoding === 'SQL_ASCII'
     ? [

@@ -10,7 +10,7 @@ import {
 } from './schema.js';
 import { mostLosses } from '../../failure-rule.js';
 
-/** The name of something that belongs to a queue, without its schema: an index, a trigger. */
+/** The name of an index, a trigger or a function of a queue, without its schema. */
 export function ownName({ table }: QueueTables, suffix: string): string {
   return `${table}_${suffix}`;
 }
@@ -24,7 +24,7 @@ function inSchema(tables: QueueTables, suffix: string): string {
   return `${tables.quotedSchema}.${named(tables, suffix)}`;
 }
 
-/** A column as it stands in `create table` and after `add column`. */
+/** A column as `create table` and `add column` take it. */
 export function columnSql({ name, type, rest }: ColumnDefinition): string {
   return rest ? `${name} ${type} ${rest}` : `${name} ${type}`;
 }
@@ -34,7 +34,7 @@ export function addColumnsSql(table: string, columns: readonly ColumnDefinition[
   return `alter table ${table}\n  ${columns.map((c) => `add column if not exists ${columnSql(c)}`).join(',\n  ')}`;
 }
 
-/** Pages are left some room, so that an attempt's changes of state stay on its page. */
+/** Leaves room in pages, so that an attempt's changes of state stay on its page. */
 export const fillFactor = 85;
 
 /** The queue table. */
@@ -55,9 +55,9 @@ export function indexSql(
   return `create ${unique ? 'unique ' : ''}index ${how}${existing}${quoteIdentifier(name)} on ${tables.queue} ${on}${where ? ` where ${where}` : ''}`;
 }
 
-// A producer may leave out or null any column with a default, insert a task for later, or write into the columns that
-// the library owns: filed as it should be. The library's own inserts, which set them rightly, are told by the setting,
-// which is asked last: most rows have none of this.
+// A producer may leave out or null any column with a default, insert a task for later, or write into the columns that the
+// library owns: the trigger corrects such rows. The setting exempts the library's own inserts, which are right; it is asked
+// last, because most rows need no correction.
 const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestamp())
     or new.status is null or new.data_hora is null or new.data_hora_inicial is null
     or new.tentativa is null or new.prioridade is null
@@ -66,15 +66,15 @@ const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestam
         or coalesce(new.iniciada_em, new.finalizada_em) is not null)
       and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
 
-/** Counters of the library that are beyond this were written by somebody else. */
+/** Counters beyond this were not written by the library. */
 export const mostCounted = 1_000_000_000;
 
 /**
  * The function that files rows as they are inserted.
  *
- * What waits has been claimed by nobody and lost nobody, whatever its producer wrote. Programs that do not know the
- * column for rounds continue a replayed task in round 0, where its first attempts are already: the round is that of the
- * attempt it follows from, or of the chain that died.
+ * A new row has no claims and no lost workers, whatever its producer wrote. Programs that do not know the column for rounds
+ * continue a replayed task in round 0, where its first attempts are already: the trigger takes the round of the previous
+ * attempt, or of the chain that died.
  */
 export function scheduleFunctionSql(tables: QueueTables): string {
   const { queue } = tables;
@@ -115,7 +115,7 @@ begin
 end $$`;
 }
 
-/** Its trigger, in place of what there is. */
+/** Its trigger, in place of an existing one. */
 export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
   const { queue } = tables;
   return [
@@ -126,8 +126,8 @@ export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
 }
 
 /**
- * The function that rings. What the bell says: the second in which the first of these tasks is due, their highest
- * priority, and whether some are for later. What is due at `infinity` is never due. Whole seconds, so that equal rings of one transaction become one.
+ * The function that rings. A ring says the second in which the first of these tasks is due, their highest priority, and
+ * whether some are for later. Tasks due at `infinity` never are. Whole seconds make equal rings of one transaction one.
  */
 export function ringFunctionSql(tables: QueueTables): string {
   return `create or replace function ${inSchema(tables, 'ring')}() returns trigger language plpgsql as $$
@@ -148,7 +148,7 @@ begin
 end $$`;
 }
 
-/** Its trigger, in place of what there is: one that was disabled is there without being found. */
+/** Its trigger, in place of an existing one: the check does not find one that is disabled. */
 export function ringTriggerSql(tables: QueueTables, channel: string): readonly string[] {
   const { queue } = tables;
   return [
@@ -168,7 +168,7 @@ export function subscriptionsSql(tables: QueueTables, subscriptions: string): re
   ];
 }
 
-/** Who works on the queue. */
+/** The queue's workers. */
 export function workersTableSql({ workers }: QueueTables): readonly string[] {
   return [
     `create table if not exists ${workers} (
@@ -185,7 +185,7 @@ export function workersTableSql({ workers }: QueueTables): readonly string[] {
   ];
 }
 
-/** Routes that somebody has paused. */
+/** Paused routes. */
 export function pausedTableSql({ paused }: QueueTables): string {
   return `create table if not exists ${paused} (
   route text primary key,
@@ -193,7 +193,7 @@ export function pausedTableSql({ paused }: QueueTables): string {
 )`;
 }
 
-/** What ended in the past day, by minutes and routes, and how long it waited and ran: see `lib/history`. */
+/** What ended in the past day, by minutes and routes, and how long it waited and ran: see `lib/observability/history`. */
 export function historyTableSql({ history }: QueueTables): string {
   return `create table if not exists ${history} (
   at timestamptz not null,
@@ -210,7 +210,7 @@ export function historyTableSql({ history }: QueueTables): string {
 )`;
 }
 
-/** What is known of a subscription's endpoint; its rows appear when there is something to know. */
+/** The state of subscriptions' endpoints; a row appears with the first change. */
 export function webhooksTableSql({ webhooks }: QueueTables): string {
   return `create table if not exists ${webhooks} (
   subscriber_id character varying(100) primary key,
@@ -227,8 +227,8 @@ export function webhooksTableSql({ webhooks }: QueueTables): string {
 
 /**
  * The key that fan-out seals deliveries with, as HMAC-SHA256 uses it: 64 random bytes, combined with its two constants
- * beforehand, so that a seal is two calls of `sha256()`. One row, which stays. Only those may read it who have the rights
- * of a worker: with the key one could choose where signed requests go.
+ * beforehand, so that a seal is two calls of `sha256()`. One row, which never changes. Only roles with the rights of a worker
+ * may read it: whoever has the key can choose where signed requests go.
  */
 export function sealTableSql({ seal }: QueueTables): readonly string[] {
   const pad = (constant: number): string =>

@@ -3,7 +3,7 @@ import { rolesLink } from '../../../values/docs-link.js';
 import { TarefaError } from '../../../errors.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 
-/** What a role is asked for before it works on a queue. */
+/** What decides which rights a role needs. */
 export interface RightsRequest {
   /** False for a process that only produces: it needs fewer rights. Default: true. */
   readonly works?: boolean;
@@ -15,7 +15,7 @@ export interface RightsRequest {
 export interface Rights {
   /** True when it may read the key that deliveries are sealed with. */
   readonly seals: boolean;
-  /** What works without, but differently: for the log. */
+  /** What works differently without some right: for the log. */
   readonly warnings: readonly string[];
 }
 
@@ -24,7 +24,7 @@ interface Need {
   readonly table: string;
   readonly privilege: 'select' | 'insert' | 'update' | 'delete';
   readonly column?: string;
-  /** True where the queue works without: granted along with the rest. */
+  /** True where the queue works without it; granted along with the rest. */
   readonly spare?: true;
 }
 
@@ -35,7 +35,7 @@ export async function mayRead(tx: SqlHandle, table: string): Promise<boolean> {
 }
 
 /**
- * What this role may do of what not every role may that works.
+ * Reads what this role may do beyond the rights that every worker needs.
  *
  * @throws {TarefaError} `RIGHTS_MISSING` when it cannot work with these rights, with all grants that it lacks
  */
@@ -76,7 +76,7 @@ export async function refuseHiddenSchema(
 }
 
 /**
- * Refuses a role that may not make what is missing of a queue.
+ * Refuses a role that may not make the missing parts of a queue.
  *
  * @param existing quoted names of its tables that are there and would be changed
  * @throws {TarefaError} `RIGHTS_MISSING`, with all grants that it lacks
@@ -124,7 +124,7 @@ async function lacking(tx: SqlHandle, tables: QueueTables, grants: readonly stri
   );
 }
 
-/** Every grant that a worker lacks on what is there, as SQL. None when it can work. */
+/** Every grant that a worker lacks on existing tables, as SQL; empty when it can work. */
 async function lackingGrants(
   tx: SqlHandle,
   tables: QueueTables,
@@ -167,7 +167,7 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
   ];
 }
 
-/** By oid: a role without usage of the schema may not even name its tables. What is not there lacks nothing. */
+/** By oid: a role without usage of the schema may not even name its tables. Missing tables need no grants. */
 const lackingPrivileges = `
 select n.relation, bool_and(n.spare) as spare,
   string_agg(n.privilege || coalesce(' (' || quote_ident(n.column_name) || ')', ''), ', ' order by n.place) as privileges

@@ -18,7 +18,7 @@ import {
 } from './schema-objects.js';
 import { ownColumns, queueIndexes, schemaVersion, type IndexDefinition } from './schema.js';
 
-/** What of a queue is to be made. */
+/** Which parts of a queue to make. */
 export interface SchemaParts {
   /** False keeps the trigger that rings as it is, and with it its channel. */
   readonly rings: boolean;
@@ -34,7 +34,7 @@ export interface TableLayout {
   statements(tables: QueueTables): readonly string[];
 }
 
-/** One table, which is what there is unless something else is asked for. */
+/** One plain table: the default. */
 export const plainLayout: TableLayout = {
   indexes: queueIndexes,
   statements: (tables) => [
@@ -44,7 +44,7 @@ export const plainLayout: TableLayout = {
   ],
 };
 
-/** Statements that make what is missing of a queue; each may be run again. */
+/** Statements that make the missing parts of a queue; each may be run again. */
 export function schemaStatements(
   tables: QueueTables,
   channel: string,
@@ -67,7 +67,7 @@ export function schemaStatements(
   ];
 }
 
-/** Writes down that a queue's tables have the version of this library. A queue that is known keeps what is written. */
+/** Records this library's version for a queue's tables. A recorded queue keeps its version. */
 export function recordQueueSql({ migrations, table }: QueueTables): string {
   return `insert into ${migrations} (table_name, version) values (${quoteLiteral(table)}, ${schemaVersion})
 on conflict (table_name) do nothing`;

@@ -3,7 +3,7 @@ import { routeExpression } from '../statement.js';
 /** Version of what `schemaStatements` makes; recorded per table. What each brought: `migration/schema-versions.ts`. */
 export const schemaVersion = 4;
 
-/** The oldest that this library can work on as it is; what it lacks is said in the log. */
+/** The oldest version that this library can work on without migration; the log says what it lacks. */
 export const leastSchemaVersion = 3;
 
 /** A column: its name, its type as PostgreSQL prints it, and the rest of its definition. */
@@ -45,7 +45,7 @@ export const contractColumns: readonly ColumnDefinition[] = [
   { name: 'prioridade', type: 'integer', rest: 'default 50' },
 ];
 
-/** What this library adds, all nullable or with constant defaults, so that adding them is instant. */
+/** Columns that this library adds: nullable or with constant defaults, so that adding them is instant. */
 export const ownColumns: readonly ColumnDefinition[] = [
   { name: 'executor', type: 'bigint' },
   { name: 'reserva', type: 'integer', rest: 'not null default 0' },
@@ -71,7 +71,7 @@ export const subscriptionColumns: readonly ColumnDefinition[] = [
   { name: 'created_at', type: 'timestamp with time zone', rest: 'not null default now()' },
 ];
 
-/** What the workers' table got after its first version. */
+/** Columns that the workers' table got after its first version. */
 export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'lease_until', type: 'timestamp with time zone' },
   { name: 'missed_at', type: 'timestamp with time zone' },

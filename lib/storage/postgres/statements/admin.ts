@@ -32,7 +32,7 @@ chosen as materialized (
   for no key update of f
 )`;
 
-/** The payload, which all attempts of a chain share; or nothing, for whoever does not look at it. */
+/** The payload, which all attempts of a chain share; nothing where the caller does not ask for it. */
 export const payloadOf = (queue: string, isWanted: boolean): string =>
   isWanted
     ? `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`
@@ -57,7 +57,7 @@ order by f.data_hora, f.id
 limit 1`;
 
 /**
- * One page of attempts, the newest first. Parameters: greatest id, rows of a page, and those of the
+ * One page of attempts, the newest first. Parameters: greatest id, rows of a page, then the parameters of the
  * conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$3` on
@@ -87,14 +87,14 @@ select f.id::text as id from ${queue} f
 where f.dead and f.id_anterior is null and f.live_id = $1::text::bigint
 order by f.id`;
 
-/** What a new attempt has instead of what the one before had. */
+/** Columns in which a new attempt differs from the one before. */
 interface Edited {
   readonly payload: string;
   readonly hash: string;
   readonly metadata: string;
 }
 
-/** A payload that was edited is that of the attempt itself; others have that of the chain's first. */
+/** An edited payload is stored in the attempt itself, any other in the chain's first attempt. */
 const unedited: Edited = {
   payload: 'case when f.id_inicial is not null then f.payload end',
   hash: 'f.payload_hash',
@@ -233,12 +233,12 @@ select coalesce(
 )::text as id
 from ended f`;
 
-/** Parameters: route, channel, what is said there. */
+/** Parameters: route, channel, text of the notification. */
 export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route
 with paused as (insert into ${paused} (route) values ($1::text) on conflict do nothing returning route)
 select route, pg_notify($2::text, $3::text) from paused`;
 
-/** Parameters: route, channel, what is said there. */
+/** Parameters: route, channel, text of the notification. */
 export const resumeRoute = ({ paused }: Paused): string => `-- name: resume_route
 with resumed as (delete from ${paused} where route = $1::text returning route)
 select route, pg_notify($2::text, $3::text) from resumed`;

@@ -2,11 +2,11 @@ import type { BulkKind } from '../../admin.js';
 import type { QueueTables } from '../identifiers.js';
 import { cancelChosen, hasFailedForGood, isWaiting, startAnew } from './admin.js';
 
-// What operators do with many tasks at once: counted first, then done in blocks that commit alone.
+// What operators do with many tasks at once: the tasks are counted first, then changed in blocks, one commit each.
 
 type Queue = Pick<QueueTables, 'queue'>;
 
-/** Attempts that each kind of work means; of a task the last one only. */
+/** Attempts that each kind of work applies to; only the last attempt of a task. */
 export const meant = {
   retry: hasFailedForGood,
   cancel: isWaiting,
@@ -14,7 +14,7 @@ export const meant = {
 } as const satisfies Readonly<Record<BulkKind, string>>;
 
 /**
- * How many attempts are meant, by topic and subscription, and the greatest id among them: what comes later is beyond it. Ids
+ * How many attempts match, by topic and subscription, and the greatest id among them: later inserts have greater ids. Ids
  * below 1, which only SQL can insert, are not walked.
  *
  * @param conditions SQL over `f`, with parameters from `$1` on
@@ -30,7 +30,7 @@ where ${['f.id > 0', meant[kind], ...conditions].join('\n  and ')}
 group by 1, 2
 order by 1 nulls first, 2 nulls first`;
 
-/** The next of them by id. Parameters: id that the last block ended at, greatest id, rows of a block. */
+/** The next block by id. Parameters: id that the last block ended at, greatest id, rows of a block. */
 const nextBlock = (queue: string, kind: BulkKind, conditions: readonly string[], lock: string): string => `
   select f.id, coalesce(f.id_inicial, f.id) as first_id
   from ${queue} f
@@ -40,12 +40,12 @@ const nextBlock = (queue: string, kind: BulkKind, conditions: readonly string[],
 
 const locked = '\n  for no key update of f skip locked';
 
-/** How many were chosen, and where the next block begins: no row is left behind it. */
+/** How many were chosen, and where the next block begins: every row before that was looked at. */
 const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(id)::text from chosen) as last`;
 
 /**
- * Starts a block of failed tasks anew; those that somebody has locked are left out. Parameters: those of a block, and of the
- * conditions.
+ * Starts a block of failed tasks anew, without those that another session has locked. Parameters: those of a block, then
+ * of the conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$4` on
  */
@@ -56,7 +56,7 @@ ${startAnew(queue)}
 select (select count(*)::int from anew) as done, ${whereItEnded}`;
 
 /**
- * Ends a block of tasks that wait. Parameters: those of a block, message, and those of the conditions.
+ * Ends a block of waiting tasks. Parameters: those of a block, message, then those of the conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$5` on
  */
@@ -70,7 +70,7 @@ returning f.id
 select (select count(*)::int from ended) as done, ${whereItEnded}`;
 
 /**
- * The tasks of a block that is to be deleted, by their first attempts. Parameters: those of a block, and of the conditions.
+ * Finds the tasks of a block to delete, by their first attempts. Parameters: those of a block, then of the conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$4` on
  */
@@ -82,7 +82,7 @@ with chosen as materialized (${nextBlock(queue, 'delete', conditions, '')}
 )
 select array(select distinct first_id::text from chosen) as tasks, ${whereItEnded}`;
 
-/** `whole`: of tasks, by their first attempts, all attempts and those of the dead chains they left, and so on. */
+/** `whole`: all attempts of tasks, named by their first attempts, with their dead chains and those chains' dead chains. */
 const wholeTasks = (queue: string): string => `roots (task, root) as (
   select id, id from unnest($1::text[]::bigint[]) id
   union
@@ -94,9 +94,9 @@ whole as (
 )`;
 
 /**
- * Locks all rows of tasks, so that none of them starts, ends or is retried any more. Parameters: first attempts.
+ * Locks all rows of tasks, so that none of them can start, end or be retried. Parameters: first attempts.
  *
- * @param skips whether what somebody else has locked is left out, instead of waited for
+ * @param skips true to leave out rows that another session has locked, false to wait for them
  */
 export const lockTasks = ({ queue }: Queue, skips: boolean): string => `-- name: lock_tasks
 with recursive ${wholeTasks(queue)}
@@ -107,9 +107,9 @@ order by l.id
 for update of l${skips ? ' skip locked' : ''}`;
 
 /**
- * Deletes tasks of which nothing runs, with their dead chains; one of which a row is not locked by us, such as a new attempt,
- * stays. Asked after {@link lockTasks} in the same transaction, so that it sees what was committed before the locks were
- * ours. Parameters: first attempts, locked ids.
+ * Deletes tasks of which nothing runs, with their dead chains. A task stays when this transaction has not locked all its
+ * rows: it may have a new attempt. Sent after {@link lockTasks} in the same transaction, so that it sees what was committed
+ * before the locks were taken. Parameters: first attempts, locked ids.
  */
 export const deleteTasks = ({ queue }: Queue): string => `-- name: delete_tasks
 with recursive ${wholeTasks(queue)},

@@ -1,15 +1,15 @@
 import { routeExpression } from '../statement.js';
 
-// The parts that statements which claim are made of: where they look, and how they choose. Parameters before $6 are those
-// of `settling`; $6 routes, $7 limits, $8 limit of all, $9 whether only dead attempts or only others (null: both).
+// Statements that claim are made of two parts: where they look, and how they choose. Parameters before $6 are those of
+// `settling`; $6 routes, $7 limits, $8 limit of all, $9 whether only dead attempts or only others (null: both).
 
 /** Where a claim looks. */
 export interface Look {
-  /** SQL of the stretches: a row `r` each, with its route, its limit `most`, and its place `ord`. */
+  /** SQL of the stretches: one row `r` per stretch with its route, its limit `most` and its place `ord`. */
   readonly stretches: string;
   /** The best pending rows of one stretch. */
   readonly bestOf: (limit: string, locking: string) => string;
-  /** Rows of all stretches, of every route no more than its limit. */
+  /** Rows of all stretches, at most its limit for each route. */
   readonly candidates: (locking: string) => string;
 }
 
@@ -61,7 +61,7 @@ export function fromTheFront(queue: string, except: string): Look {
 /**
  * Each route in stretches of priorities, from the time up to which it was claimed before: behind 100,000 dead entries a
  * claim of ten takes 1 ms from there, and 10 ms from the front. Stretches of one route share its limit, for which their
- * rows are numbered; that costs 0.03 ms, 4% of a claim of ten and 2% of one of a hundred, so no form goes without.
+ * rows are numbered; that costs 0.03 ms, 4% of a claim of ten and 2% of one of a hundred, so every form does it.
  *
  * Parameters after $9: the highest and the lowest priority of each stretch, and the time it starts at.
  *
@@ -106,8 +106,8 @@ best as materialized (
 
 /**
  * Looks at the best rows of every stretch without locking, counts how many of the best of all each has, and locks that
- * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. What a stretch gives
- * less than it was seen to have is told, because the best rows of all may be locked by another session for long.
+ * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. A stretch that gives
+ * less than it was seen to have is reported, because another session may lock the best rows of all for long.
  */
 export function counted(look: Look): Shape {
   return {
@@ -136,8 +136,8 @@ best as materialized (
 }
 
 /**
- * Takes the stretches in their order, each up to its own limit: whoever asks has divided the limits already, so nearly all
- * that is locked is taken.
+ * Takes the stretches in their order, each up to its own limit: the caller has divided the limits already, so nearly every
+ * locked row is taken.
  */
 export function shared(look: Look): Shape {
   return {

@@ -19,7 +19,7 @@ select 1 / count(*) as done from done`,
 );
 
 /**
- * The same for all attempts of a group. Which one is no longer this worker's is read afterwards.
+ * The same for all attempts of a group. A later read finds which attempt another worker has.
  *
  * Parameters: ids, worker, reservations, messages, results.
  */
@@ -57,8 +57,8 @@ select f.status, f.executor, f.reserva from ${queue} f where f.id = $1::bigint f
 );
 
 /**
- * Gives attempts back that were claimed but not started: pending again, no attempt used. What somebody else has
- * locked is left for the next time.
+ * Gives attempts back that were claimed but not started: they are pending again and keep their number. Rows that another
+ * session has locked are skipped until the next call.
  *
  * Parameters: ids, reservations, worker.
  */

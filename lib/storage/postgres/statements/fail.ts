@@ -21,8 +21,8 @@ export const payloadHash = (payload: string): string =>
  * attempt (buried when there is neither), losses of the next attempt, whether nothing is computed of the payload, which
  * the database has refused to read.
  *
- * A next attempt or dead task that somebody has inserted by hand already stays in its place: refusing it would keep this
- * attempt running for ever.
+ * A next attempt or dead task that was inserted by hand stays in its place: refusing it would keep this attempt running for
+ * ever.
  *
  * Rows that another session has locked are skipped and failed next time. The message is cut here, because the column
  * counts characters as the database's encoding does.

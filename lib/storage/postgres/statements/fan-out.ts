@@ -9,16 +9,16 @@ const sealed = (seal: string): string =>
 /** What the seal covers: publication and subscription, so that no other delivery can use it, and the envelope. */
 const covered = `convert_to(concat_ws(' ', coalesce(p.id_inicial, p.id), octet_length(convert_to(s.id, 'UTF8')), s.id, envelope.text), 'UTF8')`;
 
-/** HMAC-SHA256 of that. */
+/** HMAC-SHA256 of what the seal covers. */
 const seal = `sha256(keys.outer_key || sha256(keys.inner_key || ${covered}))`;
 
 /**
  * Delivers publications: one copy for every active subscription of the topic whose tenant and group are
  * either unset or the publication's, and the publication's own success; all or nothing.
  *
- * Parameters: ids, reservations, worker. What somebody else has locked is left out of the answer. A copy's payload is an
+ * Parameters: ids, reservations, worker. Rows that another session has locked are left out of the answer. A copy's payload is an
  * envelope: the publication's text and the subscription's whole row at this moment, so that later changes of the
- * subscription do not reach it. One with a URL is sealed, so that who sends it knows that a worker has chosen that URL:
+ * subscription do not reach it. A copy with a URL is sealed, so that its sender knows that a worker has chosen that URL:
  * see `lib/webhooks/delivery-seal.ts`. The laterals are kept apart by `offset 0`, or the planner would write the envelope
  * anew wherever it is used.
  */

@@ -5,7 +5,7 @@ import { msBetween } from '../time-spans.js';
 
 type Reads = Pick<QueueTables, 'history'>;
 
-/** The row of a minute that is of no route: what was seen of the queue as a whole. */
+/** Stands for the queue as a whole where other rows of a minute have a route. */
 export const wholeQueue = '';
 
 /** How long attempts waited and ran. Parameters: ids. */
@@ -47,7 +47,7 @@ order by one.route
 on conflict (at, route) do update
 set ${added}`;
 
-/** Takes the turn to look at the queue in this minute; answers nothing when another process has it. */
+/** Claims this minute's look at the queue for this process; answers nothing when another process has it. */
 export const takeMinute = ({ history }: Reads): string => `-- name: history_turn
 insert into ${history} (at, route)
 select minute, '${wholeQueue}'
@@ -63,7 +63,7 @@ update ${history} set lag_ms = $2::float8::bigint where at = $1::text::timestamp
 /** The beginning of ten minutes. */
 const tenMinutes = (time: string): string => `to_timestamp(floor(extract(epoch from ${time}) / 600) * 600)`;
 
-/** Puts minutes that are older than an hour together, ten to one: nobody looks at them one by one any more. */
+/** Merges minutes that are older than an hour, ten into one, because single minutes are of no use by then. */
 export const foldHistory = ({ history }: Reads): string => `-- name: fold_history
 with gone as (
   delete from ${history} h
@@ -92,7 +92,7 @@ set ${added}, lag_ms = greatest(h.lag_ms, excluded.lag_ms)`;
 export const forgetHistory = ({ history }: Reads): string => `-- name: forget_history
 delete from ${history} where at < clock_timestamp() - interval '25 hours'`;
 
-/** What of the table is meant. Parameters: seconds of a stretch, stretches, route (null: all). */
+/** Selects rows of the history. Parameters: seconds of a stretch, stretches, route (null: all). */
 const chosen = (history: string): string => `bounds as (
   select to_timestamp(floor(extract(epoch from clock_timestamp()) / $1::int) * $1::int) as last
 ),

@@ -2,7 +2,7 @@ import { quietSetting } from '../statement.js';
 
 /**
  * Who rings for an insert: the table's trigger when its transaction commits; the library, afterwards and for many at
- * once; or the statement itself, which saves a lone insert the way back and forth.
+ * once; or the statement itself, which saves a single insert a round trip.
  */
 export type Bell = 'table' | 'afterwards' | 'statement';
 
@@ -35,7 +35,7 @@ order by t.ord
 returning id::text as id`;
 }
 
-/** When the task is due: the same however often it stands in one statement. */
+/** When the task is due: the same value wherever the statement uses it. */
 const due = `coalesce($1::text::timestamptz, statement_timestamp() + coalesce($2::float8, 0) * interval '1 millisecond')`;
 
 const oneRow = `${due}, ${due}, $3::text, $4::text, $5::text, $6::text, $7::text, convert_to($8::text, 'UTF8'),
@@ -48,11 +48,11 @@ const ring = `ring as materialized (
 )`;
 
 /**
- * Inserts one task: the same with a parameter per column. When the statement rings, two more: the channel, and what is
- * said after the time.
+ * Inserts one task: the same with a parameter per column. A statement that rings has two more: the channel, and the text
+ * after the time.
  *
- * In a transaction of the user's it is planned each time, because a named statement may not survive there: so it is as plain
- * as it can be.
+ * In a user's transaction it is planned each time, because a named statement may not survive there, so it is as simple as
+ * possible.
  */
 export function insertOne(queue: string, bell: Bell): string {
   const parts = [...(bell === 'table' ? [] : [quietSetting]), ...(bell === 'statement' ? [ring] : [])];

@@ -2,8 +2,8 @@ import { quoteLiteral, type QueueTables } from '../identifiers.js';
 import { nextReservation, statement } from '../statement.js';
 
 /**
- * Locks of this session on tasks that are held no longer are given back, and missing ones taken: after a lost
- * connection, or a claim that failed. `refused` tells whether somebody else has one of these.
+ * After a lost connection or a failed claim: releases this session's locks on tasks that the worker does not hold, and
+ * takes the missing ones. `refused` is true when another session has one of the missing locks.
  *
  * Parameters: ids of the attempts that are held.
  */
@@ -34,9 +34,9 @@ select count(pg_advisory_unlock(done.id)) from unnest($1::bigint[]) done (id)`,
 };
 
 /**
- * Takes over attempts that a worker of nsj-queue-lib has left: running, with no worker of ours, and nobody holds the
- * task's lock. The row is locked first, so it still runs when the lock is asked for. Answers only ids: their texts may be
- * such as cannot be sent. Parameters: worker, limit.
+ * Takes over attempts that a worker of nsj-queue-lib has left: they run, have no worker of ours, and no session holds the
+ * task's lock. The row is locked first, so it still runs when the lock is asked for. Answers only ids, because a text may
+ * have bytes that cannot be sent. Parameters: worker, limit.
  */
 export const takeOver = statement(
   'take_over',
@@ -61,10 +61,10 @@ const tablePattern = ({ table }: QueueTables): string =>
   `(?:"?[^\\s".]+"?\\.)?"?${table.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}"?`;
 
 /**
- * Sessions that betray the client-server mode of nsj-queue-lib, whose locks are not in the database: its server counts
- * what is due, again and again, which no worker does without it; and a worker that runs a task has marked it last, while
- * nobody holds the task's lock. psycopg2 writes values into its statements, so the id can be read there. `hidden`: how
- * many sessions do not show this role what they do.
+ * Sessions that show the client-server mode of nsj-queue-lib, whose locks are not in the database. Only its server counts
+ * due tasks again and again. A worker in that mode marked the task that it runs by its last statement, while no session
+ * holds the task's lock; psycopg2 writes values into its statements, so the id can be read there. `hidden`: how many
+ * sessions hide their statements from this role.
  */
 export const clientServerSigns = statement('client_server_signs', (tables) => {
   const table = tablePattern(tables);

@@ -5,7 +5,7 @@ import { asBytes, textBytes } from '../readable-rows.js';
 import { taskFields } from './settle-and-claim.js';
 
 const heldFields = `${taskFields}, ${routeExpression('f.')} as route`;
-/** As text, for numbers beyond 2^53 are none in JSON. */
+/** As text, because JSON.parse rounds numbers beyond 2^53. */
 const heldTexts = `${taskFields.replaceAll(/f\.\w+/g, '$&::text')}, ${routeExpression('f.')} as route`;
 
 /** @param inTurn only in turn with the notify job of nsj-queue-lib */
@@ -41,8 +41,8 @@ select (select count(*)::int from promoted) as promoted,
 };
 
 /**
- * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when
- * somebody has it locked), and whether attempts wait that are to be run alone.
+ * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when another
+ * session has locked it), and whether attempts wait that have to run alone.
  *
  * Parameters: limit.
  */
@@ -55,7 +55,7 @@ export const promote = statement('promote', (tables) => promotion(tables, false)
  */
 export const promoteInTurn = statement('promote_in_turn', (tables) => promotion(tables, true));
 
-/** Routes whose tasks are to wait: as bytes, for one that cannot be sent must not stop the others. */
+/** Paused routes, as bytes: one that cannot be sent as text must not stop the others. */
 export const pausedRoutes = statement(
   'paused_routes',
   ({ paused }) =>
@@ -73,15 +73,15 @@ where f.id = $1::bigint`,
 );
 
 /**
- * Rows that a worker holds, in no order: one by id would walk the whole key. Read for recovery, a worker that is missed
- * no longer holds nothing: it claims only after that is written down. Parameters: worker, limit, whether for recovery.
+ * Rows that a worker holds, in no order: ordering by id would walk the whole key. For recovery the answer is empty once the
+ * worker is back: it claims only after that is written down. Parameters: worker, limit, whether for recovery.
  */
 export const readHeld = statement('read_held', (tables) => heldRows(tables, heldFields));
 
 /** The same when some text of them cannot be sent. */
 export const readHeldBytes = statement('read_held_bytes', (tables) => asBytes(heldRows(tables, heldTexts)));
 
-/** Attempts that a worker has just taken over, whatever stands in them. Parameters: worker, ids. */
+/** Attempts that a worker has just taken over, even with texts that cannot be sent. Parameters: worker, ids. */
 export const readTakenBytes = statement('read_taken_bytes', ({ queue }) =>
   asBytes(`select ${heldTexts}
 from ${queue} f
@@ -108,8 +108,8 @@ select f.id, f.reserva from ${queue} f where f.id = any($2::bigint[]) and ${held
 );
 
 /**
- * Holders of rows that are not in the workers' table as running. Skips through the running index, one probe per
- * holder, and over all the dead entries that an old snapshot keeps there.
+ * Holders of running attempts that the workers' table does not list as running. Skips through the running index, one probe
+ * per holder, and walks over the dead entries that an old snapshot keeps there.
  */
 export const unregisteredHolders = statement(
   'unregistered_holders',

@@ -2,11 +2,11 @@ import type { QueueTables } from '../identifiers.js';
 import type { Partition } from '../partitions/read-partitions.js';
 import { familyOf, isOver, purgeableBlocks } from './purge.js';
 
-// What purge asks of one partition. Nothing here is prepared: each is asked once, and its bounds stand in the text.
+// What purge asks of one partition. No statement is prepared: each runs once, with its bounds in the text.
 
 type Queue = Pick<QueueTables, 'queue'>;
 
-/** Rows of which the ordinary age of a partition's beginning and end is taken. */
+/** Rows at each end of a partition whose median age counts as the age of that end. */
 const sampleRows = 100;
 
 const epochOf = (table: string, direction: string): string => `
@@ -14,8 +14,8 @@ const epochOf = (table: string, direction: string): string => `
    from (select f.data_hora from ${table} f where isfinite(f.data_hora) order by f.id ${direction} limit ${sampleRows}) f)`;
 
 /**
- * When its first and its last rows were due, by their ids, as days ago; null where there are none. The one in the
- * middle of some, because a task for next year may be the last of its day, and one for the year 294276 outweighs all others.
+ * When its first and its last rows by id were due, in days before now; null where there are none. It takes the median of
+ * some rows, because the last task of a day may be due next year, or in the year 294276.
  */
 export const partitionAges = ({ table }: Partition): string => `-- name: partition_ages
 select (extract(epoch from now()) -${epochOf(table, 'asc')}) / 86400 as first_days,
@@ -24,14 +24,14 @@ select (extract(epoch from now()) -${epochOf(table, 'asc')}) / 86400 as first_da
 const isYoung = (row: string): string =>
   `${row}.data_hora >= now() - $1::float8 * interval '1 day' or ${row}.data_hora is null`;
 
-/** Whether it holds what runs or waits, or something young: cheap, by partial indexes and the one by age. Parameters: days. */
+/** Whether it holds attempts that run, wait or are young: cheap, by partial indexes and the index by age. Parameters: days. */
 export const holdsNeeded = ({ table }: Partition): string => `-- name: partition_holds_needed
 select exists (select from ${table} f where f.status = 'pendente')
   or exists (select from ${table} f where f.status = 'agendada')
   or exists (select from ${table} f where f.status = 'processando')
   or exists (select from ${table} f where ${isYoung('f')}) as needed`;
 
-/** How many rows it has, and whether all are over: reads it whole. Parameters: days. */
+/** How many rows it has, and how many of them are kept: reads the whole partition. Parameters: days. */
 export const countPartition = ({ table }: Partition): string => `-- name: count_partition
 select count(*)::int as rows, count(*) filter (where not ${isOver('f')})::int as kept from ${table} f`;
 
@@ -43,7 +43,7 @@ join pg_class c on c.oid = i.indexrelid
 join pg_am a on a.oid = c.relam
 where i.indrelid = '${table.replaceAll("'", "''")}'::regclass and a.amname = 'brin'`;
 
-/** Families with attempts both in the partition and elsewhere; or of which the first attempt would be elsewhere. */
+/** Families with attempts in the partition and elsewhere, or whose first attempt has an id of another partition. */
 function straddling(queue: string, { table, from, to }: Partition): string {
   const within = (column: string): string =>
     `${from === undefined ? '' : `${column} >= ${from} and `}${column} < ${to}`;
@@ -62,14 +62,15 @@ function straddling(queue: string, { table, from, to }: Partition): string {
   return parts.join('\n  union\n  ');
 }
 
-/** Whether there are such families. */
+/** Whether families cross the edge of the partition. */
 export const hasStraddling = ({ queue }: Queue, partition: Partition): string => `-- name: has_straddling
 select exists (
   ${straddling(queue, partition)}
 ) as straddles`;
 
 /**
- * Such families: how many have to stay, and the attempts of the others in blocks. Parameters: days, rows of a block.
+ * Families that cross the edge: how many have to stay, and the attempts of the others in blocks. Parameters: days, rows of
+ * a block.
  */
 export const findStraddling = ({ queue }: Queue, partition: Partition): string => `-- name: find_straddling
 with touching as materialized (

@@ -3,18 +3,18 @@ import { statement } from '../statement.js';
 /** `$1` of most statements here: days. */
 const hasEnded = (row: string): string => `${row}.status in ('sucesso', 'falha', 'falha_processando')`;
 
-/** An attempt that has ended, and was due longer ago than so many days. `falha_processando` is nsj-queue-lib's. */
+/** An attempt that has ended and was due more than `$1` days ago. `falha_processando` is nsj-queue-lib's. */
 export const isOver = (row: string): string =>
   `coalesce(${hasEnded(row)} and ${row}.data_hora < now() - $1::float8 * interval '1 day', false)`;
 
 /**
- * What goes together or not at all: a chain with all its attempts and replays, and its dead chains. Named by the id of
- * the chain's first attempt, whether that is still there or not.
+ * A family is deleted as a whole or not at all: a chain with all its attempts and replays, and its dead chains. Its name is
+ * the id of the chain's first attempt, even when that row is gone.
  */
 export const familyOf = (row: string): string =>
   `case when ${row}.dead then coalesce(${row}.live_id, ${row}.id_inicial, ${row}.id) else coalesce(${row}.id_inicial, ${row}.id) end`;
 
-/** All attempts of one family, each part found by an index of its own. */
+/** All attempts of one family; an index of its own finds each part. */
 const membersOf = (queue: string, family: string, columns: (row: string) => string): string => `
     select ${columns('f')} from ${queue} f where f.id = ${family}
     union all
@@ -30,8 +30,8 @@ const membersOf = (queue: string, family: string, columns: (row: string) => stri
     where d.dead and d.id_anterior is null and d.live_id = ${family}`;
 
 /**
- * Of families, those that are over: `purgeable`, and their attempts in blocks of so many rows, `blocks`, the oldest
- * family first. The blocks hold whole families.
+ * Families that have ended: `purgeable`, and their attempts in blocks, `blocks`, the oldest family first. A block holds
+ * whole families.
  *
  * @param ended SQL of families, when the first of their attempts that were found was due, and the ids of these
  * @param blockRows SQL of how many rows a block has
@@ -60,9 +60,9 @@ blocks as (
 )`;
 
 /**
- * Looks at the next rows by their key, and answers which may be deleted, by blocks of whole families, the oldest first;
- * the id it ended at, the first that stays, and whether a row was old or behind it there might be one. A window instead
- * of an order by time: no index has that order, and a walk from the left would meet again all that was deleted before.
+ * Looks at the next rows by their key. Answers which of them may be deleted, in blocks of whole families, the oldest first;
+ * the id that it ended at, the first id that stays, and whether looking further may find old rows. It reads a window of ids
+ * because no index orders by time, and a walk from the beginning would meet the dead entries of all earlier deletions.
  *
  * Parameters: days, id to look behind, rows to look at, rows of a block, id to look before (null: to the end).
  */
@@ -98,8 +98,8 @@ order by blocks.block`,
 );
 
 /**
- * Locks attempts that have ended, so that nobody starts them anew any more; what somebody else has locked is left for
- * the next time. Parameters: ids.
+ * Locks attempts that have ended, so that no operator can start them anew. Rows that another session has locked are skipped
+ * until the next call. Parameters: ids.
  */
 export const lockPurgeable = statement(
   'lock_purgeable',
@@ -111,8 +111,8 @@ select array_agg(locked.id)::text as ids from locked`,
 );
 
 /**
- * Deletes of the attempts that are locked the families that are locked whole. A statement of its own, because only one
- * that begins after the locks are held sees for certain what a retry by hand has started just before. Parameters: ids.
+ * Deletes the families of which all attempts are locked. It is a statement of its own because only one that begins after
+ * the locks are held is certain to see an attempt that an operator's retry has just inserted. Parameters: ids.
  */
 export const purge = statement(
   'purge',

@@ -15,7 +15,7 @@ import { settling } from './settle.js';
 /** Payloads up to this many bytes travel with the claim; larger ones are read when their task starts. */
 export const inlinePayloadBytes = 65_536;
 
-/** What a claimed or held row shows of itself. `key_time` is when the task's very first attempt was due. */
+/** The columns that claims and lists of held rows read. `key_time` is when the task's very first attempt was due. */
 export const taskFields = `
     f.id, f.reserva, f.tentativa, f.id_inicial, f.processo, f.origem, f.destino, f.chave_externa, f.tenant,
     f.grupo_empresarial, f.prioridade, f.data_hora, f.data_hora_inicial, f.publication_id, f.subscriber_id,
@@ -24,7 +24,7 @@ export const taskFields = `
 /** Where a claim starts in each route. */
 export type ClaimStart = 'front' | 'positions';
 
-/** What keeps others from what is claimed: the row's lock, or that of the task besides, for workers of nsj-queue-lib. */
+/** What keeps other workers from a claimed row: its lock, and for workers of nsj-queue-lib the task's lock as well. */
 export type ClaimLock = 'row' | 'task';
 
 /** Which of the statements that settle and claim. */
@@ -74,7 +74,7 @@ const locks: Readonly<Record<ClaimLock, LockText>> = {
   },
   /**
    * A task's lock is taken before its claim can be seen, and lasts as long as the session: workers of nsj-queue-lib take a
-   * running attempt without a lock for a crashed one. `refused` are those that they have.
+   * running attempt without a lock for a crashed one. `refused` are tasks that they have locked.
    */
   task: {
     suffix: '_interop',
@@ -132,8 +132,8 @@ left join claimed f on true`;
 }
 
 /**
- * Ids of the attempts that a claim would take, and nothing else of them: what is left to ask when a claim cannot be
- * answered. Parameters: those of the claim, without completions.
+ * Ids of the attempts that a claim would take, without their texts, for when the server cannot send the answer of a claim.
+ * Parameters: those of the claim, without completions.
  */
 export function peekClaim({ queue }: QueueTables, form: ClaimForm): Statement {
   const { look, leftOut } = starts[form.start];

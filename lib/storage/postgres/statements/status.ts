@@ -4,8 +4,8 @@ import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween } from '../time-spans.js';
 
-// How a queue stands. Each statement costs about the same whatever the table's size: it walks an index and stops at a
-// limit. Their transaction sets a limit of time besides, and forbids plans made for a table that has grown since.
+// The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a
+// limit. Their transaction also has a time limit, and forbids plans made for a table that has grown since.
 
 /** Most pairs of a route and a priority; where there are more than ten, fewer rows of each are counted. */
 export const placeLimit = 500;
@@ -22,13 +22,13 @@ const placeOf = (row: string): string =>
 /** The order of the index that claims walk. */
 const placeOrder = `${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id`;
 
-/** Settings of that transaction: a number can be no parameter here. */
+/** Settings of that transaction; PostgreSQL takes no parameter for them. */
 export const statusSettings = (timeoutMs: number): string => `set transaction read only;
 set local statement_timeout = ${Math.round(timeoutMs)};
 set local lock_timeout = ${Math.round(timeoutMs)};
 set local jit = off`;
 
-/** For statements that walk one index: as for those of claims, plans made on an empty table would stay. */
+/** For statements that walk one index: like claims, they would keep plans made on an empty table. */
 export const walkSettings = `set local enable_seqscan = off;
 set local enable_bitmapscan = off;
 set local enable_sort = off`;
@@ -75,8 +75,8 @@ from places
 where priority is not null`;
 
 /**
- * How many are pending there, by topic and subscription: so many of each place, the oldest. Parameters: an id of each
- * place, which says what its route is also where that cannot be sent, and rows of a place.
+ * How many are pending at each place, by topic and subscription; counts the oldest rows of a place up to a limit.
+ * Parameters: an id at each place, which names its route even where that cannot be sent, and the limit.
  */
 export const pendingCounts = ({ queue }: Queue): string => `-- name: status_pending_counts
 select counted.*
@@ -95,12 +95,12 @@ cross join lateral (
   group by 1, 2, 3
 ) counted`;
 
-/** How many rows are counted of each of so many places. */
+/** How many rows of a place are counted, given the number of places. */
 export function rowsOfPlace(places: number): number {
   return Math.min(countLimit, Math.max(leastCounted, Math.floor(countedOfAll / Math.max(1, places))));
 }
 
-/** Scheduled attempts, first ones and those that follow a failure: so many, the first due ones, by topic and subscription. */
+/** Scheduled attempts by topic and subscription, first attempts apart from retries: the first due ones, up to a limit. */
 export const scheduledCounts = ({ queue }: Queue): string => `-- name: status_scheduled
 select one.processo, one.subscriber_id, one.dead, one.state, count(*)::int as n, min(one.data_hora) as due
 from (
@@ -111,7 +111,7 @@ from (
 ) one
 group by 1, 2, 3, 4`;
 
-/** The scheduled attempts that are due next; in the past when nobody makes them pending. */
+/** The scheduled attempts that are due next; their times are past while no worker makes them pending. */
 export const nextScheduled = ({ queue }: Queue, limit = 1): string => `-- name: status_next_scheduled
 select f.id::text as id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
   ${msBetween('clock_timestamp()', 'f.data_hora')} as in_ms
@@ -137,9 +137,9 @@ left join ${workers} w on w.id = running.executor
 order by running.started, running.id::bigint`;
 
 /**
- * What has ended and was due since a time, as it stands now. Parameters: since.
+ * Attempts that have ended and were due since a time. Parameters: since.
  *
- * Walks the table's blocks of that time, and stops after so many rows.
+ * Walks the table's blocks of that time, and stops at a limit of rows.
  */
 export const endedCounts = ({ queue }: Queue): string => `-- name: status_ended
 select one.processo, one.subscriber_id, one.dead, one.status, count(*)::int as n,

@@ -10,10 +10,10 @@ const lockings = {
 } as const;
 
 /**
- * Claims dead attempts that no worker has a handler for, to be given the default treatment: no running worker has announced
- * one for their route, or for every topic. A worker of the first version does not say which dead attempts it handles: what
- * it serves at all counts. A missing worker runs until it is confirmed lost, and written down as stopped by that: a look
- * may fall into the gap in which its session reconnects, and what the default treatment has ended is over.
+ * Claims dead attempts for the default treatment: no running worker has announced a handler for their route, or for every
+ * topic. A worker of the first version does not say which dead attempts it handles, so all that it serves counts. A missing
+ * worker counts as running until it is confirmed lost: its session may only be reconnecting, and an attempt that the default
+ * treatment has ended cannot be handled any more.
  *
  * Parameters: worker, limit.
  */

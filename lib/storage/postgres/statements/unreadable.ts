@@ -3,7 +3,7 @@ import { copied, copiedFrom } from './fail.js';
 import { inlinePayloadBytes, taskFields } from './settle-and-claim.js';
 import { skipRoutes } from './waiting.js';
 
-// Attempts with bytes that cannot be sent to a client. Only what asks for their texts is refused.
+// Attempts with bytes that cannot be sent to a client: the server refuses only statements that read their texts.
 
 /** All that a claim reads of some attempts. Parameters: ids. */
 export const readTexts = statement(
@@ -35,7 +35,7 @@ cross join lateral (
 where routes.route is not null`,
 );
 
-/** The first dead attempts that are pending, whoever handles them. Parameters: how many. */
+/** The first dead attempts that are pending, with or without a handler. Parameters: how many. */
 export const pendingDead = statement(
   'pending_dead',
   ({ queue }) => `

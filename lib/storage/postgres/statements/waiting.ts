@@ -3,16 +3,19 @@ import type { QueueTables } from '../identifiers.js';
 import { textBytes } from '../readable-rows.js';
 import { dueInMs, plainRouteOf, routeExpression, statement } from '../statement.js';
 
-// What waits, and who serves it: what idle workers ask, and who tells of tasks that nobody will take.
+// What waits, and which workers serve it: for idle workers, and for the warning of tasks that no worker takes.
 
-/** Most pairs of a route and a priority that are looked at. */
+/** At most this many pairs of a route and a priority are looked at. */
 const mostPlaces = 10_000;
 
-/** What workers announce that take every topic, or every webhook: a route of that kind is served by them too. */
+/** What workers announce that take every topic, or every webhook: they serve each route of that kind. */
 const anyOf = (route: string): string =>
   `case left(${route}, 2) when '${topicPrefix}' then '${everyTopic}' when '${subscriptionPrefix}' then '${webhookRoute}' end`;
 
-/** True for dead attempts that may not wait for a worker other than the one that asks; for one that is missed they do until it is lost. */
+/**
+ * True for dead attempts that are not paused, and that this worker handles or no running one does. A missing worker counts
+ * as running until it is confirmed lost.
+ */
 const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): string => {
   const route = plainRouteOf('f.');
   const announced = `array[${route}, case when f.subscriber_id is null then '${everyTopic}' end]`;
@@ -45,13 +48,12 @@ ${routes} as pending`;
 };
 
 /**
- * When the next attempt is due that this worker serves, in milliseconds from now: what an idle worker asks, by one
- * statement, before it does anything else; whether it holds rows, which it knows nothing of then; and whether it was told
- * to stop. One probe for each route, however many tasks wait on others. In the order of the index, or the planner may
- * choose another one.
+ * All that an idle worker asks, by one statement: in how many milliseconds the next attempt is due that it serves, whether
+ * it holds rows that it does not know of, and whether it was told to stop. One probe per route, however many tasks wait on
+ * others. Ordered as the index is, or the planner may choose another one.
  *
- * Parameters: worker, or null, as what it holds is found by walking over what an old snapshot keeps; worker; the routes
- * whose live attempts it takes; the routes whose dead attempts it takes.
+ * Parameters: worker, or null to leave out what it holds, which takes long under an old snapshot; worker; the routes whose
+ * live attempts it takes; the routes whose dead attempts it takes.
  */
 export const nextDue = statement('next_due', (tables) =>
   idleLook(
@@ -89,7 +91,7 @@ with recursive ${skipRoutes(queue)}
 select route from routes where route is not null`,
 );
 
-/** The same as {@link nextDue} for a worker that finds out what it serves: it is told which routes have pending attempts. Same parameters. */
+/** {@link nextDue} for a worker that discovers what it serves: also answers which routes have pending attempts. Same parameters. */
 export const nextDueOfAny = statement(
   'next_due_of_any',
   (tables) => `
@@ -103,8 +105,8 @@ ${idleLook(
 );
 
 /**
- * Whether anything is due on some routes: one probe for each, however many attempts wait on others. In the order of the
- * index, as above. Parameters: the routes; of each, whether only dead attempts count, or only others (null: both).
+ * Whether anything is due on some routes: one probe per route, however many attempts wait on others. Ordered as the index
+ * is, as above. Parameters: the routes; of each, whether only dead attempts count, or only others (null: both).
  */
 export const wouldClaim = statement(
   'would_claim',
@@ -126,8 +128,7 @@ const plainOf = (route: string): string =>
   `case when left(${route}, 1) = '${isolatedPrefix}' then substr(${route}, 2) else ${route} end`;
 
 /**
- * A worker that delivers webhooks serves the subscriptions that have a URL, and those that are gone, whose deliveries say
- * where they go.
+ * A worker that delivers webhooks serves subscriptions with a URL, and deleted ones, whose deliveries carry their address.
  */
 const notForCode = ({ subscriptions }: QueueTables, route: string): string =>
   subscriptions === undefined
@@ -135,9 +136,9 @@ const notForCode = ({ subscriptions }: QueueTables, route: string): string =>
     : `not exists (select from ${subscriptions} s where s.id = substr(${route}, 3) and s.url is null)`;
 
 /**
- * For each route whose pending attempts are due, and that nobody has paused: for how long the one has waited that is due
- * for longest, and whether a running worker serves it. Skips through the index from one route and priority to the next,
- * where the first entry is the oldest. Routes are bytes, for one that cannot be sent must not hide the others.
+ * For each route with due attempts that is not paused: how long its oldest attempt has waited, and whether a running worker
+ * serves it. Skips through the index from one route and priority to the next, where the first entry is the oldest. Routes
+ * are bytes, because one that cannot be sent as text must not hide the others.
  */
 export const waitingRoutes = statement(
   'waiting_routes',

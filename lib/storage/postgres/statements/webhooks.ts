@@ -3,11 +3,11 @@ import type { QueueTables } from '../identifiers.js';
 import { textBytes } from '../readable-rows.js';
 import { routeExpression, statement } from '../statement.js';
 
-// What is known of the endpoints of webhooks. Every change is one statement.
+// The endpoints of webhooks. Every change is one statement.
 
 type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused' | 'seal'>;
 
-/** Deliveries of one endpoint that are moved by one statement; those behind them wait all the same. */
+/** One statement moves at most this many deliveries of an endpoint; the others wait behind them. */
 const mostMoved = 1_000;
 
 /** When a request began that took `$5` ms. */
@@ -35,8 +35,8 @@ export const readSealKey = ({ seal }: Pick<Tables, 'seal'>): string => `-- name:
 select k.inner_key, k.outer_key from ${seal} k`;
 
 /**
- * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. When a rest is over, one
- * worker gets the turn to probe, for a while; to it the route is free.
+ * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. After a rest one worker
+ * may probe for a while: only to that worker the route is free.
  *
  * The routes are sent as bytes: one that cannot be sent as text must not stop the others.
  *
@@ -68,7 +68,7 @@ select p.route, null from ${paused} p
 ) held`,
 );
 
-/** An endpoint has answered well. Writes little while it always does. Parameters: subscription, ms between two writes. */
+/** An endpoint has answered well: writes only after a change or a pause. Parameters: subscription, ms between two writes. */
 export const noteSuccess = ({ webhooks }: Tables): string => `-- name: webhook_success
 with before as (select w.open_until is not null as open from ${webhooks} w where w.subscriber_id = $1::text)
 insert into ${webhooks} as w (subscriber_id, last_success_at) values ($1::text, clock_timestamp())
@@ -79,10 +79,10 @@ where w.failures > 0 or w.open_until is not null or w.last_success_at is null
 returning coalesce((select open from before), false) as closed`;
 
 /**
- * An endpoint has failed. After `$2` failures in a row it rests, longer each time, and its deliveries that are due are
- * moved to the end of the rest, without an attempt; with each the time that the attempt before it names.
+ * An endpoint has failed. After `$2` failures in a row it rests, longer each time, and its due deliveries move to the end of
+ * the rest without using an attempt, together with the time that their previous attempts name.
  *
- * What was on its way when a rest began is neither counted nor the probe that ends it, however late it fails.
+ * A request that began before the rest is not counted and is not the probe that ends it, however late it fails.
  *
  * Parameters: subscription, failures until it rests (null: never), first rest, longest rest, what the request took (ms).
  */
@@ -125,8 +125,8 @@ select noted.failures, (${msUntil('noted.open_until')})::float8 as open_ms,
 from noted`;
 
 /**
- * Takes a subscription out of service. Parameters: id, why, URL that says so, or null. Answers nothing when it was already,
- * or leads elsewhere now.
+ * Takes a subscription out of service. Parameters: id, why, URL that asked for it, or null. Answers nothing when it is out
+ * of service already, or has another URL now.
  */
 export const deactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_deactivate
 with changed as (
@@ -139,7 +139,7 @@ select id, clock_timestamp(), $2::text from changed
 on conflict (subscriber_id) do update set deactivated_at = clock_timestamp(), deactivated_for = excluded.deactivated_for
 returning w.subscriber_id`;
 
-/** Puts it back into service, its past forgotten. Parameters: id. */
+/** Puts it back into service and forgets its failures. Parameters: id. */
 export const reactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_reactivate
 with forgotten as (
   update ${webhooks} w
@@ -158,7 +158,7 @@ from ${subscriptions} s
 left join ${webhooks} w on w.subscriber_id = s.id
 where s.id = $1::text`;
 
-/** Endpoints that rest or were taken out of service, as many as that. Parameters: how many. */
+/** Endpoints that rest or were taken out of service. Parameters: how many at most. */
 export const troubledEndpoints = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_troubles
 select s.id, w.failures, case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_for
 from ${webhooks} w
@@ -181,8 +181,8 @@ const signsStill = `case when s.value ->> 'until' is null then true
   else false end`;
 
 /**
- * Secrets that sign now, the newest first, and where each may be used: what was made by an earlier version is for wherever the
- * subscription leads. Parameters: subscription.
+ * Secrets that sign now, the newest first, and the origin each is for: one made by an earlier version is for any origin of
+ * the subscription. Parameters: subscription.
  */
 export const readSecrets = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_secrets
 select s.value ->> 'secret' as secret, coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
@@ -191,8 +191,8 @@ where w.subscriber_id = $1::text and ${signsStill}
 order by s.ordinality`;
 
 /**
- * Adds a secret; those before go on signing for a while. Parameters: subscription, secret, ms that the others have, origin
- * that it is for.
+ * Adds a secret; older ones go on signing for a while. Parameters: subscription, secret, ms that the older ones sign,
+ * origin that it is for.
  */
 export const addSecret = ({ webhooks }: Tables): string => `-- name: webhook_add_secret
 insert into ${webhooks} as w (subscriber_id, secrets)
@@ -216,8 +216,8 @@ from ${webhooks} w, jsonb_array_elements(${listOf('w.secrets')}) s
 where w.subscriber_id = $1::text and ${signsStill}`;
 
 /**
- * A subscription is about to lead to another origin: each secret that is for none yet is for the old one from now on, and the
- * new one gets a secret of its own, if there is none. What is not signed stays so. Repeating it changes nothing.
+ * A subscription is about to lead to another origin: secrets without an origin are for the old one from now on, and the new
+ * origin gets a secret unless it has one. A subscription without secrets stays without. Repeating it changes nothing.
  *
  * Parameters: subscription, old origin (null: none), new origin (null: none), secret.
  */

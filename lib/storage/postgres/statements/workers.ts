@@ -11,8 +11,8 @@ returning id`,
 );
 
 /**
- * Writes down that a worker has stopped, unless it still holds attempts: recovery looks at those that have not. A lost
- * one that is missed no longer is back. Parameters: worker, whether it was lost.
+ * Writes down that a worker has stopped, unless it still holds attempts: recovery looks only at workers that have not
+ * stopped. A lost worker that is not missed any more is back, and stays. Parameters: worker, whether it was lost.
  */
 export const retireWorker = statement(
   'retire_worker',
@@ -31,8 +31,8 @@ export const isHalted = statement(
 );
 
 /**
- * Tells all workers that run now to stop, in their rows: who may only connect cannot write there. They hear of it by the
- * notification, or see it at their next poll. Parameters: channel, what is said there.
+ * Tells all running workers to stop by their rows, which a role that may only connect cannot write. They hear of it by the
+ * notification, or see it at their next poll. Parameters: channel, text of the notification.
  */
 export const haltWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: halt_workers
 with told as (
@@ -40,16 +40,16 @@ with told as (
 )
 select coalesce(array_agg(told.id::text order by told.id), '{}') as told, pg_notify($1::text, $2::text) as rung from told`;
 
-/** Forgets workers that stopped longer ago than so many days. Parameters: days. */
+/** Deletes workers that stopped more than `$1` days ago. */
 export const forgetWorkers = statement(
   'forget_workers',
   ({ workers }) => `delete from ${workers} where stopped_at < now() - $1::float8 * interval '1 day'`,
 );
 
 /**
- * Writes down since when workers are missing, and forgets it of those that are not; answers those that were missing
- * long enough when they were last looked for. It stands in the table because whoever looks may be lost as well. An
- * executor without a row never was a worker, or is long forgotten.
+ * Writes down since when workers are missing, and clears it for those that are back; answers those that an earlier look has
+ * missed long enough ago. The time is kept in the table because the worker that looks may be lost as well. An executor
+ * without a row never was a worker, or its row was deleted long ago.
  *
  * Parameters: workers that are missing now, milliseconds that are long enough.
  */
@@ -103,8 +103,8 @@ where id = $1::bigint and (stopped_at is not null or missed_at is not null)`,
 );
 
 /**
- * Holds a worker's place for some time more. One that was called lost meanwhile comes back under its id: what it
- * held is not its own any more, as the fence says. Parameters: worker, milliseconds.
+ * Renews a worker's lease. A worker that was called lost meanwhile comes back under its id; by the fence it does not hold
+ * its former attempts. Parameters: worker, milliseconds.
  */
 export const renewLease = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: renew_lease
 update ${workers}
