@@ -26,12 +26,20 @@ export interface HeardMessages extends Omit<RungMessages, 'tasks'> {
 
 export type BellTopic = keyof RungMessages;
 
+/** A ring that a statement of the queue's own database sends, so that it costs no statement of its own. */
+export interface CarriedRing {
+  readonly channel: string;
+  readonly text: string;
+}
+
 /** Wakes processes of one queue. A ring carries no data, and may be lost: whoever listens also looks now and then. */
 export interface Bell {
   /** True where this process can hear rings. */
   readonly canListen: boolean;
   /** Rings; resolves when the ring is on its way, or is lost. Never rejects. */
   ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void>;
+  /** The ring for a statement to carry; undefined where statements cannot ring this bell, or no process could hear it. */
+  carried<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): CarriedRing | undefined;
   /** Calls back at each ring, until the returned function is called. */
   listen<Topic extends BellTopic>(
     topic: Topic,

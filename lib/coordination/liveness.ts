@@ -1,4 +1,5 @@
 import type { WorkerId } from '../storage/attempt.js';
+import type { CarriedRing } from './bell.js';
 import type { MissingWorkers } from '../storage/workers.js';
 
 /** The administrative work that one worker at a time does for all. */
@@ -25,8 +26,10 @@ export interface Liveness {
   /**
    * Which of the workers that have started and not stopped, and of some others, hold no liveness; undefined while this
    * worker's own was restored too recently to tell.
+   *
+   * @param ring sent with the look, where other workers run
    */
-  findMissing(others: readonly WorkerId[]): Promise<MissingWorkers | undefined>;
+  findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined>;
   /** Gives liveness and locks up. Idempotent. */
   release(): Promise<void>;
 }

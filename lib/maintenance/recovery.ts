@@ -15,7 +15,7 @@ import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 export interface RecoveryParts {
   readonly database: QueueDatabase;
-  readonly bell: Pick<Bell, 'canListen' | 'ring'>;
+  readonly bell: Pick<Bell, 'canListen' | 'carried' | 'ring'>;
   readonly liveness: Pick<Liveness, 'findMissing'>;
   readonly registry: HandlerRegistry;
   readonly options: WorkerOptions;
@@ -135,12 +135,14 @@ export class Recovery {
     const { database, bell, liveness, timing } = this.#parts;
     if (this.#pace.due)
       this.#unregistered = await this.#pace.walk(() => database.workers.unregisteredHolders());
-    const found = await liveness.findMissing(this.#unregistered);
+    const looker = this.#workerId;
+    const ring = looker === undefined ? undefined : bell.carried('looks', looker);
+    const found = await liveness.findMissing(this.#unregistered, ring);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
     const { missing, noted, hasOthers } = found;
-    // Others need not look; where this worker does not hear of their looks, they do not hear of its own.
-    if (hasOthers && bell.canListen && this.#workerId !== undefined) void bell.ring('looks', this.#workerId);
+    // Others need not look.
+    if (hasOthers && !ring && bell.canListen && looker !== undefined) void bell.ring('looks', looker);
     this.#unconfirmed = 0;
     if (missing.length === 0 && !noted) return 0;
     const lost = await database.workers.confirmLost(missing, timing.confirmMs);

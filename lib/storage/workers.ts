@@ -11,6 +11,16 @@ export interface WorkerDescription {
   readonly deadRoutes: readonly Route[];
 }
 
+/** A look for lost workers. */
+export interface LookForMissing {
+  readonly looker: WorkerId;
+  /** Asked about besides those that have started and not stopped. */
+  readonly others: readonly WorkerId[];
+  readonly graceMs: number;
+  /** Sent by the same statement where other workers run: they need not look then. */
+  readonly ring?: { readonly channel: string; readonly text: string } | undefined;
+}
+
 /** What a look for lost workers finds. */
 export interface MissingWorkers {
   /** Those whose liveness is not held. */
@@ -46,11 +56,7 @@ export interface WorkerRegistry {
    * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease; undefined
    * while the server has run for less than `graceMs`.
    */
-  findMissing(
-    looker: WorkerId,
-    others: readonly WorkerId[],
-    graceMs: number,
-  ): Promise<MissingWorkers | undefined>;
+  findMissing(look: LookForMissing): Promise<MissingWorkers | undefined>;
   /** Marks which workers are missing; answers those that have been for that long, and were at an earlier look. */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** Forgets workers that stopped longer ago than that. */

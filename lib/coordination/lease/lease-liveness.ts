@@ -1,4 +1,5 @@
 import type { WorkerId } from '../../storage/attempt.js';
+import type { CarriedRing } from '../bell.js';
 import type { MissingWorkers, WorkerRegistry } from '../../storage/workers.js';
 import type { LeaseThread } from '../lease-protocol.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
@@ -53,10 +54,10 @@ export class LeaseLiveness implements Liveness {
     return this.#parts.workers.runAlone(routine, work);
   }
 
-  async findMissing(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
+  async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
     const { graceMs, workers } = this.#parts;
     if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
-    return workers.findMissing(this.#workerId, others, graceMs);
+    return workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
   }
 
   async release(): Promise<void> {

@@ -13,6 +13,10 @@ export class MemoryBell implements Bell {
     for (const listener of this.#listeners[topic]) listener(heard as never);
   }
 
+  carried(): undefined {
+    return undefined;
+  }
+
   async listen<Topic extends BellTopic>(
     topic: Topic,
     heard: (message: HeardMessages[Topic]) => void,

@@ -44,7 +44,7 @@ export class MemoryLiveness implements Liveness {
 
   async findMissing(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
     if (!this.alive) return undefined;
-    return this.#workers.findMissing(this.#workerId ?? '', others, 0);
+    return this.#workers.findMissing({ looker: this.#workerId ?? '', others, graceMs: 0 });
   }
 
   async release(): Promise<void> {

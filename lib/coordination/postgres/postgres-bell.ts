@@ -1,4 +1,4 @@
-import type { Bell, BellTopic, HeardMessages, RungMessages } from '../bell.js';
+import type { Bell, BellTopic, CarriedRing, HeardMessages, RungMessages } from '../bell.js';
 import { messageOf, readRing, type RingMessage } from '../ring.js';
 import type { Session, SessionUse } from '../session.js';
 import { endsChannel, looksChannel, waitsChannel } from './channels.js';
@@ -39,6 +39,11 @@ export class PostgresBell implements Bell {
     }
     const sent = { text: texts[topic].write(message as never), dueMs: undefined, agoMs: undefined };
     await this.#parts.send(this.#channelOf(topic), sent).catch(() => undefined);
+  }
+
+  carried<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): CarriedRing | undefined {
+    if (!this.canListen) return undefined;
+    return { channel: this.#channelOf(topic), text: texts[topic].write(message as never) };
   }
 
   async listen<Topic extends BellTopic>(

@@ -1,4 +1,5 @@
 import type { WorkerId } from '../../storage/attempt.js';
+import type { CarriedRing } from '../bell.js';
 import type { MissingWorkers, WorkerRegistry } from '../../storage/workers.js';
 import { livenessPrefix, routineKey } from '../lock-names.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
@@ -67,11 +68,11 @@ export class PostgresLiveness implements Liveness {
     }
   }
 
-  async findMissing(others: readonly WorkerId[]): Promise<MissingWorkers | undefined> {
+  async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
     const session = this.#session;
     const { graceMs, workers } = this.#parts;
     if (!session?.up || session.steadyMs < graceMs) return undefined;
-    return workers.findMissing(this.#workerId, others, graceMs);
+    return workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
   }
 
   async release(): Promise<void> {

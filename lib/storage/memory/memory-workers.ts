@@ -1,5 +1,5 @@
 import type { WorkerId } from '../attempt.js';
-import type { MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import { isHeldBy, isRunning } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
 
@@ -53,7 +53,7 @@ export class MemoryWorkers implements WorkerRegistry {
     }
   }
 
-  async findMissing(looker: WorkerId, others: readonly WorkerId[]): Promise<MissingWorkers> {
+  async findMissing({ looker, others }: LookForMissing): Promise<MissingWorkers> {
     const running = [...this.#table.workers].filter(([, { stoppedAt }]) => stoppedAt === undefined);
     const known = new Set([...running.map(([id]) => id), ...others]);
     return {

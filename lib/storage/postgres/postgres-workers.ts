@@ -1,7 +1,7 @@
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
-import type { MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import type { QueueAccess } from './queue-access.js';
 import { haltWorkers, renewLease } from './statements/workers.js';
 
@@ -72,13 +72,11 @@ export class PostgresWorkers implements WorkerRegistry {
     });
   }
 
-  async findMissing(
-    looker: WorkerId,
-    others: readonly WorkerId[],
-    graceMs: number,
-  ): Promise<MissingWorkers | undefined> {
+  async findMissing(look: LookForMissing): Promise<MissingWorkers | undefined> {
+    const { looker, others, graceMs, ring } = look;
     const prefix = livenessPrefix(this.#access.schema.tables.qualifiedName);
-    const [row] = await this.#access.ask(this.#access.sql.findMissing, [others, prefix, graceMs, looker]);
+    const values = [others, prefix, graceMs, looker, ring?.channel ?? null, ring?.text ?? null];
+    const [row] = await this.#access.ask(this.#access.sql.findMissing, values);
     if (!row || readBoolean(row['early'])) return undefined;
     return {
       missing: row['missing']?.split(',').filter(Boolean) ?? [],

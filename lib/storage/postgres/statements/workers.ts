@@ -70,7 +70,8 @@ where w.id is null or w.missed_at <= clock_timestamp() - $2::float8 * interval '
 /**
  * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease. It reads the
  * locks and takes none itself. Parameters: ids of others, prefix of the locks' names, milliseconds since the server's start
- * before which it is too early to tell, the looker's id.
+ * before which it is too early to tell, the looker's id, channel and text of a notification (or nulls), which is sent only
+ * where other workers run: it is a transaction to be written down.
  */
 export const findMissing = statement(
   'lost_workers',
@@ -91,7 +92,9 @@ select
       and not exists (
         select from ${workers} leased where leased.id = known.id and leased.lease_until > clock_timestamp()
       )
-  ), ',') as missing`,
+  ), ',') as missing,
+  (select pg_notify($5::text, $6::text) where $5::text is not null
+    and exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint)) as told`,
 );
 
 /** A worker that was called lost and is back has not stopped. Parameters: worker. */
