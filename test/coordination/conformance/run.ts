@@ -3,7 +3,7 @@ import { collect } from '../../storage/conformance/contract-test.js';
 
 /** Runs what a suite declares. */
 export function run(name: string, suite: () => void): void {
-  describe(`${name}`, () => {
+  describe.each([name])('%s', () => {
     test.each(collect(suite))('$title', async ({ run: check }) => {
       expect.hasAssertions();
       await check();
