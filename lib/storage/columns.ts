@@ -95,6 +95,9 @@ export const column = {
   metadata: 'metadados',
 } as const;
 
+/** Where the metadata of a task tells who edited its payload. */
+export const editsKey = 'tarefa:edits';
+
 /** Columns of 64 bits, and JSON, which may be no object: read as text, whatever a driver makes of them. */
 const textualColumns: ReadonlySet<string> = new Set([
   column.id,

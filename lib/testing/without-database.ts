@@ -31,7 +31,7 @@ export interface WithoutDatabaseOptions {
  * `QueueTester` says so, with their retries, dead handlers and deliveries.
  *
  * It has no SQL to undo: an insert stays when the transaction that it was given rolls back, and so does what a handler did
- * that fails. No worker runs by itself. Of `QueueAdmin`, `subscriptions` and `purge()` work; what needs a database throws
+ * that fails. No worker runs by itself. `QueueAdmin` works; what needs a server throws
  * `DATABASE_NEEDED`.
  *
  * @example

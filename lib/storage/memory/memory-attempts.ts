@@ -130,7 +130,7 @@ export class MemoryAttempts implements AttemptStore {
   }
 
   async pausedRoutes(): Promise<readonly Route[]> {
-    return [...this.#table.paused];
+    return [...this.#table.paused.keys()];
   }
 
   async pendingRoutes(): Promise<readonly Route[]> {

@@ -1,20 +1,19 @@
-import type { TaskAdmin } from '../admin.js';
 import type { WorkerId } from '../attempt.js';
 import type { Claims } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
-import type { QueueReports } from '../reports.js';
 import type { SqlHandle } from '../sql-handle.js';
 import type { QueueIdentity } from '../task-row.js';
+import { MemoryAdmin } from './memory-admin.js';
 import { MemoryAttempts } from './memory-attempts.js';
 import { MemoryClaims } from './memory-claims.js';
 import { MemoryEndpoints } from './memory-endpoints.js';
 import { MemoryInserts } from './memory-inserts.js';
+import { MemoryReports } from './memory-reports.js';
 import { MemorySubscriptions } from './memory-subscriptions.js';
 import { MemoryTable, memoryIdentity } from './memory-table.js';
 import { MemoryTransactions } from './memory-transactions.js';
 import { MemoryUpkeep } from './memory-upkeep.js';
 import { MemoryWorkers } from './memory-workers.js';
-import { withoutDatabase } from './needs-database.js';
 
 /** What a queue in memory is made of. */
 export interface MemoryDatabaseParts {
@@ -41,8 +40,8 @@ export class MemoryDatabase implements QueueDatabase {
   readonly upkeep: MemoryUpkeep;
   readonly subscriptions: MemorySubscriptions;
   readonly endpoints: MemoryEndpoints;
-  readonly admin = withoutDatabase<TaskAdmin>('QueueAdmin');
-  readonly reports: QueueReports;
+  readonly admin: MemoryAdmin;
+  readonly reports: MemoryReports;
   readonly #queue: QueueIdentity;
 
   constructor({ name, now, db, living }: MemoryDatabaseParts) {
@@ -55,9 +54,8 @@ export class MemoryDatabase implements QueueDatabase {
     this.upkeep = new MemoryUpkeep(this.table);
     this.subscriptions = new MemorySubscriptions(this.table);
     this.endpoints = new MemoryEndpoints(this.table);
-    this.reports = Object.assign(withoutDatabase<QueueReports>('a report'), {
-      waitingRoutes: () => this.attempts.waitingRoutes(),
-    });
+    this.admin = new MemoryAdmin(this.table);
+    this.reports = new MemoryReports(this.table, name, this.upkeep, living);
   }
 
   claimsOf(workerId: WorkerId): Claims {

@@ -48,7 +48,7 @@ export class MemoryEndpoints implements EndpointStore {
     return [
       ...[...this.#known].flatMap(([id, health]) => this.#restOf(id, health, probeMs)),
       ...inactive.map(({ id }) => ({ route: subscriptionRoute(id), forMs: undefined })),
-      ...[...paused].map((route) => ({ route, forMs: undefined })),
+      ...[...paused.keys()].map((route) => ({ route, forMs: undefined })),
     ];
   }
 

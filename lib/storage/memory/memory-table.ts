@@ -17,7 +17,8 @@ export interface MemoryWorker extends WorkerDescription {
 export class MemoryTable {
   readonly workers = new Map<WorkerId, MemoryWorker>();
   readonly subscriptions = new Map<string, SubscriptionRecord>();
-  readonly paused = new Set<Route>();
+  /** Since when, in ms since 1970. */
+  readonly paused = new Map<Route, number>();
   readonly #now: () => number;
   #travelledMs = 0;
   #ids = 0;

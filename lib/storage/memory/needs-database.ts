@@ -14,10 +14,3 @@ export const noDatabase = {
   query: (text: string): Promise<never> =>
     Promise.reject(needsDatabase(`the statement ${JSON.stringify(text.slice(0, 80))}`)),
 };
-
-/** A part of which every method rejects. */
-export function withoutDatabase<Part extends object>(what: string): Part {
-  return new Proxy({} as Part, {
-    get: (own, name) => Reflect.get(own, name) ?? (() => Promise.reject(needsDatabase(what))),
-  });
-}

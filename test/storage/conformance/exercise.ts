@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { exerciseAdmin } from './admin.js';
 import { exerciseAttempts } from './attempts.js';
 import { exerciseClaims } from './claims.js';
 import { collect } from './contract-test.js';
@@ -8,6 +9,7 @@ import { exerciseHolders } from './holders.js';
 import { exerciseIdleLooks } from './idle.js';
 import { exerciseInserts } from './inserts.js';
 import type { OpenDatabase } from './opened.js';
+import { exerciseReports } from './reports.js';
 import { exerciseSubscriptions } from './subscriptions.js';
 import { exerciseGroups, exerciseTransactions } from './transactions.js';
 import { exerciseUpkeep } from './upkeep.js';
@@ -25,6 +27,8 @@ export const suites = {
   groups: exerciseGroups,
   workers: exerciseWorkers,
   upkeep: exerciseUpkeep,
+  admin: exerciseAdmin,
+  reports: exerciseReports,
   subscriptions: exerciseSubscriptions,
   endpoints: exerciseEndpoints,
 } satisfies Readonly<Record<string, (open: OpenDatabase) => void>>;

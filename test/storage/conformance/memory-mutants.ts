@@ -11,7 +11,10 @@ export interface MemoryMutant {
 }
 
 /** Replaces methods of a part. */
-function replace<Part extends object>(part: Part, methods: Partial<Record<keyof Part, unknown>>): void {
+export function replace<Part extends object>(
+  part: Part,
+  methods: Partial<Record<keyof Part, unknown>>,
+): void {
   for (const [name, method] of Object.entries(methods)) {
     Object.defineProperty(part, name, { value: method, configurable: true });
   }

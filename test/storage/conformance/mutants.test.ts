@@ -3,6 +3,7 @@ import { Client, type QueryConfig } from 'pg';
 import type { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
 import { suites } from './exercise.js';
 import { memoryMutants } from './memory-mutants.js';
+import { operatorMemoryMutants, operatorStatementMutants } from './operator-mutants.js';
 import { firstFailure } from './mutant.js';
 import { openMemory } from './open-memory.js';
 import { usePostgres } from './open-postgres.js';
@@ -12,7 +13,7 @@ import { statementMutants, type StatementMutant } from './statement-mutants.js';
 // that no test sees is a promise that nobody checks.
 
 describe('a database in memory', () => {
-  test.each(memoryMutants)('$name', async ({ suite, breaks }) => {
+  test.each([...memoryMutants, ...operatorMemoryMutants])('$name', async ({ suite, breaks }) => {
     const open: typeof openMemory = async () => {
       const opened = await openMemory();
       breaks(opened.database as MemoryDatabase);
@@ -25,7 +26,7 @@ describe('a database in memory', () => {
 describe('statements of PostgreSQL', () => {
   const open = usePostgres();
 
-  test.each(statementMutants)('$name', async (mutant) => {
+  test.each([...statementMutants, ...operatorStatementMutants])('$name', async (mutant) => {
     const sent = mutate(mutant);
     expect(await firstFailure(suites[mutant.suite], open)).toEqual(expect.any(String));
     // A statement that the server cannot read fails every test, and says nothing of them.

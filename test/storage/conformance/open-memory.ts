@@ -23,7 +23,7 @@ export async function openMemory(
     undoes: false,
     inTransaction: (work) => work(db),
     effects: async () => effects,
-    pause: async (route) => void table.paused.add(route),
+    pause: async (route) => void table.paused.set(route, table.nowMs),
     halt: async () => {
       for (const worker of table.workers.values()) worker.halted = true;
     },

@@ -1,5 +1,12 @@
 import { encodeTask, type TaskInput } from '../../../lib/client/task-input.js';
-import type { Claim, ClaimedTask, Completion, Route, WorkerId } from '../../../lib/storage/attempt.js';
+import type {
+  Claim,
+  ClaimedTask,
+  Completion,
+  RetryTime,
+  Route,
+  WorkerId,
+} from '../../../lib/storage/attempt.js';
 import type { ClaimDemand, Claims } from '../../../lib/storage/claims.js';
 import type { QueueDatabase } from '../../../lib/storage/database.js';
 import { topicRoute } from '../../../lib/storage/route.js';
@@ -93,6 +100,18 @@ export function completionOf({ id, reservation }: Claim, result: string | null =
 
 export async function complete({ claims }: TestWorker, ...completed: readonly Claim[]): Promise<void> {
   await claims.settleAndClaim(completed.map((claim) => completionOf(claim)));
+}
+
+/** Fails an attempt: for good, or with a next attempt. */
+export async function endBadly(
+  { attempts }: QueueDatabase,
+  { id: workerId }: TestWorker,
+  { id, reservation }: Claim,
+  next?: RetryTime,
+  message = 'bad',
+): Promise<void> {
+  const verdict = { next, nextLosses: 0, note: '' };
+  await attempts.failMany([{ id, reservation, workerId, message, error: 'Error: bad', ...verdict }]);
 }
 
 /** The attempt as the table has it. */

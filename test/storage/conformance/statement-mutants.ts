@@ -11,7 +11,13 @@ export interface StatementMutant {
 }
 
 /** One guard less, or another instead. */
-function without(name: string, suite: SuiteName, statement: RegExp, from: string, to = ''): StatementMutant {
+export function without(
+  name: string,
+  suite: SuiteName,
+  statement: RegExp,
+  from: string,
+  to = '',
+): StatementMutant {
   return { name, suite, statement, from, to };
 }
 

@@ -1,4 +1,4 @@
-import { recordFields, stateSql } from '../../columns.js';
+import { editsKey, recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
@@ -134,9 +134,6 @@ export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
 with ${lockedAttempts(queue, hasFailedForGood)},
 ${startAnew(queue)}
 select id from anew`;
-
-/** Where the metadata of a task tells who edited its payload. */
-export const editsKey = 'tarefa:edits';
 
 const object = (json: string): string =>
   `case when jsonb_typeof(${json}) = 'object' then ${json} else '{}' end`;

@@ -1,0 +1,285 @@
+import { expect } from 'vitest';
+import type { BulkKind, BulkPlace } from '../../../lib/storage/admin.js';
+import { subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
+import type { TaskSelection } from '../../../lib/storage/task-selection.js';
+import { greatestId } from '../../../lib/values/attempt-id.js';
+import { contract, contractOfEach } from './contract-test.js';
+import {
+  claimAll,
+  claimNew,
+  complete,
+  endBadly,
+  idsOf,
+  insert,
+  register,
+  type OpenDatabase,
+  type OpenedDatabase,
+} from './opened.js';
+
+const page = { greatest: greatestId, limit: 100, payload: true };
+
+/** A task in each state, by what it is. */
+async function oneOfEach({ database }: OpenedDatabase) {
+  const worker = await register(database);
+  const succeeded = await claimNew(database, worker, { payload: 'done' });
+  const [lost, retrying] = [await claimNew(database, worker), await claimNew(database, worker)];
+  const processing = await claimNew(database, worker);
+  await complete(worker, succeeded);
+  await endBadly(database, worker, lost);
+  await endBadly(database, worker, retrying, { kind: 'after-failure', delayMs: 3_600_000 });
+  const scheduled = await insert(database, { delayMs: 3_600_000 });
+  const pending = await insert(database);
+  return {
+    worker,
+    ids: {
+      succeeded: succeeded.id,
+      failed: lost.id,
+      retrying: retrying.id,
+      processing: processing.id,
+      scheduled,
+      pending,
+    },
+  };
+}
+
+/** What every database promises of `TaskAdmin`. */
+export function exerciseAdmin(open: OpenDatabase): void {
+  const statusOf = async ({ database }: OpenedDatabase, id: string) =>
+    (await database.admin.attemptsOf(id, false)).at(-1)?.status;
+
+  contract('tasks are counted as they stand, by topic and state', async () => {
+    const opened = await open();
+    await oneOfEach(opened);
+    const counts = await opened.database.admin.counts(null);
+    expect(counts.map(({ topic, status, count }) => [topic, status, count])).toEqual(
+      expect.arrayContaining(
+        ['failed', 'pending', 'processing', 'retrying', 'scheduled', 'succeeded'].map((status) => [
+          'a',
+          status,
+          // The dead task of the lost one is pending as well.
+          status === 'pending' ? 2 : 1,
+        ]),
+      ),
+    );
+    expect(counts).toHaveLength(6);
+  });
+
+  contract('what ended before a time is not counted, what waits is', async () => {
+    const opened = await open();
+    await oneOfEach(opened);
+    await opened.access.travel(7_200_000);
+    const { at } = await opened.database.reports.status({ purgeMaxAgeDays: 1 });
+    const since = new Date(at.getTime() - 3_600_000).toISOString();
+    const statuses = (await opened.database.admin.counts(since)).map(({ status }) => status);
+    expect(statuses).not.toContain('succeeded');
+    expect(statuses).toEqual(expect.arrayContaining(['pending', 'processing']));
+  });
+
+  contract('the oldest pending task is the one that has been due for longest', async () => {
+    const { database, access } = await open();
+    const oldest = await insert(database, { priority: 1 });
+    await access.travel(60_000);
+    await insert(database, { priority: 99 });
+    const found = await database.admin.oldestPending();
+    expect(found?.task.id).toBe(oldest);
+    expect(found?.waitingMs).toBeGreaterThanOrEqual(60_000);
+  });
+
+  const states = ['succeeded', 'failed', 'retrying', 'processing', 'scheduled'] as const;
+  contractOfEach(states, (state) => state)('a list of %s tasks has no others', async (state) => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const listed = await opened.database.admin.list({ states: [state], latest: true, dead: false }, page);
+    expect(listed.map(({ firstAttemptId }) => firstAttemptId)).toEqual([ids[state]]);
+  });
+
+  const selections: readonly (readonly [name: string, TaskSelection])[] = [
+    ['topic', { topic: 'wanted' }],
+    ['external key', { externalKey: 'key 7' }],
+    ['tenant', { tenant: '70' }],
+    ['group', { group: 'north' }],
+    ['message', { message: 'SOLD out' }],
+    ['payload', { payload: 'ApPle' }],
+    ['ids', { ids: [] }],
+  ];
+  contractOfEach(selections, ([name]) => name)('a list by %s has that task only', async ([, selection]) => {
+    const { database } = await open();
+    const worker = await register(database);
+    await insert(database, { topic: 'other', externalKey: 'key', tenant: 7, payload: 'pear' });
+    const input = { topic: 'wanted', externalKey: 'key 7', tenant: 70, group: 'north', payload: 'an apple' };
+    const claimed = await claimNew(database, worker, input);
+    await endBadly(database, worker, claimed, undefined, 'sold OUT today');
+    const selected = selection.ids ? { ids: [claimed.id] } : selection;
+    const listed = await database.admin.list({ dead: false, ...selected }, page);
+    expect(idsOf(listed)).toEqual([claimed.id]);
+  });
+
+  contract('a list is the newest first, a page at a time, and tells that there is another page', async () => {
+    const { database } = await open();
+    const ids: string[] = [];
+    for (let n = 0; n < 4; n += 1) ids.push(await insert(database));
+    const first = await database.admin.list({}, { ...page, limit: 2 });
+    expect(idsOf(first)).toEqual(ids.toReversed().slice(0, 3));
+    const greatest = BigInt(ids[1] ?? 0);
+    expect(idsOf(await database.admin.list({}, { ...page, greatest, limit: 2 }))).toEqual([ids[1], ids[0]]);
+  });
+
+  contract('payloads are left out where they are not asked for', async () => {
+    const { database } = await open();
+    const id = await insert(database, { payload: 'secret' });
+    expect((await database.admin.attemptsOf(id, false))[0]?.payload).toBeNull();
+    expect((await database.admin.attemptsOf(id, true))[0]?.payload).toBe('secret');
+  });
+
+  contract('a lost task is found by its attempts, with its dead task', async () => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const [dead, ...others] = await opened.database.admin.deadTasksOf(ids.failed);
+    expect(others).toEqual([]);
+    expect((await opened.database.admin.attemptsOf(dead ?? '', false))[0]).toMatchObject({ dead: true });
+    expect(await opened.database.admin.attemptsOf('999999', true)).toEqual([]);
+  });
+
+  contract('only a failed task is retried: by a new attempt with its payload', async () => {
+    const opened = await open();
+    const { database } = opened;
+    const { ids, worker } = await oneOfEach(opened);
+    for (const id of [ids.pending, ids.scheduled, ids.processing, ids.succeeded, ids.retrying]) {
+      expect(await database.admin.retry(id)).toBeUndefined();
+    }
+    const claimed = await claimNew(database, worker, { topic: 'b', payload: 'kept' });
+    await endBadly(database, worker, claimed);
+    const retried = (await database.admin.retry(claimed.id)) ?? '';
+    expect(await database.admin.attemptsOf(retried, true)).toMatchObject([
+      { id: claimed.id, retried: true },
+      { id: retried, attempt: 1, status: 'pending', payload: 'kept' },
+    ]);
+    expect(await database.admin.retry(claimed.id)).toBeUndefined();
+  });
+
+  contract('an edited retry has the other payload, and its metadata tells who did it', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker, { payload: 'bad', metadata: { of: 'before' } });
+    await endBadly(database, worker, claimed);
+    const edited = { payload: 'good', hash: '', by: 'ann', reason: 'typo' };
+    const id = (await database.admin.retryEdited(claimed.id, edited)) ?? '';
+    const [before, after] = await database.admin.attemptsOf(id, true);
+    expect(before?.payload).toBe('bad');
+    expect(after).toMatchObject({
+      payload: 'good',
+      metadata: {
+        of: 'before',
+        'tarefa:edits': [{ by: 'ann', reason: 'typo', after: claimed.id, at: expect.any(String) }],
+      },
+    });
+    expect(await database.attempts.loadPayload(id)).toBe('good');
+  });
+
+  contract('only a scheduled task is made due now', async () => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const { admin } = opened.database;
+    for (const id of [ids.pending, ids.processing, ids.succeeded, ids.failed]) {
+      expect(await admin.runNow(id)).toBe(false);
+    }
+    for (const id of [ids.scheduled, ids.retrying]) {
+      expect(await admin.runNow(id)).toBe(true);
+      expect(await statusOf(opened, id)).toBe('pending');
+    }
+  });
+
+  contract('only a task that waits is cancelled: it has failed, and leaves no dead task', async () => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const { admin } = opened.database;
+    for (const id of [ids.processing, ids.succeeded, ids.failed]) {
+      expect(await admin.cancel(id, 'off')).toBe(false);
+    }
+    for (const id of [ids.pending, ids.scheduled, ids.retrying]) {
+      expect(await admin.cancel(id, 'off')).toBe(true);
+      expect((await admin.attemptsOf(id, false)).at(-1)).toMatchObject({ status: 'failed', message: 'off' });
+      expect(await admin.deadTasksOf(id)).toEqual([]);
+    }
+  });
+
+  contract('only a task that waits is buried, and no dead one: its dead task starts', async () => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const { admin } = opened.database;
+    for (const id of [ids.processing, ids.succeeded, ids.failed]) {
+      expect(await admin.bury(id, 'enough')).toBeUndefined();
+    }
+    const dead = (await admin.bury(ids.pending, 'enough')) ?? '';
+    expect(await admin.deadTasksOf(ids.pending)).toEqual([dead]);
+    expect(await admin.bury(dead, 'enough')).toBeUndefined();
+    expect(await admin.list({ buried: true, ids: [ids.pending] }, page)).toHaveLength(1);
+  });
+
+  contract('a task is deleted with its dead task, unless one of them runs', async () => {
+    const opened = await open();
+    const { database } = opened;
+    const { ids, worker } = await oneOfEach(opened);
+    expect(await database.admin.delete(ids.processing)).toBe(0);
+    expect(await database.admin.delete(ids.failed)).toBe(2);
+    expect(await database.admin.attemptsOf(ids.failed, false)).toEqual([]);
+    const lost = await claimNew(database, worker, { topic: 'b' });
+    await endBadly(database, worker, lost);
+    await claimAll(worker, [topicRoute('b')]);
+    expect(await database.admin.delete(lost.id)).toBe(0);
+  });
+
+  const kinds: readonly (readonly [BulkKind, readonly string[]])[] = [
+    ['retry', ['failed']],
+    ['cancel', ['pending', 'pending', 'retrying', 'scheduled']],
+    ['delete', ['failed', 'pending', 'pending', 'retrying', 'scheduled', 'succeeded']],
+  ];
+  contractOfEach(kinds, ([kind]) => kind)(
+    'work of many with %s means what it can do, and does it',
+    async ([kind, meant]) => {
+      const opened = await open();
+      await oneOfEach(opened);
+      const { admin } = opened.database;
+      const { counts, lastId } = await admin.countMeant(kind, {}, 0);
+      expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(meant.length);
+      const later = await insert(opened.database);
+      const place: BulkPlace = { after: '0', lastId, rows: 2, reason: 'of many' };
+      let done = 0;
+      for (let after: string | null = place.after; after !== null;) {
+        const block = await admin.runBlock(kind, {}, { ...place, after });
+        done += block.done;
+        ({ after } = block);
+      }
+      // A dead task goes with its task.
+      expect(done).toBeGreaterThanOrEqual(kind === 'delete' ? meant.length - 1 : meant.length);
+      expect((await admin.countMeant(kind, {}, 0)).counts.map(({ count }) => count)).toEqual(
+        kind === 'retry' ? [] : [1],
+      );
+      expect(await statusOf(opened, later)).toBe('pending');
+    },
+  );
+
+  contract('a pause holds from its beginning, once, to its end', async () => {
+    const { database } = await open();
+    const [topic, subscription] = [topicRoute('a'), subscriptionRoute('s')];
+    await database.admin.pause(topic);
+    const [first] = await database.admin.paused();
+    await database.admin.pause(topic);
+    await database.admin.pause(subscription);
+    expect(await database.admin.paused()).toEqual(
+      expect.arrayContaining([first, { subscriptionId: 's', since: expect.any(Date) }]),
+    );
+    expect(await database.attempts.pausedRoutes()).toHaveLength(2);
+    await database.admin.resume(topic);
+    expect(await database.attempts.pausedRoutes()).toEqual([subscription]);
+  });
+
+  contract('a halt is told to the workers that run, and to no other', async () => {
+    const { database } = await open();
+    const [stopped, running] = [await register(database), await register(database)];
+    await database.workers.retire(stopped.id, 'stopped');
+    expect(await database.workers.haltAll()).toEqual([running.id]);
+    expect(await database.workers.isHalted(running.id)).toBe(true);
+    expect(await database.workers.isHalted((await register(database)).id)).toBe(false);
+  });
+}

@@ -1,0 +1,206 @@
+import type { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
+import { replace, type MemoryMutant } from './memory-mutants.js';
+import { without, type StatementMutant } from './statement-mutants.js';
+
+// What operators read and change, without one of its guards.
+
+/** Replaces a method of a part by one that is made of it. */
+function changed<Part extends 'admin' | 'reports' | 'upkeep' | 'workers'>(
+  part: Part,
+  method: keyof MemoryDatabase[Part],
+  change: (own: (...call: never[]) => Promise<unknown>) => (...call: never[]) => Promise<unknown>,
+): MemoryMutant['breaks'] {
+  return (database) => {
+    const owner = database[part] as unknown as Record<PropertyKey, (...call: never[]) => Promise<unknown>>;
+    const own = owner[method as string]?.bind(owner);
+    if (own) replace(owner, { [method]: change(own) });
+  };
+}
+
+const says = (answer: unknown) => () => async () => answer;
+
+export const operatorMemoryMutants: readonly MemoryMutant[] = [
+  {
+    name: 'counts ignore the time',
+    suite: 'admin',
+    breaks: changed('admin', 'counts', (own) => () => own(null as never)),
+  },
+  {
+    name: 'a list has no end',
+    suite: 'admin',
+    breaks: changed(
+      'admin',
+      'list',
+      (own) => (selection: never, page: object) => own(selection, { ...page, limit: 1_000 } as never),
+    ),
+  },
+  {
+    name: 'a list begins at the newest',
+    suite: 'admin',
+    breaks: changed(
+      'admin',
+      'list',
+      (own) => (selection: never, page: object) => own(selection, { ...page, greatest: 2n ** 62n } as never),
+    ),
+  },
+  {
+    name: 'a list means everything',
+    suite: 'admin',
+    breaks: changed('admin', 'list', (own) => (_: never, page: never) => own({} as never, page)),
+  },
+  {
+    name: 'payloads are always read',
+    suite: 'admin',
+    breaks: changed('admin', 'attemptsOf', (own) => (id: never) => own(id, true as never)),
+  },
+  { name: 'dead tasks are not found', suite: 'admin', breaks: changed('admin', 'deadTasksOf', says([])) },
+  { name: 'nothing is retried', suite: 'admin', breaks: changed('admin', 'retry', says(undefined)) },
+  {
+    name: 'an edited retry keeps the payload',
+    suite: 'admin',
+    breaks: ({ admin }) => replace(admin, { retryEdited: (id: string) => admin.retry(id) }),
+  },
+  { name: 'every task is run now', suite: 'admin', breaks: changed('admin', 'runNow', says(true)) },
+  { name: 'every task is cancelled', suite: 'admin', breaks: changed('admin', 'cancel', says(true)) },
+  {
+    name: 'a burial leaves no dead task',
+    suite: 'admin',
+    breaks: ({ admin }) =>
+      replace(admin, {
+        bury: async (id: string, message: string) => ((await admin.cancel(id, message)) ? id : undefined),
+      }),
+  },
+  { name: 'what runs is deleted', suite: 'admin', breaks: changed('admin', 'delete', says(2)) },
+  {
+    name: 'work of many goes on beyond what was counted',
+    suite: 'admin',
+    breaks: changed(
+      'admin',
+      'runBlock',
+      (own) => (kind: never, selection: never, place: object) =>
+        own(kind, selection, { ...place, lastId: '999999' } as never),
+    ),
+  },
+  { name: 'a pause does nothing', suite: 'admin', breaks: changed('admin', 'pause', says(undefined)) },
+  { name: 'a pause does not end', suite: 'admin', breaks: changed('admin', 'resume', says(undefined)) },
+  {
+    name: 'a halt is told to workers that have stopped',
+    suite: 'admin',
+    breaks: ({ workers, table }) => replace(workers, { haltAll: async () => [...table.workers.keys()] }),
+  },
+  {
+    name: 'a status always counts what has ended',
+    suite: 'reports',
+    breaks: changed(
+      'reports',
+      'status',
+      (own) => (request: object) => own({ ...request, ended: true } as never),
+    ),
+  },
+  {
+    name: 'a status always counts what can be purged',
+    suite: 'reports',
+    breaks: changed(
+      'reports',
+      'status',
+      (own) => (request: object) => own({ ...request, purgeable: true } as never),
+    ),
+  },
+  { name: 'workers that have stopped are listed', suite: 'reports', breaks: listStopped },
+  {
+    name: 'what comes next has no end',
+    suite: 'reports',
+    breaks: changed('reports', 'nextScheduled', (own) => () => own(99 as never)),
+  },
+  {
+    name: 'a search accepts everything',
+    suite: 'reports',
+    breaks: changed(
+      'reports',
+      'search',
+      (own) => (selection: never, page: object) => own(selection, { ...page, accept: undefined } as never),
+    ),
+  },
+  {
+    name: 'every payload is read',
+    suite: 'reports',
+    breaks: changed('reports', 'payload', (own) => (id: never) => own(id, 1_000_000 as never)),
+  },
+  {
+    name: 'the history of a route is that of all',
+    suite: 'reports',
+    breaks: changed(
+      'reports',
+      'history',
+      (own) =>
+        ({ range }: { range: string }) =>
+          own({ range } as never),
+    ),
+  },
+  { name: 'nothing is measured', suite: 'reports', breaks: changed('reports', 'measure', says(new Map())) },
+  { name: 'nothing is described', suite: 'reports', breaks: changed('upkeep', 'describe', says([])) },
+];
+
+/** Stopping leaves no trace. */
+function listStopped({ workers }: MemoryDatabase): void {
+  replace(workers, { retire: async () => undefined });
+}
+
+export const operatorStatementMutants: readonly StatementMutant[] = [
+  without(
+    'counts attempts that were retried',
+    'admin',
+    /^count_tasks/,
+    'f.reenfileirado is not true',
+    'true',
+  ),
+  without('counts whenever it ended', 'admin', /^count_tasks/, '$1::text is null or', 'true or'),
+  without('retries what was retried', 'admin', /^retry_task/, 'f.reenfileirado is not true', 'true'),
+  without(
+    'retries what has not failed',
+    'admin',
+    /^retry_task/,
+    `f.status in ('falha', 'falha_processando')`,
+    'true',
+  ),
+  without(
+    'runs now what is not scheduled',
+    'admin',
+    /^run_task_now/,
+    `f.status = 'agendada'`,
+    `f.status <> 'falha'`,
+  ),
+  without(
+    'cancels what runs',
+    'admin',
+    /^cancel_task/,
+    `('pendente', 'agendada')`,
+    `('pendente', 'agendada', 'processando')`,
+  ),
+  without('buries dead tasks', 'admin', /^bury_task/, ' and not f.dead'),
+  without('deletes what runs', 'admin', /^delete_tasks/, `status = 'processando'`, 'false'),
+  without(
+    'cancels many beyond the last',
+    'admin',
+    /^cancel_many/,
+    ' and f.id <= $2::text::bigint',
+    ' and $2::text is not null',
+  ),
+  without(
+    'a pause begins anew',
+    'admin',
+    /^pause_route/,
+    'on conflict do nothing',
+    'on conflict (route) do update set paused_at = clock_timestamp()',
+  ),
+  without('halts workers that have stopped', 'admin', /^halt_workers/, 'where w.stopped_at is null '),
+  without('reads the oldest attempts', 'reports', /^last_attempts/, 'order by f.id desc', 'order by f.id'),
+  without('reads large payloads', 'reports', /^search_payload/, '<= $2::int', '<= $2::int + 1000000'),
+  without(
+    'reads the history of all routes',
+    'reports',
+    /^history_(counts|durations)/,
+    '$3::text is null or',
+    'true or',
+  ),
+];
