@@ -2,7 +2,16 @@ import { expect } from 'vitest';
 import type { TaskRecord } from '../../../lib/task.js';
 import { histogramOf } from '../../../lib/values/histogram.js';
 import { contract } from './contract-test.js';
-import { claimNew, complete, endBadly, idsOf, insert, register, type OpenDatabase } from './opened.js';
+import {
+  byText,
+  claimNew,
+  complete,
+  endBadly,
+  idsOf,
+  insert,
+  register,
+  type OpenDatabase,
+} from './opened.js';
 
 const request = { purgeMaxAgeDays: 30 };
 
@@ -166,7 +175,7 @@ export function exerciseReports(open: OpenDatabase): void {
     const { database } = await open();
     const ids = [await insert(database), await insert(database), await insert(database, { topic: 'b' })];
     const counted = await database.upkeep.describe(ids);
-    expect(counted.map(({ topic, rows }) => [topic, rows]).toSorted()).toEqual([
+    expect(counted.map(({ topic, rows }) => [topic, rows]).toSorted(byText)).toEqual([
       ['a', 2],
       ['b', 1],
     ]);
