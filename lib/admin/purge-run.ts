@@ -42,7 +42,7 @@ export class PurgeRun {
   /** Deletes, and answers after each block how many rows; it stops when the caller stops asking. */
   async *run(): AsyncGenerator<number> {
     const { database, olderThanDays } = this.#parts;
-    const dropped = await database.upkeep.dropPartitions(olderThanDays);
+    const dropped = await database.upkeep.purgeAtOnce(olderThanDays);
     this.#problem = dropped.problem;
     if (dropped.rows > 0) yield dropped.rows;
     for await (const blocks of this.#windows(dropped.before)) {

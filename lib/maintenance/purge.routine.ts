@@ -55,7 +55,7 @@ export class PurgeRoutine {
   async runNow(): Promise<number> {
     this.#cut = new AbortController();
     const { maxAgeDays } = this.#rules;
-    const dropped = await this.#database.upkeep.dropPartitions(maxAgeDays);
+    const dropped = await this.#database.upkeep.purgeAtOnce(maxAgeDays);
     const deleted = await this.#walk(dropped.before, this.#cut.signal);
     await this.#database.workers.forget(maxAgeDays);
     if (dropped.problem) throw dropped.problem;

@@ -24,12 +24,12 @@ export interface PurgeableWindow {
   readonly goesOn: boolean;
 }
 
-/** What went with whole partitions. */
-export interface PartitionPurge {
+/** What went at once. */
+export interface PurgedAtOnce {
   readonly rows: number;
   /** Only rows with lesser ids are to be purged one by one; undefined for all. */
   readonly before: string | undefined;
-  /** Why a partition could not be dropped that could have been. */
+  /** Why something could not go that may. */
   readonly problem: Error | undefined;
 }
 
@@ -43,10 +43,10 @@ export interface PurgeableCount {
 
 /** Makes room ahead of inserts, and deletes history that nobody needs any more. */
 export interface Upkeep {
-  /** Makes the partitions that are needed next, where the queue has some. */
+  /** Makes the storage that the next inserts need, where that is not made by itself. */
   prepareAhead(): Promise<void>;
-  /** Drops partitions of which all tasks may be deleted, where the queue has some. */
-  dropPartitions(olderThanDays: number): Promise<PartitionPurge>;
+  /** Deletes what can go without being looked at row by row: storage whose tasks are all over and old. */
+  purgeAtOnce(olderThanDays: number): Promise<PurgedAtOnce>;
   /** Looks at the next rows for attempts that may be deleted: those of tasks that are over and old. */
   findPurgeable(look: PurgeLook): Promise<PurgeableWindow>;
   /** Counts those attempts by topic and subscription. */

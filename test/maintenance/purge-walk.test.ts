@@ -19,7 +19,7 @@ function purgeOf(
   const looks: (string | undefined)[] = [];
   const deleted: string[] = [];
   const upkeep: Partial<Upkeep> = {
-    dropPartitions: async () => ({ rows: 0, before: undefined, problem: undefined }),
+    purgeAtOnce: async () => ({ rows: 0, before: undefined, problem: undefined }),
     findPurgeable: async ({ after }: PurgeLook) => {
       looks.push(after);
       const end = { blocks: [], last: undefined, keptFrom: undefined, goesOn: false };

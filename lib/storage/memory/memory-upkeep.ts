@@ -1,5 +1,5 @@
 import { column } from '../columns.js';
-import type { PartitionPurge, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
+import type { PurgedAtOnce, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
 import { dueMs, familyOf, hasEnded, type MemoryRow } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
 
@@ -15,7 +15,7 @@ export class MemoryUpkeep implements Upkeep {
 
   async prepareAhead(): Promise<void> {}
 
-  async dropPartitions(): Promise<PartitionPurge> {
+  async purgeAtOnce(): Promise<PurgedAtOnce> {
     return { rows: 0, before: undefined, problem: undefined };
   }
 

@@ -1,4 +1,4 @@
-import type { PartitionPurge, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
+import type { PurgedAtOnce, PurgeableCount, PurgeableWindow, PurgeLook, Upkeep } from '../upkeep.js';
 import { readBoolean, readDate, readText } from '../columns.js';
 import { dropPartitions } from './partitions/drop-partitions.js';
 import { makePartitions } from './partitions/make-partitions.js';
@@ -31,7 +31,7 @@ export class PostgresUpkeep implements Upkeep {
     return readBoolean(row?.['partitioned']) && row?.['last'] !== this.#lastId?.toString();
   }
 
-  dropPartitions(olderThanDays: number): Promise<PartitionPurge> {
+  purgeAtOnce(olderThanDays: number): Promise<PurgedAtOnce> {
     const { schema, sql } = this.#access;
     const parts = { run: this.#run, tables: schema.tables, statements: sql };
     return dropPartitions(parts, olderThanDays).catch(rethrowConnectionError);

@@ -177,7 +177,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'transactions.beginGroup': 'makes an object: test/worker/grouped breaks it at each of its points',
   'database.inTransaction': 'runs what others send: prepare has a scenario',
   'upkeep.prepareAhead': 'does nothing to a plain table: test/storage/partitions breaks it',
-  'upkeep.dropPartitions': 'does nothing to a plain table: test/storage/partitions breaks it',
+  'upkeep.purgeAtOnce': 'does nothing to a plain table: test/storage/partitions breaks it',
   'attempts.waitingRoutes': 'only reads, for the notify routine and a moment after a ring',
   'admin.ping': 'only reads, for an operator',
   'admin.counts': 'only reads, for an operator',

@@ -125,7 +125,7 @@ export function exerciseUpkeep(open: OpenDatabase): void {
     const { database, access } = opened;
     const [young] = await succeed(opened, 1);
     await database.upkeep.prepareAhead();
-    expect(await database.upkeep.dropPartitions(10)).toMatchObject({ rows: 0, problem: undefined });
+    expect(await database.upkeep.purgeAtOnce(10)).toMatchObject({ rows: 0, problem: undefined });
     expect(await access.attempts(young ?? '')).toHaveLength(1);
   });
 }

@@ -1,6 +1,6 @@
 import { TarefaError } from '../../../errors.js';
 import { readText } from '../../columns.js';
-import type { PartitionPurge } from '../../upkeep.js';
+import type { PurgedAtOnce } from '../../upkeep.js';
 import type { QueueTables } from '../identifiers.js';
 import { purgeWhole } from '../purging.js';
 import { readIds } from '../read-rows.js';
@@ -36,7 +36,7 @@ const blockRows = 1_000;
  * Drops the partitions in which every task has ended and is old, with the few rows of those tasks in other partitions. Says
  * up to which id rows are left to be purged one by one.
  */
-export async function dropPartitions(parts: DropParts, olderThanDays: number): Promise<PartitionPurge> {
+export async function dropPartitions(parts: DropParts, olderThanDays: number): Promise<PurgedAtOnce> {
   const partitions = await parts.run((tx) => readPartitions(tx, parts.tables));
   let rows = 0;
   for (const partition of partitions?.ranges ?? []) {
