@@ -6,7 +6,7 @@ export type {
 } from './options/module-options.js';
 export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
 export type { QueueOptions } from './options/queue-options.js';
-export type { PostgresConnection } from './options/postgres-connection.js';
+export type { PostgresConfig, PostgresConnection, PostgresPool } from './options/postgres-connection.js';
 export type { RecoveryOptions } from './options/worker-options.js';
 export { getQueueToken, InjectQueue } from './client/queue-tokens.js';
 export { defaultQueueName } from './options/part-token.js';
