@@ -73,8 +73,8 @@ export interface TaskRecord extends Omit<Task, 'key'> {
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   /**
-   * Columns whose bytes are no text in the encoding of the database: these bytes are written `\\xe3` here, and `metadata`
-   * that is no JSON for it is null. Absent where everything can be read.
+   * Columns whose bytes are not text in the encoding of the database: these bytes are written `\\xe3` here, and `metadata`
+   * that is not JSON for it is null. Absent where everything can be read.
    */
   readonly unreadable?: readonly string[] | undefined;
 }

@@ -29,7 +29,7 @@ export function bulkOptions(meant: string): Readonly<Record<string, CommandOptio
   };
 }
 
-/** Whether many are meant; then there are no ids. */
+/** Whether many are meant, and not named by ids. */
 export function meansAll({ options, positionals }: CommandCall): boolean {
   if (!flagOption(options, 'all')) {
     const withAll = new Set([...Object.keys(filterOptions), ...Object.keys(statusOption), 'dry-run']);

@@ -105,7 +105,7 @@ function fish({ commands, common }: Completable): string {
   ].join('\n');
 }
 
-/** What follows a common option with a value is no command. */
+/** What follows a common option with a value is not a command. */
 function skipValues(common: Options, variable: string): readonly string[] {
   const names = Object.entries(common)
     .filter(([, { type }]) => type === 'string')

@@ -126,7 +126,7 @@ function makeCall(
   return { call, ended };
 }
 
-/** What follows `--` is no option. */
+/** What follows `--` is not an option. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end === -1 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');

@@ -215,7 +215,7 @@ export interface TaskJson extends RouteJson {
   readonly retried: boolean;
   readonly exhausted: boolean;
   readonly message: TextJson | null;
-  /** Columns whose bytes are no text: what is shown of them has these bytes escaped. */
+  /** Columns whose bytes are not text: what is shown of them has these bytes escaped. */
   readonly unreadable: readonly string[];
 }
 
@@ -273,7 +273,7 @@ export interface AttemptJson extends TaskJson {
 
 /** `GET api/tasks/:id/payload`: asked for by hand, and told in an event. */
 export interface PayloadJson {
-  /** JSON with what the redaction rules name replaced; null also where it has too many `bytes` to be shown. Text that is no JSON is left as it is. */
+  /** JSON with what the redaction rules name replaced; null also where it has too many `bytes` to be shown. Text other than JSON is left as it is. */
   readonly payload: TextJson | null;
   readonly isJson: boolean;
   /** Bytes that it has in the table. */

@@ -45,7 +45,7 @@ export interface ControllerParts {
 /** Classes of controllers: of the page's files, of what it reads and of what it does. */
 export type Controllers = Readonly<Record<'page' | 'read' | 'action', Type<unknown>>>;
 
-/** For `@nestjs/swagger`: it is no part of the application's interface. */
+/** For `@nestjs/swagger`: it is not part of the application's interface. */
 const undocumented = SetMetadata('swagger/apiExcludeController', [true]);
 
 /**

@@ -134,7 +134,7 @@ export class Redaction {
     return { text: named.text, count: named.count + (shown === text ? 0 : 1) };
   }
 
-  /** Undefined for what is no JSON. */
+  /** Undefined for text other than JSON. */
   #json(text: string, path: Path, texts: number): RedactedText | undefined {
     let given: unknown;
     try {

@@ -8,7 +8,7 @@ export const actionHeader = 'x-tarefa-dashboard';
 
 /**
  * Lets actions come from the dashboard's own page only: as JSON, with a header of its own, and where the browser says so, or
- * says where from, from this very site. What is no browser needs the header only.
+ * says where from, from this very site. Clients other than browsers need the header only.
  */
 export class SameSiteGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

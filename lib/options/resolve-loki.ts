@@ -119,7 +119,7 @@ function checkLabels(labels: unknown, check: OptionCheck): Readonly<Record<strin
   }
   for (const [name, value] of entries) {
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(name) || name.startsWith('__')) {
-      check.mistake(`loki.labels: ${JSON.stringify(name)} is no name of a label`);
+      check.mistake(`loki.labels: ${JSON.stringify(name)} is not the name of a label`);
     } else if (ownLabels.includes(name)) {
       check.mistake(`loki.labels: ${name} is set by the library`);
     } else if (typeof value !== 'string' || value === '' || value.length > longestLabel) {

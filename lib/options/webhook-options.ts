@@ -6,7 +6,7 @@ export interface WebhookOptions {
   /** Requests at once in this process, beside its `concurrency`. Default 100. */
   readonly concurrency?: number | undefined;
   /**
-   * Requests at once to one endpoint; one whose last answer was no success, or that has not answered yet, gets one at a
+   * Requests at once to one endpoint; one whose last answer was a failure, or that has not answered yet, gets one at a
    * time. Default 5.
    */
   readonly endpointConcurrency?: number | undefined;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type ts from 'typescript';
 
-/** @internal TypeScript as the application has it, or the command that runs this: its types are no part of this package. */
+/** @internal TypeScript as the application has it, or the command that runs this: its types are not part of this package. */
 export function loadCompiler(): typeof ts {
   for (const place of [join(process.cwd(), 'package.json'), process.argv[1] ?? process.cwd()]) {
     try {

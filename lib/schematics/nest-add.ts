@@ -109,7 +109,7 @@ function addToModule(
   if (changed !== undefined) tree.overwrite(path, changed);
   else
     logger.warn(
-      `The imports of ${path} are no plain list. Add to them, last: ${added.map(({ expression }) => expression).join(', ')}`,
+      `The imports of ${path} are not a plain list. Add to them, last: ${added.map(({ expression }) => expression).join(', ')}`,
     );
 }
 

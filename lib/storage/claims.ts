@@ -31,7 +31,7 @@ export interface SettleAndClaimResult {
   readonly blockedRoutes: readonly Route[];
   /** True when the next claim may find at once what this one could not take. */
   readonly claimAgain: boolean;
-  /** Ms until a claim may find what this one could not take or see, and nobody rings for; undefined when there is no such. */
+  /** Ms until a claim may find what this one could not take or see, and no ring announces; undefined when there is none. */
   readonly lookAgainInMs: number | undefined;
 }
 

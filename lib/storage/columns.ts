@@ -208,7 +208,7 @@ export function readDate(value: unknown): Date | null {
   return isBefore ? firstMoment : lastMoment;
 }
 
-/** JSON of any kind: the column may hold more than objects. Null when it is none, as its bytes were no text. */
+/** JSON of any kind: the column may hold more than objects. Null when its bytes are not text. */
 export function readJson(value: unknown): JsonObject | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'string') return value as JsonObject;

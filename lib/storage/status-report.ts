@@ -10,7 +10,7 @@ export interface CappedCount {
 /** How many attempts of a topic or subscription stand there. */
 export interface StatusCount extends CappedCount {
   readonly topic: string | null;
-  /** Null for tasks that are no delivery. */
+  /** Null for tasks that are not deliveries. */
   readonly subscriptionId: string | null;
   readonly dead: boolean;
   readonly status: TaskState;

@@ -1,4 +1,4 @@
-/** An attempt that was failed and buried without being run, because its bytes are no text that a client can be sent. */
+/** An attempt that was failed and buried without being run, because its bytes are not text that can be sent to a client. */
 export interface UnreadableTask {
   readonly id: string;
   readonly firstAttemptId: string;

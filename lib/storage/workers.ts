@@ -44,7 +44,7 @@ export interface WorkerRegistry {
   haltAll(): Promise<readonly WorkerId[]>;
   /** True when the worker was told to stop, in its row. */
   isHalted(workerId: WorkerId): Promise<boolean>;
-  /** Executors of running attempts that are no worker, or one that has stopped. Slow: it walks all running attempts. */
+  /** Executors of running attempts that are not workers, or have stopped. Slow: it walks all running attempts. */
   unregisteredHolders(): Promise<readonly WorkerId[]>;
   /** A worker that may have been called lost lives. */
   revive(workerId: WorkerId): Promise<void>;

@@ -17,7 +17,7 @@ export interface InstantRules {
 }
 
 /**
- * The time that a text names; undefined for what is no ISO 8601, for days and times that no calendar has (JavaScript makes
+ * The time that a text names; undefined for text other than ISO 8601, for days and times that no calendar has (JavaScript makes
  * March of February 30th, PostgreSQL refuses it), and outside of the years 1 to 9999.
  */
 export function parseInstant(text: string, { zone }: InstantRules): Date | undefined {

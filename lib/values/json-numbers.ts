@@ -6,7 +6,7 @@ const safeDigits = 15;
 
 /**
  * The members of a JSON object as they are written, without blanks between tokens, when some of them hold a number that
- * `JSON.parse` would change: 12345678901234567890, 1e400. Undefined when there is no such number, as is usual.
+ * `JSON.parse` would change: 12345678901234567890, 1e400. Undefined when there is none, as is usual.
  *
  * @param json an object, already found to be JSON
  */

@@ -143,7 +143,7 @@ export type Parsed<T> = unknown extends T
 /** JSON leaves functions and symbols out. */
 type Stored<Value, Key> = Value extends AnyFunction | symbol ? never : Key;
 
-/** A payload that is no object is stored as its text, and arrives as that. */
+/** A payload other than an object is stored as its text, and arrives as that. */
 type Received<T> = unknown extends T
   ? never
   : T extends string

@@ -76,7 +76,7 @@ export class AddressPolicy {
     }
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `allowed addresses of webhooks: ${JSON.stringify(entry)} is no CIDR range, address or host name`,
+      `allowed addresses of webhooks: ${JSON.stringify(entry)} is not a CIDR range, an address or a host name`,
     );
   }
 }
@@ -87,7 +87,7 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** False when the text is no CIDR range. */
+/** False when the text is not a CIDR range. */
 function addSubnet(list: BlockList, range: string): boolean {
   const [, network = '', bits] = /^([^/]+)\/(\d{1,3})$/.exec(range) ?? [];
   const family = isIP(network);

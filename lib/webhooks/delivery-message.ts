@@ -16,7 +16,7 @@ export interface DeliveryRecord {
 
 /** Characters of the message: what the column takes. */
 const longestMessage = 500;
-/** Shorter ones are no secrets, and removing every `1` would leave nothing to read. */
+/** Shorter ones are not secrets, and removing every `1` would leave nothing to read. */
 const shortestSecret = 4;
 const removed = '[removed]';
 

@@ -36,7 +36,7 @@ export class NameResolver {
     } catch (cause) {
       throw new TarefaError(
         'OPTIONS_INVALID',
-        `name servers of webhooks: ${JSON.stringify(dnsServers)} are no addresses, with or without port`,
+        `name servers of webhooks: ${JSON.stringify(dnsServers)} are not addresses, with or without port`,
         { cause },
       );
     }

@@ -20,7 +20,7 @@ export type WebhookFailureKind =
   | 'reset'
   | 'too-large-headers'
   | 'too-many-redirects'
-  /** What came is no HTTP. */
+  /** What came is not HTTP. */
   | 'protocol'
   /** The caller gave up, or the client was closed. */
   | 'aborted';

@@ -270,6 +270,6 @@ test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, a
   const bad = await cli.run(['insert', '--topic', 'a', '--payload', '{bad']);
   expect(bad).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('is no JSON, so it is inserted as text'),
+    stderr: expect.stringContaining('is not JSON, so it is inserted as text'),
   });
 });

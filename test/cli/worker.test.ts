@@ -154,7 +154,7 @@ test.each<[readonly string[], Record<string, string>, number, RegExp]>([
     ['worker', '--webhooks', '--allow', 'not a host'],
     {},
     1,
-    /"not a host" is no CIDR range, address or host name/,
+    /"not a host" is not a CIDR range, an address or a host name/,
   ],
   [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
   [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue public.nothing is not complete/],

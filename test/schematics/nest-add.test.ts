@@ -113,12 +113,14 @@ test.each([
 });
 
 test.each(['imports,', 'imports: common,', 'imports: [...common].concat(A),'])(
-  'what is no plain list is left to its author: %s',
+  'a list that is not plain is left to its author: %s',
   (options) => {
     const module = appModule(options);
     const { files, log } = add({ ...onNest11, 'src/app.module.ts': module });
     expect(files['src/app.module.ts']).toBe(module);
-    expect(log[0]).toMatch(/are no plain list\. Add to them, last: OrderPlacedModule, QueueModule\.forRoot/);
+    expect(log[0]).toMatch(
+      /are not a plain list\. Add to them, last: OrderPlacedModule, QueueModule\.forRoot/,
+    );
   },
 );
 

@@ -185,5 +185,5 @@ test('a delivery that some program inserted without envelope fails with a messag
     `insert into tasks (processo, subscriber_id, payload) values ('order-placed', 'a', '{"id":7}') returning id`,
   );
   const row = await bench.ended(rows[0]?.id ?? '');
-  expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('is no envelope') });
+  expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('is not an envelope') });
 });

@@ -67,7 +67,7 @@ test('the hosts file comes first, and is read again when it changed', async () =
   expect(await new HostsFile('/nonexistent').find('one.internal')).toEqual([]);
 });
 
-test('name servers that are no addresses are refused at once', () => {
+test('name servers that are not addresses are refused at once', () => {
   for (const server of ['dns.example', 'localhost', '']) {
     expect(() => new NameResolver({ dnsServers: [server] })).toThrow(
       expect.objectContaining({ code: 'OPTIONS_INVALID' }),

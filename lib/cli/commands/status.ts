@@ -94,7 +94,7 @@ async function watch(
       output.jsonLine(report);
       showStatus(output, report);
     } catch (error) {
-      // A server that restarts is no reason to stop watching.
+      // While a server restarts the watch goes on.
       if (database.classify(error) !== 'connection' && !hasCode(error, 'CONNECTION_LOST')) throw error;
       output.error(`no answer: ${(error as Error).message}`);
     }

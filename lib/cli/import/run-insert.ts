@@ -35,7 +35,7 @@ function tellOfBadJson(payload: string, { output }: CommandCall): void {
   try {
     JSON.parse(payload);
   } catch (error) {
-    output.note(`the payload is no JSON, so it is inserted as text (${(error as Error).message})`);
+    output.note(`the payload is not JSON, so it is inserted as text (${(error as Error).message})`);
   }
 }
 

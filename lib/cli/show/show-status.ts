@@ -180,6 +180,6 @@ function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions 
     );
   }
   if (!seesAllSessions) {
-    output.line('(sessions of other roles show no snapshot: this role is no member of pg_read_all_stats)');
+    output.line('(sessions of other roles show no snapshot: this role is not a member of pg_read_all_stats)');
   }
 }

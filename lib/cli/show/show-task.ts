@@ -78,7 +78,7 @@ function showFields(output: Output, task: TaskRecord): void {
     ['result', task.result],
     [
       'unreadable',
-      task.unreadable ? `${task.unreadable.join(', ')}: bytes that are no text are escaped` : null,
+      task.unreadable ? `${task.unreadable.join(', ')}: bytes that are not text are escaped` : null,
     ],
   ];
   for (const [name, value] of fields) {

@@ -99,7 +99,7 @@ export class PostgresGroupPart implements GroupedTransaction {
   }
 
   destroy(reason: Error): void {
-    // What was undone is no reason to undo the others' work.
+    // Work that is undone already does not undo the others'.
     const hasWork = this.opened && (!this.#ended || this.#completing);
     if (hasWork) this.#group.fail(new GroupBroken(reason.message, { cause: reason }));
     this.#ended = true;

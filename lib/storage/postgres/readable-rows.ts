@@ -16,7 +16,7 @@ export function isDataError(error: unknown): boolean {
 }
 
 /**
- * Reads rows though some of their texts cannot be sent: then all of them are sent as bytes, in JSON, and what is no text
+ * Reads rows though some of their texts cannot be sent: then all of them are sent as bytes, in JSON, and what is not text
  * among them is escaped and named in {@link unreadableColumns}. Numbers beyond 2^53 have to be selected as text.
  *
  * @param text a SELECT that writes nothing
@@ -68,7 +68,7 @@ export async function readInTransaction<T>(
 export const textBytes = (text: string): string =>
   `encode(convert_to(${text}, getdatabaseencoding()), 'base64')`;
 
-/** Reads a text that was sent as {@link textBytes}; what is no text in it is escaped. */
+/** Reads a text that was sent as {@link textBytes}; what is not text in it is escaped. */
 export function readTextBytes(bytes: unknown, encoding: unknown): string {
   return readableText(Buffer.from(String(bytes), 'base64').toString('latin1'), String(encoding)).text;
 }

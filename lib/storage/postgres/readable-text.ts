@@ -3,7 +3,7 @@ import { upperCharacters } from './single-byte.js';
 /** A text that was stored as bytes. */
 export interface ReadableText {
   readonly text: string;
-  /** False when some of its bytes are no characters: they are written `\xe3`. */
+  /** False when some of its bytes are not characters: they are written `\xe3`. */
   readonly isText: boolean;
 }
 

@@ -23,7 +23,7 @@ export function nextAttempt(
     safely(() => readRetryIn(error), undefined) ??
     (rules?.retryDelay && safeDelay(rules.retryDelay, attempt));
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
-  // Who writes into the table may have numbered it below the first: that is no delay into the past.
+  // Numbered below the first by SQL, it gets no delay into the past.
   const delayMinutes = Math.max(0, attempt) * options.retryIntervalMinutes;
   return { kind: 'after-due', delayMs: Math.min(longestDelay, delayMinutes * 60_000) };
 }

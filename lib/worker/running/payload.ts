@@ -14,7 +14,7 @@ export type PayloadForm = 'json' | 'text' | 'stored';
  * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
  * row at that moment. What was inserted as an object arrives as that object, a string as that string.
  *
- * @throws {Error} when a delivery holds no envelope: some other program made the row
+ * @throws {Error} when a delivery does not hold an envelope: some other program made the row
  */
 export function decodePayload(stored: string | null, task: Task, as: PayloadForm): DecodedPayload {
   if (as === 'stored') return { payload: stored, subscription: undefined };
@@ -52,7 +52,7 @@ function readEnvelope(stored: string | null, task: Task): Envelope {
     // The message below says what to do.
   }
   throw new Error(
-    `the payload of delivery ${task.id} is no envelope {"publication", "subscription"}: ` +
+    `the payload of delivery ${task.id} is not an envelope {"publication", "subscription"}: ` +
       `rows with a subscriber_id are made by publications, insert a publication instead`,
   );
 }

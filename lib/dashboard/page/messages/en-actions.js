@@ -21,7 +21,7 @@ export const actions = {
   'retry-edited.done': 'A new attempt was made with the edited payload.',
 
   'payloadField.json': 'This is JSON.',
-  'payloadField.text': 'This is no JSON: it is stored as text.',
+  'payloadField.text': 'This is not JSON: it is stored as text.',
   'payloadField.broken': 'This looks like JSON, but is not: it would be stored as text. {reason}',
   'payloadField.empty': 'Empty: the task has no payload.',
   'payloadField.emptyText': 'Empty: the payload is an empty text.',

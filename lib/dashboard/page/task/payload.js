@@ -130,7 +130,7 @@ function payloadParts({ payload, isJson, bytes, redacted }) {
 
 /**
  * @param {string} text
- * @returns {unknown} undefined when it is no JSON after all, or was cut
+ * @returns {unknown} undefined when it is not JSON after all, or was cut
  */
 function parsed(text) {
   try {

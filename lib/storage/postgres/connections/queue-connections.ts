@@ -58,7 +58,7 @@ export interface StartAttempt {
 /**
  * Finds out what stands between us and the database.
  *
- * @throws {TarefaError} `OPTIONS_INVALID` when the session connection is no session, `DATABASE_UNREACHABLE`,
+ * @throws {TarefaError} `OPTIONS_INVALID` when the session connection cannot hold a session, `DATABASE_UNREACHABLE`,
  * `DATABASE_REFUSED`, `RIGHTS_MISSING`
  */
 export async function resolveRouting(
