@@ -3,6 +3,7 @@ import { isolatedRoute, topicRoute } from '../../lib/storage/route.js';
 import type { Completion, Failure } from '../../lib/storage/attempt.js';
 import { hasCode } from '../../lib/errors.js';
 import { mostOf, unknownOf } from './apply.js';
+import { effect } from './backing.js';
 import { inOrder, topicOf, type RealQueue } from './real-queue.js';
 import { rowAt, workerAt, type Attempt, type Claim, type Place, type State } from './state.js';
 import type { Setting, Step } from './step.js';
@@ -53,9 +54,7 @@ export async function perform(
     case 'purge':
       return purge(queue, state, step.task);
     case 'give back by hand':
-      return void (await queue.pool.query(`update tasks set status = 'pendente' where id = $1`, [
-        queue.id(step.place),
-      ]));
+      return queue.backing.giveBack(queue.id(step.place));
     default:
       // What happens in memory, or to a network.
       return undefined;
@@ -139,13 +138,14 @@ async function commit(queue: RealQueue, state: State, claim: Claim): Promise<unk
   const row = rowAt(state, claim);
   const transaction = database.transactions.begin(id);
   const root = queue.id({ task: claim.task, row: row.first ?? claim.row });
-  await transaction.query('insert into effect values ($1, $2)', [root, row.attempt]);
+  await transaction.query(effect, [root, row.attempt]);
   try {
     await transaction.complete({ ...realClaim(queue, claim), message: 'completed', result: null });
     return 'committed';
   } catch (error) {
     if (!hasCode(error, 'TASK_LOST')) throw error;
     await transaction.rollback();
+    queue.backing.undo(root, row.attempt);
     return 'refused';
   }
 }

@@ -1,15 +1,8 @@
-import type { Pool } from 'pg';
-import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
-import { QueueEvents } from '../../lib/events.js';
-import { resolveOptions } from '../../lib/assembly/resolve-options.js';
-import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { Claims } from '../../lib/storage/claims.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import type { WorkerId } from '../../lib/storage/attempt.js';
-import type { TestDatabase } from '../support/database.js';
-import { layoutOfRun } from '../support/queue-app.js';
-import { createEffectTable } from '../support/worker-process.js';
+import { insertTask, type Backing, type StoredRow } from './backing.js';
 import type { Place, Row, State, Status } from './state.js';
 import type { Setting } from './step.js';
 
@@ -20,58 +13,37 @@ export interface RealWorker {
   readonly claims: Claims;
 }
 
-/** The queue that the model is a model of: real storages, one per worker, on one database. */
+/** The queue that the model is a model of: workers that are no more than their claims, on one table. */
 export class RealQueue {
   readonly workers: readonly RealWorker[];
-  readonly pool: Pool;
-  readonly #cores: readonly QueueCore[];
+  readonly backing: Backing;
   /** Ids of the rows of every task, purged ones included, in the model's order. */
   #ids: string[][] = [];
 
-  private constructor(pool: Pool, cores: readonly QueueCore[], workers: readonly RealWorker[]) {
-    this.pool = pool;
-    this.#cores = cores;
+  private constructor(backing: Backing, workers: readonly RealWorker[]) {
+    this.backing = backing;
     this.workers = workers;
   }
 
-  static async start(database: TestDatabase, count: number): Promise<RealQueue> {
-    await createEffectTable(database);
-    const options = resolveOptions({ connection: database.url, queue: 'tasks', ...layoutOfRun() }, {});
-    const cores: QueueCore[] = [];
+  static async start(backing: Backing): Promise<RealQueue> {
     const workers: RealWorker[] = [];
-    for (let place = 0; place < count; place += 1) {
-      const core = await assembleCore(options, new QueueEvents(), new SharedSessions());
-      cores.push(core);
-      const description = {
-        host: 'model',
-        pid: place,
-        version: '0',
-        concurrency: 2,
-        routes: [],
-        deadRoutes: [],
-      };
-      const id = await core.database.workers.register(description);
-      const claims = core.database.claimsOf(id, { concurrency: 2, warn: () => undefined });
-      workers.push({ id, database: core.database, claims });
+    for (const [pid, database] of backing.databases.entries()) {
+      const description = { host: 'model', pid, version: '0', concurrency: 2, routes: [], deadRoutes: [] };
+      const id = await database.workers.register(description);
+      const claims = database.claimsOf(id, { concurrency: 2, warn: () => undefined });
+      workers.push({ id, database, claims });
     }
-    return new RealQueue(database.pool, cores, workers);
+    return new RealQueue(backing, workers);
   }
 
   async clear(tasks: number): Promise<void> {
     this.#ids = Array.from({ length: tasks }, () => []);
-    await this.pool.query('truncate tasks, effect');
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#cores.map((core) => core.close()));
+    await this.backing.clear();
   }
 
   async insert(task: number, scheduled: boolean): Promise<void> {
-    if (scheduled) {
-      await this.pool.query(`insert into tasks (processo, payload, status) values ($1, '{}', 'agendada')`, [
-        topicOf(task),
-      ]);
-    } else await this.#cores[0]?.client.insertTask({ topic: topicOf(task), payload: {} });
+    if (scheduled) await this.backing.insertScheduled(topicOf(task));
+    else await insertTask(this.worker(0).database, topicOf(task));
   }
 
   worker(place: number): RealWorker {
@@ -88,11 +60,7 @@ export class RealQueue {
 
   /** All rows, task by task, as the model would write them; new ones get their places. */
   async read(): Promise<readonly (readonly Row[])[]> {
-    const { rows } = await this.pool.query<Record<string, unknown>>(
-      `select f.*, (select count(*)::int from effect e
-         where e.task_root = coalesce(f.id_inicial, f.id) and e.attempt = f.tentativa) as effects
-       from tasks f order by f.id`,
-    );
+    const rows = await this.backing.rows();
     for (const row of rows) {
       const ids = this.#ids[taskOf(row)];
       if (ids && !ids.includes(String(row['id']))) ids.push(String(row['id']));
@@ -110,26 +78,25 @@ export class RealQueue {
     return this.#ids.flatMap((ids, task) => ids.flatMap((id, row) => (found.has(id) ? [{ task, row }] : [])));
   }
 
-  #see(row: Record<string, unknown>): Row {
-    const status = statusOf(row['status']);
+  #see(row: StoredRow): Row {
     const ids = this.#ids[taskOf(row)] ?? [];
-    const place = (id: unknown): number | undefined => (id === null ? undefined : ids.indexOf(id as string));
+    const place = (id: unknown): number | undefined => (id == null ? undefined : ids.indexOf(String(id)));
     return {
-      status,
+      status: statusOf(row['status']),
       attempt: Number(row['tentativa']),
-      dead: row['dead'] === true,
+      dead: isTrue(row['dead']),
       first: place(row['id_inicial']),
       previous: place(row['id_anterior']),
       live: place(row['live_id']),
-      payload: row['payload'] !== null,
+      payload: row['payload'] != null,
       executor:
-        row['executor'] === null
+        row['executor'] == null
           ? undefined
           : this.workers.findIndex(({ id }) => id === String(row['executor'])),
       reservation: Number(row['reserva']),
       losses: Number(row['perdas']),
-      retried: row['reenfileirado'] === true,
-      exhausted: row['estouro_tentativas'] === true,
+      retried: isTrue(row['reenfileirado']),
+      exhausted: isTrue(row['estouro_tentativas']),
       effects: Number(row['effects']),
       purged: false,
       usurped: false,
@@ -157,7 +124,12 @@ export function topicOf(task: number): string {
   return `task ${task}`;
 }
 
-function taskOf(row: Record<string, unknown>): number {
+/** A driver may read a boolean, or its text. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === 'true';
+}
+
+function taskOf(row: StoredRow): number {
   return Number(String(row['processo']).slice('task '.length));
 }
 
