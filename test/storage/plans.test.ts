@@ -24,11 +24,11 @@ interface Call {
 const claims = claimForms.map(claim);
 
 function claim(form: ClaimForm): readonly [string, Call] {
-  const bounded = form.start === 'positions';
+  const bounded = form.start !== 'front';
   const interop = form.lock === 'task';
   const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}`;
   const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}`;
-  const name = `claim_${form.shape}${bounded ? '_bounded' : ''}${interop ? '_interop' : ''}`;
+  const name = `claim_${form.shape}_${form.start}${interop ? '_interop' : ''}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 

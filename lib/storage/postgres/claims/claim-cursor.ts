@@ -24,7 +24,7 @@ interface Position {
   readonly sinceMs: number;
 }
 
-/** A task that nobody rings for should be found within that time. */
+/** A task without a ring should be found within that time. */
 const longestPauseMs = 5_000;
 /** Priorities remembered per route; a forgotten one costs time, never a task. */
 const mostPriorities = 4;
@@ -43,7 +43,7 @@ const fromTheStart = '-infinity';
  * A bounded claim still sees every priority, known or not: between the known ones lie stretches without a start. It
  * misses an attempt of a known priority that was due before the position and appeared later: a commit that took long, an
  * attempt given back, a row set back by hand. Rings move the position back to what they name, and a sweep from the front
- * finds what nobody rang for. A sweep is made whenever the sweeps before it took at most 3% of the time; so a queue with
+ * finds what no ring announced. A sweep is made whenever the sweeps before it took at most 3% of the time; so a queue with
  * few dead entries is nearly always claimed from the front, and one with many every few seconds.
  */
 export class ClaimCursor {
@@ -68,7 +68,7 @@ export class ClaimCursor {
     return this.#sweeps.dueInMs;
   }
 
-  /** Ms from the last sweep to the next: how late an attempt is found that nobody rings for. */
+  /** Ms from the last sweep to the next: how late an attempt without a ring is found. */
   get sweepPauseMs(): number {
     return this.#sweeps.pauseMs;
   }

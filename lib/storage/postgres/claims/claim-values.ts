@@ -1,9 +1,17 @@
-import type { ClaimForm, ClaimLock } from '../statements/settle-and-claim.js';
+import type { ClaimForm, ClaimLock, ClaimStart } from '../statements/settle-and-claim.js';
 import { isBounded, type ClaimRequest, type Stretch } from './claim-request.js';
 
 /** The statement that a request needs. */
 export function claimForm(request: ClaimRequest, lock: ClaimLock): ClaimForm {
-  return { shape: request.shape, start: isBounded(request) ? 'positions' : 'front', lock };
+  return { shape: request.shape, start: claimStart(request), lock };
+}
+
+/** Limits that are shared by stretches matter only where they are below the limit of all. */
+function claimStart(request: ClaimRequest): ClaimStart {
+  if (!isBounded(request)) return 'front';
+  const limited = request.stretches.filter(({ limit }) => limit < request.total);
+  const isShared = new Set(limited.map(({ route }) => route)).size < limited.length;
+  return isShared ? 'stretches' : 'positions';
 }
 
 /** Values of a statement that claims, after those of what it settles. */

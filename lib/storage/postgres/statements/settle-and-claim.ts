@@ -4,6 +4,7 @@ import { nextReservation, type Statement } from '../statement.js';
 import {
   counted,
   fromPositions,
+  fromStretches,
   fromTheFront,
   shared,
   single,
@@ -22,7 +23,7 @@ export const taskFields = `
     f.pub_sub, f.dead, f.live_id, f.perdas, f.metadados`;
 
 /** Where a claim starts in each route. */
-export type ClaimStart = 'front' | 'positions';
+export type ClaimStart = 'front' | 'positions' | 'stretches';
 
 /** What keeps other workers from a claimed row: its lock, and for workers of nsj-queue-lib the task's lock as well. */
 export type ClaimLock = 'row' | 'task';
@@ -36,7 +37,7 @@ export interface ClaimForm {
 
 /** Every form is used: a worker's order decides the shape, what it has claimed before the start, `interop` the lock. */
 export const claimForms: readonly ClaimForm[] = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
-  (['front', 'positions'] as const).flatMap((start) => [
+  (['front', 'positions', 'stretches'] as const).flatMap((start) => [
     { shape, start, lock: 'row' } as const,
     { shape, start, lock: 'task' } as const,
   ]),
@@ -47,6 +48,7 @@ const shapes: Readonly<Record<ClaimShape, (look: Look) => Shape>> = { single, co
 const starts = {
   front: { suffix: '', look: fromTheFront, leftOut: '$10::bigint[]' },
   positions: { suffix: '_bounded', look: fromPositions, leftOut: '$13::bigint[]' },
+  stretches: { suffix: '_stretches_bounded', look: fromStretches, leftOut: '$13::bigint[]' },
 } as const;
 
 /** How claims keep what they take from others. */
