@@ -30,7 +30,7 @@ import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
 import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
 import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
 import type { QueueDatabase } from '../storage/database.js';
-import { assembleTenants } from './tenants.js';
+import { unavailableTenants } from '../tenants/unavailable-tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
 import { closingReserves, ClosingTime } from '../timing/closing-time.js';
@@ -114,7 +114,7 @@ export async function assembleCore(
       }, closingReserves.connections),
     );
     opened.push(() => closing.step(() => connections.closeSession(), closingReserves.sessions));
-    const tenants = assembleTenants(options.tenantDatabases, options.queue, events);
+    const tenants = await openTenants(options, events);
     let history: HistoryRecorder | undefined;
     opened.push(() =>
       closing.step(
@@ -163,6 +163,16 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     options: workerOptions(core),
     admin: (purge) => makeAdmin(core, purge),
   });
+}
+
+/** What serves databases of tenants is loaded where they are configured. */
+async function openTenants(
+  { tenantDatabases, queue }: ResolvedOptions,
+  events: QueueEvents,
+): Promise<TenantDatabases> {
+  if (!tenantDatabases) return unavailableTenants();
+  const { assembleTenants } = await import('./tenants.js');
+  return assembleTenants(tenantDatabases, queue, events);
 }
 
 function makeHistory(

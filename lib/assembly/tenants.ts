@@ -1,4 +1,3 @@
-import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { CredentialsService } from '../tenants/credentials-service.js';
 import { doneStatements } from '../storage/postgres/tenants/done-table.js';
@@ -9,11 +8,10 @@ import { TenantPools } from '../tenants/tenant-pools.js';
 
 /** Puts the databases of tenants together. Nothing is asked or opened until a handler wants one. */
 export function assembleTenants(
-  options: ResolvedTenantOptions | undefined,
+  options: ResolvedTenantOptions,
   queue: string,
   events: QueueEvents,
 ): TenantDatabases {
-  if (!options) return new TenantDatabases(notSet);
   const parts = {
     options,
     resolve: resolverOf(options),
@@ -24,13 +22,6 @@ export function assembleTenants(
   };
   warnOfPlainText(options, events);
   return new TenantDatabases(new TenantPools(options, (tenant) => new PostgresTenantPool(tenant, parts)));
-}
-
-function notSet(): TarefaError {
-  return new TarefaError(
-    'OPTIONS_INVALID',
-    'tenants have no databases here: set tenantDatabases in the options of QueueModule, or MULTI_DATABASE=TRUE',
-  );
 }
 
 function resolverOf({ source, restMs }: ResolvedTenantOptions): TenantResolver {

@@ -159,6 +159,8 @@ test.each([
   const events = new QueueEvents();
   const warnings: string[] = [];
   events.on('warning', ({ message }) => warnings.push(message));
-  assembleTenants(resolve({ service: { tokenUrl } }, variables), 'orders', events);
+  const options = resolve({ service: { tokenUrl } }, variables);
+  if (!options) throw new Error('there are no options');
+  assembleTenants(options, 'orders', events);
   expect(warnings).toHaveLength(times);
 });
