@@ -45,24 +45,24 @@ export interface QueueEventMap {
     readonly waitingMs: number;
   };
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
-  /** A publication has ended, and nobody got it: no active subscription matches. Told beside `publication.delivered`. */
+  /** A publication has ended without a delivery: no active subscription matches. Emitted beside `publication.delivered`. */
   'publication.discarded': { readonly task: TaskReference };
   /** An endpoint failed `failures` times in a row, and its deliveries rest for `forMs`. */
   'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
   /** An endpoint that rested has answered. */
   'webhook.closed': { readonly subscriptionId: string };
-  /** A subscription gets no deliveries any more, until somebody makes it active again. */
+  /** A subscription gets no deliveries any more, until it is made active again. */
   'webhook.deactivated': { readonly subscriptionId: string; readonly reason: string };
   /** A tenant's database cannot be used; said once until it can. */
   'tenant.failed': { readonly tenant: string; readonly message: string };
   /** A tenant's database that failed can be used again. */
   'tenant.restored': { readonly tenant: string };
-  /** Somebody did something from the dashboard, or tried to: `refused` is why it was not done. */
+  /** An action was taken from the dashboard, or tried: `refused` is why it was not done. */
   'dashboard.action': {
     readonly action: string;
     /** A task's id, a topic, a subscription, or a filter. */
     readonly target: string;
-    /** As the option `dashboard.actor` names them; null where it names nobody. */
+    /** As the option `dashboard.actor` names them; null where it gives no name. */
     readonly actor: string | null;
     readonly refused: string | undefined;
   };
@@ -90,7 +90,7 @@ export type QueueEventName = keyof QueueEventMap;
 export class QueueEvents {
   readonly #emitter = new EventEmitter({ captureRejections: false }).setMaxListeners(0);
 
-  /** Subscribes; returns the function that unsubscribes. A listener that throws disturbs nobody. */
+  /** Subscribes; returns the function that unsubscribes. A listener that throws disturbs no other. */
   on<Name extends QueueEventName>(name: Name, listener: (event: QueueEventMap[Name]) => void): () => void {
     const guarded = (event: QueueEventMap[Name]): void => {
       try {
@@ -114,7 +114,7 @@ export class QueueEvents {
     return new Observable((subscriber) => this.on(name, (event) => subscriber.next(event)));
   }
 
-  /** True when somebody listens; events per task are only made then. */
+  /** True when there is a listener; events per task are only made then. */
   has(name: QueueEventName): boolean {
     return this.#emitter.listenerCount(name) > 0;
   }

@@ -246,7 +246,7 @@ function serveDashboard(
   const made = import('./dashboard/dashboard.module.js').then(({ dashboardModule }) =>
     dashboardModule(name, core, options),
   );
-  // Whoever makes the application hears of it; until then nobody has to.
+  // The caller that makes the application gets the error; until then it must not be unhandled.
   made.catch(() => undefined);
   return made;
 }

@@ -65,7 +65,7 @@ export class QueueAdmin {
   }
 
   /**
-   * True when a task has been due for longer than that and still waits, though nobody has paused its topic or subscription.
+   * True when a task has been due for longer than that and still waits, though its topic or subscription is not paused.
    * While some worker runs, tasks that none of them serves do not count: {@link unserved} answers these.
    *
    * @throws {TarefaError} `INPUT_INVALID`

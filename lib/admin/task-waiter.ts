@@ -1,16 +1,16 @@
 import type { EndListener } from '../coordination/end-listener.js';
 import { TarefaError } from '../errors.js';
 
-/** A worker may have ended the task when it heard that somebody waits; one that starts later never heard it. */
+/** A worker may have ended the task before it heard of the wait; one that starts later never hears of it. */
 const lookAgainMs = [100, 1_000];
 const lookAtLeastMs = 5_000;
 
-/** Waits for tasks to end: woken by the worker, and looking now and then in case nobody could tell. */
+/** Waits for tasks to end: woken by the worker, and looking now and then in case the ring was lost. */
 export class TaskWaiter {
   readonly #open: () => Promise<EndListener | undefined>;
   #listener: Promise<EndListener | undefined> | undefined;
 
-  /** @param open opens what is listened to, when somebody waits for the first time; undefined where nothing can be */
+  /** @param open opens the listener at the first wait; undefined where the connection cannot listen */
   constructor(open: () => Promise<EndListener | undefined>) {
     this.#open = open;
   }

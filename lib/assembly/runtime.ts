@@ -115,7 +115,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** The routines run while the worker does, whoever starts and stops it. */
+  /** The routines run while the worker does, no matter what starts and stops it. */
   #scheduleWithWorker(): void {
     const { core, assembly } = this.#parts;
     const { retryMinutes, notifyMinutes, purgeMinutes } = core.options;
@@ -197,7 +197,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     events.emit('notice', { message: `${text}: its live tasks are left to the workers that have one` });
   }
 
-  /** A guard that somebody relies on must not be left out unnoticed. */
+  /** A guard that the application relies on must not be left out unnoticed. */
   #tellLeftOut(hasHandlers: boolean): void {
     const leftOut = this.#parts.enhanced.leftOut();
     if (!hasHandlers || leftOut.length === 0) return;

@@ -5,8 +5,8 @@ const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const samePressMs = 1_000;
 
 /**
- * From now on another signal ends the process at once, as if nobody listened: for whoever does not want to wait for
- * running handlers. Signals that nobody listens to do so anyway. Returns the function that undoes it, which must be
+ * From now on another signal ends the process at once, as if there were no listener: for operators who do not want to wait for
+ * running handlers. Signals without a listener do so anyway. Returns the function that undoes it, which must be
  * called before the process ends itself by the signal that it got.
  */
 export function endAtSecondSignal(): () => void {

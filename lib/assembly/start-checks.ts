@@ -19,7 +19,7 @@ const shutdownSignals = ['SIGTERM', 'SIGINT'] as const;
 
 /**
  * Warns, a moment after the start, of what an application has forgotten: shutdown hooks, and classes with handlers that no
- * module provides. Both are seen from outside: whether anybody in this process listens to its signals, and which classes
+ * module provides. Both are seen from outside: whether this process listens to its signals, and which classes
  * were decorated. Tests start applications without either on purpose, so nothing is said where `NODE_ENV` is `test`.
  */
 export class StartChecks {

@@ -70,7 +70,7 @@ export function readQueueOptions(values: OptionValues, env: Environment): QueueO
     // The command line looks; it makes tables only by the commands that say so.
     schema: 'check',
     worker: false,
-    // Who sits before it sees at once that nobody answers.
+    // At a terminal a server that does not answer is shown at once.
     connectRetryMs: readConnectRetry(values) ?? 0,
     ...(connection === undefined ? {} : { connection }),
     ...(table === undefined ? {} : { table }),

@@ -8,9 +8,9 @@ export const yesOption: Readonly<Record<string, CommandOption>> = {
 };
 
 /**
- * Asks whether to go on. Where nobody can be asked, `--yes` has to be given.
+ * Asks whether to go on. Without a terminal to ask at, `--yes` has to be given.
  *
- * @throws {UsageError} where nobody can be asked and nothing was said
+ * @throws {UsageError} without a terminal to ask at and without `--yes`
  */
 export async function confirm(call: CommandCall, question: string): Promise<boolean> {
   const { input, output, options, signal } = call;

@@ -14,7 +14,7 @@ const interrupt = (): void => {
 };
 process.on('SIGINT', interrupt);
 process.on('SIGTERM', interrupt);
-// Whoever reads may have seen enough, as `head` does.
+// The reader may have seen enough, as `head` does.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2));
 }

@@ -7,8 +7,8 @@ export interface AwaitedEnd {
   readonly forMs: number;
 }
 
-/** What is rung with, by topic. */
-export interface RungMessages {
+/** What a ring sends, by topic. */
+export interface SentMessages {
   /** There may be something to do. */
   readonly tasks: RingRequest;
   /** A worker has looked for lost ones. */
@@ -20,11 +20,11 @@ export interface RungMessages {
 }
 
 /** What listeners hear, by topic. */
-export interface HeardMessages extends Omit<RungMessages, 'tasks'> {
+export interface HeardMessages extends Omit<SentMessages, 'tasks'> {
   readonly tasks: Ring;
 }
 
-export type BellTopic = keyof RungMessages;
+export type BellTopic = keyof SentMessages;
 
 /** A ring that a statement of the queue's own database sends, so that it costs no statement of its own. */
 export interface CarriedRing {
@@ -32,14 +32,14 @@ export interface CarriedRing {
   readonly text: string;
 }
 
-/** Wakes processes of one queue. A ring carries no data, and may be lost: whoever listens also looks now and then. */
+/** Wakes processes of one queue. A ring carries no data, and may be lost: listeners also look now and then. */
 export interface Bell {
   /** True where this process can hear rings. */
   readonly canListen: boolean;
   /** Rings; resolves when the ring is on its way, or is lost. Never rejects. */
-  ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void>;
+  ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void>;
   /** The ring for a statement to carry; undefined where statements cannot ring this bell, or no process could hear it. */
-  carried<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): CarriedRing | undefined;
+  carried<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): CarriedRing | undefined;
   /** Calls back at each ring, until the returned function is called. */
   listen<Topic extends BellTopic>(
     topic: Topic,

@@ -42,7 +42,7 @@ export interface InsertJson {
  *
  * 1. `POST api/actions/<action>/count` with it answers {@link BulkPlanJson}. Nothing is done yet.
  * 2. `POST api/actions/<action>` with it, `lastId` of the count and `after` (`'0'`, then that of the answer before) does one
- *    block, and answers {@link BulkBlockJson}. Whoever stops asking stops it; what was done stays.
+ *    block, and answers {@link BulkBlockJson}. A client that stops asking stops it; what was done stays.
  */
 export type BulkScopeJson =
   | { readonly filter: Readonly<Record<string, string>>; readonly ids?: undefined }
@@ -55,7 +55,7 @@ export interface BulkPlanJson {
   readonly lastId: string;
 }
 
-/** Of a bulk action. What somebody else changes meanwhile is left out. */
+/** Of a bulk action. Tasks that are changed elsewhere meanwhile are left out. */
 export interface BulkBlockJson {
   /** Tasks of this block. */
   readonly done: number;

@@ -89,7 +89,7 @@ export type ProblemJson =
     })
   /** An active subscription without a URL that no worker serves. */
   | (RouteJson & { readonly kind: 'unheard' })
-  /** Publications of the last hour that reached nobody. */
+  /** Publications of the last hour that reached no subscription. */
   | (RouteJson & { readonly kind: 'discarded'; readonly count: number })
   | (RouteJson & { readonly kind: 'paused'; readonly since: string; readonly count: number })
   | (RouteJson & { readonly kind: 'unknown-handler'; readonly failures: number })
@@ -159,7 +159,7 @@ export interface EndedJson {
 /** A stretch of time. */
 export interface PointJson extends EndedJson {
   readonly at: string;
-  /** How long the oldest pending task had waited; null where nobody looked. */
+  /** How long the oldest pending task had waited; null where no sample was taken. */
   readonly lagMs: number | null;
 }
 

@@ -153,7 +153,7 @@ export class DashboardActions {
     return { total, counts: counts.map(({ oldest: _oldest, ...one }) => one), lastId };
   }
 
-  /** One block of them: whoever stops asking stops it. */
+  /** One block of them: a client that stops asking stops it. */
   block(action: BulkAction, request: ActionRequest): Promise<BulkBlockJson> {
     const target = ({ filter, ids }: Body): string => JSON.stringify(filter ?? { ids });
     return this.#do(action, request, target, async ({ lastId, after, reason, ...scope }) => {
@@ -207,7 +207,7 @@ export class DashboardActions {
     });
   }
 
-  /** Somebody looks at a payload, or into many: told as an action is. */
+  /** A payload is looked at, or many are searched: reported as an action is. */
   shown(action: 'show-payload' | 'search-payloads', actor: string | null, target: string): void {
     this.#parts.events.emit('dashboard.action', { action, target, actor, refused: undefined });
   }

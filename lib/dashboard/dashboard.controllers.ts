@@ -236,7 +236,7 @@ const performers: Readonly<Record<DashboardAction, Perform>> = {
   ping: (actions, request) => actions.ping(request),
 };
 
-/** Who acts; a function that fails must not let anybody act unnamed. */
+/** Who acts; a function that fails must not let an action pass unnamed. */
 function nameOf(actor: ControllerParts['actor'], request: object): string | null {
   return actor?.(request as never) ?? null;
 }

@@ -15,7 +15,7 @@ const restFactor = 10;
 const heartbeatMs = 20_000;
 
 /**
- * How the queue stands, again and again, while somebody watches: all of them share one look. However long a look takes, it
+ * How the queue stands, again and again while pages watch: all of them share one look. However long a look takes, it
  * keeps the database busy for less than a tenth of the time.
  */
 export class LiveOverview {

@@ -14,7 +14,7 @@ export interface ProblemSources {
   readonly endpoints: readonly TroubledEndpoint[];
 }
 
-/** Shorter waits are nobody's problem, though they grow. */
+/** Shorter waits are not a problem, even while they grow. */
 const leastLagMs = 60_000;
 /** Minutes that are compared. */
 const lagMinutes = 5;
@@ -86,7 +86,7 @@ function troublesOf({
   if (route === restRoute) return [];
   const names = routeJson(plainRoute(route));
   const ended = succeeded + failed;
-  // Attempts without a handler and publications that reached nobody stand in one number. A topic has publications or tasks.
+  // Attempts without a handler and publications without a subscription stand in one number. A topic has publications or tasks.
   const discarded = Math.min(unhandled, delivered);
   const unregistered = unhandled - discarded;
   return [

@@ -191,7 +191,7 @@ export class Redaction {
 /** What holds for every dashboard. */
 const builtIn = new Redaction([]);
 
-/** A text of anybody's without what is secret whatever the rules are. */
+/** Untrusted text without what is secret under any rules. */
 export function withoutSecrets(text: string): string {
   return builtIn.text(text).text;
 }

@@ -32,7 +32,7 @@ export function headerOf({ headers }: DashboardRequest, name: string): string | 
 }
 
 /**
- * The host that was asked for, as it came: `request.host` of Express and Fastify may be what a proxy, or whoever plays one,
+ * The host that was asked for, as it came: `request.host` of Express and Fastify may be what a proxy, or a client that plays one,
  * says it was (`trust proxy`).
  */
 export function hostOf(request: DashboardRequest): string {

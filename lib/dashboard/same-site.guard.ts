@@ -3,7 +3,7 @@ import { headerOf, requestOf, type DashboardRequest } from './request.js';
 import { contentTypeOf } from './request-body.js';
 import { foreignSite } from './same-site.js';
 
-/** The header that every action has. A page of another site cannot send it without asking first, which nobody allows. */
+/** The header that every action has. A page of another site cannot send it without asking first, which is never allowed. */
 export const actionHeader = 'x-tarefa-dashboard';
 
 /**

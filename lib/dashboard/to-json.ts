@@ -14,7 +14,7 @@ export function timeJson(time: Date | null): string | null {
 }
 
 /**
- * A text of anybody's without its secrets, that may be cut: in that order, because half a secret is not recognised.
+ * Untrusted text without its secrets, that may be cut: in that order, because half a secret is not recognised.
  *
  * @param length characters it has in all, where `text` was cut before
  */

@@ -63,7 +63,7 @@ export async function makeHome(directory: DataDirectory): Promise<void> {
   await writeFile(join(directory.home, originName), `${directory.wanted}\n`);
 }
 
-/** Lets the next start, and whoever looks into the folder, find the data. */
+/** Lets the next start, and a reader of the folder, find the data. */
 export async function writeNotes(directory: DataDirectory): Promise<void> {
   const elsewhere = directory.home !== directory.wanted;
   const pointer = join(directory.wanted, pointerName);

@@ -76,7 +76,7 @@ async function copyBinaries(
   const copy = at(join(root, basename(packaged.folder)), packaged);
   if ((await stat(root).catch(() => undefined)) !== undefined) return copy;
   log(`copying PostgreSQL's programs to ${root}, because they cannot be run in ${packaged.folder}`);
-  // Renamed when complete, so that whoever finds the folder finds all of it.
+  // Renamed when complete, so that a folder that is there is whole.
   const unfinished = join(shared, `${name}.${randomUUID()}`);
   try {
     await copyReadable(packaged.folder, join(unfinished, basename(packaged.folder)));

@@ -105,7 +105,7 @@ function splitCommand(command: string): readonly string[] {
   return end === -1 ? [command] : [command.slice(0, end), command.slice(end + 1)];
 }
 
-/** A zombie has ended; it only waits for its parent, and in a container nobody may ever fetch it. */
+/** A zombie has ended; it only waits for its parent, and in a container its parent may never reap it. */
 function isDead(state: string | undefined): boolean {
   return state === undefined ? false : /^[ZX]/.test(state);
 }

@@ -17,7 +17,7 @@ interface OwnersFile {
 }
 
 /**
- * The applications that use one server, kept in a file beside its data: whoever leaves last stops the server,
+ * The applications that use one server, kept in a file beside its data: the last to leave stops the server,
  * and a server without a living owner was left behind by a killed run. Read and written only under the start
  * lock, synchronously, because the last moment of a process is one of the occasions.
  */
@@ -62,7 +62,7 @@ export class ServerOwners {
       const file: OwnersFile = JSON.parse(readFileSync(this.#file, 'utf8'));
       if (file.home === this.#home) return file;
     } catch {
-      // Missing, or half of it after a full disk: nobody is known, as after a fresh start.
+      // Missing, or half of it after a full disk: no owner is known, as after a fresh start.
     }
     return { home: this.#home, owners: [] };
   }

@@ -53,7 +53,7 @@ export class ServerShare {
     try {
       await withStartLock(wanted, () => this.#leave());
     } catch (error) {
-      // Somebody deletes the folder under the running server: nobody else can come to it through there.
+      // The folder was deleted under the running server: no other application can reach it there.
       if (existsSync(wanted)) throw error;
       await this.#leave();
     }
@@ -82,7 +82,7 @@ export class ServerShare {
     }
   }
 
-  /** Leaves, and returns the server if nobody else uses it and it is thus to be stopped. */
+  /** Leaves, and returns the server when this was its last user, so that it is stopped. */
   #takeLast(): ServerProcess | undefined {
     const { directory } = this.#installation;
     if (this.owners.leave(this.#id) > 0) return undefined;

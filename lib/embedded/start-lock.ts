@@ -80,7 +80,7 @@ function unlock(path: string, holder: Holder): void {
 
 /**
  * Two processes may find the same lock stale, and the slower must not remove the lock that the faster has made
- * in its place. Hence stale locks are removed only by whoever holds a second lock, after a second look.
+ * in its place. Hence a stale lock is removed only under a second lock, after a second look.
  */
 function removeStale(path: string): void {
   const guard = `${path}.stale`;

@@ -20,7 +20,7 @@ export interface NotifyRoutineParts {
 
 /**
  * Promotes due scheduled tasks and rings for forgotten ones at its minutes: the safety net below the timer. It tells of
- * those that nobody serves. Where the queue has partitions, it makes those that are needed next.
+ * those without a worker. Where the queue has partitions, it makes those that are needed next.
  */
 export class NotifyRoutine {
   readonly #parts: NotifyRoutineParts;

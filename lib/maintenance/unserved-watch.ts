@@ -21,7 +21,7 @@ const tellAgainMs = 10 * 60_000;
 
 /**
  * Tells of topics and subscriptions whose tasks wait while no running worker serves them. It looks a moment after
- * somebody rang, at most once a minute, and never where nothing happens: an idle worker stays idle.
+ * a ring, at most once a minute, and never where nothing happens: an idle worker stays idle.
  *
  * Beside workers of nsj-queue-lib nothing is told: they take every topic and register nowhere.
  */
@@ -47,7 +47,7 @@ export class UnservedWatch {
     this.#timer = undefined;
   }
 
-  /** Something was inserted, which perhaps nobody serves. */
+  /** Something was inserted, perhaps on a route without a worker. */
   expect(): void {
     if (!this.#started || this.#timer) return;
     this.#timer = setTimeout(() => void this.#look(), Math.max(lookAfterMs, this.#pace.dueInMs)).unref();

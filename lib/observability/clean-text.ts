@@ -8,7 +8,7 @@ const allUnsafe = new RegExp(unsafe, 'g');
 
 const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Makes a text of anybody's fit one line of a log: cut first, so that a huge one costs nothing, then without control characters. */
+/** Makes untrusted text fit one line of a log: cut first, so that a huge one costs nothing, then without control characters. */
 export function cleanText(text: string, longest: number): string {
   const short = text.length > longest ? `${text.slice(0, longest)}…` : text;
   const plain = unsafe.test(short) ? short.replace(allUnsafe, escape) : short;

@@ -11,7 +11,7 @@ const others = Symbol('other topics');
 type Topic = string | null | typeof others;
 
 /**
- * Tells of publications that reached nobody: of each topic at once, and then once a minute, with how many there were since.
+ * Reports publications that reached no subscription: each topic at once, then once a minute with the number since.
  */
 export class DiscardedLines {
   readonly #write: (line: LogLine) => void;

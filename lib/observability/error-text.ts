@@ -46,7 +46,7 @@ function linesOf(error: unknown): readonly string[] {
   return lines;
 }
 
-/** Only what looks like frames: the rest of a stack is the message, which anybody may have written. */
+/** Only what looks like frames: the rest of a stack is the message, which may hold any text. */
 function framesOf(stack: unknown): readonly string[] {
   if (typeof stack !== 'string') return [];
   return stack

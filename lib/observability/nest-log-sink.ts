@@ -69,7 +69,7 @@ interface ConsoleOptions {
   readonly structuredParams?: boolean;
 }
 
-/** They are protected: a subclass may see them, and so may whoever asks what the output looks like. */
+/** They are protected, so a subclass sees them, and so does code that asks what the output looks like. */
 function optionsOf(logger: ConsoleLogger): ConsoleOptions {
   return (logger as unknown as { readonly options?: ConsoleOptions }).options ?? {};
 }

@@ -52,7 +52,7 @@ export class QueueLogs {
     const nest = new NestLogSink(queue);
     this.#loki = makeLoki?.((line) => this.#write([nest], line));
     this.#sinks = this.#loki ? [nest, this.#loki] : [nest];
-    // Without it nobody listens to what happens to every task, and the worker makes no event of it.
+    // Without it no listener needs events of single tasks, and the worker makes none.
     if (logDebug) this.#clock = new TaskClock();
     const names = [...Object.keys(eventLines), ...(logDebug ? Object.keys(detailLines) : [])];
     this.#discarded.listen(events);
@@ -94,7 +94,7 @@ export class QueueLogs {
       try {
         if (sink.wants(level)) sink.write(whole);
       } catch {
-        // There is nobody left to tell.
+        // No sink is left to report this to.
       }
     }
   }

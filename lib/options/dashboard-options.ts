@@ -41,7 +41,7 @@ export interface DashboardOptions {
    */
   readonly redact?: readonly string[] | undefined;
   /**
-   * Who acts, for the event `dashboard.action`. Asked with the request of Express or Fastify. Default: nobody is named.
+   * Who acts, for the event `dashboard.action`. Asked with the request of Express or Fastify. Default: no name is recorded.
    *
    * @example actor: (request: { user?: { email: string } }) => request.user?.email
    */
@@ -89,7 +89,7 @@ const known: Readonly<Record<keyof DashboardOptions, true>> = {
   actor: true,
 };
 
-/** Where nobody but a developer is expected. */
+/** Where only developers are expected. */
 const development: ReadonlySet<string | undefined> = new Set(['development', 'test']);
 
 /**

@@ -43,7 +43,7 @@ export interface TenantDatabaseOptions {
   readonly dedupTable?: string | undefined;
 }
 
-/** An OAuth token service, and a service that answers a tenant's credentials to whoever has a token. */
+/** An OAuth token service, and a service that answers a tenant's credentials to holders of a token. */
 export interface TenantServiceOptions {
   /** Of the password grant. Variable `MULTI_DATABASE_USER`. */
   readonly user?: string | undefined;
@@ -116,7 +116,7 @@ const defaultUrls = {
   tokenUrl: 'https://auth.nasajon.com.br/auth/realms/master/protocol/openid-connect/token',
 } as const;
 
-/** Where a table of one's own is made when nobody says otherwise. */
+/** Where a table of one's own is made unless the option says otherwise. */
 export const defaultDedupTable = 'public.tarefa_done';
 
 const longestMs = 86_400_000;

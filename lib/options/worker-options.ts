@@ -7,7 +7,7 @@ export interface WorkerOptions {
   readonly retryIntervalMinutes: number;
   /** Bytes of a payload's text. */
   readonly maxPayloadBytes: number;
-  /** How often to look without being rung; 0 never. */
+  /** How often to look without a ring; 0 never. */
   readonly pollIntervalMs: number;
   /** True when a timer starts scheduled tasks on time; else the notify routine does at its minutes. */
   readonly scheduledTimer: boolean;
@@ -16,7 +16,7 @@ export interface WorkerOptions {
   readonly unknownTasks: 'fail' | 'leave';
   /** `nsj` when workers of nsj-queue-lib serve the same table. */
   readonly interop: 'nsj' | undefined;
-  /** True when the notification HALT alone stops the worker, whoever sent it. */
+  /** True when the notification HALT alone stops the worker, from any sender. */
   readonly halt: boolean;
   readonly shutdownTimeoutMs: number;
   /** Undefined when lost workers are only recovered by the retry routine at its minutes. */

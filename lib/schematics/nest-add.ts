@@ -113,7 +113,7 @@ function addToModule(
     );
 }
 
-/** Files that are there already are somebody's. */
+/** Files that are there already belong to the application. */
 function addExample(
   tree: SchematicTree,
   { logger }: SchematicContext,

@@ -15,7 +15,7 @@ export interface ClaimDemand {
   readonly order: ClaimOrder;
 }
 
-/** Where unreadable attempts are looked for: among what a claim would take, dead ones that nobody handles, or the first of each route. */
+/** Where unreadable attempts are looked for: among what a claim would take, dead ones without a handler, or the first of each route. */
 export type UnreadableAmong = ClaimDemand | 'unattended' | 'every route';
 
 /** What became of completions, and what was claimed. */

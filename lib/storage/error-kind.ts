@@ -1,5 +1,5 @@
 /**
- * What an error of the database means for whoever has to go on.
+ * What an error of the database means for its caller.
  *
  * - `connection`: the connection is gone, so whether the statement was carried out is unknown.
  * - `value`: a value was refused, or could not be sent; the same again is refused again.

@@ -149,7 +149,7 @@ export interface StatusReport {
   readonly purgeable: CappedCount | null;
   readonly purgeMaxAgeDays: number;
   readonly size: TableSize | null;
-  /** Null when nobody holds one. */
+  /** Null when no session holds one. */
   readonly oldestSnapshot: SnapshotHolder | null;
   /** False: sessions of other roles show no snapshot, unless the role is a member of `pg_read_all_stats`. */
   readonly seesAllSessions: boolean;

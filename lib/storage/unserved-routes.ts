@@ -12,7 +12,7 @@ export function servedRoutes(workers: StatusReport['workers']): readonly string[
 /**
  * Topics and subscriptions whose tasks wait while no living worker serves them, but for paused ones.
  *
- * @param unheard subscriptions without a URL that no worker names: whoever delivers webhooks does not serve them
+ * @param unheard subscriptions without a URL that no worker names: workers that deliver webhooks do not serve them
  */
 export function findUnserved(
   { waiting, counts, workers, paused }: Seen,

@@ -41,7 +41,7 @@ export interface PurgeableCount {
   readonly oldest: Date | null;
 }
 
-/** Makes room ahead of inserts, and deletes history that nobody needs any more. */
+/** Makes room ahead of inserts, and deletes history that is no longer needed. */
 export interface Upkeep {
   /** Makes the storage that the next inserts need, where that is not made by itself. */
   prepareAhead(): Promise<void>;

@@ -64,7 +64,7 @@ export const closingReserves = {
   settle: 2_000,
   /** The worker is signed off. */
   leave: 1_500,
-  /** What nobody waits for: the history of what ended, rings, pools of tenants. */
+  /** What no caller waits for: the history of what ended, rings, pools of tenants. */
   rest: 1_000,
   /** Sessions say goodbye. */
   sessions: 500,

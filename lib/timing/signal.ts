@@ -1,4 +1,4 @@
-/** One waiter, woken by `set`. Setting it while nobody waits is remembered, once. */
+/** One waiter, woken by `set`. Setting it without a waiter is remembered, once. */
 export class Signal {
   #isSet = false;
   #wake: (() => void) | undefined;

@@ -10,7 +10,7 @@ const indescribable = 'the handler threw something that cannot be described';
 /** The text of whatever a handler threw, cut to what the message column takes. Never throws. */
 export function failureMessage(error: unknown): string {
   const read = (): string => {
-    // Its type says text; whoever made the error may not.
+    // Its type says text, but an error may carry any value.
     const text: unknown = error instanceof Error ? error.message || error.name : describe(error);
     return cleanMessage(String(text));
   };

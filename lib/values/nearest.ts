@@ -1,4 +1,4 @@
-/** The name that somebody may have meant, or undefined when none is near. */
+/** The known name nearest to a mistyped one; undefined when none is near. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
   const begun = names.filter((known) => wanted.length >= 3 && known.startsWith(wanted));

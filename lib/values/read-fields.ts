@@ -2,7 +2,7 @@ import { TarefaError } from '../errors.js';
 import { shownValue } from './shown-value.js';
 
 /**
- * Reads the fields of an object that somebody handed over, each once: what is checked is what is used, and a getter or a
+ * Reads the fields of a given object, each once: what is checked is what is used, and a getter or a
  * proxy that throws is a mistake of the input's.
  *
  * @param what it is, as messages name it: `a task`
@@ -37,7 +37,7 @@ export function readFields<Name extends string>(
 }
 
 /**
- * Reads a list that somebody handed over, in the same way.
+ * Reads a given list in the same way.
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */

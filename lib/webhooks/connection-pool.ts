@@ -90,7 +90,7 @@ export class ConnectionPool {
     });
     const connection = { origin, client };
     this.#open.add(connection);
-    // An idle connection that its server closed, or that nobody used for long.
+    // An idle connection that its server closed, or that was not used for long.
     client.on('disconnect', () => {
       if (this.#idle.has(connection)) this.discard(connection);
     });

@@ -45,7 +45,7 @@ export interface DispatcherParts {
 
 /**
  * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
- * statement that answers it. Where the database gains by it, a second loop sends what the first one leaves.
+ * statement that answers it. Where that is faster, a second loop sends what the first one leaves.
  */
 export class Dispatcher {
   readonly #workerId: WorkerId;
@@ -67,9 +67,9 @@ export class Dispatcher {
   #secondLoop: Promise<void> | undefined;
   #finishing = false;
   #late = false;
-  /** True from a failed statement until the next good one: what happened is said once. */
+  /** True from a failed statement until the next good one, so that an outage is reported once. */
   #troubled = false;
-  /** True after a lost connection: what the table says we hold is compared with what we know. */
+  /** True after a lost connection: rows held in the table are compared with the attempts that run here. */
   #mustCompare = false;
 
   constructor(workerId: WorkerId, parts: DispatcherParts) {
@@ -149,13 +149,13 @@ export class Dispatcher {
   heard({ later, paused, dueMs, highest }: Ring): void {
     if (paused) this.#pauses.invalidate();
     else if (dueMs === undefined) this.#claimer.expectAnything();
-    // What is to be run alone is asked for by a look only.
+    // Only a look claims attempts that run alone.
     if (later || paused) this.#promotion.request();
     if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
     this.#lookForDead();
   }
 
-  /** Compares all that the table says we hold with what we know, whatever it takes, then looks at everything. */
+  /** Compares all rows held in the table with the attempts that run here, however long that takes, then looks at everything. */
   reconcile(): void {
     this.#reconciler.requireFull();
     this.#compare();
@@ -222,14 +222,14 @@ export class Dispatcher {
     while (!this.#late && !this.#finishing) {
       await firstSent.wait();
       await nextTurn();
-      // What waits for no statement is better left to the first loop.
+      // Work that does not wait for a statement is left to the first loop.
       const isFirstUnderWay = this.#underWay.has('first');
       if (!this.#isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay) continue;
       if (!second.canBeSent()) continue;
       try {
         if ((await this.#claim('second')) > 0) firstSent.set();
       } catch (error) {
-        // It is woken again by the next statement of the first loop, which waits when it fails as well.
+        // The next statement of the first loop wakes it again; a failing one waits first.
         this.#noteTrouble(error);
       }
       this.#parts.signal.set();
@@ -267,7 +267,7 @@ export class Dispatcher {
 
   #compare(): void {
     this.#mustCompare = true;
-    // At once: should this cycle hang in a statement, its claim comes before the comparison.
+    // Set at once: should this cycle hang in a statement, its claim comes before the comparison.
     this.#claimer.expectAnything();
     this.look();
   }
@@ -276,14 +276,14 @@ export class Dispatcher {
     await this.#reconciler.compare(this.#running);
     this.#mustCompare = false;
     this.#pauses.invalidate();
-    // A poll bounds the delay, whatever happened to the rings.
+    // A poll bounds the delay when rings are lost.
     this.#claimer.expectAnything();
-    // A failure may be written whose answer, with the time of its next attempt, was lost.
+    // A failure may be in the table though the answer, with the time of its next attempt, was lost.
     this.#promotion.request();
   }
 
   #freed(wasAtLimit: boolean): void {
-    // Claims have left its other tasks out.
+    // Earlier claims left its other tasks out.
     if (wasAtLimit) this.#claimer.expect();
     this.#parts.signal.set();
   }
@@ -332,7 +332,7 @@ export class Dispatcher {
     const isLost = hasCode(error, 'CONNECTION_LOST');
     this.#mustCompare ||= isLost;
     if (isLost) this.#reconciler.requireFull();
-    // A lost connection says so itself.
+    // A lost connection emits its own event.
     if (!isLost && !this.#troubled) {
       this.#troubled = true;
       this.#parts.events.emit('worker.troubled', { workerId: this.#workerId, error });

@@ -69,7 +69,7 @@ export class FanOut {
     else this.#parts.settler.lose(publication);
   }
 
-  /** What is not has failed. */
+  /** The others have failed. */
   #isDeliverable(publication: ClaimedTask): boolean {
     const { maxAttempts, maxPayloadBytes } = this.#parts.options;
     try {

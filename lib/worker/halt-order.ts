@@ -7,7 +7,7 @@ export interface HaltOrderParts {
   readonly database: Pick<QueueDatabase, 'workers'>;
   readonly events: QueueEvents;
   readonly options: {
-    /** True when the notification alone stops the worker, whoever sent it. */
+    /** True when the notification alone stops the worker, from any sender. */
     readonly halt: boolean;
   };
   /** Stops the worker; may be called again. */

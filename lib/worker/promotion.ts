@@ -21,7 +21,7 @@ export interface Promoted extends Pick<PromoteResult, 'earliestMs' | 'isolated' 
 const pageSize = 1_000;
 
 /**
- * Makes scheduled tasks pending that are due, and rings for them. Where the notify routine does so at its minutes, it only
+ * Makes due scheduled tasks pending, and rings for them. Where the notify routine does so at its minutes, it only
  * looks for attempts that are to be run alone.
  */
 export class Promotion {

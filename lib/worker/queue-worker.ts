@@ -19,7 +19,7 @@ import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-/** What a worker runs by, made once it has its id. */
+/** The parts that run a worker, made once it has its id. */
 export interface RegisteredWorker {
   readonly dispatcher: Dispatcher;
   readonly executor: Pick<Executor, 'stop'>;
@@ -37,7 +37,7 @@ export interface QueueWorkerParts {
     halting: Pick<HaltOrderParts, 'stop' | 'isSilent'>,
   ) => RegisteredWorker;
   readonly recovery: Recovery;
-  /** Shared by all that is closed with this worker. */
+  /** The time for everything that is closed with this worker. */
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
   readonly unserved: UnservedWatch;
@@ -52,7 +52,7 @@ export interface QueueWorkerParts {
 const abortGraceMs = 1_000;
 
 /**
- * The life of a worker: it announces itself, works, and leaves without leaving anything behind.
+ * The life of a worker: it registers, works, and leaves no row or lock behind.
  */
 export class QueueWorker {
   readonly #parts: QueueWorkerParts;
@@ -135,7 +135,7 @@ export class QueueWorker {
       deadRoutes: registry.announcedDead,
     });
     this.#id = id;
-    // The other worker of this process tells of a notification that neither obeys.
+    // The other worker of this process reports a notification that both ignore.
     const halting = { stop: () => void this.stop(), isSilent: this.#isCompanion };
     const registered = this.#parts.registered(id, halting);
     const { dispatcher } = registered;

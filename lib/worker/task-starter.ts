@@ -19,7 +19,7 @@ export interface TaskStarterParts {
   readonly freed: (wasAtLimit: boolean) => void;
 }
 
-/** Starts claimed attempts, each in its slot, and publications together; frees the slots when they have ended. */
+/** Starts claimed attempts, one per slot, and publications together; frees their slots when they have ended. */
 export class TaskStarter {
   readonly #parts: TaskStarterParts;
 

@@ -80,7 +80,7 @@ export class RealQueue {
 
   #see(row: StoredRow): Row {
     const ids = this.#ids[taskOf(row)] ?? [];
-    const place = (id: unknown): number | undefined => (id == null ? undefined : ids.indexOf(String(id)));
+    const place = (id: unknown): number | undefined => (id == null ? undefined : ids.indexOf(id as string));
     return {
       status: statusOf(row['status']),
       attempt: Number(row['tentativa']),

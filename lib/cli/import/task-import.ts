@@ -67,7 +67,7 @@ export class TaskImport {
     this.#transactions = transactions;
   }
 
-  /** Reads all lines. What was inserted and not committed is left to whoever owns the transactions. */
+  /** Reads all lines. What was inserted and not committed is left to the owner of the transactions. */
   async run(chunks: AsyncIterable<readonly Line[]>): Promise<void> {
     const { skip, advance } = this.#rules;
     let last = 0;

@@ -3,7 +3,7 @@ import type { Output } from './output.js';
 
 type Level = 'log' | 'warn' | 'error' | 'debug' | 'fatal';
 
-/** Of Nest itself: what it boots is nobody's concern here, and what fails is said by the command. */
+/** Nest's own lines are left out: the command itself reports what fails. */
 const silentContexts: ReadonlySet<unknown> = new Set([
   'NestFactory',
   'NestApplication',

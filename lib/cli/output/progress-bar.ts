@@ -17,7 +17,7 @@ const barWidth = 24;
 /** Taken for the width of a terminal that does not tell its own: what fits there fits nearly everywhere. */
 const leastColumns = 40;
 
-/** Where nobody watches. */
+/** Where output is not watched. */
 export const silentProgress: Progress = { advance: () => undefined, end: () => undefined };
 
 /** A bar that is drawn over itself: what is done, of how much, how fast, and how long it will take. */
@@ -30,7 +30,7 @@ export class ProgressBar implements Progress {
   #drawnAt = -Infinity;
   #ended = false;
 
-  /** @param total undefined when nobody knows */
+  /** @param total undefined when it is unknown */
   constructor(screen: BarScreen, label: string, total?: number) {
     this.#screen = screen;
     this.#label = label;

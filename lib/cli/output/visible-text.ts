@@ -1,4 +1,4 @@
-// Text of the table comes from whoever may insert: it must not steer the terminal of who reads it.
+// Text of the table comes from any program that inserts: it must not steer the reader's terminal.
 
 /** Control characters of both sets, line separators, and what turns the direction of writing around or joins unseen. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

@@ -46,7 +46,7 @@ export function showStatus(output: Output, report: StatusReport): void {
   for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
 }
 
-/** What waits for somebody who is not there. */
+/** What waits for a worker that is not there. */
 function showUnserved(output: Output, { unserved, unheard }: StatusReport): void {
   if (unserved.length + unheard.length > 0) output.line();
   for (const { topic, subscriptionId, waitingMs, count, isCapped } of unserved) {

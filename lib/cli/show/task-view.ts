@@ -10,7 +10,7 @@ export function taskView({ payload: _payload, ...rest }: TaskRecord): TaskView {
   return isDeep(rest.metadata) ? { ...shown, metadata: tooDeep } : shown;
 }
 
-/** JSON of more levels is written by nobody who means it to be read; to print thousands of them fails. */
+/** JSON with more levels is not meant to be read, and printing thousands of them fails. */
 const mostLevels = 100;
 const tooDeep = { omitted: `nested deeper than ${mostLevels} levels` };
 

@@ -1,4 +1,4 @@
-import type { Bell, BellTopic, HeardMessages, RungMessages } from '../bell.js';
+import type { Bell, BellTopic, HeardMessages, SentMessages } from '../bell.js';
 import { heardRing } from '../ring.js';
 
 type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[Topic]) => void> };
@@ -8,8 +8,8 @@ export class MemoryBell implements Bell {
   readonly canListen = true;
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
 
-  async ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void> {
-    const heard = topic === 'tasks' ? heardRing(message as RungMessages['tasks']) : message;
+  async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
+    const heard = topic === 'tasks' ? heardRing(message as SentMessages['tasks']) : message;
     for (const listener of this.#listeners[topic]) listener(heard as never);
   }
 

@@ -8,7 +8,7 @@ function channel(purpose: string, qualifiedTable: string): string {
 /** Where workers hear that one of them has looked who is lost. */
 export const looksChannel = (qualifiedTable: string): string => channel('looks', qualifiedTable);
 
-/** Where workers hear that somebody waits for a task: id of its first attempt, and for how many ms. */
+/** Where workers hear that a caller waits for a task: id of its first attempt, and for how many ms. */
 export const waitsChannel = (qualifiedTable: string): string => channel('waits', qualifiedTable);
 
 /** Where it is said that such a task has ended: id of its first attempt. */

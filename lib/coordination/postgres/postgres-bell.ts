@@ -1,4 +1,4 @@
-import type { Bell, BellTopic, CarriedRing, HeardMessages, RungMessages } from '../bell.js';
+import type { Bell, BellTopic, CarriedRing, HeardMessages, SentMessages } from '../bell.js';
 import { messageOf, readRing, type RingMessage } from '../ring.js';
 import type { Session, SessionUse } from '../session.js';
 import { endsChannel, looksChannel, waitsChannel } from './channels.js';
@@ -32,16 +32,16 @@ export class PostgresBell implements Bell {
     return this.#parts.use !== undefined;
   }
 
-  async ring<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): Promise<void> {
-    if (topic === 'tasks' && !isOrder(message as RungMessages['tasks'])) {
-      this.ringer.ring(message as RungMessages['tasks']);
+  async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
+    if (topic === 'tasks' && !isOrder(message as SentMessages['tasks'])) {
+      this.ringer.ring(message as SentMessages['tasks']);
       return this.ringer.settled();
     }
     const sent = { text: texts[topic].write(message as never), dueMs: undefined, agoMs: undefined };
     await this.#parts.send(this.#channelOf(topic), sent).catch(() => undefined);
   }
 
-  carried<Topic extends BellTopic>(topic: Topic, message: RungMessages[Topic]): CarriedRing | undefined {
+  carried<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): CarriedRing | undefined {
     if (!this.canListen) return undefined;
     return { channel: this.#channelOf(topic), text: texts[topic].write(message as never) };
   }
@@ -91,7 +91,7 @@ export class PostgresBell implements Bell {
 }
 
 /** True for what must not become one with other rings. */
-function isOrder({ halt, paused }: RungMessages['tasks']): boolean {
+function isOrder({ halt, paused }: SentMessages['tasks']): boolean {
   return halt === true || paused === true;
 }
 
@@ -99,11 +99,11 @@ const same = (text: string): string => text;
 
 /** How messages are written and read. What cannot be read is not heard. */
 const texts = {
-  tasks: { write: (ring: RungMessages['tasks']) => messageOf(ring).text, read: readRing },
+  tasks: { write: (ring: SentMessages['tasks']) => messageOf(ring).text, read: readRing },
   looks: { write: same, read: same },
   ends: { write: same, read: same },
   waits: {
-    write: ({ firstAttemptId, forMs }: RungMessages['waits']) => `${firstAttemptId} ${forMs}`,
+    write: ({ firstAttemptId, forMs }: SentMessages['waits']) => `${firstAttemptId} ${forMs}`,
     read: (text: string): HeardMessages['waits'] | undefined => {
       const [, firstAttemptId, ms] = /^(\d+) (\d+)$/.exec(text) ?? [];
       return firstAttemptId === undefined ? undefined : { firstAttemptId, forMs: Number(ms) };

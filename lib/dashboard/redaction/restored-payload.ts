@@ -11,7 +11,7 @@ interface Place {
 }
 
 /**
- * The payload that somebody means who was shown a redacted one and edited it: what was redacted, and still says so in the same
+ * The payload that is meant when a redacted one was shown and edited: what was redacted, and still says so in the same
  * place, is what is stored there.
  *
  * @throws {TarefaError} `INPUT_INVALID` when it cannot be told what is meant

@@ -10,7 +10,7 @@ export interface RouteTally {
   failed: number;
   buried: number;
   delivered: number;
-  /** What nobody was there for: attempts that failed because no handler was, and publications that reached nobody. */
+  /** Work without a receiver: attempts that failed for want of a handler, and publications without a subscription. */
   unhandled: number;
   /** Some of the attempts that ended, each as likely as the others: their times stand in the table. */
   readonly sample: string[];

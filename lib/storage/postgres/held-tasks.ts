@@ -4,7 +4,7 @@ import type { TextRow } from './connections/control-connection.js';
 import { isDataError, readBytes } from './readable-rows.js';
 import type { QueueAccess } from './queue-access.js';
 
-/** Reads attempts that somebody holds, also those with texts that cannot be sent: recovery must not stop at them. */
+/** Reads attempts that workers hold, also those with texts that cannot be sent: recovery must not stop at them. */
 export class HeldTasks {
   readonly #access: QueueAccess;
 

@@ -12,7 +12,7 @@ export interface QueueTables {
   /** Undefined when publications are switched off. */
   readonly subscriptions: string | undefined;
   readonly workers: string;
-  /** Routes that somebody has paused. */
+  /** Paused routes. */
   readonly paused: string;
   /** What ended in the past day, by minutes. */
   readonly history: string;

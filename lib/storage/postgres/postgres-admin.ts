@@ -27,7 +27,7 @@ import { conditionsOf } from './task-conditions.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What workers are told of pauses by. */
+/** How pauses are announced to workers. */
 export interface PauseBell {
   readonly channel: string;
   readonly pausedText: string;

@@ -21,7 +21,7 @@ import { UnreadableTasks } from './unreadable-tasks.js';
  */
 const parallelFrom = 200;
 
-/** What another session has locked is claimed again after that many ms: nobody rings when a lock goes. */
+/** Ms after which rows locked by another session are claimed again: no ring announces that a lock was released. */
 const lockedAgainMs = 1_000;
 
 /**
@@ -82,7 +82,7 @@ export class PostgresClaims implements Claims {
     if (isOfIsolated(demand)) return { ...this.#around(answer, []), settledOnly, claimed };
     this.#planner.learn(request, answer, performance.now() - sentAt);
     if (!isBounded(request)) this.#sweepWarning.check(this.#planner.cursor);
-    // Nobody may ring for what lies behind the cursor.
+    // No ring may announce what lies behind the cursor.
     const sweepInMs = isBounded(request) && claimed.length === 0 ? this.#planner.cursor.sweepInMs : Infinity;
     return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), settledOnly, claimed };
   }

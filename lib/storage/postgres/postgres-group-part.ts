@@ -140,7 +140,7 @@ export class PostgresGroupPart implements GroupedTransaction {
     this.#disturbed = this.#group.trouble instanceof GroupBroken || isConflict(this.#firstError);
   }
 
-  /** Its work counts when the transaction is as it was given: nobody has ended it, and no error was swallowed. */
+  /** Its work counts when the transaction is as it was given: it has not been ended, and no error was swallowed. */
   async #check(client: PoolClient): Promise<void> {
     await this.#makeSure(client);
     if (this.#group.trouble) throw this.#group.trouble;

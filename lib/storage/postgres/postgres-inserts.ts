@@ -73,7 +73,7 @@ export class PostgresInserts implements TaskInserts {
 
   /**
    * The statement itself rings when no other insert could share its ring: that saves a round trip. A NOTIFY makes commits
-   * wait for each other, so inserts that run side by side are rung for afterwards, many at once.
+   * wait for each other, so inserts that run side by side share one ring afterwards.
    */
   async #commitOne(task: NewTask, values: unknown[], bell: InsertBell): Promise<Record<string, unknown>[]> {
     if (this.#committing > 0 || !bell.ringer.idle) {
@@ -166,7 +166,7 @@ function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
   };
 }
 
-/** What is told of tasks that were inserted now. */
+/** The ring for tasks that were just inserted. */
 function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest {
   let [dueMs, highest, later] = [Infinity, -Infinity, false];
   for (const { dueAt, delayMs, priority } of tasks) {

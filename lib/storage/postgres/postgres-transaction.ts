@@ -27,7 +27,7 @@ export interface PostgresTransactionParts {
   readonly workerId: string;
 }
 
-/** Ends the work of a client that was cut off; a pooler does by itself, and the process id that it told is nobody's. */
+/** Ends the work of a client that was cut off; a pooler does so itself, and the process id that it told is no backend's. */
 export function terminateBackend(client: PoolClient, { pool, reach }: PostgresTransactionParts): void {
   if (reach === 'direct') pool.query(terminate, [processIdOf(client)]).catch(ignore);
 }

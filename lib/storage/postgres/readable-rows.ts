@@ -30,7 +30,7 @@ export const queryReadable: ReadRows = async (handle, text, values) => {
   }
 };
 
-/** The same at once, for whoever knows that something cannot be sent: a transaction that failed reads nothing more. */
+/** The same at once, for callers that know that something cannot be sent: a transaction that failed reads nothing more. */
 export const queryBytes: ReadRows = async (handle, text, values) => {
   try {
     const { rows } = await handle.query(asBytes(text), values);
@@ -88,7 +88,7 @@ function withoutRows(error: unknown): { rows: [] } {
   );
 }
 
-/** Bytes of a text in the encoding of the database are converted by nobody, so nobody can fail to. */
+/** Bytes in the encoding of the database are not converted, so no conversion can fail. */
 export const asBytes = (text: string): string => `select
   ${textBytes('row_to_json(whole)::text')} as bytes, getdatabaseencoding() as encoding
 from (

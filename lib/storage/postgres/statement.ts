@@ -24,7 +24,7 @@ export function statement(name: string, text: (tables: QueueTables) => string): 
   return (tables) => ({ name: `tarefa_${name}`, text: `-- name: ${name}\n${text(tables).trim()}` });
 }
 
-/** Counters are clamped, because anybody with SQL may have put them at their maximum. One more than a claim counter. */
+/** Counters are clamped, because SQL from outside may have put them at their maximum. One more than a claim counter. */
 export const nextReservation = (row: string): string => `${row}reserva % 2147483647 + 1`;
 
 /**

@@ -34,7 +34,7 @@ export class Capacity {
     this.#options = options;
   }
 
-  /** True when routes without a handler of their own are this worker's business too. */
+  /** True when this worker serves routes without a handler of their own too. */
   get mustDiscover(): boolean {
     return this.#registry.takesAnyTopic || this.#failsUnknown;
   }
@@ -53,7 +53,7 @@ export class Capacity {
     return this.#options.concurrency - this.#taken - held;
   }
 
-  /** What may wait for this worker while it is idle. */
+  /** The routes on which tasks may wait for this worker while it is idle. */
   get served(): ServedRoutes {
     const live = [publicationRoute, ...this.#registry.routes().filter((route) => this.#takesLive(route))];
     return {

@@ -33,7 +33,7 @@ export interface ClaimerParts {
 
 type Outcomes = ReturnType<Settler['take']>;
 
-/** What one statement has brought. */
+/** The answer of one statement. */
 export interface Turn {
   /** To be started at once. */
   readonly claimed: readonly ClaimedTask[];
@@ -71,7 +71,7 @@ export class Claimer {
     return isolation.active || !this.#mayClaim ? 0 : capacity.free(settler.failing + underWay.slots);
   }
 
-  /** From now on turns only settle. */
+  /** From now on each turn only settles. */
   stop(): void {
     this.#stopped = true;
   }
@@ -81,7 +81,7 @@ export class Claimer {
     this.#expectsMore = true;
   }
 
-  /** There may be something that nobody rang for. */
+  /** There may be tasks that no ring announced. */
   expectAnything(): void {
     this.#parts.claims.invalidate();
     this.expect();
@@ -94,7 +94,7 @@ export class Claimer {
   }
 
   /**
-   * One round trip: outcomes go in, new attempts come out. The statement counts as under way until whoever called has
+   * One round trip: outcomes go in, new attempts come out. The statement counts as under way until the caller has
    * started these.
    */
   async turn(name: StatementName): Promise<Turn> {
@@ -171,12 +171,12 @@ export class Claimer {
     const { reminders } = this.#parts;
     if (lookAgainInMs !== undefined) reminders.claimIn(lookAgainInMs);
     if (claimed.length > 0) reminders.expectMore();
-    // When all that could be had was locked, the other routes come first; before that they would only get ahead of it.
+    // Once everything claimable was locked, the other routes come first; before that they would overtake it.
     else if (blockedRoutes.length > 0) this.#blocked = new Set([...without, ...blockedRoutes]);
     return claimAgain || claimed.length > 0;
   }
 
-  /** The statement failed: nothing of it may be lost, and one row must not stop the others. */
+  /** The statement failed: its outcomes must not be lost, and one row must not stop the others. */
   async #goOnAfter(error: unknown, outcomes: Outcomes, demand: ClaimDemand | undefined): Promise<Turn> {
     const { database, settler, unreadable } = this.#parts;
     this.expect();

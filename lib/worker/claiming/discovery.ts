@@ -86,7 +86,7 @@ export class Discovery {
     return capacity.discover(pending);
   }
 
-  /** Not even the names of the routes can be read: what is to blame goes first, and then they are asked for again. */
+  /** The names of the routes cannot be read: the attempts that are to blame are ended first, then the names are read again. */
   async #withoutUnreadable(error: unknown): Promise<readonly Route[]> {
     const { unreadable, later } = this.#parts;
     if (!(await unreadable.end(error, 'every route'))) throw error;

@@ -20,8 +20,8 @@ const patienceMs = 30_000;
 
 /**
  * Attempts that may be what kills workers are run alone: one worker of the fleet at a time stops claiming others,
- * waits until nothing runs any more, and takes them one by one. So a task that kills its process drags no neighbour
- * along, and its fleet is one worker short at most.
+ * waits until nothing runs any more, and takes them one by one. So a task that kills its process takes no neighbour
+ * with it, and the fleet is short of one worker at most.
  */
 export class Isolation {
   readonly #parts: IsolationParts;
@@ -49,7 +49,7 @@ export class Isolation {
     if (!this.#taking) void this.#take().catch(() => undefined);
   }
 
-  /** One was claimed: it may take as long as it takes. */
+  /** One was claimed: its run is not limited. */
   claimed(): void {
     clearTimeout(this.#patience);
   }
@@ -71,7 +71,7 @@ export class Isolation {
     try {
       while (this.#requested && !this.#stopped) {
         this.#requested = false;
-        // Before the turn: while it is taken for nothing, a worker that needs it would be refused.
+        // Checked before the turn is taken: a turn taken in vain would be refused to a worker that needs it.
         if (!(await this.#isWanted())) continue;
         await this.#parts.liveness.exclusively('isolate', () => this.#hold());
       }
@@ -89,7 +89,7 @@ export class Isolation {
 
   async #discover(): Promise<void> {
     const { database, capacity } = this.#parts;
-    // Names that cannot be read are the business of `Discovery`: what is known goes on meanwhile.
+    // `Discovery` deals with names that cannot be read; known routes go on meanwhile.
     const pending = await database.attempts.pendingRoutes().catch(() => []);
     const isolated = pending.filter((route) => route.startsWith(isolatedPrefix)).map(plainRoute);
     await capacity.learn(isolated);

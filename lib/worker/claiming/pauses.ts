@@ -52,7 +52,7 @@ export class Pauses {
     }
   }
 
-  /** Those, and others that are left out of a claim. */
+  /** These, and others that are left out of a claim. */
   with(others: ReadonlySet<Route>): ReadonlySet<Route> {
     if (this.#routes.size === 0) return others;
     return others.size === 0 ? this.#routes : new Set([...this.#routes, ...others]);

@@ -1,7 +1,7 @@
 import type { NextDue } from '../../storage/attempt.js';
 import { Alarm } from '../../timing/alarm.js';
 
-/** What a worker is reminded of. */
+/** What the timers of a worker call. */
 export interface RemindersParts {
   /** Claim, because there may be something new. */
   readonly wake: () => void;
@@ -9,9 +9,9 @@ export interface RemindersParts {
   readonly look: () => void;
   /** Compare table and memory, and look. */
   readonly compare: () => void;
-  /** The same, when there is something that the worker does not know of. */
+  /** The same, when the table holds something unknown to the worker. */
   readonly reconcile: () => void;
-  /** True when nothing runs, and no connection was lost of late. */
+  /** True when no attempt runs and no connection was lost recently. */
   readonly isIdle: () => boolean;
   /** Asks when something is due, whether the worker holds anything, and whether it was told to stop. */
   readonly nextDue: () => Promise<NextDue>;
@@ -23,12 +23,12 @@ export interface RemindersParts {
   readonly pollIntervalMs: number;
 }
 
-/** After its last task a worker looks again, for commits whose ring it consumed too early. */
+/** After its last task a worker looks again, for commits whose ring came too early. */
 const lookAgainMs = [50, 500] as const;
 /** What another session has locked is tried again after that many ms. */
 const lockedAgainMs = 1_000;
 
-/** The timers of a worker: whatever nobody rings for. None is set unless `start` was called. */
+/** The timers of a worker, for everything that no ring announces. None is set unless `start` was called. */
 export class Reminders {
   readonly #parts: RemindersParts;
   readonly #due: Alarm;
@@ -74,18 +74,18 @@ export class Reminders {
     if (this.#started) this.#claim.setEarlier(ms);
   }
 
-  /** Nobody rings when a lock goes. */
+  /** No ring announces that a lock was released. */
   retryLocked(): void {
     this.claimIn(lockedAgainMs);
   }
 
-  /** Where some tasks were there may be others. */
+  /** A route that had tasks may get more. */
   expectMore(): void {
     this.#clearLookAgain();
     if (this.#started) this.#lookAgain = lookAgainMs.map((delay) => setTimeout(this.#parts.wake, delay));
   }
 
-  /** An idle worker asks by one statement whether there is anything to do, which takes several. */
+  /** An idle worker asks by one statement whether there is anything to do; a full look takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
     const { compare, isIdle, nextDue, reconcile, askHalted, halted } = this.#parts;
@@ -93,7 +93,7 @@ export class Reminders {
       askHalted();
       return compare();
     }
-    // Whatever is wrong with the database, a comparison meets it too, and says so.
+    // A comparison meets the same error of the database, and reports it.
     const next = await nextDue().catch(compare);
     if (next?.halted) return halted();
     if (next?.holding) return reconcile();

@@ -17,7 +17,7 @@ export class SecondStatement {
     this.#changed = changed;
   }
 
-  /** True when it can be sent at once; otherwise what it needs is opened from now on. */
+  /** True when it can be sent at once; otherwise starts to open its connection. */
   canBeSent(): boolean {
     if (this.#opening) return false;
     const opening = this.#claims.openAnother();
@@ -27,7 +27,7 @@ export class SecondStatement {
     return false;
   }
 
-  /** For shutdown: nothing is tried again after a pause. */
+  /** For shutdown: opening is not tried again. */
   stop(): void {
     this.#backoff.cancel();
   }
@@ -37,7 +37,7 @@ export class SecondStatement {
       await opening;
       this.#backoff.reset();
     } catch {
-      // The connection itself says that it could not be opened.
+      // The connection emits its own event when it cannot be opened.
       await this.#backoff.wait();
     }
     this.#opening = false;

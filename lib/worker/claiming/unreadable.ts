@@ -7,11 +7,11 @@ export interface UnreadableParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
   readonly claims: Pick<Claims, 'endUnreadable'>;
   readonly events: QueueEvents;
-  /** Called when dead chains were started, which some worker has to treat. */
+  /** Called when dead chains were started, for which a worker has to be woken. */
   readonly buried: () => void;
 }
 
-/** Other workers end what this one meets, too; what is refused more often than that is something else. */
+/** Other workers end unreadable attempts too; a statement refused more often than that fails for another reason. */
 const mostFruitless = 5;
 
 /**
@@ -20,7 +20,7 @@ const mostFruitless = 5;
  */
 export class Unreadable {
   readonly #parts: UnreadableParts;
-  /** Times in a row that none was found. */
+  /** How many times in a row none was found. */
   #fruitless = 0;
 
   constructor(parts: UnreadableParts) {
@@ -28,7 +28,7 @@ export class Unreadable {
   }
 
   /**
-   * Ends those among what was asked for. Answers whether that is worth another try: this worker has ended some, or, when
+   * Ends those among the demanded attempts. Answers whether the statement is worth another try: this worker has ended some, or, when
    * none is left, another one seems to have.
    */
   async end(error: unknown, among: UnreadableAmong): Promise<boolean> {

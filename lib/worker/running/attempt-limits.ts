@@ -30,7 +30,7 @@ export function checkSize(claimed: ClaimedTask, maxPayloadBytes: number): void {
 /** The size in bytes when it is above the limit. */
 function sizeAbove({ payload, payloadBytes }: ClaimedTask, limit: number): number | undefined {
   if (payloadBytes !== null) return payloadBytes > limit ? payloadBytes : undefined;
-  // Three bytes are the most that a unit of UTF-16 takes.
+  // A unit of UTF-16 takes at most three bytes.
   if (payload == null || payload.length * 3 <= limit) return undefined;
   const bytes = Buffer.byteLength(payload);
   return bytes > limit ? bytes : undefined;

@@ -17,7 +17,7 @@ export interface ConclusionParts {
   readonly events: QueueEvents;
 }
 
-/** Turns the end of a run into the attempt's outcome: the one place that does. */
+/** Turns the end of a run into the attempt's outcome; no other file does. */
 export class Conclusion {
   readonly #workerId: WorkerId;
   readonly #parts: ConclusionParts;
@@ -28,12 +28,12 @@ export class Conclusion {
     this.#parts = parts;
   }
 
-  /** From now on an answer that may never come is not waited for. */
+  /** From now on answers that may never come are not waited for. */
   stop(): void {
     this.#stopping = true;
   }
 
-  /** Records the end of an attempt; resolves when its slot is free. Not for `undone`, of which {@link runsAgain} tells. */
+  /** Records the end of an attempt; resolves when its slot is free. `undone` ends are handled by {@link runsAgain}. */
   async record(
     claimed: ClaimedTask,
     rules: HandlerRules | undefined,
@@ -52,7 +52,7 @@ export class Conclusion {
         return end.handlerEnded;
       case 'lost':
         return settler.lose(claimed);
-      case 'in doubt':
+      case 'unknown':
         if (await this.#isHeld(claimed)) this.fail(claimed, rules, end.error);
         return;
       case 'not started':
@@ -60,7 +60,7 @@ export class Conclusion {
     }
   }
 
-  /** True when an attempt whose work was undone is still ours and unfinished; records what else became of it. */
+  /** True when an attempt whose work was undone is still ours and unfinished; otherwise records its outcome. */
   runsAgain(claimed: ClaimedTask): Promise<boolean> {
     return this.#isHeld(claimed);
   }
@@ -100,7 +100,7 @@ export class Conclusion {
     }
   }
 
-  /** Nothing of it took effect, and this worker is to stop: another one runs it. */
+  /** It had no effect and this worker is stopping: another worker runs it. */
   async #giveBack(claimed: ClaimedTask): Promise<void> {
     const { database, settler, events } = this.#parts;
     const released = await database.attempts.releaseMany(this.#workerId, [claimed]);

@@ -80,7 +80,7 @@ export class Executor {
   }
 
   async #runAlone(running: RunningTask, handler: Handler): Promise<RunEnd> {
-    // Its work was undone, and the worker is to stop.
+    // Its work was undone, and the worker is stopping.
     if (running.context?.aborted) return { kind: 'not started' };
     return runHandler(await this.#prepare(running, handler));
   }

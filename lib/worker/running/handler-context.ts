@@ -9,7 +9,7 @@ import type { TenantDb } from '../../storage/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import { readReturn } from './recorded-return.js';
 
-/** The context of one attempt. What a handler does not ask for is never made. */
+/** The context of one attempt. Its parts are made when the handler first uses them. */
 export class HandlerContext implements TaskContext {
   readonly task: Task;
   readonly subscription: Subscription | undefined;
@@ -158,7 +158,7 @@ export class HandlerContext implements TaskContext {
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
       this.#transaction = this.#database.transactions.begin(this.#workerId);
-      // Asked for only after the end: a transaction that is over before it began refuses everything.
+      // First used after the end: a transaction that is over before it began refuses every statement.
       if (this.#ended) void this.#transaction.rollback();
     }
     return this.#transaction;

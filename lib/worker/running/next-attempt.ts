@@ -28,7 +28,7 @@ export function nextAttempt(
   return { kind: 'after-due', delayMs: Math.min(longestDelay, delayMinutes * 60_000) };
 }
 
-/** A payload neither shrinks nor mends itself: more attempts are useless. */
+/** A payload does not change between attempts, so more of them are useless. */
 function isHopeless(error: unknown): boolean {
   return (
     isA(error, UnrecoverableError) || hasCode(error, 'PAYLOAD_TOO_LARGE') || hasCode(error, 'PAYLOAD_INVALID')
@@ -42,7 +42,7 @@ function readRetryAt(error: unknown): Date | undefined {
   return Number.isNaN(time) ? undefined : new Date(Math.min(latestTime, Math.max(0, time)));
 }
 
-/** The wait that a `RetryIn` asks for; undefined for other errors, and for a wait that is none. */
+/** The wait that a `RetryIn` asks for; undefined for other errors, and for an invalid wait. */
 function readRetryIn(error: unknown): number | undefined {
   if (!isA(error, RetryIn)) return undefined;
   const { delayMs } = error;

@@ -12,7 +12,7 @@ export type PayloadForm = 'json' | 'text' | 'stored';
 
 /**
  * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
- * row at that moment. What was inserted as an object arrives as that object, a string as that string.
+ * row at that moment. An inserted object arrives as that object, a string as that string.
  *
  * @throws {Error} when a delivery does not hold an envelope: some other program made the row
  */
@@ -24,7 +24,7 @@ export function decodePayload(stored: string | null, task: Task, as: PayloadForm
 }
 
 /**
- * Reads the envelope of a delivery. Which subscription it is for the row says, whatever the envelope does.
+ * Reads the envelope of a delivery. The row says which subscription it is for, not the envelope.
  *
  * @throws {Error} when there is none
  */

@@ -10,7 +10,7 @@ export interface RecordedReturn {
 /** What is recorded when a handler returns nothing. */
 const defaultMessage = 'completed';
 
-/** What is recorded of an attempt that is known to be completed, and no more of it. */
+/** The completion recorded for an attempt of which only its success is known. */
 export const nothingReturned: RecordedReturn = { message: defaultMessage, result: null };
 
 /**

@@ -1,7 +1,7 @@
 import type { AttemptOutcome, Claim, ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 
-/** Something that was to be written of an attempt. */
+/** An outcome to be written for an attempt. */
 interface Outcome {
   readonly claimed: ClaimedTask;
 }
@@ -11,13 +11,13 @@ export interface RefusedKind<T> {
   readonly retry: (again: readonly T[]) => void;
   /** How the row stands when an earlier statement of ours wrote it. */
   readonly writtenAs: AttemptOutcome;
-  /** Told of each that was. */
+  /** Called for each that an earlier statement wrote. */
   readonly written: (one: T) => void;
 }
 
 export interface RefusedOutcomesParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
-  /** Told of an attempt that is no longer ours. */
+  /** Called for an attempt that is no longer ours. */
   readonly lost: (claimed: ClaimedTask) => void;
   /** Called when something is to be written again. */
   readonly due: () => void;
@@ -78,7 +78,7 @@ export class RefusedOutcomes {
   }
 }
 
-/** Tells one claim of an attempt from another. */
+/** Identifies one claim of an attempt. */
 export function claimKey({ id, reservation }: Claim): string {
   return `${id}/${reservation}`;
 }

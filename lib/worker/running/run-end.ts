@@ -12,7 +12,7 @@ export type RunEnd =
   /** Belongs to another worker. */
   | { readonly kind: 'lost' }
   /** Whether its transaction committed has to be read; it failed with `error` when it did not. */
-  | { readonly kind: 'in doubt'; readonly error: unknown }
+  | { readonly kind: 'unknown'; readonly error: unknown }
   /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
   | { readonly kind: 'undone' }
   /** Told to stop before its turn came: another worker may run it. */

@@ -37,7 +37,7 @@ async function commit({ claim, context, maxResultBytes }: HandlerRun, returned: 
   const { transaction } = context;
   let recorded: RecordedReturn | undefined;
   try {
-    // Before anything is committed here: what was left open there fails the attempt.
+    // Checked before anything is committed here: a tenant's transaction left open fails the attempt.
     if (context.tenant) await context.tenant.finish();
     recorded = readReturn(returned, maxResultBytes);
     if (!transaction) {
@@ -53,7 +53,7 @@ async function commit({ claim, context, maxResultBytes }: HandlerRun, returned: 
       return error.kept && recorded ? { kind: 'succeeded', recorded } : { kind: 'undone' };
     }
     if (hasCode(error, 'TASK_LOST')) return { kind: 'lost' };
-    return { kind: hasCode(error, 'CONNECTION_LOST') ? 'in doubt' : 'failed', error };
+    return { kind: hasCode(error, 'CONNECTION_LOST') ? 'unknown' : 'failed', error };
   }
 }
 
@@ -68,5 +68,5 @@ async function endedElsewhere({ context, warn }: HandlerRun, thrown: unknown): P
       'TRANSACTION_BROKEN',
       'the transaction given to ctx.completeIn was not committed when the handler ended',
     );
-  return { kind: 'in doubt', error };
+  return { kind: 'unknown', error };
 }

@@ -2,7 +2,7 @@ import { TarefaError } from '../../errors.js';
 import type { ClaimedTask } from '../../storage/attempt.js';
 import type { HandlerContext } from './handler-context.js';
 
-/** What is kept of a running attempt, to abort it. */
+/** What aborting a running attempt needs. */
 export interface RunningTask {
   readonly claimed: ClaimedTask;
   context: HandlerContext | undefined;
@@ -17,12 +17,12 @@ export class RunningTasks {
     return this.#byId.size;
   }
 
-  /** True while an attempt of that id runs here, whichever claim of it. */
+  /** True while an attempt of that id runs here, under any claim. */
   has(id: string): boolean {
     return this.#byId.has(id);
   }
 
-  /** True while exactly this one runs. */
+  /** True while exactly this claim of it runs. */
   includes(running: RunningTask): boolean {
     return this.#byId.get(running.claimed.id) === running;
   }
@@ -39,7 +39,7 @@ export class RunningTasks {
 
   /**
    * A worker that was taken for lost, and is back, may get the next attempt of a task before it has noticed: then the
-   * older one is told first.
+   * older one is told to stop first.
    */
   replace({ task }: ClaimedTask): void {
     for (const { claimed, context } of this.#byId.values()) {
@@ -59,7 +59,7 @@ export class RunningTasks {
     this.#onEnd?.();
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no attempt runs. */
   async idle(): Promise<void> {
     while (this.#byId.size > 0) await new Promise<void>((resolve) => (this.#onEnd = resolve));
   }

@@ -17,7 +17,7 @@ import { failureDetail, failureMessage } from '../../values/failure-text.js';
 import type { RecordedReturn } from './recorded-return.js';
 import { claimKey, RefusedOutcomes } from './refused-outcomes.js';
 
-/** Counts what succeeds, for the history. */
+/** Counts successes for the history. */
 export interface SuccessCounter {
   completed(route: Route, id: string): void;
 }
@@ -27,7 +27,7 @@ export interface SettlerParts {
   readonly events: QueueEvents;
   /** Set when there is something to write. */
   readonly signal: Signal;
-  /** Default: nothing counts. */
+  /** Default: none. */
   readonly counter?: SuccessCounter | undefined;
 }
 
@@ -64,7 +64,7 @@ export class Settler {
   #failures: PendingFailure[] = [];
   /** Failures that were refused before: each is tried alone, so that it disturbs no other. */
   #refusedFailures: PendingFailure[] = [];
-  /** Failures said to be refused: once each. */
+  /** Failures already reported as refused: each is reported once. */
   readonly #warned = new WeakSet<ClaimedTask>();
   /** Attempts with unknown outcome at shutdown: recovery has to find their rows as they are. */
   readonly #leftIds = new Set<string>();
@@ -133,12 +133,12 @@ export class Settler {
     return taken;
   }
 
-  /** The statement failed: the next one carries them. */
+  /** The statement failed: the next one carries the completions. */
   putBack(taken: readonly PendingCompletion[]): void {
     this.#completions = [...taken, ...this.#completions];
   }
 
-  /** Tells what became of the completions that were taken. */
+  /** Reports what became of the completions that were taken. */
   async settled(
     taken: readonly PendingCompletion[],
     { settledOnly }: Pick<SettleAndClaimResult, 'settledOnly'>,
@@ -151,7 +151,7 @@ export class Settler {
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
     await this.#refused.sort(refused, {
       retry: (again) => this.#completions.push(...again),
-      // What was written by a statement whose answer was lost was not said yet.
+      // An earlier statement wrote it, but its answer was lost, so no event was emitted yet.
       writtenAs: 'completed',
       written: ({ claimed, completion }) => this.completed(claimed, completion.message),
     });
@@ -185,14 +185,14 @@ export class Settler {
       {
         retry: (unwritten) => this.#failures.push(...unwritten),
         writtenAs: 'failed',
-        // The time of its next attempt, which its event tells, is not known.
+        // Its event would name the time of the next attempt, which is not known.
         written: () => undefined,
       },
     );
     return outcomes;
   }
 
-  /** Tells that an attempt has succeeded, and that the table says so. */
+  /** Emits that an attempt has succeeded, once the table says so. */
   completed(claimed: ClaimedTask, message: string): void {
     const { counter, events } = this.#parts;
     counter?.completed(claimed.route, claimed.id);
@@ -205,7 +205,7 @@ export class Settler {
     this.#parts.events.emit('task.lost', { task: reference(claimed) });
   }
 
-  /** How an attempt ended cannot be told before this worker is gone: it was run, so it must not be given back. */
+  /** The outcome of an attempt stays unknown until this worker has left: it ran, so it must not be given back. */
   leave(claimed: ClaimedTask): void {
     this.#leftIds.add(claimed.id);
     this.lose(claimed);

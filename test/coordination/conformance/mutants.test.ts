@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Bell, RungMessages } from '../../../lib/coordination/bell.js';
+import type { Bell, SentMessages } from '../../../lib/coordination/bell.js';
 import { MemoryBell } from '../../../lib/coordination/memory/memory-bell.js';
 import { LivingWorkers, MemoryLiveness } from '../../../lib/coordination/memory/memory-liveness.js';
 import { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
@@ -31,7 +31,7 @@ const bellMutants: readonly BellMutant[] = [
     'an order is rung as any ring',
     (bell) => {
       const ring = bell.ring.bind(bell);
-      bell.ring = async (topic: keyof RungMessages, message: never) =>
+      bell.ring = async (topic: keyof SentMessages, message: never) =>
         ring(topic, topic === 'tasks' ? {} : message);
     },
   ],
@@ -39,7 +39,7 @@ const bellMutants: readonly BellMutant[] = [
     'it rings on every topic',
     (bell) => {
       const ring = bell.ring.bind(bell);
-      bell.ring = async (_topic: keyof RungMessages, message: never) => {
+      bell.ring = async (_topic: keyof SentMessages, message: never) => {
         for (const topic of ['tasks', 'looks', 'waits', 'ends'] as const) await ring(topic, message);
       };
     },

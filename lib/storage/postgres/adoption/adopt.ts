@@ -81,7 +81,7 @@ function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): rea
   const theirs = bells.filter((bell) => isTheirs(bell, survey));
   const others = bells.filter((bell) => !isTheirs(bell, survey));
   // A given channel overrides functions that cannot be read, not a channel that can be.
-  const isRefused = others.some(({ channel: rung }) => rung !== undefined || !channelIsGiven);
+  const isRefused = others.some(({ channel: other }) => other !== undefined || !channelIsGiven);
   const findings: Finding[] = [];
   if (theirs.length > 0) {
     findings.push({
@@ -103,7 +103,7 @@ function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): rea
       kind: 'other-triggers',
       weight: 'note',
       what: `the trigger ${others.map(({ name }) => name).join(', ')} notifies too`,
-      then: others.some(({ channel: rung }) => rung === undefined)
+      then: others.some(({ channel: other }) => other === undefined)
         ? `it stays, as its function does not say plainly on which channel. If that is ${channel}, drop it: every insert rings twice`
         : 'it stays',
     });

@@ -79,7 +79,7 @@ export class PostgresSession implements Session {
     if (!(await this.tryLock(key))) throw new Error(`another session holds the lock '${key}'`);
   }
 
-  /** Takes a lock unless somebody, in this process or another, holds it. Lost with the session. */
+  /** Takes a lock unless this process or another holds it. Lost with the session. */
   async tryLock(key: string): Promise<boolean> {
     if (this.#held.has(key)) return false;
     this.#held.add(key);

@@ -8,7 +8,7 @@ const leftOutMs = 900;
 
 /**
  * Locks of tasks as workers of nsj-queue-lib take them: `pg_advisory_lock` on the bare id, in the session that claims.
- * They take a running attempt that nobody has locked for a crashed one, so a lock lasts from the claim until the row
+ * They take an unlocked running attempt for a crashed one, so a lock lasts from the claim until the row
  * says how it ended.
  */
 export class TaskLocks {
@@ -44,7 +44,7 @@ export class TaskLocks {
 
   /**
    * Gives back the locks of attempts that a worker no longer holds; after a lost connection takes those of the
-   * others again. Answers false when somebody else has one of them: to be called again in a moment.
+   * others again. Answers false when another session has one of them: call again in a moment.
    */
   async keep(workerId: WorkerId, ids: readonly string[]): Promise<boolean> {
     const before = this.#heldBy(workerId);

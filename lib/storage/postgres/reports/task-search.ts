@@ -145,7 +145,7 @@ export class TaskSearch {
     };
   }
 
-  /** Where the walk goes on: over ids that nobody has it does not go step by step. */
+  /** Where the walk goes on: it does not step through gaps in the ids. */
   async #idUpTo(tx: SqlHandle, id: bigint): Promise<bigint | undefined> {
     const [row] = (await tx.query(sql.idUpTo(this.#parts.tables), [String(id)])).rows;
     return row && BigInt(String(row['id']));

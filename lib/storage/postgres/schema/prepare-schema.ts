@@ -226,11 +226,11 @@ function encodingWarnings(encoding: string): readonly string[] {
 
 function listWarnings(found: Inspection, tables: QueueTables, channel: string): string[] {
   const warnings: string[] = [];
-  const rung = found.triggers.get(ownName(tables, 'ring'));
-  if (rung !== undefined && rung !== channel) {
+  const current = found.triggers.get(ownName(tables, 'ring'));
+  if (current !== undefined && current !== channel) {
     warnings.push(
-      `inserts into ${tables.qualifiedName} ring the channel '${rung}', but this queue listens on '${channel}': ` +
-        `its tasks wait for the next poll. Set queue: '${rung}', or drop the trigger ${ownName(tables, 'ring')} and start again.`,
+      `inserts into ${tables.qualifiedName} ring the channel '${current}', but this queue listens on '${channel}': ` +
+        `its tasks wait for the next poll. Set queue: '${current}', or drop the trigger ${ownName(tables, 'ring')} and start again.`,
     );
   }
   return warnings;

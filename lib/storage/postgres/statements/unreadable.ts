@@ -74,7 +74,7 @@ buried as (
     true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
   from failed f, quiet
   where not f.dead
-  -- A dead task that somebody has inserted by hand already stays in its place.
+  -- A dead task that was inserted by hand before stays in its place.
   on conflict do nothing
   returning id, live_id
 )

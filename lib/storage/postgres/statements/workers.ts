@@ -38,7 +38,7 @@ export const haltWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string =
 with told as (
   update ${workers} w set halt_at = clock_timestamp() where w.stopped_at is null returning w.id
 )
-select coalesce(array_agg(told.id::text order by told.id), '{}') as told, pg_notify($1::text, $2::text) as rung from told`;
+select coalesce(array_agg(told.id::text order by told.id), '{}') as told, pg_notify($1::text, $2::text) as notified from told`;
 
 /** Deletes workers that stopped more than `$1` days ago. */
 export const forgetWorkers = statement(
