@@ -93,7 +93,7 @@ begin
   end if;
   new.reserva := least(greatest(coalesce(new.reserva, 0), 0), ${mostCounted});
   new.perdas := least(greatest(coalesce(new.perdas, 0), 0), ${mostCounted});
-  -- A task that is run once more by hand gets the next round.
+  -- Whoever runs a task once more by hand gives it the next round.
   new.rodada := case when new.rodada between 0 and ${mostCounted} then new.rodada else 0 end;
   if new.status in ('pendente', 'agendada') then
     new.reserva := 0;
