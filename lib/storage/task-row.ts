@@ -4,7 +4,10 @@ import type { AttemptOutcome, ClaimedTask, HeldTask, WorkerId } from './attempt.
 import { column, readBoolean, readDate, readJson, readText, statusColumn } from './columns.js';
 import { plainRoute, routeOf } from './route.js';
 
-/** An attempt's row, its values as text. */
+/**
+ * An attempt's row, its values as text. A row without one of the columns is read as one whose column is null, but for the
+ * time at which its first attempt was due: that is then its own.
+ */
 export type TaskRow = Readonly<Record<string, string | null | undefined>>;
 
 /** What a queue is known by in the keys of its tasks. */
@@ -28,7 +31,7 @@ export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask
     task,
     route: routeOf({ publication, dead, subscriptionId, topic, losses: 0 }),
     publication,
-    losses: Number(row['perdas']),
+    losses: Number(row['perdas'] ?? 0),
     payloadBytes: payloadBytes == null ? null : Number(payloadBytes),
     payload: payloadBytes == null ? (row['payload_inline'] ?? null) : undefined,
   };
@@ -71,7 +74,7 @@ class RowTask implements Task {
   get key(): string {
     // A dead chain's key is that of the chain that died; a failover may re-issue ids, but not at the same time.
     const first = this.dead ? (this.liveId ?? this.firstAttemptId) : this.firstAttemptId;
-    const time = this.#row['key_time'] ?? this.#row[column.firstDueAt];
+    const time = this.#row['key_time'] ?? this.#firstDueText;
     return createHash('sha256')
       .update(
         `${this.#queue.identity} ${this.#queue.qualifiedName} ${first} ${new Date(String(time)).getTime()}`,
@@ -109,7 +112,7 @@ class RowTask implements Task {
   }
 
   get firstDueAt(): Date {
-    return readDate(this.#row[column.firstDueAt]) ?? new Date(Number.NaN);
+    return readDate(this.#firstDueText) ?? new Date(Number.NaN);
   }
 
   get publicationId(): string | null {
@@ -141,6 +144,11 @@ class RowTask implements Task {
       group,
     };
     return { ...names, priority, dueAt, firstDueAt, publicationId, subscriptionId, dead, liveId, metadata };
+  }
+
+  get #firstDueText(): string | null | undefined {
+    const text = this.#row[column.firstDueAt];
+    return text === undefined ? this.#row[column.dueAt] : text;
   }
 
   #text(name: string): string | null {

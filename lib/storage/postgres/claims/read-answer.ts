@@ -12,7 +12,7 @@ export function readAnswer(
 ): ClaimAnswer {
   const [first] = rows;
   const claimed: ClaimedRow[] = [];
-  for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(row, queue));
+  for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(unfolded(row), queue));
   const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
   return {
     settledOnly: readSettledOnly(rows),
@@ -22,6 +22,12 @@ export function readAnswer(
     exhaustedAt: first?.['exhausted_at'] ?? undefined,
     refused: readIds(first?.['refused']) ?? [],
   };
+}
+
+/** The columns that are in `rest` beside the others. */
+function unfolded(row: TextRow): TextRow {
+  const { rest } = row;
+  return rest == null ? row : Object.assign(JSON.parse(rest) as TextRow, row);
 }
 
 /** Ids of the completions that were written; undefined when all were. */

@@ -17,10 +17,11 @@ export interface Look {
 export interface Shape {
   /** Parts of the statement, the last of which is `best`: the rows that it has locked and takes. */
   readonly choosing: string;
-  /** Places of the stretches that gave less than they were seen to have; null when every one gave it. */
-  readonly lockedRoutes: string;
-  /** True when several routes had work. */
-  readonly contended: string;
+  /**
+   * What the answer says besides: `locked_routes`, places of the stretches that gave less than they were seen to have (null
+   * when every one gave it), or `contended`, true when several routes had work.
+   */
+  readonly answer: string;
 }
 
 const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
@@ -114,8 +115,8 @@ export function single(look: Look): Shape {
 best as materialized (
   select got.id from got order by ${pickUpOrder('got')} limit $8::int
 )`,
-    lockedRoutes: 'null',
-    contended: '(select min(route) <> max(route) from got)',
+    answer: `
+  (select min(route) <> max(route) from got) as contended,`,
   };
 }
 
@@ -143,10 +144,10 @@ best as materialized (
   ) l
   where r.ord = peek.ord
 )`,
-    lockedRoutes: `case when (select sum(peek.n) from peek) > (select count(*) from best) then array(
+    answer: `
+  case when (select sum(peek.n) from peek) > (select count(*) from best) then array(
     select peek.ord from peek where peek.n > (select count(*) from best where best.ord = peek.ord)
-  ) end`,
-    contended: 'null',
+  ) end as locked_routes,`,
   };
 }
 
@@ -161,7 +162,6 @@ export function shared(look: Look): Shape {
 best as materialized (
   select got.id from got order by got.ord, ${pickUpOrder('got')} limit $8::int
 )`,
-    lockedRoutes: 'null',
-    contended: 'null',
+    answer: '',
   };
 }

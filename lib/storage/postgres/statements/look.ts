@@ -2,7 +2,7 @@ import type { QueueTables } from '../identifiers.js';
 import { dueInMs, heldBy, isIsolated, routeExpression, statement } from '../statement.js';
 import { nsjNotifyLock } from './nsj-locks.js';
 import { asBytes, textBytes } from '../readable-rows.js';
-import { taskFields } from './settle-and-claim.js';
+import { taskFields } from './task-fields.js';
 
 const heldFields = `${taskFields}, ${routeExpression('f.')} as route`;
 /** As text, because JSON.parse rounds numbers beyond 2^53. */

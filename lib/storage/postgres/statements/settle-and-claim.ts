@@ -12,15 +12,7 @@ import {
   type Shape,
 } from './claim-shapes.js';
 import { settling } from './settle.js';
-
-/** Payloads up to this many bytes travel with the claim; larger ones are read when their task starts. */
-export const inlinePayloadBytes = 65_536;
-
-/** The columns that claims and lists of held rows read. `key_time` is when the task's very first attempt was due. */
-export const taskFields = `
-    f.id, f.reserva, f.tentativa, f.id_inicial, f.processo, f.origem, f.destino, f.chave_externa, f.tenant,
-    f.grupo_empresarial, f.prioridade, f.data_hora, f.data_hora_inicial, f.publication_id, f.subscriber_id,
-    f.pub_sub, f.dead, f.live_id, f.perdas, f.metadados`;
+import { claimedFields, taskFields } from './task-fields.js';
 
 /** Where a claim starts in each route. */
 export type ClaimStart = 'front' | 'positions' | 'stretches';
@@ -60,7 +52,8 @@ interface LockText {
   readonly locking: string;
   /** Rows that are claimed. */
   readonly claimed: string;
-  readonly refused: string;
+  /** What the answer says besides. */
+  readonly answer: string;
   /** Condition under which nothing was left that could have been taken. */
   readonly nothingLeft: (leftOut: string) => string;
 }
@@ -71,7 +64,7 @@ const locks: Readonly<Record<ClaimLock, LockText>> = {
     except: () => '',
     locking: '',
     claimed: 'best',
-    refused: 'null',
+    answer: '',
     nothingLeft: () => '',
   },
   /**
@@ -86,7 +79,8 @@ locked as materialized (
   select best.id, pg_try_advisory_lock(best.id) as got from best
 ),`,
     claimed: 'locked where got',
-    refused: '(select array_agg(id) from locked where not got)',
+    answer: `
+  (select array_agg(id) from locked where not got) as refused,`,
     nothingLeft: (leftOut) =>
       ` and cardinality(${leftOut}) = 0 and not exists (select from locked where not got)`,
   },
@@ -118,16 +112,10 @@ claimed as (
     case when f.payload is null and f.id_inicial is not null
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
 )
-select settled.some as settled_only,
-  ${shape.lockedRoutes} as locked_routes,
-  ${shape.contended} as contended,
-  ${lock.refused} as refused,
+select settled.some as settled_only,${shape.answer}${lock.answer}
   case when (select count(*) from best) < $8::int${lock.nothingLeft(leftOut)}
     then now() - interval '100 milliseconds' end as exhausted_at,
-  ${taskFields},
-  case when octet_length(f.payload) > ${inlinePayloadBytes} then octet_length(f.payload) end as payload_bytes,
-  case when octet_length(f.payload) <= ${inlinePayloadBytes} then f.payload end as payload_inline,
-  case when f.dead then (select live.data_hora_inicial from ${queue} live where live.id = f.live_id) end as key_time
+  ${claimedFields(queue)}
 from settled
 left join claimed f on true`;
   return { name: `tarefa_${name}`, text };

@@ -1,7 +1,8 @@
 import { everyTopic } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { nextReservation, plainRouteOf, type Statement } from '../statement.js';
-import { taskFields, type ClaimLock } from './settle-and-claim.js';
+import type { ClaimLock } from './settle-and-claim.js';
+import { taskFields } from './task-fields.js';
 
 /** A task's lock is taken before its claim can be seen: see {@link settleAndClaim}. */
 const lockings = {

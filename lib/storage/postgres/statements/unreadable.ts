@@ -1,6 +1,6 @@
 import { quietSetting, routeExpression, statement } from '../statement.js';
 import { copied, copiedFrom } from './fail.js';
-import { inlinePayloadBytes, taskFields } from './settle-and-claim.js';
+import { inlinePayloadBytes, taskFields } from './task-fields.js';
 import { skipRoutes } from './waiting.js';
 
 // Attempts with bytes that cannot be sent to a client: the server refuses only statements that read their texts.
