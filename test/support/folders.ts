@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 
 const made: string[] = [];
 
@@ -16,6 +15,7 @@ export async function makeTemporaryFolder(mode = 0o755): Promise<string> {
   return folder;
 }
 
-afterAll(async () => {
-  await Promise.all(made.map((folder) => rm(folder, { recursive: true, force: true })));
-});
+/** For the end of a test file. */
+export async function removeTemporaryFolders(): Promise<void> {
+  await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
+}

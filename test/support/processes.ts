@@ -1,6 +1,6 @@
 import { fork, type ChildProcess, type Serializable } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 
 /** How a child is started. */
 export interface ForkOptions {
@@ -156,9 +156,10 @@ export function forkFile(file: string, name: string, options: ForkOptions = {}):
   return child;
 }
 
-afterAll(async () => {
+/** For the end of a test file. */
+export async function killChildren(): Promise<void> {
   await Promise.all([...living].map((child) => child.kill('SIGKILL')));
-});
+}
 
 function describe({ code, signal }: Exit): string {
   return signal === null ? `exit code ${code}` : signal;

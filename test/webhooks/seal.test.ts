@@ -1,7 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { Client } from 'pg';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { PostgresEndpoints } from '../../lib/storage/postgres/postgres-endpoints.js';
 import { QueueAdmin, QueueWebhooks, Subscriber } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
@@ -34,7 +35,14 @@ async function heldDelivery({ queue, admin }: WebhookApp, url: string): Promise<
   await subscribe(bench.database, [
     { id: 'crm', url, http_method: 'POST', headers: { 'x-as': 'published' } },
   ]);
+  // A worker that has not heard of the pause yet would make the first attempt.
+  const reads = vi.spyOn(PostgresEndpoints.prototype, 'holds');
   await admin.pause({ subscriptionId: 'crm' });
+  await until(async () => {
+    const read = await Promise.all(reads.mock.results.map(({ value }) => value));
+    return read.flat().some(({ route }) => route === 's:crm');
+  }, 'the worker to hear of the pause');
+  reads.mockRestore();
   await queue.insertTaskPubSub({ topic: 'order-placed', payload: 'Zoë 🐢' });
   await until(async () => (await deliveries()).length === 1, 'the delivery');
   return () => admin.resume({ subscriptionId: 'crm' });

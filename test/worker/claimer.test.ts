@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { ErrorKind } from '../../lib/storage/error-kind.js';
-import { claimedOf, passTime, settleDown, startDispatcher } from './dispatcher-bench.js';
+import { claimedOf, passTime, settleDown, startDispatcher, useDispatchers } from './dispatcher-bench.js';
+
+useDispatchers();
 
 test('a handler at its own limit is left out, and claimed for again when one of its attempts ends', async () => {
   const { statements, started } = startDispatcher({

@@ -60,15 +60,18 @@ const rules: HandlerRules = {
 };
 
 let stops: (() => Promise<void>)[] = [];
-// No timer rings unless a test lets time pass.
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-});
-afterEach(async () => {
-  await Promise.all(stops.map((stop) => stop()));
-  stops = [];
-  vi.useRealTimers();
-});
+
+/** For the tests of a file that start dispatchers: no timer rings unless a test lets time pass. */
+export function useDispatchers(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  });
+  afterEach(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    stops = [];
+    vi.useRealTimers();
+  });
+}
 
 /** A dispatcher over a database that the test plays. Stopped after the test. */
 export function startDispatcher(options: DispatcherBenchOptions = {}) {

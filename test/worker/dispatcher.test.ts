@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { TarefaError } from '../../lib/errors.js';
 import { deferred, nextEvent } from '../support/waiting.js';
-import { claimedOf, passTime, settleDown, startDispatcher } from './dispatcher-bench.js';
+import { claimedOf, passTime, settleDown, startDispatcher, useDispatchers } from './dispatcher-bench.js';
+
+useDispatchers();
 
 test('a worker that starts claims for all its slots, of what it serves', async () => {
   const { statements } = startDispatcher({ concurrency: 3 });

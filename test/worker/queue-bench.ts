@@ -41,9 +41,10 @@ export function useQueue(): QueueBench {
   const clients: Client[] = [];
 
   const warnings: Error[] = [];
-  process.on('warning', (warning) => warnings.push(warning));
+  const warned = (warning: Error): void => void warnings.push(warning);
 
   beforeAll(async () => {
+    process.on('warning', warned);
     database = await createDatabase();
   });
   afterEach(async () => {
@@ -52,6 +53,7 @@ export function useQueue(): QueueBench {
     await database.pool.query('truncate tasks, tasks_subscriber');
   });
   afterAll(async () => {
+    process.off('warning', warned);
     await database.drop();
     if (warnings.length > 0) throw new AggregateError(warnings, String(warnings[0]));
   });
