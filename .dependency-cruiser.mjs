@@ -32,7 +32,7 @@ const floors = [
 const anyOf = (paths) => `^lib/(?:${paths.join('|')})`;
 
 /** What prepares and changes tables by hand knows which database it is. */
-const schemaCommands = '^lib/cli/(schema-work|subscription-findings|commands/(migrate|adopt|db-gen))\\.ts$';
+const schemaCommands = '^lib/cli/schema/';
 
 /** Its public constructor takes a handle and a table's name: there is no assembly that could choose the database. */
 const clientWithoutModule = '^lib/client/queue-client\\.ts$';

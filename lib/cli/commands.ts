@@ -1,7 +1,4 @@
 import type { Command } from './command.js';
-import { adoptCommand } from './commands/adopt.js';
-import { dbGenCommand } from './commands/db-gen.js';
-import { migrateCommand } from './commands/migrate.js';
 import { buryCommand, cancelCommand } from './commands/cancel.js';
 import { completionCommand } from './commands/completion.js';
 import { dashboardCommand } from './commands/dashboard.js';
@@ -18,6 +15,9 @@ import { tasksCommand } from './commands/tasks.js';
 import { insertCommand } from './commands/insert.js';
 import { publishCommand } from './commands/publish.js';
 import { workerCommand } from './commands/worker.js';
+import { adoptCommand } from './schema/adopt.js';
+import { dbGenCommand } from './schema/db-gen.js';
+import { migrateCommand } from './schema/migrate.js';
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [

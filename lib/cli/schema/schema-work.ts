@@ -1,15 +1,15 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { TarefaError } from '../errors.js';
-import { type QueueTables } from '../storage/postgres/identifiers.js';
-import { parseTableName, subscriptionTableNameProblem } from '../values/table-name.js';
-import type { QueueNames } from '../storage/postgres/schema/inspect-schema.js';
-import { SchemaSession, type StatementProgress } from '../storage/postgres/migration/schema-session.js';
-import type { Step, StepHooks } from '../storage/postgres/migration/step.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
-import type { SchemaDatabase } from '../assembly/operators.js';
-import type { CommandCall } from './command.js';
-import type { Output } from './output/output.js';
-import type { Progress } from './output/progress-bar.js';
+import type { SqlHandle } from '../../storage/sql-handle.js';
+import { TarefaError } from '../../errors.js';
+import { type QueueTables } from '../../storage/postgres/identifiers.js';
+import { parseTableName, subscriptionTableNameProblem } from '../../values/table-name.js';
+import type { QueueNames } from '../../storage/postgres/schema/inspect-schema.js';
+import { SchemaSession, type StatementProgress } from '../../storage/postgres/migration/schema-session.js';
+import type { Step, StepHooks } from '../../storage/postgres/migration/step.js';
+import type { ResolvedOptions } from '../../options/resolve-options.js';
+import type { SchemaDatabase } from '../../assembly/operators.js';
+import type { CommandCall } from '../command.js';
+import type { Output } from '../output/output.js';
+import type { Progress } from '../output/progress-bar.js';
 
 /** A step as `--json` shows it. */
 export interface StepReport {

@@ -1,9 +1,9 @@
-import type { SqlHandle } from '../storage/sql-handle.js';
-import type { AddressPolicy } from '../webhooks/address-policy.js';
-import { readWebhookMethod, webhookMethods } from '../values/webhook-method.js';
-import { describeUrl, readWebhookUrl } from '../webhooks/webhook-url.js';
-import type { Survey } from '../storage/postgres/migration/migration-steps.js';
-import { counted, type Finding } from '../storage/postgres/adoption/finding.js';
+import type { SqlHandle } from '../../storage/sql-handle.js';
+import type { AddressPolicy } from '../../webhooks/address-policy.js';
+import { readWebhookMethod, webhookMethods } from '../../values/webhook-method.js';
+import { describeUrl, readWebhookUrl } from '../../webhooks/webhook-url.js';
+import type { Survey } from '../../storage/postgres/migration/migration-steps.js';
+import { counted, type Finding } from '../../storage/postgres/adoption/finding.js';
 
 const shown = 5;
 

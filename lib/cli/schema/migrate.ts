@@ -13,7 +13,7 @@ import {
   stepReports,
   withSchemaSession,
   type StepReport,
-} from '../schema-work.js';
+} from './schema-work.js';
 
 /** `tarefa migrate`. */
 export const migrateCommand: Command = {

@@ -20,8 +20,8 @@ import {
   stepReports,
   withSchemaSession,
   type StepReport,
-} from '../schema-work.js';
-import { readSubscriptions } from '../subscription-findings.js';
+} from './schema-work.js';
+import { readSubscriptions } from './subscription-findings.js';
 
 /** `tarefa adopt`. */
 export const adoptCommand: Command = {
