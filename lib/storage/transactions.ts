@@ -35,6 +35,8 @@ export interface TaskTransaction extends SqlHandle {
  * Several tasks' work in one transaction, one after the other, a savepoint each. Opened by the first statement of any.
  */
 export interface TaskGroup {
+  /** How many tasks it takes at most. */
+  readonly most: number;
   /** The next task's part; the one before must be over. */
   next(): GroupedTransaction;
   /** True when nothing of it can commit any more: it takes no further task. */

@@ -35,8 +35,9 @@ export async function prepareSubscriptions(
   );
   if (declared.length === 0) return;
   for (const { id, topic } of declared) if (topic !== undefined) rememberedIds.add(id);
-  const rows = await readRows(declared, database);
-  if (!rows) return;
+  const existing = await database.subscriptions.declare(declared);
+  if (!existing) return;
+  const rows = new Map(existing.map((row) => [row.id, row]));
   refuseOtherTopics(declared, rows);
   const made = [...rows.values()].filter((row) => row.made);
   if (made.length > 0) {
@@ -51,19 +52,6 @@ export async function prepareSubscriptions(
         `no subscription has the id of ${names}: nothing is delivered there. Say the topic, as ` +
         `@Subscriber('${rowless[0]?.id}', { topic: '…' }), and the row is made at start; or run \`npx tarefa subscriptions add\``,
     });
-  }
-}
-
-/** Undefined for a role that may not read the rows, when none has to be made. */
-async function readRows(
-  declared: readonly DeclaredHandler[],
-  database: Pick<QueueDatabase, 'subscriptions'>,
-): Promise<ReadonlyMap<string, SubscriptionRow> | undefined> {
-  try {
-    return new Map((await database.subscriptions.declare(declared)).map((row) => [row.id, row]));
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== '42501') throw error;
-    return undefined;
   }
 }
 

@@ -76,6 +76,7 @@ function bench(given: Bench = {}) {
       begin: () => transaction(given.transaction),
       beginGroup: () => ({
         broken: false,
+        most: 50,
         next: () => ({
           ...transaction(given.transaction),
           over: Promise.resolve(),

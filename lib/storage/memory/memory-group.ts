@@ -8,6 +8,8 @@ import { StandInStatements } from './stand-in-statements.js';
 
 /** Several tasks' transaction in memory: they are completed together or not at all. */
 export class MemoryGroup implements TaskGroup {
+  /** As many as in PostgreSQL. */
+  readonly most = 50;
   readonly #table: MemoryTable;
   readonly #workerId: WorkerId;
   readonly #db: SqlHandle | undefined;

@@ -4,7 +4,8 @@ import type { DeclaredSubscription, SubscriptionRow } from '../subscriptions.js'
 import { quoteIdentifier, type QueueTables } from './identifiers.js';
 
 /**
- * Makes the rows that are missing of subscriptions that code declares with a topic, and answers those of all.
+ * Makes the rows that are missing of subscriptions that code declares with a topic, and answers those of all; undefined for
+ * a role that may not read them, when none has to be made.
  *
  * @throws {TarefaError} `SUBSCRIPTIONS_UNAVAILABLE` when a topic is declared and the queue has no subscriptions,
  * `RIGHTS_MISSING` when this role may not make a row that is missing
@@ -13,7 +14,7 @@ export async function declareSubscriptions(
   handle: SqlHandle,
   { subscriptions }: Pick<QueueTables, 'subscriptions'>,
   declared: readonly DeclaredSubscription[],
-): Promise<readonly SubscriptionRow[]> {
+): Promise<readonly SubscriptionRow[] | undefined> {
   const [first] = declared.filter(({ topic }) => topic !== undefined);
   if (subscriptions === undefined) {
     if (!first) return [];
@@ -22,9 +23,11 @@ export async function declareSubscriptions(
       `@Subscriber('${first.id}', { topic: '${first.topic}' }) needs a row, and this queue has no subscriptions: subscriptionTable is false`,
     );
   }
-  const present = await readRows(handle, subscriptions, declared).catch((error: unknown) =>
-    explain(error, handle, subscriptions, first ? declared : []),
-  );
+  const present = await readRows(handle, subscriptions, declared).catch((error: unknown) => {
+    if (!first && isRefused(error)) return undefined;
+    return explain(error, handle, subscriptions, declared);
+  });
+  if (!present) return undefined;
   const known = new Set(present.map(({ id }) => id));
   const missing = declared.filter(({ id, topic }) => topic !== undefined && !known.has(id));
   if (missing.length === 0) return present.map((row) => ({ ...row, made: false }));
@@ -75,7 +78,7 @@ async function explain(
   subscriptions: string,
   missing: readonly DeclaredSubscription[],
 ): Promise<never> {
-  if ((error as { code?: unknown }).code !== '42501' || missing.length === 0) throw error;
+  if (!isRefused(error)) throw error;
   const { rows } = await handle.query('select current_user::text as role', []);
   const role = quoteIdentifier(String(rows[0]?.['role']));
   const names = missing
@@ -87,4 +90,8 @@ async function explain(
       `\`grant select, insert on ${subscriptions} to ${role};\`, or add the rows by a role that may`,
     { cause: error },
   );
+}
+
+function isRefused(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '42501';
 }

@@ -12,12 +12,16 @@ import { takeRelease } from './connections/take-release.js';
 export const completionSettings =
   'set local enable_seqscan = off; set local enable_bitmapscan = off; set local plan_cache_mode = force_generic_plan';
 
+/** Subtransactions beyond 64 make a transaction slow for all sessions. */
+const mostTasks = 50;
+
 /**
  * Several tasks' transaction on one connection of the pool. Nothing waits for an answer but the handlers: the savepoint
  * of a task travels with its first statement, and all completions with COMMIT. So a handler that writes one row
  * costs one round trip.
  */
 export class PostgresGroup implements TaskGroup, GroupOfParts {
+  readonly most = mostTasks;
   readonly #parts: PostgresTransactionParts;
   /** Settles when the transaction has ended: resolves when it has committed. */
   readonly ended: Promise<void>;

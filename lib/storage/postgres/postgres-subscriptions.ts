@@ -43,7 +43,7 @@ export class PostgresSubscriptions implements SubscriptionStore {
     return (await this.#ask(sql.removeSubscription, [id])).length > 0;
   }
 
-  async declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[]> {
+  async declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[] | undefined> {
     const { pool, schema } = this.#access;
     return declareSubscriptions(pool, schema.tables, declared).catch(rethrowConnectionError);
   }

@@ -3,8 +3,6 @@ import type { TaskGroup } from '../../../storage/transactions.js';
 import type { WorkerId } from '../../../storage/attempt.js';
 import type { HandlerContext } from '../handler-context.js';
 
-/** Subtransactions beyond 64 make a PostgreSQL transaction slow for all sessions. */
-const mostTasks = 50;
 /** Groups of one handler that run at once. */
 const mostGroups = 4;
 /** Tasks that have to wait before one more group is worth its COMMIT. */
@@ -54,7 +52,7 @@ export class GroupLine {
   }
 
   async #fill(group: TaskGroup): Promise<void> {
-    for (let tasks = 0; tasks < mostTasks && !group.broken; tasks += 1) {
+    for (let tasks = 0; tasks < group.most && !group.broken; tasks += 1) {
       const next = this.#takeNext();
       if (!next) return;
       const part = group.next();
