@@ -1,4 +1,5 @@
 import { Controller, Injectable, Module, type Provider } from '@nestjs/common';
+import { Client } from 'pg';
 import { expect, test, vi } from 'vitest';
 import {
   DeadSubscriber,
@@ -7,6 +8,7 @@ import {
   TaskHandler,
   type TaskContext,
 } from '../../lib/index.js';
+import { declareSubscriptions } from '../../lib/storage/postgres/declare-subscriptions.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -312,6 +314,15 @@ test('a role that may not make the row is told the grant; where there are no sub
     await pool.query(`insert into tasks_subscriber (id, processo) values ('declared', 'placed')`);
     const { close } = await bench.start(asRole);
     await close();
+    // Rows that it may not read concern it only when one of them may have to be made.
+    await pool.query(`revoke select on tasks_subscriber from ${role}`);
+    const client = new Client(url.href);
+    await client.connect();
+    const declare = (topic?: string) =>
+      declareSubscriptions(client, { subscriptions: 'tasks_subscriber' }, [{ id: 'declared', topic }]);
+    expect(await declare()).toBeUndefined();
+    await expect(declare('placed')).rejects.toMatchObject({ code: 'RIGHTS_MISSING' });
+    await client.end();
   } finally {
     await pool.query(`drop owned by ${role}; drop role ${role}`);
   }
