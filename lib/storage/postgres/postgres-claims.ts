@@ -24,6 +24,9 @@ const parallelFrom = 200;
 /** Ms after which rows locked by another session are claimed again: no ring announces that a lock was released. */
 const lockedAgainMs = 1_000;
 
+/** Ms without work after which an empty claim is doubted: under load that would cost every wake-up a statement. */
+const idleMs = 400;
+
 /**
  * {@link Claims} by `for update skip locked`. Two calls at once take a connection each: the server works on one while this
  * process runs what the other has claimed.
@@ -40,6 +43,8 @@ export class PostgresClaims implements Claims {
   #onFirst = 0;
   /** When to claim again what is locked, by `performance.now()`. */
   #lockedAgainAt = Infinity;
+  /** When a claim last found something, by `performance.now()`. */
+  #foundAt = -Infinity;
 
   /** @param locks only where workers of nsj-queue-lib serve the same table */
   constructor(
@@ -82,6 +87,8 @@ export class PostgresClaims implements Claims {
     if (isOfIsolated(demand)) return { ...this.#around(answer, []), settledOnly, claimed };
     this.#planner.learn(request, answer, performance.now() - sentAt);
     if (!isBounded(request)) this.#sweepWarning.check(this.#planner.cursor);
+    if (claimed.length > 0) this.#foundAt = performance.now();
+    else if (!isBounded(request) && (await this.#skipsLocked(demand))) this.#claimLockedAgain();
     // No ring may announce what lies behind the cursor.
     const sweepInMs = isBounded(request) && claimed.length === 0 ? this.#planner.cursor.sweepInMs : Infinity;
     return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), settledOnly, claimed };
@@ -133,6 +140,17 @@ export class PostgresClaims implements Claims {
     return answer;
   }
 
+  /** True when a claim from the front that found nothing has left out what other sessions have locked. */
+  async #skipsLocked({ routes }: ClaimDemand): Promise<boolean> {
+    if (performance.now() - this.#foundAt < idleMs) return false;
+    // The next statement meets the same error; the answer of this one must not be lost with it.
+    return this.wouldClaim(routes).catch(() => false);
+  }
+
+  #claimLockedAgain(): void {
+    this.#lockedAgainAt = Math.min(this.#lockedAgainAt, performance.now() + lockedAgainMs);
+  }
+
   /** What a claim could not take, and when to claim again for that. */
   #around(
     { refused }: ClaimAnswer,
@@ -142,9 +160,8 @@ export class PostgresClaims implements Claims {
     // They are left out for a moment: there may be others.
     if (refused.length > 0) this.#planner.cursor.reset();
     const claimAgain = refused.length > 0 || blockedRoutes.length > 0;
-    const now = performance.now();
-    if (claimAgain) this.#lockedAgainAt = Math.min(this.#lockedAgainAt, now + lockedAgainMs);
-    const inMs = Math.min(this.#lockedAgainAt - now, sweepInMs);
+    if (claimAgain) this.#claimLockedAgain();
+    const inMs = Math.min(this.#lockedAgainAt - performance.now(), sweepInMs);
     return { blockedRoutes, claimAgain, lookAgainInMs: inMs === Infinity ? undefined : Math.max(0, inMs) };
   }
 
