@@ -34,12 +34,12 @@ afterAll(async () => {
 });
 
 test('a ring while a claim is under way is not lost: that claim may not have seen the task', async () => {
-  // No task has run yet: after one, further looks would find what a ring was lost for. And the look at the start
-  // is over.
+  // No task has run yet: after one, further looks would find what a ring was lost for. And the look at the start is over, at
+  // whose end an idle worker asks for locked tasks.
   await until(async () => {
     const { rows } = await database.pool.query(
       `select from pg_stat_activity
-       where datname = current_database() and application_name like '% control' and state = 'idle' and query like '%settle_and_claim%'`,
+       where datname = current_database() and application_name like '% control' and state = 'idle' and query like '%would_claim%'`,
     );
     return rows.length === 1;
   }, 'the first claim is over');
