@@ -27,7 +27,7 @@ const files = [
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 
 test('the same tests pass where queues are divided into partitions', { timeout: 300_000 }, async () => {
-  const child = spawn(process.execPath, [vitest, 'run', '--reporter=dot', ...files], {
+  const child = spawn(process.execPath, [vitest, 'run', '--isolate', '--reporter=dot', ...files], {
     env: {
       ...process.env,
       TAREFA_TEST_LAYOUT: 'partitioned',
