@@ -11,7 +11,7 @@ import type { Servers } from './servers/servers.js';
 
 /** Where and with what this is run, as far as it matters. */
 export async function describeEnvironment(
-  { quick, runs }: Arguments,
+  { quick, runs }: Pick<Arguments, 'quick' | 'runs'>,
   { postgres, redisNote }: Servers,
   nodes: { readonly own: string; readonly peers: string },
 ): Promise<EnvironmentLine> {

@@ -1,10 +1,11 @@
+import { log, readOrExplain } from './command-line.js';
 import { readArguments, usage, type Arguments } from './arguments.js';
 import { measure } from './measure.js';
 import { keepResults, readResults, writeReport } from './report/write-report.js';
 import type { ResultLine } from './result-line.js';
 import { scenarios } from './scenarios.js';
 
-const asked = readOrExplain();
+const asked = readOrExplain(readArguments, usage);
 if (asked !== undefined) {
   await run(asked).catch((error: unknown) => {
     log(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -24,21 +25,4 @@ async function publish(lines: readonly ResultLine[]): Promise<void> {
   await keepResults(lines);
   await writeReport(lines, scenarios);
   log('wrote bench/RESULTS.md, bench/results/latest.jsonl and bench/results/*.svg');
-}
-
-function readOrExplain(): Arguments | undefined {
-  try {
-    const read = readArguments(process.argv.slice(2));
-    if (read === undefined) log(usage);
-    return read;
-  } catch (error) {
-    log(`${(error as Error).message}\n\n${usage}`);
-    process.exitCode = 2;
-    return undefined;
-  }
-}
-
-/** Standard output has the result lines only. */
-function log(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

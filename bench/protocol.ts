@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { ClientBase } from 'pg';
 
 /** What every queue carries: about 60 bytes as JSON. */
@@ -10,9 +11,12 @@ export interface Payload {
 
 /**
  * What the handler does. `empty`: nothing. `write`: inserts one row, in one commit with the task's completion.
- * `write-apart`: inserts one row in a commit of its own. `fail-once`: throws at the first attempt.
+ * `write-apart`: inserts one row in a commit of its own. `fail-once`: throws at the first attempt. `slow`: waits 50 ms.
  */
-export type HandlerKind = 'empty' | 'write' | 'write-apart' | 'fail-once';
+export type HandlerKind = 'empty' | 'write' | 'write-apart' | 'fail-once' | 'slow';
+
+/** How long handlers of the kind `slow` wait. */
+export const slowMs = 50;
 
 /** What an adapter is told about the measurement. */
 export interface Surroundings {
@@ -23,6 +27,8 @@ export interface Surroundings {
   readonly setting: string;
   /** Tasks are spread over so many topics, where the queue has topics. */
   readonly topics: number;
+  /** Length of every payload as JSON; about 60 bytes without it. */
+  readonly payloadBytes?: number;
 }
 
 /** Inserts tasks. */
@@ -46,8 +52,8 @@ export interface Adapter {
   isDone(): Promise<boolean>;
   /** Adds subscriptions of one topic; only for queues that fan out by themselves. */
   subscribe?(count: number): Promise<void>;
-  /** Publishes once and waits until every subscription has its delivery. */
-  publish?(): Promise<void>;
+  /** Publishes so often and waits until every subscription has its deliveries. */
+  publish?(times: number): Promise<void>;
   /** Deletes all history that is old enough; answers how many rows. */
   purge?(): Promise<number>;
   /** How long each view of its dashboard takes, by the names of figures. */
@@ -66,10 +72,17 @@ export function monotonicMs(): number {
 }
 
 const filler = 'x'.repeat(40);
+let longFiller = '';
 
-/** The payload of the task number `i`. */
-export function makePayload(i: number): Payload {
-  return { i, s: filler };
+/**
+ * The payload of the task number `i`.
+ *
+ * @param bytes its length as JSON; what fills it cannot be compressed by PostgreSQL
+ */
+export function makePayload(i: number, bytes?: number): Payload {
+  if (bytes === undefined) return { i, s: filler };
+  if (longFiller.length < bytes) longFiller = randomBytes(bytes).toString('base64');
+  return { i, s: longFiller.slice(0, bytes - JSON.stringify({ i, s: '' }).length) };
 }
 
 /** The same with the moment of its insertion. */

@@ -53,6 +53,7 @@ export class Runner {
         node: nodeOf(peer.product),
         adapter: new URL(adapter, compiled ? compiledFolder : sourceFolder).href,
         topics: scenario.topics ?? 1,
+        payloadBytes: scenario.payloadBytes,
       });
       try {
         return rounded(await scenario.run(stage, quick ? 'quick' : 'full'));

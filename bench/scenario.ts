@@ -28,6 +28,9 @@ export const figureTitles = {
   peakRssMb: 'worker peak RSS MB',
   rssMb: 'worker RSS MB',
   producerRssMb: 'producer RSS MB',
+  producerPeakRssMb: 'producer peak RSS MB',
+  startMs: 'ms from the start of the process',
+  initMs: 'ms from the start of the queue',
   importMs: 'import ms',
   importCpuMs: 'import CPU ms',
   overviewMs: 'overview',
@@ -77,5 +80,7 @@ export interface Scenario {
   readonly quick?: true | readonly string[];
   /** Tasks are spread over so many topics. Default 1. */
   readonly topics?: number;
+  /** Length of every payload as JSON. Default: about 60 bytes. */
+  readonly payloadBytes?: number;
   run(stage: Stage, size: Size): Promise<Outcome>;
 }

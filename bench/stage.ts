@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { compiledFolder, inSources } from './folders.js';
+import { compiledFolder } from './folders.js';
 import type { Peer } from './peers.js';
 import { BenchProcess } from './processes/bench-process.js';
+import { NestProcess } from './processes/nest-process.js';
 import type { HandlerKind } from './protocol.js';
 import { Meter } from './servers/meter.js';
 import type { PostgresServer } from './servers/postgres-server.js';
@@ -19,9 +18,8 @@ export interface StageParts {
   /** Address of the adapter's module. */
   readonly adapter: string;
   readonly topics: number;
+  readonly payloadBytes: number | undefined;
 }
-
-const weighLimitMs = 60_000;
 
 let stages = 0;
 
@@ -35,7 +33,7 @@ export class Stage {
   readonly #parts: StageParts;
   readonly #database: string;
   readonly #url: string;
-  readonly #processes: BenchProcess[] = [];
+  readonly #processes: (BenchProcess | NestProcess)[] = [];
   #desk: BenchProcess | undefined;
 
   static async open(parts: StageParts): Promise<Stage> {
@@ -70,9 +68,15 @@ export class Stage {
 
   /** Starts a process that does not work yet. */
   async addWorker(): Promise<Worker> {
+    const process = await this.addProducer();
+    return { process, work: (kind, target) => process.call('work', kind, target) };
+  }
+
+  /** Starts another process that inserts. */
+  async addProducer(): Promise<BenchProcess> {
     const process = this.#spawn();
     await process.call('open', ...this.#introduction());
-    return { process, work: (kind, target) => process.call('work', kind, target) };
+    return process;
   }
 
   /** Runs SQL in the measured database on a connection of its own. */
@@ -104,16 +108,15 @@ export class Stage {
     };
   }
 
-  /** Starts a small Nest application with the queue in it, and answers what it weighs. */
-  async weigh(role: 'producer' | 'worker'): Promise<Weight> {
-    const { node, peer } = this.#parts;
+  /** Starts a small Nest application with the queue in it. */
+  async startApplication(role: 'producer' | 'worker'): Promise<NestProcess> {
+    const { node, peer, redis } = this.#parts;
     const library = new URL('../lib/index.js', compiledFolder).href;
-    const { stdout } = await promisify(execFile)(
-      node,
-      ['--expose-gc', inSources('peers/weight.mjs'), peer.product, role, this.#url, library],
-      { timeout: weighLimitMs },
-    );
-    return JSON.parse(stdout) as Weight;
+    const redisPort = String(redis?.port ?? '');
+    const args = [peer.product, peer.setting, role, this.#url, redisPort, library];
+    const application = await NestProcess.start(node, args);
+    this.#processes.push(application);
+    return application;
   }
 
   async countStatements(): Promise<void> {
@@ -138,22 +141,16 @@ export class Stage {
   }
 
   #introduction() {
-    const { adapter, redis, peer, topics } = this.#parts;
+    const { adapter, redis, peer, topics, payloadBytes } = this.#parts;
     const surroundings = {
       postgres: this.#url,
       redisPort: redis?.port,
       setting: peer.setting,
       topics,
+      ...(payloadBytes === undefined ? {} : { payloadBytes }),
     };
     return [adapter, surroundings] as const;
   }
-}
-
-/** What a small application with a queue weighs. */
-export interface Weight {
-  readonly importMs: number;
-  readonly importCpuMs: number;
-  readonly rssMb: number;
 }
 
 /** A process that works once it is told to. */

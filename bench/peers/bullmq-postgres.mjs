@@ -1,7 +1,7 @@
 // BullMQ on PostgreSQL, its second backend.
 import { createPostgresBackend, Queue, runMigrations, Worker } from 'bullmq';
 import { Client, Pool } from 'pg';
-import { openProducer, startWorker } from './bullmq.mjs';
+import { openProducer, startWorkers } from './bullmq.mjs';
 
 const schema = 'bullmq';
 
@@ -10,11 +10,14 @@ const settings = {
   default: { connections: 10, work: {} },
   // 8, 16 and 64 at once are slower; finished jobs are removed.
   tuned: { connections: 32, work: { concurrency: 32, removeOnComplete: { count: 0 } } },
+  '24 at once': { connections: 24, work: { concurrency: 24 } },
+  // In each of ten queues 100. They share the connections.
+  '1000 at once': { connections: 32, work: { concurrency: 100, removeOnComplete: { count: 0 } } },
   retry: { connections: 32, work: { concurrency: 32, removeOnComplete: { count: 0 } } },
 };
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres, setting }) {
+export default function open({ postgres, setting, topics }) {
   const { connections, work } = settings[setting] ?? fail(`bullmq has no setting ${setting}`);
   let prober;
 
@@ -28,13 +31,14 @@ export default function open({ postgres, setting }) {
     producer: async (most) => {
       const connection = openPool(most);
       return openProducer({
-        ...{ Queue, setting, connection, backend: createPostgresBackend },
+        ...{ Queue, setting, topics, connection, backend: createPostgresBackend },
         close: () => connection.end(),
       });
     },
     work: (kind, started) =>
-      startWorker({
-        ...{ Worker, backend: createPostgresBackend, postgres, kind, started },
+      startWorkers({
+        ...{ Worker, topics, backend: createPostgresBackend, postgres, kind, started },
+        writers: setting === '24 at once' ? 24 : 10,
         options: { connection: openPool(connections + 1), ...work },
       }),
     isDone: async () => {

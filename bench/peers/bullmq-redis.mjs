@@ -1,22 +1,25 @@
 // BullMQ on Redis, without persistence: a job that was accepted is lost when Redis ends.
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { name, openProducer, startWorker } from './bullmq.mjs';
+import { openProducer, queueNames, startWorkers } from './bullmq.mjs';
 
 /** @type {Record<string, object>} */
 const settings = {
   default: {},
   // 20, 50, 100 and 300 at once are equally fast; finished jobs are removed.
   tuned: { concurrency: 100, removeOnComplete: { count: 0 } },
+  '24 at once': { concurrency: 24 },
+  // In each of ten queues 100.
+  '1000 at once': { concurrency: 100, removeOnComplete: { count: 0 } },
   retry: { concurrency: 100, removeOnComplete: { count: 0 } },
 };
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres, redisPort, setting }) {
+export default function open({ postgres, redisPort, setting, topics }) {
   const connection = { host: '127.0.0.1', port: redisPort };
   const work = settings[setting];
   if (work === undefined) throw new Error(`bullmq has no setting ${setting}`);
-  let prober;
+  let probers;
 
   return {
     setup: async () => {
@@ -24,13 +27,19 @@ export default function open({ postgres, redisPort, setting }) {
       await redis.flushall();
       await redis.quit();
     },
-    producer: () => openProducer({ Queue, setting, connection }),
+    producer: () => openProducer({ Queue, setting, topics, connection }),
     work: (kind, started) =>
-      startWorker({ Worker, options: { connection, ...work }, postgres, kind, started }),
+      startWorkers({
+        ...{ Worker, topics, options: { connection, ...work }, postgres, kind, started },
+        writers: setting === '24 at once' ? 24 : 10,
+      }),
     isDone: async () => {
-      prober ??= new Queue(name, { connection });
-      const counts = await prober.getJobCounts('wait', 'active', 'prioritized', 'delayed');
-      return Object.values(counts).every((count) => count === 0);
+      probers ??= queueNames(topics).map((name) => new Queue(name, { connection }));
+      for (const prober of probers) {
+        const counts = await prober.getJobCounts('wait', 'active', 'prioritized', 'delayed');
+        if (Object.values(counts).some((count) => count > 0)) return false;
+      }
+      return true;
     },
   };
 }

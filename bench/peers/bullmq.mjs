@@ -1,43 +1,61 @@
 // BullMQ: https://docs.bullmq.io. What is the same on Redis and on PostgreSQL.
+import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
 
-const name = 'bench';
+const jobName = 'bench';
+const slowMs = 50;
 const insertEffect = 'insert into effect (task) values ($1)';
 /** Tried again after so long, in ms. Only where tasks fail. */
 const retries = { attempts: 3, backoff: { type: 'fixed', delay: 100 } };
 
+/** Topics are queues. */
+export function queueNames(topics) {
+  return Array.from({ length: topics }, (_, index) => `bench${index}`);
+}
+
 /**
- * @param {{ Queue: any, setting: string, connection: object, backend?: any }} parts
+ * @param {{ Queue: any, setting: string, topics: number, connection: object, backend?: any, close?: () => Promise<void> }} parts
  * @returns {Promise<import('../protocol.js').Producer>}
  */
-export async function openProducer({ Queue, setting, connection, backend, close }) {
-  const queue = new Queue(name, { connection }, backend);
-  await queue.waitUntilReady();
+export async function openProducer({ Queue, setting, topics, connection, backend, close }) {
+  const queues = queueNames(topics).map((name) => new Queue(name, { connection }, backend));
+  for (const queue of queues) await queue.waitUntilReady();
   const opts = setting === 'retry' ? retries : undefined;
+  const many = async (index, payloads) => {
+    const own = topics === 1 ? payloads : payloads.filter(({ i }) => i % topics === index);
+    if (own.length > 0) await queues[index].addBulk(own.map((data) => ({ name: jobName, data, opts })));
+  };
   return {
-    one: (payload) => queue.add(name, payload, opts),
-    many: (payloads) => queue.addBulk(payloads.map((data) => ({ name, data, opts }))),
+    one: (payload) => queues[payload.i % topics].add(jobName, payload, opts),
+    many: (payloads) => Promise.all(queues.map((_, index) => many(index, payloads))),
     close: async () => {
-      await queue.close();
+      for (const queue of queues) await queue.close();
       await close?.();
     },
   };
 }
 
-/** Starts a worker and waits until it is connected. */
-export async function startWorker({ Worker, options, backend, postgres, kind, started }) {
-  const worker = new Worker(name, handlers(postgres, started)[kind], options, backend);
-  worker.on('error', (error) => process.stderr.write(`bullmq: ${error.message}\n`));
-  await worker.waitUntilReady();
+/** Starts a worker for each queue and waits until they are connected. */
+export async function startWorkers({ Worker, topics, options, writers, backend, postgres, kind, started }) {
+  const handle = handlers(postgres, writers, started)[kind];
+  for (const name of queueNames(topics)) {
+    const worker = new Worker(name, handle, options, backend);
+    worker.on('error', (error) => process.stderr.write(`bullmq: ${error.message}\n`));
+    await worker.waitUntilReady();
+  }
 }
 
-function handlers(postgres, started) {
-  const pool = new Pool({ connectionString: postgres, max: 10 });
+function handlers(postgres, writers, started) {
+  const pool = new Pool({ connectionString: postgres, max: writers });
   return {
     empty: async (job) => started(job.data),
     'write-apart': async (job) => {
       started(job.data);
       await pool.query(insertEffect, [job.data.i]);
+    },
+    slow: async (job) => {
+      started(job.data);
+      await pause(slowMs);
     },
     'fail-once': async (job) => {
       started(job.data);
@@ -45,5 +63,3 @@ function handlers(postgres, started) {
     },
   };
 }
-
-export { name };

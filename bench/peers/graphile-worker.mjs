@@ -1,4 +1,5 @@
 // graphile-worker: https://worker.graphile.org
+import { setTimeout as pause } from 'node:timers/promises';
 import { Logger, makeWorkerUtils, run, runMigrations } from 'graphile-worker';
 import { Client, Pool } from 'pg';
 
@@ -9,6 +10,16 @@ const settings = {
   tuned: {
     work: {
       concurrentJobs: 10,
+      maxPoolSize: 25,
+      localQueue: { size: 5_000 },
+      completeJobBatchDelay: 20,
+      failJobBatchDelay: 20,
+    },
+  },
+  // The same for handlers that wait: its local queue holds what the next ones start with.
+  '1000 at once': {
+    work: {
+      concurrentJobs: 1_000,
       maxPoolSize: 25,
       localQueue: { size: 5_000 },
       completeJobBatchDelay: 20,
@@ -28,13 +39,17 @@ const settings = {
 };
 
 const identifier = 'bench';
+const slowMs = 50;
 const insertEffect = 'insert into effect (task) values ($1)';
 const logger = new Logger(() => () => undefined);
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres: connectionString, setting }) {
+export default function open({ postgres: connectionString, setting, topics }) {
   const { work } = settings[setting] ?? fail(`graphile-worker has no setting ${setting}`);
   let prober;
+  // Topics are task identifiers.
+  const identifiers = Array.from({ length: topics }, (_, index) => `${identifier}${index}`);
+  const identifierOf = ({ i }) => identifiers[i % topics];
 
   return {
     setup: () => runMigrations({ connectionString, logger }),
@@ -45,13 +60,14 @@ export default function open({ postgres: connectionString, setting }) {
       pgPool.on('connect', (client) => client.on('error', () => undefined));
       const utils = await makeWorkerUtils({ pgPool, logger });
       return {
-        one: (payload) => utils.addJob(identifier, payload),
-        many: (payloads) => utils.addJobs(payloads.map((payload) => ({ identifier, payload }))),
+        one: (payload) => utils.addJob(identifierOf(payload), payload),
+        many: (payloads) =>
+          utils.addJobs(payloads.map((payload) => ({ identifier: identifierOf(payload), payload }))),
         within: (client, payload) =>
           client.query({
             name: 'add_job',
             text: 'select graphile_worker.add_job($1, $2::json)',
-            values: [identifier, JSON.stringify(payload)],
+            values: [identifierOf(payload), JSON.stringify(payload)],
           }),
         close: async () => {
           await utils.release();
@@ -67,6 +83,10 @@ export default function open({ postgres: connectionString, setting }) {
           started(payload);
           await helpers.query(insertEffect, [payload.i]);
         },
+        slow: async (payload) => {
+          started(payload);
+          await pause(slowMs);
+        },
         'fail-once': (payload, helpers) => {
           started(payload);
           if (helpers.job.attempts === 1) throw new Error('the first attempt fails');
@@ -74,7 +94,8 @@ export default function open({ postgres: connectionString, setting }) {
       };
       const task = tasks[kind] ?? fail(`graphile-worker cannot ${kind}`);
       const preset = { worker: { connectionString, logger, ...work } };
-      await run({ preset, logger, taskList: { [identifier]: task }, noHandleSignals: true });
+      const taskList = Object.fromEntries(identifiers.map((name) => [name, task]));
+      await run({ preset, logger, taskList, noHandleSignals: true });
     },
 
     isDone: async () => {

@@ -1,10 +1,11 @@
 // pg-boss: https://github.com/timgit/pg-boss
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client, Pool } from 'pg';
 import { PgBoss } from 'pg-boss';
 
 const wholeBatches = { localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 };
 
-/** @type {Record<string, { boss?: object, queue?: object, work: object }>} */
+/** @type {Record<string, { boss?: object, queue?: object, work: object, writers?: number, countsForMs?: number }>} */
 const settings = {
   default: { work: {} },
   // Wakes by NOTIFY instead of polling every 2 s.
@@ -26,37 +27,54 @@ const settings = {
   },
   // One transaction per batch, all or nothing.
   grouped: { boss: { max: 10 }, work: { batchSize: 1_000, ...wholeBatches, transactional: true } },
-  'own commit': { boss: { max: 10 }, work: { batchSize: 1_000, ...wholeBatches } },
+  // 24 handlers at once, each with a connection.
+  '24 at once': {
+    boss: { max: 10 },
+    work: { ...wholeBatches, batchSize: 24, localConcurrency: 1 },
+    writers: 24,
+  },
+  // 100 at once in each of ten queues.
+  '1000 at once': { boss: { max: 20 }, work: { ...wholeBatches, batchSize: 50 } },
+  'batches of 1000': { boss: { max: 10 }, work: { batchSize: 1_000, ...wholeBatches } },
   // Every job of a batch has a result of its own; a failed one is tried again at once (retryDelay 0, the default).
   retry: { boss: { max: 10 }, work: { batchSize: 1_000, ...wholeBatches, perJobResults: true } },
 };
 
-const queue = 'bench';
+const slowMs = 50;
 const insertEffect = 'insert into effect (task) values ($1)';
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres: connectionString, setting }) {
+export default function open({ postgres: connectionString, setting, topics }) {
   const chosen = settings[setting] ?? fail(`pg-boss has no setting ${setting}`);
   let prober;
+  // Topics are queues.
+  const queues = Array.from({ length: topics }, (_, index) => `bench${index}`);
+  const queueOf = ({ i }) => queues[i % topics];
 
   return {
     setup: async () => {
       const boss = await start({ supervise: false, schedule: false });
-      await boss.createQueue(queue, { ...chosen.queue });
+      for (const queue of queues) await boss.createQueue(queue, { ...chosen.queue });
       await boss.stop({ graceful: false });
     },
 
     producer: async (connections) => {
       const boss = await start({ max: connections, supervise: false, schedule: false });
       return {
-        one: (payload) => boss.send(queue, payload),
+        one: (payload) => boss.send(queueOf(payload), payload),
         many: (payloads) =>
-          boss.insert(
-            queue,
-            payloads.map((data) => ({ data })),
+          Promise.all(
+            [...groupedBy(payloads, queueOf)].map(([queue, group]) =>
+              boss.insert(
+                queue,
+                group.map((data) => ({ data })),
+              ),
+            ),
           ),
         within: (client, payload) =>
-          boss.send(queue, payload, { db: { executeSql: (text, values) => client.query(text, values) } }),
+          boss.send(queueOf(payload), payload, {
+            db: { executeSql: (text, values) => client.query(text, values) },
+          }),
         close: () => boss.stop({ graceful: false }),
       };
     },
@@ -65,13 +83,15 @@ export default function open({ postgres: connectionString, setting }) {
       const boss = await start(chosen.boss ?? {});
       if (chosen.countsForMs) await new Promise((resolve) => setTimeout(resolve, chosen.countsForMs));
       const metadata = kind === 'fail-once' ? { includeMetadata: true } : {};
-      await boss.work(queue, { ...chosen.work, ...metadata }, handlers(started)[kind]);
+      const handle = handlers(started)[kind];
+      for (const queue of queues) await boss.work(queue, { ...chosen.work, ...metadata }, handle);
     },
 
     isDone: async () => {
       prober ??= await connect(connectionString);
       const { rows } = await prober.query(
-        `select from pgboss.job where name = '${queue}' and state < 'completed' limit 1`,
+        `select from pgboss.job where name = any($1) and state < 'completed' limit 1`,
+        [queues],
       );
       return rows.length === 0;
     },
@@ -86,7 +106,7 @@ export default function open({ postgres: connectionString, setting }) {
   }
 
   function handlers(started) {
-    const pool = new Pool({ connectionString, max: 10 });
+    const pool = new Pool({ connectionString, max: chosen.writers ?? 10 });
     return {
       empty: async (jobs) => {
         for (const { data } of jobs) started(data);
@@ -104,6 +124,10 @@ export default function open({ postgres: connectionString, setting }) {
             return pool.query(insertEffect, [data.i]);
           }),
         ),
+      slow: async (jobs) => {
+        for (const { data } of jobs) started(data);
+        await pause(slowMs);
+      },
       'fail-once': async (jobs) =>
         jobs.map(({ id, data, retryCount }) => {
           started(data);
@@ -111,6 +135,18 @@ export default function open({ postgres: connectionString, setting }) {
         }),
     };
   }
+}
+
+/** In the order in which the groups first appear. */
+function groupedBy(values, keyOf) {
+  const groups = new Map();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group) group.push(value);
+    else groups.set(key, [value]);
+  }
+  return groups;
 }
 
 async function connect(connectionString) {

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { cleanEnvironment } from './clean-environment.js';
 import type { CallMessage, ChildCalls, ChildMessage } from './child-calls.js';
 
 const childFile = fileURLToPath(new URL('child.js', import.meta.url));
@@ -81,12 +82,4 @@ export class BenchProcess {
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }
-}
-
-/** What a shell happens to have set must not decide how a queue runs. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(PG|DB_|QUEUE_|DATABASE|REDIS|GRAPHILE|NODE_OPTIONS|LOG_DEBUG)/.test(name),
-  );
-  return { ...Object.fromEntries(kept), NO_LOG_SUCCESS: '1' };
 }

@@ -5,6 +5,9 @@ export interface Produced {
   readonly tasks: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
+  /** When the first insert was called, by `monotonicMs()`. */
+  readonly begunAtMs: number;
+  readonly peakRssBytes: number;
 }
 
 /** What working used: from the first handler's start on, or from the start of the worker while none has started. */
@@ -25,7 +28,7 @@ export interface ChildCalls {
   open(adapter: string, surroundings: Surroundings): Promise<void>;
   setup(): Promise<void>;
   /** Inserts so many tasks in batches, spread over the topics. */
-  fill(tasks: number, topic?: string): Promise<void>;
+  fill(tasks: number, topic?: string): Promise<Produced>;
   /** Inserts one at a time for so long; `within`: each in a transaction that also inserts a row of the user's. */
   enqueueSingly(connections: number, seconds: number, within: boolean): Promise<Produced>;
   enqueueBatches(size: number, tasks: number): Promise<Produced>;
@@ -37,8 +40,8 @@ export interface ChildCalls {
   consumed(count: number): Promise<void>;
   stopSustaining(): Promise<void>;
   subscribe(count: number): Promise<void>;
-  /** Publishes once; answers how many ms passed until every subscription had its delivery. */
-  publish(): Promise<number>;
+  /** Publishes so often; answers how many ms passed until every subscription had its deliveries. */
+  publish(times: number): Promise<number>;
   /** Deletes all history that is old enough; answers how many rows. */
   purge(): Promise<number>;
   views(): Promise<Readonly<Record<string, number>>>;

@@ -15,7 +15,7 @@ const calls: ChildCalls = {
   open: async (module, surroundings) => {
     const { default: open } = (await import(module)) as { default: OpenAdapter };
     adapter = open(surroundings);
-    production = new Production(adapter, surroundings.postgres);
+    production = new Production(adapter, surroundings);
   },
   setup: () => adapter.setup(),
   fill: (tasks, topic) => production.fill(tasks, topic),
@@ -26,9 +26,9 @@ const calls: ChildCalls = {
   consumed: async (count) => production.consumed(count),
   stopSustaining: () => production.stopSustaining(),
   subscribe: async (count) => adapter.subscribe?.(count),
-  publish: async () => {
+  publish: async (times) => {
     const begun = monotonicMs();
-    await adapter.publish?.();
+    await adapter.publish?.(times);
     return monotonicMs() - begun;
   },
   purge: async () => (await adapter.purge?.()) ?? 0,

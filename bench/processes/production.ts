@@ -8,11 +8,15 @@ import {
   type Adapter,
   type Payload,
   type Producer,
+  type Surroundings,
 } from '../protocol.js';
 import type { Produced } from './child-calls.js';
+import { peakRssBytes } from './peak-memory.js';
 
 const fillConnections = 4;
 const fillBatch = 1_000;
+/** Where payloads are long. */
+const longFillBatch = 100;
 const sustainedBatch = 500;
 const warmUpMs = 500;
 
@@ -20,26 +24,32 @@ const warmUpMs = 500;
 export class Production {
   readonly #adapter: Adapter;
   readonly #postgres: string;
+  readonly #payloadBytes: number | undefined;
   #consumed = 0;
   #sustaining: Promise<void> | undefined;
   #stopping = false;
 
-  constructor(adapter: Adapter, postgres: string) {
+  constructor(adapter: Adapter, { postgres, payloadBytes }: Surroundings) {
     this.#adapter = adapter;
     this.#postgres = postgres;
+    this.#payloadBytes = payloadBytes;
   }
 
-  async fill(tasks: number, topic?: string): Promise<void> {
-    await this.#with(fillConnections, async (producer) => {
-      let next = 0;
-      await atOnce(fillConnections, async () => {
-        while (next < tasks) {
-          const first = next;
-          next = Math.min(tasks, first + fillBatch);
-          await producer.many(makePayloads(first, next - first), topic);
-        }
-      });
-    });
+  async fill(tasks: number, topic?: string): Promise<Produced> {
+    const batch = this.#payloadBytes === undefined ? fillBatch : longFillBatch;
+    return this.#with(fillConnections, (producer) =>
+      measure(async () => {
+        let next = 0;
+        await atOnce(fillConnections, async () => {
+          while (next < tasks) {
+            const first = next;
+            next = Math.min(tasks, first + batch);
+            await producer.many(this.#makePayloads(first, next - first), topic);
+          }
+        });
+        return tasks;
+      }),
+    );
   }
 
   async enqueueSingly(connections: number, seconds: number, within: boolean): Promise<Produced> {
@@ -47,13 +57,13 @@ export class Production {
       const insert = within ? await this.#insertWithin(producer, connections) : inserting(producer);
       try {
         // So that connecting and preparing are not measured.
-        await atOnce(connections, () => insert.one(makePayload(0)));
+        await atOnce(connections, () => insert.one(this.#makePayload(0)));
         let tasks = 0;
         return await measure(async (begun) => {
           const until = begun + seconds * 1_000;
           await atOnce(connections, async () => {
             while (monotonicMs() < until) {
-              await insert.one(makePayload(tasks));
+              await insert.one(this.#makePayload(tasks));
               tasks += 1;
             }
           });
@@ -67,9 +77,11 @@ export class Production {
 
   async enqueueBatches(size: number, tasks: number): Promise<Produced> {
     return this.#with(1, async (producer) => {
-      await producer.many(makePayloads(0, 1));
+      await producer.many(this.#makePayloads(0, 1));
       return measure(async () => {
-        for (let first = 0; first < tasks; first += size) await producer.many(makePayloads(first, size));
+        for (let first = 0; first < tasks; first += size) {
+          await producer.many(this.#makePayloads(first, size));
+        }
         return tasks;
       });
     });
@@ -79,7 +91,7 @@ export class Production {
     return this.#with(fillConnections, async (producer) => {
       const count = Math.round(perSecond * seconds);
       // The first insert connects and prepares; a burst behind it would not be an even pace.
-      await producer.one(makePayload(0), topic);
+      await producer.one(this.#makePayload(0), topic);
       await pause(warmUpMs);
       return measure(async (begun) => {
         const answers: Promise<unknown>[] = [];
@@ -99,7 +111,7 @@ export class Production {
       let sent = 0;
       while (!this.#stopping) {
         if (sent - this.#consumed < most) {
-          await producer.many(makePayloads(sent, sustainedBatch));
+          await producer.many(this.#makePayloads(sent, sustainedBatch));
           sent += sustainedBatch;
         } else await pause(2);
       }
@@ -133,6 +145,14 @@ export class Production {
     return { one, close: () => pool.end() };
   }
 
+  #makePayloads(first: number, count: number): Payload[] {
+    return Array.from({ length: count }, (_, offset) => this.#makePayload(first + offset));
+  }
+
+  #makePayload(i: number): Payload {
+    return makePayload(i, this.#payloadBytes);
+  }
+
   async #with<T>(connections: number, use: (producer: Producer) => Promise<T>): Promise<T> {
     const producer = await this.#adapter.producer(connections);
     try {
@@ -158,13 +178,10 @@ async function measure(produce: (begunMs: number) => Promise<number>): Promise<P
   const tasks = await produce(begun);
   const seconds = (monotonicMs() - begun) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
-  return { tasks, seconds, cpuSeconds: (user + system) / 1e6 };
+  const cpuSeconds = (user + system) / 1e6;
+  return { tasks, seconds, cpuSeconds, begunAtMs: begun, peakRssBytes: peakRssBytes() };
 }
 
 async function atOnce(count: number, run: () => Promise<unknown>): Promise<void> {
   await Promise.all(Array.from({ length: count }, run));
-}
-
-function makePayloads(first: number, count: number): Payload[] {
-  return Array.from({ length: count }, (_, offset) => makePayload(first + offset));
 }

@@ -1,5 +1,6 @@
 import { monotonicMs, type Payload } from '../protocol.js';
 import type { Worked } from './child-calls.js';
+import { peakRssBytes } from './peak-memory.js';
 
 /** Counts the handlers that start in this process, at next to no cost per task. */
 export class Tally {
@@ -37,7 +38,7 @@ export class Tally {
       firstAtMs: this.#firstAtMs,
       cpuSeconds: (user + system) / 1e6,
       rssBytes: process.memoryUsage.rss(),
-      peakRssBytes: process.resourceUsage().maxRSS * 1024,
+      peakRssBytes: peakRssBytes(),
       waitsMs: this.#waitsMs,
     };
   }

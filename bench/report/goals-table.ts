@@ -1,5 +1,6 @@
 import { peerOf, type Product } from '../peers.js';
-import { goals, type Goal } from './goals.js';
+import { bestOf, judge, marginOf, verdictOf, type Goal, type Judgement } from './goal.js';
+import { goals } from './goals.js';
 import type { Summary } from './summary.js';
 import { formatNumber, markdownTable } from './text.js';
 
@@ -19,18 +20,13 @@ export function goalsTable(summary: Summary): string {
 }
 
 function goalRow(summary: Summary, goal: Goal): string[] {
-  const { scenario, figure } = goal;
-  const read = (peer: string): number | undefined => summary.median(scenario, peer, figure);
-  const best = (peers: readonly string[]): number | undefined => {
-    const values = peers.flatMap((peer) => read(peer) ?? []);
-    if (values.length === 0) return undefined;
-    return goal.atMost === undefined ? Math.max(...values) : Math.min(...values);
-  };
-  const ours = read(goal.ours);
-  const other = goal.fixed ?? best(goal.against ?? []);
-  const ratio = ours === undefined || other === undefined ? undefined : ours / other;
-  const shown = columns.map((product) => best(goal.peers.filter((peer) => peerOf(peer).product === product)));
-  return [goal.work, goal.goal, ...[ours, ...shown, ratio].map(cell), verdict(ratio, goal)];
+  const read = (peer: string): number | undefined => summary.median(goal.scenario, peer, goal.figure);
+  const shown = columns.map((product) => {
+    const settings = goal.peers.filter((peer) => peerOf(peer).product === product);
+    return bestOf(goal, settings.map(read));
+  });
+  const { ratio, verdict } = judge(summary, goal);
+  return [goal.work, goal.goal, ...[read(goal.ours), ...shown, ratio].map(cell), emphasised(verdict)];
 }
 
 /** How much the length of the backlog matters: the slowest of all lengths against the fastest. */
@@ -45,13 +41,12 @@ function backlogRow(summary: Summary): string[] {
   return [
     ...['backlog 10,000 to 5,000,000: slowest / fastest', 'within 20%'],
     ...[ours, ...shown, ours].map(cell),
-    verdict(ours, { atLeast: 0.8 }),
+    emphasised(ours === undefined ? 'not measured' : verdictOf(marginOf(ours, { atLeast: 0.8 }))),
   ];
 }
 
-function verdict(ratio: number | undefined, { atLeast, atMost }: Pick<Goal, 'atLeast' | 'atMost'>): string {
-  if (ratio === undefined) return 'not measured';
-  return ratio >= (atLeast ?? -Infinity) && ratio <= (atMost ?? Infinity) ? 'met' : '**missed**';
+function emphasised(verdict: Judgement['verdict']): string {
+  return verdict === 'missed' ? '**missed**' : verdict;
 }
 
 function cell(value: number | undefined): string {

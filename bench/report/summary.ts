@@ -49,10 +49,16 @@ export class Runs {
 /** Result lines, arranged by scenario and peer in the order in which they were run. */
 export class Summary {
   readonly #runs = new Map<string, Map<string, RunLine[]>>();
+  /** By line, in which run of which sitting it was measured. */
+  readonly #runOf = new Map<RunLine, string>();
 
   constructor(lines: readonly ResultLine[]) {
+    let sitting = 0;
     for (const line of lines) {
+      // Several files may be one report; each begins with its environment.
+      if (line.type === 'environment') sitting += 1;
       if (line.type !== 'run') continue;
+      this.#runOf.set(line, `${sitting}, ${line.run}`);
       const peers = this.#runs.get(line.scenario) ?? new Map<string, RunLine[]>();
       this.#runs.set(line.scenario, peers);
       peers.set(line.peer, [...(peers.get(line.peer) ?? []), line]);
@@ -69,6 +75,20 @@ export class Summary {
 
   /** The median of a figure; undefined where it was not measured. */
   median(scenario: string, peer: string, figure: FigureName): number | undefined {
-    return new Runs(peer, this.#runs.get(scenario)?.get(peer) ?? []).spread(figure)?.median;
+    return new Runs(peer, this.#lines(scenario, peer)).spread(figure)?.median;
+  }
+
+  /** The figure of each run that has it; runs have the same key for all peers and scenarios. */
+  byRun(scenario: string, peer: string, figure: FigureName): ReadonlyMap<string, number> {
+    const values = new Map<string, number>();
+    for (const line of this.#lines(scenario, peer)) {
+      const value = line.figures?.[figure];
+      if (value !== undefined) values.set(this.#runOf.get(line) ?? '', value);
+    }
+    return values;
+  }
+
+  #lines(scenario: string, peer: string): readonly RunLine[] {
+    return this.#runs.get(scenario)?.get(peer) ?? [];
   }
 }

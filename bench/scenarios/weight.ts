@@ -1,9 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Imports, Weight } from '../processes/nest-process.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { median } from '../statistics.js';
 import type { Stage } from '../stage.js';
 
 /** Processes of each kind; the median counts. */
 const processes = 5;
+/** What happens once after a start is over by then. */
+const settleMs = 5_000;
 
 /** What a queue adds to a small Nest application that has nothing to do. */
 export const weight: Scenario = {
@@ -27,8 +31,8 @@ async function weigh(stage: Stage): Promise<Outcome> {
   const producers = [];
   const workers = [];
   for (let count = 0; count < processes; count += 1) {
-    producers.push(await stage.weigh('producer'));
-    workers.push(await stage.weigh('worker'));
+    producers.push(await weighOne(stage, 'producer'));
+    workers.push(await weighOne(stage, 'worker'));
   }
   const both = [...producers, ...workers];
   return {
@@ -39,4 +43,12 @@ async function weigh(stage: Stage): Promise<Outcome> {
       importCpuMs: median(both.map(({ importCpuMs }) => importCpuMs)),
     },
   };
+}
+
+async function weighOne(stage: Stage, role: 'producer' | 'worker'): Promise<Imports & Weight> {
+  const application = await stage.startApplication(role);
+  await pause(settleMs);
+  const used = await application.weigh({ collect: true });
+  await application.kill();
+  return { ...application.imports, ...used };
 }

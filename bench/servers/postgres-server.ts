@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { removeOldRuns } from './old-runs.js';
+import { startProcess, stopProcess } from './server-outage.js';
 import { startEmbeddedPostgres } from '../../lib/index.js';
 
 /** Given to the server; everything else is PostgreSQL's default. Commits are durable. */
@@ -25,43 +26,64 @@ const shownSettings = [
 
 /** The benchmark's own PostgreSQL. */
 export class PostgresServer {
-  readonly #client: Client;
   readonly #url: string;
+  readonly #dataDir: string;
   readonly #stop: () => Promise<void>;
-  /** Process id of the server's main process. */
-  readonly pid: number;
+  #client: Client;
+  #pid: number;
 
-  static async start(): Promise<PostgresServer> {
+  /** @param changes settings that replace those of the benchmark */
+  static async start(changes: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
     await removeOldRuns('tarefa-bench-');
     const dataDir = await mkdtemp(join(tmpdir(), `tarefa-bench-${process.pid}-`));
     // Under root the server is another user, who must reach it.
     await chmod(dataDir, 0o755);
     const remove = (): Promise<void> => rm(dataDir, { recursive: true, force: true });
-    const server = await startEmbeddedPostgres({ dataDir, settings }).catch(async (error: unknown) => {
-      await remove();
-      throw error;
-    });
+    const server = await startEmbeddedPostgres({ dataDir, settings: { ...settings, ...changes } }).catch(
+      async (error: unknown) => {
+        await remove();
+        throw error;
+      },
+    );
     const stop = async (): Promise<void> => {
       await server.stop();
       await remove();
     };
     try {
-      const client = new Client({ connectionString: server.url });
-      await client.connect();
+      const client = await connect(server.url);
       await client.query('create extension if not exists pg_stat_statements');
       const { rows } = await client.query<{ file: string }>(`select pg_read_file('postmaster.pid') as file`);
-      return new PostgresServer(server.url, client, Number(rows[0]?.file.split('\n')[0]), stop);
+      const pid = Number(rows[0]?.file.split('\n')[0]);
+      return new PostgresServer(server.url, server.dataDir, client, pid, stop);
     } catch (error) {
       await stop();
       throw error;
     }
   }
 
-  private constructor(url: string, client: Client, pid: number, stop: () => Promise<void>) {
+  private constructor(url: string, dataDir: string, client: Client, pid: number, stop: () => Promise<void>) {
     this.#url = url;
+    this.#dataDir = dataDir;
     this.#client = client;
-    this.pid = pid;
+    this.#pid = pid;
     this.#stop = stop;
+  }
+
+  /** Process id of the server's main process. */
+  get pid(): number {
+    return this.#pid;
+  }
+
+  /** Stops the server; its data and its address stay. */
+  async shutDown(): Promise<void> {
+    await this.#client.end();
+    await stopProcess(this.#dataDir);
+  }
+
+  /** Starts it after that. */
+  async startAgain(): Promise<void> {
+    this.#pid = await startProcess(this.#dataDir, this.#url);
+    this.#client = await connect(this.#url);
   }
 
   /** As the server says itself. */
@@ -100,4 +122,12 @@ export class PostgresServer {
     await this.#client.end();
     await this.#stop();
   }
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  // What ends this connection is told by the next question.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
 }

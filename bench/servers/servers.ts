@@ -12,8 +12,15 @@ export class Servers {
   readonly redisNote: string;
   #stopped: Promise<void> | undefined;
 
-  static async start({ withRedis }: { readonly withRedis: boolean }): Promise<Servers> {
-    const postgres = await PostgresServer.start();
+  /** @param options.settings of PostgreSQL, in the place of the benchmark's */
+  static async start({
+    withRedis,
+    settings,
+  }: {
+    readonly withRedis: boolean;
+    readonly settings?: Readonly<Record<string, string>>;
+  }): Promise<Servers> {
+    const postgres = await PostgresServer.start(settings);
     try {
       const redis = withRedis ? await RedisServer.start() : undefined;
       const missing = withRedis

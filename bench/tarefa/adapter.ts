@@ -1,30 +1,26 @@
-import type { Adapter, OpenAdapter, Payload } from '../protocol.js';
-import { enhancedHandlers } from './enhanced-handlers.js';
+import type { Provider } from '@nestjs/common';
+import type { Adapter, HandlerKind, OpenAdapter, Payload, Surroundings } from '../protocol.js';
 import { makeHandlers } from './handlers.js';
 import { isDone } from './is-done.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
 import { openQueue } from './queue.js';
-import { settings } from './settings.js';
-import { measureViews } from './views.js';
-import { WebhookEndpoints } from './webhook-endpoints.js';
+import { settings, type Setting } from './settings.js';
 
 const hangingEndpoints = 10;
 
+/** Publishes, to subscriptions or to webhooks. */
+interface Publishes {
+  subscribe(count: number): Promise<void>;
+  publish(times: number): Promise<void>;
+}
+
 /** This library, used as its documentation says. */
-const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
+const open: OpenAdapter = (surroundings): Adapter => {
+  const { postgres: url, setting, topics } = surroundings;
   const options = settings[setting];
   if (options === undefined) throw new Error(`tarefa has no setting ${setting}`);
-  const subscriptions = setting === 'fan-out' && topics <= mostHandled ? subscriptionIds(topics) : [];
-  const topicNames =
-    setting === 'fan-out' ? ['t0'] : Array.from({ length: topics }, (_, index) => `t${index}`);
-  const topicOf = ({ i }: Payload): string => topicNames[i % topicNames.length] ?? 't0';
-  let publisher: Publisher | WebhookEndpoints | undefined;
-  const openPublisher = (): Promise<Publisher | WebhookEndpoints> => {
-    if (setting === 'webhooks') return WebhookEndpoints.open(url, 0);
-    return setting === 'webhooks that hang'
-      ? WebhookEndpoints.open(url, hangingEndpoints)
-      : Publisher.open(url);
-  };
+  const topicOf = ({ i }: Payload): string => `t${i % topics}`;
+  let publisher: Publishes | undefined;
 
   return {
     setup: async () => {
@@ -44,28 +40,17 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
       };
     },
     work: async (kind, started) => {
-      const handling = {
-        url,
-        kind,
-        topics: topicNames,
-        subscriptions,
-        options: options.handler ?? {},
-        started,
-      };
-      const handlers =
-        options.enhancement === undefined
-          ? makeHandlers(handling)
-          : enhancedHandlers[options.enhancement]('t0', handling.options, started);
+      const handlers = await handlersFor(surroundings, options, kind, started);
       const { worker } = await openQueue(url, [handlers], options.queue);
       await worker.start();
     },
     isDone: () => isDone(url),
     subscribe: async (count) => {
-      publisher ??= await openPublisher();
+      publisher ??= await openPublisher(url, setting);
       await publisher.subscribe(count);
     },
-    publish: async () => publisher?.publish(),
-    views: () => measureViews(url),
+    publish: async (times) => publisher?.publish(times),
+    views: async () => (await import('./views.js')).measureViews(url),
     purge: async () => {
       const queue = await openQueue(url, [], { worker: false, purgeRoundLimit: 10_000 });
       const deleted = await queue.admin.purge();
@@ -76,3 +61,30 @@ const open: OpenAdapter = ({ postgres: url, setting, topics }): Adapter => {
 };
 
 export default open;
+
+async function handlersFor(
+  { postgres: url, setting, topics: count }: Surroundings,
+  { enhancement, everyTopic, handler = {}, writers = 10 }: Setting,
+  kind: HandlerKind,
+  started: (payload: Payload) => void,
+): Promise<Provider> {
+  if (enhancement !== undefined) {
+    // What only some runs need is loaded by those: it would count as memory of the others.
+    const { enhancedHandlers } = await import('./enhanced-handlers.js');
+    return enhancedHandlers[enhancement]('t0', handler, started);
+  }
+  const fansOut = setting === 'fan-out';
+  const topics = fansOut ? ['t0'] : Array.from({ length: count }, (_, index) => `t${index}`);
+  const subscriptions = fansOut && count <= mostHandled ? subscriptionIds(count) : [];
+  return makeHandlers({
+    ...{ url, kind, subscriptions, writers, started },
+    topics: everyTopic ? 'every' : topics,
+    options: handler,
+  });
+}
+
+async function openPublisher(url: string, setting: string): Promise<Publishes> {
+  if (!setting.startsWith('webhooks')) return Publisher.open(url);
+  const { WebhookEndpoints } = await import('./webhook-endpoints.js');
+  return WebhookEndpoints.open(url, setting === 'webhooks that hang' ? hangingEndpoints : 0);
+}

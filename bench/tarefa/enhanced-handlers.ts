@@ -25,6 +25,7 @@ import {
   type TaskContext,
 } from '../../lib/index.js';
 import type { Payload } from '../protocol.js';
+import type { Enhancement } from './settings.js';
 
 type Started = (payload: Payload) => void;
 type Make = (topic: string, options: HandlerOptions, started: Started) => Type;
@@ -124,13 +125,10 @@ const withSchema: Make = (topic, options, started) => {
 };
 
 /** A handler that does nothing, with what Nest puts around it; by the name of the setting. */
-export const enhancedHandlers = {
+export const enhancedHandlers: Readonly<Record<Enhancement, Make>> = {
   '@Payload with a pipe': withPipe,
   '@Payload with ValidationPipe': withValidationPipe,
   'guard and interceptor': withGuardAndInterceptor,
   'request scope': withRequestScope,
   schema: withSchema,
-} satisfies Readonly<Record<string, Make>>;
-
-/** What may be around a handler. */
-export type Enhancement = keyof typeof enhancedHandlers;
+};

@@ -1,21 +1,26 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type Type } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Subscriber, TaskHandler, type HandlerOptions, type TaskContext } from '../../lib/index.js';
-import { insertEffect, type HandlerKind, type Payload } from '../protocol.js';
+import { insertEffect, slowMs, type HandlerKind, type Payload } from '../protocol.js';
 
 /** What is handled, and how. */
 export interface HandlersSetting {
   readonly url: string;
   readonly kind: HandlerKind;
-  readonly topics: readonly string[];
+  /** These, or every topic by one handler. */
+  readonly topics: readonly string[] | 'every';
   readonly subscriptions: readonly string[];
   readonly options: HandlerOptions;
+  /** Connections of handlers that write by themselves. */
+  readonly writers: number;
   readonly started: (payload: Payload) => void;
 }
 
 /** Makes a provider whose one method handles all of these topics and subscriptions. */
-export function makeHandlers({ url, kind, topics, subscriptions, options, started }: HandlersSetting): Type {
-  const run = behaviours(url)[kind](started);
+export function makeHandlers(setting: HandlersSetting): Type {
+  const { kind, topics, subscriptions, options, started } = setting;
+  const run = behaviours(setting)[kind](started);
 
   @Injectable()
   class Handlers {
@@ -26,7 +31,7 @@ export function makeHandlers({ url, kind, topics, subscriptions, options, starte
 
   // As if written above the method.
   const decorators = [
-    ...topics.map((topic) => TaskHandler(topic, options)),
+    ...(topics === 'every' ? [TaskHandler(options)] : topics.map((topic) => TaskHandler(topic, options))),
     ...subscriptions.map((id) => Subscriber(id, options)),
   ];
   const method = Object.getOwnPropertyDescriptor(Handlers.prototype, 'handle') as TypedPropertyDescriptor<
@@ -39,18 +44,25 @@ export function makeHandlers({ url, kind, topics, subscriptions, options, starte
 type Handle = (payload: Payload, ctx: TaskContext) => unknown;
 type Started = HandlersSetting['started'];
 
-const behaviours = (url: string): Record<HandlerKind, (started: Started) => Handle> => ({
+const behaviours = ({
+  url,
+  writers,
+}: HandlersSetting): Record<HandlerKind, (started: Started) => Handle> => ({
   empty: (started) => (payload) => started(payload),
   write: (started) => async (payload, ctx) => {
     started(payload);
     await ctx.db.query(insertEffect, [payload.i]);
   },
   'write-apart': (started) => {
-    const pool = new Pool({ connectionString: url, max: 10 });
+    const pool = new Pool({ connectionString: url, max: writers });
     return async (payload) => {
       started(payload);
       await pool.query(insertEffect, [payload.i]);
     };
+  },
+  slow: (started) => async (payload) => {
+    started(payload);
+    await pause(slowMs);
   },
   'fail-once': (started) => (payload, ctx) => {
     started(payload);

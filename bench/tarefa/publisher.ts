@@ -36,8 +36,12 @@ export class Publisher {
     );
   }
 
-  /** Publishes once and waits until the deliveries are there: they come in one commit with this success. */
-  async publish(): Promise<void> {
+  /** Publishes and waits until the deliveries are there: they come in one commit with this success. */
+  async publish(times: number): Promise<void> {
+    for (let time = 0; time < times; time += 1) await this.#publishOne();
+  }
+
+  async #publishOne(): Promise<void> {
     const id = await this.#queue.client.insertTaskPubSub({ topic, payload: makePayload(0) });
     for (;;) {
       const { rows } = await this.#client.query<{ status: string }>({

@@ -1,18 +1,31 @@
 import type { HandlerOptions, QueueModuleOptions } from '../../lib/index.js';
-import { enhancedHandlers, type Enhancement } from './enhanced-handlers.js';
+
+/** What may be around a handler that does nothing. */
+const enhancements = [
+  '@Payload with a pipe',
+  '@Payload with ValidationPipe',
+  'guard and interceptor',
+  'request scope',
+  'schema',
+] as const;
+
+export type Enhancement = (typeof enhancements)[number];
 
 /** Options of the library in one setting. */
 export interface Setting {
   readonly queue: QueueModuleOptions;
   readonly handler?: HandlerOptions;
-  /** What is around a handler that does nothing. */
   readonly enhancement?: Enhancement;
+  /** One handler takes every topic. */
+  readonly everyTopic?: true;
+  /** Connections of handlers that write by themselves. Default 10, the default of `pg`. */
+  readonly writers?: number;
 }
 
 /** The best rate found for handlers that do nothing. */
 const tuned: QueueModuleOptions = { concurrency: 1_000 };
 
-const enhanced = (Object.keys(enhancedHandlers) as Enhancement[]).map((enhancement): [string, Setting] => [
+const enhanced = enhancements.map((enhancement): [string, Setting] => [
   enhancement,
   { queue: tuned, enhancement },
 ]);
@@ -28,6 +41,9 @@ export const settings: Readonly<Record<string, Setting>> = {
   'partitioned concurrency 100': { queue: { concurrency: 100, layout: 'partitioned' } },
   'called directly': { queue: tuned },
   ...Object.fromEntries(enhanced),
+  'every topic': { queue: tuned, everyTopic: true },
+  'every topic fair': { queue: { ...tuned, order: 'fair' }, everyTopic: true },
+  '24 at once': { queue: { concurrency: 24 }, writers: 24 },
   fair: { queue: { ...tuned, order: 'fair' } },
   'one per transaction': { queue: { concurrency: 32, poolSize: 16 } },
   grouped: {

@@ -7,7 +7,6 @@ import { makePayload } from '../protocol.js';
 import { openQueue, table, type BenchQueue } from './queue.js';
 
 const topic = 'news';
-const publications = 40;
 const lookEveryMs = 5;
 
 /** Endpoints on this computer, some of which never answer, and publications for all of them. */
@@ -17,6 +16,7 @@ export class WebhookEndpoints {
   readonly #hanging: number;
   #server: Server | undefined;
   #healthy = 0;
+  #answered = 0;
 
   /** @param hanging endpoints that accept requests and never answer */
   static async open(url: string, hanging: number): Promise<WebhookEndpoints> {
@@ -35,7 +35,11 @@ export class WebhookEndpoints {
     this.#healthy = count - this.#hanging;
     this.#server = createServer((request, response) => {
       request.resume();
-      if (!request.url?.startsWith('/hanging')) request.on('end', () => response.end('ok'));
+      if (request.url?.startsWith('/hanging')) return;
+      request.on('end', () => {
+        this.#answered += 1;
+        response.end('ok');
+      });
     });
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -52,15 +56,18 @@ export class WebhookEndpoints {
   }
 
   /** Publishes and waits until every endpoint that answers has its deliveries. */
-  async publish(): Promise<void> {
-    for (let n = 0; n < publications; n += 1) {
+  async publish(times: number): Promise<void> {
+    for (let n = 0; n < times; n += 1) {
       await this.#queue.client.insertTaskPubSub({ topic, payload: makePayload(n) });
     }
+    const expected = times * this.#healthy;
+    // Counting rows costs the server more with each of them: only for the last ones.
+    while (this.#answered < expected) await pause(lookEveryMs);
     for (;;) {
       const { rows } = await this.#client.query<{ n: number }>(
         `select count(*)::int as n from ${table} where subscriber_id is not null and status = 'sucesso'`,
       );
-      if (rows[0]?.n === publications * this.#healthy) return;
+      if (rows[0]?.n === expected) return;
       await pause(lookEveryMs);
     }
   }

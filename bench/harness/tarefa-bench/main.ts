@@ -1,0 +1,4 @@
+import { runAdapter } from '../adapter/run-adapter.js';
+import { openTarefa } from './tarefa-queue.js';
+
+await runAdapter(openTarefa);
