@@ -10,7 +10,7 @@ import type {
   Route,
   WorkerId,
 } from './attempt.js';
-import type { ServedRoutes, WaitingRoute } from './waiting-route.js';
+import type { AwaitedRoutes, RouteHead, RouteRange, WaitingRoute } from './waiting-route.js';
 
 /**
  * What becomes of attempts: one sentence per method, one commit each. Rows that changed meanwhile are absent from the
@@ -32,7 +32,7 @@ export interface AttemptStore {
    * When the next attempt is due that the worker serves, whether it was told to stop, and, if that is asked, whether it
    * holds any.
    */
-  nextDue(workerId: WorkerId, asksHeld: boolean, served: ServedRoutes): Promise<NextDue>;
+  nextDue(workerId: WorkerId, asksHeld: boolean, awaited: AwaitedRoutes): Promise<NextDue>;
   /** Reads the payload of an attempt, wherever in its chain it is stored. */
   loadPayload(id: string): Promise<string | null>;
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
@@ -43,8 +43,8 @@ export interface AttemptStore {
   heldBy(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
   /** Routes whose attempts are to wait until they are resumed. */
   pausedRoutes(): Promise<readonly Route[]>;
-  /** Routes that have pending attempts now. */
-  pendingRoutes(): Promise<readonly Route[]>;
+  /** Routes in some ranges that have pending attempts now, each with its best one: the first `limit`, in the order of the ranges. */
+  routeHeads(ranges: readonly RouteRange[], limit: number): Promise<readonly RouteHead[]>;
   /** Routes whose attempts are due and wait, except paused ones, and whether a running worker serves each. */
   waitingRoutes(): Promise<readonly WaitingRoute[]>;
 }

@@ -31,6 +31,10 @@ export interface SettleAndClaimResult {
   readonly blockedRoutes: readonly Route[];
   /** True when the next claim may find at once what this one could not take. */
   readonly claimAgain: boolean;
+  /** True when some of the routes may have more, though this one took less than it could have. */
+  readonly isCut: boolean;
+  /** The routes that had more than was taken, if that is known. */
+  readonly moreRoutes: readonly Route[] | undefined;
   /** Ms until a claim may find what this one could not take or see, and no ring announces; undefined when there is none. */
   readonly lookAgainInMs: number | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Route } from './attempt.js';
+import type { RouteRange } from './waiting-route.js';
 
 /** The route of publications: they share one, whatever their topic. */
 export const publicationRoute: Route = 'p';
@@ -22,17 +23,20 @@ export interface RoutedAttempt {
   readonly dead: boolean;
   readonly subscriptionId: string | null;
   readonly topic: string | null;
+  /** The key (`chave_fila`) that makes a route of its own; null or undefined without one. */
+  readonly key?: string | null | undefined;
   /** Workers lost in a row before it. */
   readonly losses: number;
 }
 
 /** The route of an attempt. Databases derive the same one in SQL, which a test compares with this. */
-export function routeOf({ publication, dead, subscriptionId, topic, losses }: RoutedAttempt): Route {
+export function routeOf({ publication, dead, subscriptionId, topic, key, losses }: RoutedAttempt): Route {
   const plain = (): Route => {
     if (publication && !dead) return publicationRoute;
     return subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId);
   };
-  return losses >= isolatingLosses ? isolatedRoute(plain()) : plain();
+  if (losses >= isolatingLosses) return isolatedRoute(plain());
+  return key == null ? plain() : plain() + keySeparator + key;
 }
 
 /** True for the routes of topics, and of tasks without one. */
@@ -62,9 +66,39 @@ export function isolatedRoute(route: Route): Route {
   return isolatedPrefix + route;
 }
 
-/** The route that workers serve it by, isolated or not. */
+/** Separates the route of a topic or subscription from a key. */
+export const keySeparator = '\u001f';
+
+/** Where the routes of a route's keys lie, and the route itself. */
+export function keyedRange(route: Route): RouteRange {
+  return { from: route, below: route + afterKeySeparator };
+}
+
+/** Where all routes lie that begin so. */
+export function routesAfter(prefix: string): RouteRange {
+  const last = prefix.length - 1;
+  return { from: prefix, below: prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1) };
+}
+
+/** Where the isolated routes of such a range lie. */
+export function isolatedRange({ from, below }: RouteRange): RouteRange {
+  return { from: isolatedRoute(from), below: isolatedRoute(below) };
+}
+
+/** The same without the route itself. */
+export function keyRange(route: Route): RouteRange {
+  return { from: route + keySeparator, below: route + afterKeySeparator };
+}
+
+/** The next character: all keys of a route sort before it. */
+const afterKeySeparator = '\u0020';
+
+/** The route that workers serve it by: without its key, isolated or not. */
 export function plainRoute(route: Route): Route {
-  return route.startsWith(isolatedPrefix) ? route.slice(isolatedPrefix.length) : route;
+  const end = route.indexOf(keySeparator);
+  const start = route.startsWith(isolatedPrefix) ? isolatedPrefix.length : 0;
+  if (end < 0) return start === 0 ? route : route.slice(start);
+  return route.slice(start, end);
 }
 
 /** The topic or subscription of a route; both are null for publications and for tasks without topic. */

@@ -29,7 +29,7 @@ export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask
     id: task.id,
     reservation: Number(row['reserva']),
     task,
-    route: routeOf({ publication, dead, subscriptionId, topic, losses: 0 }),
+    route: routeOf({ publication, dead, subscriptionId, topic, key: row['chave_fila'], losses: 0 }),
     publication,
     losses: Number(row['perdas'] ?? 0),
     payloadBytes: payloadBytes == null ? null : Number(payloadBytes),

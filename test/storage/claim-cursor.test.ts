@@ -274,7 +274,7 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
   const cursor = new ClaimCursor(() => clock);
   const routes = [{ route: 't:a', limit: 1 }];
   const learn = (tookMs: number): void => {
-    const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1 } as const;
+    const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1, depth: 1 } as const;
     const due = '2026-01-01 00:00:00+00';
     const claimed = [{ route: 't:a', priority: 50, due } as ClaimedRow];
     cursor.learn(
@@ -285,6 +285,8 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
         lockedRoutes: [],
         contended: false,
         exhaustedAt: undefined,
+        isCut: false,
+        moreRoutes: undefined,
         refused: [],
       },
       tookMs,

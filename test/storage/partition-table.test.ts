@@ -147,11 +147,11 @@ test('the plan says which locks are taken, and changes nothing', async () => {
   expect(steps.map(({ what, lock }) => `${what}: ${lock}`)).toEqual([
     `limit the table to ids below 11000000, far above those of new rows: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
     `check that all rows are below it: ${online}`,
-    ...['dead', 'deliveries', 'successor'].map(
+    ...['dead', 'deliveries', 'successor', 'unica'].map(
       (suffix) => `build the index tasks_p1_${suffix}, in the form that a partition needs: ${online}`,
     ),
     `make the table the first partition of a new ${schema}.tasks: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
-    ...['dead', 'deli', 'succ'].map(
+    ...['dead', 'deli', 'succ', 'unic'].map(
       (suffix) =>
         `drop the index tasks_${suffix}_u: SHARE UPDATE EXCLUSIVE on tasks_p1: reading and writing go on meanwhile`,
     ),

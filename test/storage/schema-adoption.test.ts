@@ -69,9 +69,15 @@ test('a table of nsj-queue-lib is completed, and what it had stays as it was', a
     'resultado',
     'erro',
     'metadados',
+    'chave_unica',
+    'chave_fila',
+    'limite',
+    'lote',
+    'prazo',
+    'consumidor',
   ]);
   // The primary key, four of its own, nine of ours.
-  expect(Object.keys(await readIndexes(pool, 'tasks'))).toHaveLength(15);
+  expect(Object.keys(await readIndexes(pool, 'tasks'))).toHaveLength(18);
   const { rows } = await pool.query(
     `select tgname::text from pg_trigger where tgrelid = 'tasks'::regclass and not tgisinternal order by 1`,
   );

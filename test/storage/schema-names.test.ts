@@ -78,7 +78,7 @@ test('the longest table name has all its indexes: none is cut to the name of ano
     await readIndexes(pool, `${longest}1`),
     await readIndexes(pool, `${longest}1_subscriber`),
   ];
-  expect(Object.keys(queue)).toHaveLength(11);
+  expect(Object.keys(queue)).toHaveLength(14);
   expect(Object.values(subscriptions)).toEqual(
     expect.arrayContaining([
       'UNIQUE btree (id)',

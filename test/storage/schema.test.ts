@@ -55,6 +55,12 @@ test('scenario 1: the queue table has the 28 columns of the contract in their or
     ['resultado', 'text', null, false],
     ['erro', 'text', null, false],
     ['metadados', 'jsonb', null, false],
+    ['chave_unica', varchar(200), null, false],
+    ['chave_fila', varchar(200), null, false],
+    ['limite', varchar(300), null, false],
+    ['lote', 'bigint', null, false],
+    ['prazo', instant, null, false],
+    ['consumidor', varchar(100), null, false],
   ]);
 });
 
@@ -76,22 +82,28 @@ test('scenario 1: each index is there with its predicate, and no other', async (
   const plain =
     `CASE WHEN (pub_sub AND (NOT dead)) THEN 'p'::text WHEN (subscriber_id IS NOT NULL) THEN ('s:'::text || ` +
     `(subscriber_id)::text) ELSE ('t:'::text || (COALESCE(processo, ''::character varying))::text) END`;
-  const route = `CASE WHEN (perdas >= 2) THEN ('!'::text || ${plain}) ELSE ${plain} END`;
-  const someStatuses = ['pendente', 'agendada', 'sucesso']
-    .map((status) => `'${status}'::character varying`)
-    .join(', ');
+  const key = `COALESCE((''::text || (chave_fila)::text), ''::text)`.replace("''", "'\u001f'");
+  const route = `CASE WHEN (perdas >= 2) THEN ('!'::text || ${plain}) ELSE ( ${plain} || ${key}) END`;
+  const isOneOf = (...statuses: string[]): string =>
+    `((status)::text = ANY ((ARRAY[${statuses.map((status) => `'${status}'::character varying`).join(', ')}])::text[]))`;
   expect(await readIndexes(pool, 'tasks')).toEqual({
     tasks_pkey: 'UNIQUE btree (id)',
     tasks_ready: `btree (( ${route}) COLLATE "C", prioridade DESC, data_hora, id) WHERE ((status)::text = 'pendente'::text)`,
     tasks_dead_ready: `btree (data_hora, id) WHERE (dead AND ((status)::text = 'pendente'::text))`,
     tasks_scheduled: `btree (data_hora, id) WHERE ((status)::text = 'agendada'::text)`,
     tasks_running: `btree (executor) WHERE ((status)::text = 'processando'::text)`,
-    tasks_equivalent: `btree (chave_externa, payload_hash) WHERE ((chave_externa IS NOT NULL) AND ((status)::text = ANY ((ARRAY[${someStatuses}])::text[])))`,
+    tasks_equivalent: `btree (chave_externa, payload_hash) WHERE ((chave_externa IS NOT NULL) AND ${isOneOf('pendente', 'agendada', 'sucesso')})`,
     tasks_attempts: 'btree (id_inicial) WHERE (id_inicial IS NOT NULL)',
     tasks_dead: 'UNIQUE btree (live_id, rodada) WHERE (dead AND (id_anterior IS NULL))',
     tasks_deliveries:
       'UNIQUE btree (publication_id, subscriber_id, rodada, dead, tentativa, COALESCE(live_id, (0)::bigint)) WHERE (publication_id IS NOT NULL)',
     tasks_successor: 'UNIQUE btree (id_anterior, rodada) WHERE (id_anterior IS NOT NULL)',
+    tasks_unica:
+      `UNIQUE btree (chave_unica) WHERE ((chave_unica IS NOT NULL) AND CASE "left"((chave_unica)::text, 2) WHEN 'w:'::text THEN (id_anterior IS NULL) ` +
+      `WHEN 'p:'::text THEN (${isOneOf('pendente', 'agendada')} AND (reserva = 0) AND (id_anterior IS NULL)) ` +
+      `ELSE ${isOneOf('pendente', 'agendada', 'processando')} END)`,
+    tasks_limited: `btree (limite, chave_fila) WHERE ((limite IS NOT NULL) AND (((status)::text = 'processando'::text) OR (${isOneOf('agendada', 'pendente')} AND (id_anterior IS NOT NULL))))`,
+    tasks_batch: 'btree (lote, status) WHERE (lote IS NOT NULL)',
     tasks_age: `brin (data_hora) WITH (autosummarize='on')`,
   });
   const subscriptionIndexes = Object.values(await readIndexes(pool, 'tasks_subscriber'));
@@ -104,10 +116,12 @@ test('scenario 1: routes keep publications, subscriptions and topics apart, what
   );
   const routes = await pool.query(`
     select ${rows[0]?.expression} as route from (values
-      (true, false, null, 'x', 0), (true, true, null, 'x', 0), (false, false, 'x', 'x', 0), (false, true, 'x', 'x', 0),
-      (false, false, null, 'x', 1), (false, false, null, 'p', 0), (false, false, '', 'x', 0), (false, false, null, null, 0),
-      (true, true, 'x', null, 0), (true, false, null, 'x', 2), (false, false, null, 'x', 3), (true, true, 'x', 'y', 2)
-    ) t (pub_sub, dead, subscriber_id, processo, perdas)`);
+      (true, false, null, 'x', 0, null), (true, true, null, 'x', 0, null), (false, false, 'x', 'x', 0, null),
+      (false, true, 'x', 'x', 0, null), (false, false, null, 'x', 1, null), (false, false, null, 'p', 0, null),
+      (false, false, '', 'x', 0, null), (false, false, null, null, 0, null), (true, true, 'x', null, 0, null),
+      (true, false, null, 'x', 2, null), (false, false, null, 'x', 3, null), (true, true, 'x', 'y', 2, null),
+      (false, false, null, 'x', 0, 'k'), (false, false, null, 'x', 2, 'k'), (true, false, null, 'x', 0, '')
+    ) t (pub_sub, dead, subscriber_id, processo, perdas, chave_fila)`);
   expect(routes.rows.map(({ route }) => route)).toEqual([
     'p',
     't:x',
@@ -121,6 +135,9 @@ test('scenario 1: routes keep publications, subscriptions and topics apart, what
     '!p',
     '!t:x',
     '!s:x',
+    't:x\u001fk',
+    '!t:x',
+    'p\u001f',
   ]);
 });
 
@@ -162,7 +179,7 @@ test('a worker writes down who and where it is, and when it stopped', async () =
 test('scenario 1: starting again makes nothing, and keeps the identity of the queue', async () => {
   const identity = () => pool.query('select table_name, version, identity from tarefa_migration');
   const before = { schema: await readSchema(pool, 'public'), identity: (await identity()).rows };
-  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 4 }]);
+  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 5 }]);
   await (await startApp(database)).close();
   expect({ schema: await readSchema(pool, 'public'), identity: (await identity()).rows }).toEqual(before);
 });

@@ -14,11 +14,18 @@ import type {
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import { attemptOutcomes, readHeldTask, type QueueIdentity } from '../task-row.js';
-import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
+import {
+  unknownAtOnce,
+  type AwaitedRoutes,
+  type RouteHead,
+  type RouteRange,
+  type WaitingRoute,
+} from '../waiting-route.js';
 import { deliver } from './deliver.js';
 import { followerOf, startDeadChain } from './memory-chain.js';
 import {
   compareAge,
+  comparePickUp,
   dueMs,
   instant,
   isDead,
@@ -84,17 +91,19 @@ export class MemoryAttempts implements AttemptStore {
   async nextDue(
     workerId: WorkerId,
     asksHeld: boolean,
-    { routes, deadRoutes, discovers }: ServedRoutes,
+    { ranges, deadRoutes, unknown }: AwaitedRoutes,
   ): Promise<NextDue> {
     const { rows, nowMs, workers } = this.#table;
     const isOurs = (row: MemoryRow): boolean =>
-      isDead(row) ? isDeadFor(this.#table, row, deadRoutes) : !discovers && routes.includes(routeOf(row));
+      isDead(row)
+        ? isDeadFor(this.#table, row, deadRoutes)
+        : ranges.some((range) => isWithin(routeOf(row), range));
     const isDue = rows.some((row) => isPending(row) && isOurs(row));
     const scheduled = rows.filter(isScheduled).map((row) => dueMs(row) - nowMs);
     const times = isDue ? [0, ...scheduled] : scheduled;
     return {
       inMs: times.length === 0 ? undefined : Math.min(...times),
-      pending: discovers ? await this.pendingRoutes() : [],
+      pending: (await this.routeHeads(unknown, unknownAtOnce)).map(({ route }) => route),
       holding: asksHeld && rows.some((row) => isHeldBy(row, workerId)),
       halted: workers.get(workerId)?.halted ?? false,
     };
@@ -133,8 +142,15 @@ export class MemoryAttempts implements AttemptStore {
     return [...this.#table.paused.keys()];
   }
 
-  async pendingRoutes(): Promise<readonly Route[]> {
-    return [...new Set(this.#table.rows.filter(isPending).map(routeOf))].sort();
+  async routeHeads(ranges: readonly RouteRange[], limit: number): Promise<readonly RouteHead[]> {
+    const heads = new Map<Route, RouteHead>();
+    for (const row of this.#table.rows.filter(isPending).sort(comparePickUp)) {
+      const route = routeOf(row);
+      if (heads.has(route)) continue;
+      heads.set(route, { route, priority: Number(row[column.priority] ?? Infinity), dueMs: dueMs(row) });
+    }
+    const sorted = [...heads.values()].sort((a, b) => (a.route < b.route ? -1 : 1));
+    return ranges.flatMap((range) => sorted.filter(({ route }) => isWithin(route, range))).slice(0, limit);
   }
 
   async waitingRoutes(): Promise<readonly WaitingRoute[]> {
@@ -177,4 +193,8 @@ export class MemoryAttempts implements AttemptStore {
     if (next.kind === 'at') return next.date.getTime();
     return (next.kind === 'after-due' ? dueMs(row) : this.#table.nowMs) + next.delayMs;
   }
+}
+
+function isWithin(route: Route, { from, below }: RouteRange): boolean {
+  return from <= route && route < below;
 }

@@ -42,6 +42,8 @@ export class MemoryClaims implements Claims {
       claimed: best.map((row) => this.#claim(row)),
       blockedRoutes: [],
       claimAgain: false,
+      isCut: false,
+      moreRoutes: undefined,
       lookAgainInMs: undefined,
     };
   }

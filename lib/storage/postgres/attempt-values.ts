@@ -1,12 +1,13 @@
 import type { Completion, Failure, WorkerId } from '../attempt.js';
+import { numberArray, textArray } from './array-text.js';
 
 /** Values of `settle`, and the first ones of the statements that claim. */
 export function settleValues(workerId: WorkerId, completions: readonly Completion[]): readonly unknown[] {
   return [
-    completions.map(({ id }) => id),
-    completions.map(({ reservation }) => reservation),
-    completions.map(({ message }) => message),
-    completions.map(({ result }) => result),
+    numberArray(completions.map(({ id }) => id)),
+    numberArray(completions.map(({ reservation }) => reservation)),
+    textArray(completions.map(({ message }) => message)),
+    textArray(completions.map(({ result }) => result)),
     workerId,
   ];
 }

@@ -12,7 +12,13 @@ import type {
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import { attemptOutcomes } from '../task-row.js';
-import type { ServedRoutes, WaitingRoute } from '../waiting-route.js';
+import {
+  unknownAtOnce,
+  type AwaitedRoutes,
+  type RouteHead,
+  type RouteRange,
+  type WaitingRoute,
+} from '../waiting-route.js';
 import { failureValues } from './attempt-values.js';
 import { HeldTasks } from './held-tasks.js';
 import type { QueueAccess } from './queue-access.js';
@@ -68,11 +74,17 @@ export class PostgresAttempts implements AttemptStore {
   async nextDue(
     workerId: WorkerId,
     asksHeld: boolean,
-    { routes, deadRoutes, discovers }: ServedRoutes,
+    { ranges, deadRoutes, unknown }: AwaitedRoutes,
   ): Promise<NextDue> {
-    const { sql } = this.#access;
-    const values = [asksHeld ? workerId : null, workerId, routes, deadRoutes];
-    const [row] = await this.#access.ask(discovers ? sql.nextDueOfAny : sql.nextDue, values);
+    const values = [
+      asksHeld ? workerId : null,
+      workerId,
+      ...boundsOf(ranges),
+      deadRoutes,
+      ...boundsOf(unknown),
+      unknownAtOnce,
+    ];
+    const [row] = await this.#access.ask(this.#access.sql.nextDue, values);
     return readNextDue(row);
   }
 
@@ -102,11 +114,22 @@ export class PostgresAttempts implements AttemptStore {
     return rows.map((row) => readTextBytes(row['route'], row['encoding']));
   }
 
-  async pendingRoutes(): Promise<readonly Route[]> {
-    return (await this.#access.ask(this.#access.sql.pendingRoutes, [])).map((row) => String(row['route']));
+  async routeHeads(ranges: readonly RouteRange[], limit: number): Promise<readonly RouteHead[]> {
+    const rows = await this.#access.ask(this.#access.sql.routeHeads, [...boundsOf(ranges), limit]);
+    return rows.map((row) => ({
+      route: String(row['route']),
+      // Null sorts first, as the highest does.
+      priority: row['prioridade'] == null ? Infinity : Number(row['prioridade']),
+      dueMs: Date.parse(row['data_hora'] ?? '') || -Infinity,
+    }));
   }
 
   async waitingRoutes(): Promise<readonly WaitingRoute[]> {
     return readWaiting(await this.#access.ask(this.#access.sql.waitingRoutes, []), this.#access.interop);
   }
+}
+
+/** Two parameters: where ranges begin, and where they end. */
+function boundsOf(ranges: readonly RouteRange[]): readonly [from: Route[], below: Route[]] {
+  return [ranges.map(({ from }) => from), ranges.map(({ below }) => below)];
 }

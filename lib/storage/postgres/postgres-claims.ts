@@ -10,6 +10,7 @@ import { SweepWarning } from './claims/sweep-warning.js';
 import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
+import { classifyError } from './postgres-errors.js';
 import type { QueueAccess } from './queue-access.js';
 import { readClaimed } from './read-rows.js';
 import type { Statement } from './statement.js';
@@ -41,6 +42,8 @@ export class PostgresClaims implements Claims {
   readonly #sweepWarning: SweepWarning;
   /** Calls under way on the first connection. */
   #onFirst = 0;
+  /** True while another session has locked attempts that have ended here. */
+  #meetsLocks = false;
   /** When to claim again what is locked, by `performance.now()`. */
   #lockedAgainAt = Infinity;
   /** When a claim last found something, by `performance.now()`. */
@@ -70,28 +73,30 @@ export class PostgresClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    const { sql, texts } = this.#access;
-    const settling = settleValues(
-      this.#workerId,
-      completions.map((completion) => texts.completion(completion)),
-    );
     if (!demand || demand.routes.length === 0) {
-      return { ...nothingClaimed, settledOnly: readSettledOnly(await this.#ask(sql.settle, settling)) };
+      return { ...nothingClaimed, settledOnly: await this.#settle(completions) };
     }
     if (performance.now() >= this.#lockedAgainAt) this.#lockedAgainAt = Infinity;
     const request = this.#planner.plan(demand);
     const sentAt = performance.now();
-    const answer = await this.#claim(settling, request);
-    const { settledOnly, claimed } = answer;
+    const answer = await this.#settleAndClaim(completions, request).catch((error: unknown) => {
+      this.#planner.cursor.failed(request);
+      this.#locks?.invalidate();
+      throw error;
+    });
+    const { settledOnly, claimed, isCut } = answer;
+    // A claim has not seen what lies before its positions, nor what it was told to leave out.
+    const moreRoutes = isBounded(request) || this.#locks ? undefined : answer.moreRoutes;
+    const told = { settledOnly, claimed, isCut, moreRoutes };
     // Those that are run alone are few, and the claims of others learn nothing from them.
-    if (isOfIsolated(demand)) return { ...this.#around(answer, []), settledOnly, claimed };
+    if (isOfIsolated(demand)) return { ...this.#around(answer, []), ...told };
     this.#planner.learn(request, answer, performance.now() - sentAt);
     if (!isBounded(request)) this.#sweepWarning.check(this.#planner.cursor);
     if (claimed.length > 0) this.#foundAt = performance.now();
     else if (!isBounded(request) && (await this.#skipsLocked(demand))) this.#claimLockedAgain();
     // No ring may announce what lies behind the cursor.
     const sweepInMs = isBounded(request) && claimed.length === 0 ? this.#planner.cursor.sweepInMs : Infinity;
-    return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), settledOnly, claimed };
+    return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), ...told };
   }
 
   heard(dueMs: number, highestPriority: number): void {
@@ -121,23 +126,43 @@ export class PostgresClaims implements Claims {
   }
 
   endUnreadable(among: UnreadableAmong): Promise<readonly UnreadableTask[]> {
-    const leftOut = this.#locks && [this.#locks.leftOut];
-    return new UnreadableTasks(this.#access).end(this.#workerId, among, leftOut);
+    return new UnreadableTasks(this.#access).end(this.#workerId, among, this.#locks?.leftOut);
   }
 
-  async #claim(settling: readonly unknown[], request: ClaimRequest): Promise<ClaimAnswer> {
+  /** Where completions wait for what another session has locked, they go alone, without those, and the claim follows. */
+  async #settleAndClaim(completions: readonly Completion[], request: ClaimRequest): Promise<ClaimAnswer> {
+    if (!this.#meetsLocks || completions.length === 0) {
+      try {
+        return await this.#claim(completions, request);
+      } catch (error) {
+        if (completions.length === 0 || classifyError(error) !== 'locked') throw error;
+      }
+    }
+    const settledOnly = await this.#settle(completions);
+    this.#meetsLocks = settledOnly !== undefined;
+    return { ...(await this.#claim([], request)), settledOnly };
+  }
+
+  async #settle(completions: readonly Completion[]): Promise<readonly string[] | undefined> {
+    return readSettledOnly(await this.#ask(this.#access.sql.settle, this.#settleValues(completions)));
+  }
+
+  async #claim(completions: readonly Completion[], request: ClaimRequest): Promise<ClaimAnswer> {
     const { sql, identity } = this.#access;
     const locks = this.#locks;
     const statement = sql.settleAndClaim(claimForm(request, this.#lock));
-    const values = [...settling, ...claimValues(request), ...(locks ? [locks.leftOut] : [])];
-    const rows = await this.#ask(statement, values).catch((error: unknown) => {
-      this.#planner.cursor.failed(request);
-      locks?.invalidate();
-      throw error;
-    });
-    const answer = readAnswer(rows, request.stretches, identity);
+    const values = [...this.#settleValues(completions), ...claimValues(request, locks?.leftOut)];
+    const answer = readAnswer(await this.#ask(statement, values), request.stretches, identity);
     locks?.learn(this.#workerId, answer.claimed, answer.refused);
     return answer;
+  }
+
+  #settleValues(completions: readonly Completion[]): readonly unknown[] {
+    const { texts } = this.#access;
+    return settleValues(
+      this.#workerId,
+      completions.map((completion) => texts.completion(completion)),
+    );
   }
 
   /** True when a claim from the front that found nothing has left out what other sessions have locked. */
@@ -177,4 +202,11 @@ export class PostgresClaims implements Claims {
   }
 }
 
-const nothingClaimed = { claimed: [], blockedRoutes: [], claimAgain: false, lookAgainInMs: undefined };
+const nothingClaimed = {
+  claimed: [],
+  blockedRoutes: [],
+  claimAgain: false,
+  isCut: false,
+  moreRoutes: undefined,
+  lookAgainInMs: undefined,
+};

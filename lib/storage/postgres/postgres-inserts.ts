@@ -2,7 +2,9 @@ import { ringText, type RingRequest } from '../../coordination/ring.js';
 import { TarefaError } from '../../errors.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
+import type { Route } from '../attempt.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../inserts.js';
+import { routeOf } from '../route.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
@@ -79,8 +81,8 @@ export class PostgresInserts implements TaskInserts {
     if (this.#committing > 0 || !bell.ringer.idle) {
       return this.#commit([task], insertOne(this.#table(), 'afterwards'), values, bell);
     }
-    const { highest = defaultPriority, later } = ringFor([task], 0);
-    const text = ringText(String(highest), later);
+    const ring = ringFor([task], 0);
+    const text = ringText(String(ring.highest ?? defaultPriority), ring);
     this.#committing += 1;
     try {
       const all = [...values, bell.channel, text];
@@ -169,12 +171,27 @@ function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
 /** The ring for tasks that were just inserted. */
 function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest {
   let [dueMs, highest, later] = [Infinity, -Infinity, false];
+  const [first] = tasks;
+  const isOneRoute = tasks.every(
+    ({ topic, publication }) => publication === first?.publication && (publication || topic === first.topic),
+  );
+  const route = first && isOneRoute ? routeOfNew(first) : undefined;
   for (const { dueAt, delayMs, priority } of tasks) {
     if (dueAt !== null) dueMs = Math.min(dueMs, Date.parse(dueAt) || 0);
     highest = Math.max(highest, priority ?? defaultPriority);
     later ||= dueAt !== null || Boolean(delayMs);
   }
-  return { later, highest, sentAt, ...(dueMs === Infinity ? {} : { dueMs }) };
+  return {
+    later,
+    highest,
+    sentAt,
+    ...(dueMs === Infinity ? {} : { dueMs }),
+    ...(route === undefined ? {} : { route }),
+  };
+}
+
+function routeOfNew({ topic, publication }: NewTask): Route {
+  return routeOf({ publication, dead: false, subscriptionId: null, topic, losses: 0 });
 }
 
 /** A handle that answers something else is the transaction of a library that has an adapter. */

@@ -1,5 +1,6 @@
 import { column, readBoolean } from '../columns.js';
 import type { FailureOutcome, NextDue, PromoteResult, Route } from '../attempt.js';
+import { defaultPriority } from '../inserts.js';
 import { readClaimedTask, type QueueIdentity } from '../task-row.js';
 import type { ClaimedRow } from './claims/claim-request.js';
 import type { TextRow } from './connections/control-connection.js';
@@ -42,12 +43,12 @@ export function readNextDue(row: TextRow | undefined): NextDue {
   };
 }
 
-/** Reads a row of a claimed task. */
+/** Reads a row of a claimed task; one without a priority has the default one. */
 export function readClaimed(row: TextRow, queue: QueueIdentity): ClaimedRow {
-  const priority = row[column.priority];
+  const { [column.priority]: priority = String(defaultPriority) } = row;
   // Not spread: on Node 20 that costs more than all the rest.
   return Object.assign(readClaimedTask(row, queue), {
     due: row[column.dueAt] ?? '',
-    priority: priority == null ? null : Number(priority),
+    priority: priority === null ? null : Number(priority),
   });
 }

@@ -1,6 +1,7 @@
 import {
   isolatedPrefix,
   isolatingLosses,
+  keySeparator,
   publicationRoute,
   subscriptionPrefix,
   topicPrefix,
@@ -38,12 +39,16 @@ export const dueInMs = (row: string): string =>
 export const plainRouteOf = (row: string): string =>
   `case when ${row}pub_sub and not ${row}dead then '${publicationRoute}' when ${row}subscriber_id is not null then '${subscriptionPrefix}' || ${row}subscriber_id else '${topicPrefix}' || coalesce(${row}processo, '') end`;
 
+/** What separates a route from the key of an attempt, as SQL. */
+const keySeparatorSql = `E'\\x${keySeparator.charCodeAt(0).toString(16)}'`;
+
 /**
- * Workers claim by route. An attempt whose chain has lost several workers in a row goes a way of its own, because
- * it is run alone. The index and every statement must use this very expression.
+ * Workers claim by route; a key makes a route of its own beside those of its topic or subscription. An attempt whose chain has
+ * lost several workers in a row goes another way, whatever its key, because it is run alone. The index and every statement
+ * must use this very expression.
  */
 export const routeExpression = (row: string): string =>
-  `(case when ${row}perdas >= ${isolatingLosses} then '${isolatedPrefix}' || ${plainRouteOf(row)} else ${plainRouteOf(row)} end) collate "C"`;
+  `(case when ${row}perdas >= ${isolatingLosses} then '${isolatedPrefix}' || ${plainRouteOf(row)} else ${plainRouteOf(row)} || coalesce(${keySeparatorSql} || ${row}chave_fila, '') end) collate "C"`;
 
 /** True for rows on such a way of their own: a range of the index, which is empty nearly always. */
 export const isIsolated = (row: string): string =>

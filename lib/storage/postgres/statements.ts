@@ -27,7 +27,7 @@ import { peekClaim, settleAndClaim, type ClaimForm, type ClaimLock } from './sta
 import { settle } from './statements/settle.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
-import { nextDue, nextDueOfAny, pendingRoutes, waitingRoutes, wouldClaim } from './statements/waiting.js';
+import { nextDue, routeHeads, waitingRoutes, wouldClaim } from './statements/waiting.js';
 import {
   confirmLost,
   findMissing,
@@ -51,10 +51,9 @@ const templates = {
   promote,
   promoteInTurn,
   nextDue,
-  nextDueOfAny,
   wouldClaim,
   pausedRoutes,
-  pendingRoutes,
+  routeHeads,
   waitingRoutes,
   partitionWork,
   loadPayload,

@@ -23,11 +23,11 @@ export class UnreadableTasks {
     this.#access = access;
   }
 
-  /** @param leftOut with interop, the last value of a claim */
+  /** @param leftOut with interop, ids that claims leave out */
   async end(
     workerId: WorkerId,
     among: UnreadableAmong,
-    leftOut: readonly unknown[] | undefined,
+    leftOut: readonly string[] | undefined,
   ): Promise<readonly UnreadableTask[]> {
     const rows = await this.#peek(workerId, among, leftOut);
     const unreadable = await this.#find(rows.map((row) => String(row['id'])));
@@ -37,14 +37,14 @@ export class UnreadableTasks {
   #peek(
     workerId: WorkerId,
     among: UnreadableAmong,
-    leftOut: readonly unknown[] = [],
+    leftOut: readonly string[] | undefined,
   ): Promise<readonly TextRow[]> {
     if (among === 'every route') return this.#access.ask(this.#access.sql.pendingOfEachRoute, [ofEachRoute]);
     if (among === 'unattended') return this.#access.ask(this.#access.sql.pendingDead, [ofDead]);
     // After a failed claim the next one starts at the front too.
     const request = fromTheFront(among);
-    const peek = this.#access.sql.peekClaim(claimForm(request, leftOut.length > 0 ? 'task' : 'row'));
-    return this.#access.ask(peek, [...settleValues(workerId, []), ...claimValues(request), ...leftOut]);
+    const peek = this.#access.sql.peekClaim(claimForm(request, leftOut ? 'task' : 'row'));
+    return this.#access.ask(peek, [...settleValues(workerId, []), ...claimValues(request, leftOut)]);
   }
 
   /** By halves: most can be read. Answers why, by id. */

@@ -225,8 +225,10 @@ export function exerciseClaims(open: OpenDatabase): void {
       const claimed = await claimNew(database, holder);
       const { claim, workerId } = wrong.of(claimed, holder.id, other.id);
       const { claims } = workerId === holder.id ? holder : other;
-      const { settledOnly } = await claims.settleAndClaim([completionOf(claim)]);
-      expect(settledOnly).toEqual([]);
+      for (const demand of [undefined, demandFor(['none'])]) {
+        const { settledOnly } = await claims.settleAndClaim([completionOf(claim)], demand);
+        expect(settledOnly).toEqual([]);
+      }
       expect(await read(access, claimed.id)).toMatchObject({ status: 'processing', message: null });
     },
   );
@@ -247,8 +249,10 @@ export function exerciseClaims(open: OpenDatabase): void {
     const worker = await register(database);
     const claimed = await claimNew(database, worker);
     await database.attempts.failMany([failureOf(claimed.id, worker.id)]);
-    const { settledOnly } = await worker.claims.settleAndClaim([completionOf(claimed)]);
-    expect(settledOnly).toEqual([]);
+    for (const demand of [undefined, demandFor(['none'])]) {
+      const { settledOnly } = await worker.claims.settleAndClaim([completionOf(claimed)], demand);
+      expect(settledOnly).toEqual([]);
+    }
     expect((await read(access, claimed.id)).status).toBe('failed');
   });
 

@@ -1,12 +1,19 @@
 import { expect } from 'vitest';
-import { publicationRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
-import type { ServedRoutes } from '../../../lib/storage/waiting-route.js';
+import {
+  keyedRange,
+  publicationRoute,
+  routesAfter,
+  subscriptionRoute,
+  topicRoute,
+} from '../../../lib/storage/route.js';
+import type { AwaitedRoutes, RouteRange } from '../../../lib/storage/waiting-route.js';
 import { failureOf } from '../../property/queue-storage.js';
 import { contract } from './contract-test.js';
 import { byText, claimAll, claimNew, insert, register, type OpenDatabase } from './opened.js';
 
 const [a, b] = [topicRoute('a'), topicRoute('b')];
-const ours: ServedRoutes = { routes: [a], deadRoutes: [a], discovers: false };
+const ours: AwaitedRoutes = { ranges: [keyedRange(a)], deadRoutes: [a], unknown: [] };
+const everyTopic = routesAfter('t:');
 const hour = 3_600_000;
 
 /** What every database promises of what idle workers ask: when the next attempt is due, and which routes wait. */
@@ -29,7 +36,10 @@ export function exerciseIdleLooks(open: OpenDatabase): void {
     const { database } = await open();
     const { id } = await register(database);
     await insert(database, { topic: 'b' });
-    const { inMs, pending } = await database.attempts.nextDue(id, false, { ...ours, discovers: true });
+    const { inMs, pending } = await database.attempts.nextDue(id, false, {
+      ...ours,
+      unknown: [everyTopic],
+    });
     expect({ inMs, pending }).toEqual({ inMs: undefined, pending: [b] });
     expect((await database.attempts.nextDue(id, false, ours)).pending).toEqual([]);
   });
@@ -58,7 +68,13 @@ export function exerciseIdleLooks(open: OpenDatabase): void {
     const { id } = await claimNew(database, worker, { topic: 'b' });
     await database.attempts.failMany([failureOf(id, worker.id, { next: { kind: 'never' } })]);
     const ask = async (deadRoutes: readonly string[]): Promise<number | undefined> =>
-      (await database.attempts.nextDue(worker.id, false, { ...ours, routes: [a, b], deadRoutes })).inMs;
+      (
+        await database.attempts.nextDue(worker.id, false, {
+          ...ours,
+          ranges: [a, b].map(keyedRange),
+          deadRoutes,
+        })
+      ).inMs;
     expect(await ask([b])).toBe(0);
     expect(await ask([a])).toBeUndefined();
     expect(await ask([topicRoute('*')])).toBe(0);
@@ -83,15 +99,32 @@ export function exerciseIdleLooks(open: OpenDatabase): void {
     expect(await ask([subscriptionRoute('s')])).toBe(0);
   });
 
-  contract('pending attempts are told by their routes', async () => {
+  contract('routes with pending attempts are told with their best one, range by range', async () => {
     const { database } = await open();
     const worker = await register(database);
     await insert(database, { topic: 'b' });
-    await insert(database, { topic: 'b' });
+    await insert(database, { topic: 'b', priority: 70 });
+    await insert(database, { topic: 'b', priority: 60 });
+    await insert(database, { topic: 'c' });
     await insert(database, {}, true);
     await insert(database, { topic: 'later', delayMs: hour });
     await claimNew(database, worker, { topic: 'claimed' });
-    expect(await database.attempts.pendingRoutes()).toEqual([publicationRoute, b]);
+    const c = topicRoute('c');
+    const heads = async (limit: number, ...ranges: readonly RouteRange[]): Promise<readonly unknown[]> =>
+      (await database.attempts.routeHeads(ranges, limit)).map(({ route, priority }) => [route, priority]);
+    expect(await heads(10, everyTopic, keyedRange(publicationRoute))).toEqual([
+      [b, 70],
+      [c, 50],
+      [publicationRoute, 50],
+    ]);
+    expect(await heads(2, everyTopic, keyedRange(publicationRoute))).toEqual([
+      [b, 70],
+      [c, 50],
+    ]);
+    expect(await heads(10, { from: b, below: c })).toEqual([[b, 70]]);
+    expect(await heads(10, { from: c, below: everyTopic.below })).toEqual([[c, 50]]);
+    const [head] = await database.attempts.routeHeads([keyedRange(c)], 1);
+    expect(Math.abs((head?.dueMs ?? 0) - Date.now())).toBeLessThan(hour);
   });
 
   contract('routes wait whose attempts are due, unless they are paused', async () => {

@@ -21,15 +21,35 @@ export function without(
   return { name, suite, statement, from, to };
 }
 
-const settling = /^settle/;
 const claiming = /^settle_and_claim/;
 /** Held by that worker. */
 const heldBy = (worker: string): string => `f.status || '' = 'processando' and f.executor + 0 = ${worker}`;
 
 export const statementMutants: readonly StatementMutant[] = [
-  without('completes without reserva', 'claims', settling, 'f.reserva = s.reservation and '),
-  without('completes without executor', 'claims', settling, heldBy('$5::bigint'), `f.status = 'processando'`),
-  without('completes without status', 'claims', settling, heldBy('$5::bigint'), 'f.executor = $5::bigint'),
+  without('completes alone without reserva', 'claims', /^settle$/, 'f.reserva = s.reservation and '),
+  without(
+    'completes without reserva',
+    'claims',
+    claiming,
+    'f.reserva = ($2::int[])[s.place]',
+    '($2::int[])[s.place] is not null',
+  ),
+  ...[/^settle$/, claiming].flatMap((statement) => [
+    without(
+      `${statement.source} without executor`,
+      'claims',
+      statement,
+      heldBy('$5::bigint'),
+      `f.status = 'processando'`,
+    ),
+    without(
+      `${statement.source} without status`,
+      'claims',
+      statement,
+      heldBy('$5::bigint'),
+      'f.executor = $5::bigint',
+    ),
+  ]),
   without('claims before the due time', 'claims', claiming, 'and f.data_hora <= now() '),
   without('claims what is not pending', 'claims', claiming, `f.status = 'pendente'`, `f.status <> 'sucesso'`),
   without('claims without priorities', 'claims', claiming, 'f.prioridade desc, ', ''),
@@ -95,7 +115,7 @@ export const statementMutants: readonly StatementMutant[] = [
   without('never buries', 'attempts', /^fail$/, 'where f.estouro_tentativas and not f.dead', 'where false'),
   without('tries nothing again', 'attempts', /^fail$/, 'where f.reenfileirado\n', 'where false\n'),
   without('counts attempts no further', 'attempts', /^fail$/, 'coalesce(f.tentativa, 1) + 1', '1'),
-  without('forgets lost workers', 'attempts', /^fail$/, 'f.next_losses, f.origem', '0, f.origem'),
+  without('forgets lost workers', 'attempts', /^fail$/, 'f.next_losses, f.chave_fila', '0, f.chave_fila'),
   without(
     'cuts the note',
     'attempts',

@@ -1,5 +1,6 @@
 import { WalkPace } from '../../../timing/walk-pace.js';
 import type { Route, RouteDemand } from '../../attempt.js';
+import { defaultPriority } from '../../inserts.js';
 import {
   isBounded,
   type ClaimAnswer,
@@ -30,7 +31,6 @@ const longestPauseMs = 5_000;
 const mostPriorities = 4;
 /** Routes remembered beside those that are asked for. */
 const mostRoutes = 1_000;
-const defaultPriority = 50;
 
 const [highestOfAll, lowestOfAll] = [2_147_483_647, -2_147_483_648];
 const fromTheStart = '-infinity';

@@ -4,12 +4,17 @@ import { isolatedPrefix } from '../../route.js';
 import { ClaimCursor } from './claim-cursor.js';
 import type { ClaimAnswer, ClaimRequest } from './claim-request.js';
 
+/** Attempts that are seen of each stretch at least: they cost next to nothing. */
+const leastDepth = 16;
+
 /** Claims that count first, after one has met work on several routes. */
 const countingClaims = 16;
 
 /** Turns what a worker can take into a statement's request, and learns from each answer where and how the next one looks. */
 export class ClaimPlanner {
   readonly cursor: ClaimCursor;
+  /** Part of a claim that each stretch is looked through for: more than it is likely to give. */
+  #share = 1;
   /** Claims that are still to count: while several routes have work, locking at once would lock far too much. */
   #counting = 0;
 
@@ -21,7 +26,12 @@ export class ClaimPlanner {
   plan(demand: ClaimDemand): ClaimRequest {
     if (isOfIsolated(demand)) return fromTheFront(demand);
     const { routes, total } = demand;
-    const request = { shape: this.#shape(demand), stretches: this.cursor.stretches(routes), total };
+    const request = {
+      shape: this.#shape(demand),
+      stretches: this.cursor.stretches(routes),
+      total,
+      depth: Math.min(total, Math.max(leastDepth, Math.ceil(total * this.#share))),
+    };
     this.cursor.sent(request);
     return request;
   }
@@ -33,7 +43,15 @@ export class ClaimPlanner {
     for (const { route } of claimed) routes.add(route);
     if (contended || routes.size > 1) this.#counting = countingClaims;
     else if (request.shape === 'counted') this.#counting -= 1;
+    this.#deepen(request, answer, routes.size);
     this.cursor.learn(request, answer, tookMs);
+  }
+
+  /** Twice what a route gives on the average; after a claim that had not seen enough, twice as much as before. */
+  #deepen({ shape, total }: ClaimRequest, { claimed, isCut }: ClaimAnswer, routes: number): void {
+    if (shape !== 'counted' || routes === 0) return;
+    const isShort = isCut && claimed.length < total;
+    this.#share = isShort ? Math.min(1, 2 * this.#share) : 2 / routes;
   }
 
   #shape({ order }: ClaimDemand): ClaimRequest['shape'] {
@@ -49,5 +67,5 @@ export function isOfIsolated({ routes }: ClaimDemand): boolean {
 
 /** A request that depends on no claim before it. */
 export function fromTheFront({ routes, total, order }: ClaimDemand): ClaimRequest {
-  return { shape: order === 'listed' ? 'shared' : 'counted', stretches: routes, total };
+  return { shape: order === 'listed' ? 'shared' : 'counted', stretches: routes, total, depth: total };
 }

@@ -26,6 +26,8 @@ export interface ClaimRequest {
   readonly stretches: readonly Stretch[];
   /** Limit of all together. */
   readonly total: number;
+  /** How many attempts of each stretch `counted` sees before it decides. */
+  readonly depth: number;
 }
 
 /** An attempt just claimed, and its place in the order of pick-up. */
@@ -50,6 +52,10 @@ export interface ClaimAnswer {
   readonly contended: boolean;
   /** Set when there was less than could be taken: no attempt due before is left, except locked ones and those unseen yet. */
   readonly exhaustedAt: string | undefined;
+  /** Routes that were seen to have more than was taken; undefined unless the shape was `counted`. */
+  readonly moreRoutes: readonly Route[] | undefined;
+  /** True when `counted` took less than it could, because it had not seen enough of some stretch. */
+  readonly isCut: boolean;
   /** Attempts that workers of nsj-queue-lib have locked. */
   readonly refused: readonly string[];
 }

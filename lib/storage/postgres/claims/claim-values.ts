@@ -14,8 +14,15 @@ function claimStart(request: ClaimRequest): ClaimStart {
   return isShared ? 'stretches' : 'positions';
 }
 
-/** Values of a statement that claims, after those of what it settles. */
-export function claimValues({ stretches, total }: ClaimRequest): readonly unknown[] {
+/**
+ * Values of a statement that claims, after those of what it settles.
+ *
+ * @param leftOut with interop, ids to leave out
+ */
+export function claimValues(
+  { shape, stretches, total, depth }: ClaimRequest,
+  leftOut: readonly string[] | undefined,
+): readonly unknown[] {
   const claiming = [
     stretches.map(({ route }) => route),
     stretches.map(({ limit }) => limit),
@@ -23,12 +30,16 @@ export function claimValues({ stretches, total }: ClaimRequest): readonly unknow
     stretches.map(isDeadOnly),
   ];
   const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
-  if (bounds.length === 0) return claiming;
-  return [
-    ...claiming,
+  const bounded = [
     bounds.map(({ highest }) => highest),
     bounds.map(({ lowest }) => lowest),
     bounds.map(({ since }) => since),
+  ];
+  return [
+    ...claiming,
+    ...(bounds.length === 0 ? [] : bounded),
+    ...(leftOut ? [leftOut] : []),
+    ...(shape === 'counted' ? [depth] : []),
   ];
 }
 

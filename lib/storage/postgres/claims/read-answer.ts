@@ -1,3 +1,4 @@
+import type { Route } from '../../attempt.js';
 import { readBoolean } from '../../columns.js';
 import type { TextRow } from '../connections/control-connection.js';
 import type { QueueIdentity } from '../../task-row.js';
@@ -13,13 +14,16 @@ export function readAnswer(
   const [first] = rows;
   const claimed: ClaimedRow[] = [];
   for (const row of rows) if (row['id'] != null) claimed.push(readClaimed(unfolded(row), queue));
-  const lockedRoutes = readIds(first?.['locked_routes']) ?? [];
+  const routesAt = (places: readonly string[] | undefined): readonly Route[] | undefined =>
+    places?.map((place) => stretches[Number(place) - 1]?.route ?? '');
   return {
     settledOnly: readSettledOnly(rows),
     claimed: inPickUpOrder(claimed),
-    lockedRoutes: lockedRoutes.map((ord) => stretches[Number(ord) - 1]?.route ?? ''),
+    lockedRoutes: routesAt(readIds(first?.['locked_routes'])) ?? [],
+    moreRoutes: routesAt(readIds(first?.['more_routes'])),
     contended: readBoolean(first?.['contended']),
     exhaustedAt: first?.['exhausted_at'] ?? undefined,
+    isCut: readBoolean(first?.['is_cut']),
     refused: readIds(first?.['refused']) ?? [],
   };
 }

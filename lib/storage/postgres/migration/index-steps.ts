@@ -70,7 +70,8 @@ function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, def
   };
 }
 
-function dropPartitionedStep(tables: QueueTables, name: string): Step {
+/** The same for an index of a partitioned table. */
+export function dropPartitionedStep(tables: QueueTables, name: string): Step {
   return {
     what: `drop the index ${name}`,
     lock: locks.instant(tables.queue),

@@ -21,6 +21,7 @@ import {
 import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js';
 import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
+import { keptIndexSteps } from './kept-indexes.js';
 import { schemaVersions, type SchemaVersion } from './schema-versions.js';
 import type { SchemaShape } from './schema-shape.js';
 import { locks, shortStep, type Step } from './step.js';
@@ -32,6 +33,8 @@ export interface Survey {
   readonly found: Inspection;
   readonly shape: SchemaShape;
   readonly wanted: SchemaShape;
+  /** Running workers that were written for older tables. */
+  readonly olderWorkers: number;
   readonly schemaExists: boolean;
   /** Names of the indexes of the subscriptions table. */
   readonly subscriptionIndexes: ReadonlySet<string>;
@@ -54,11 +57,13 @@ export function upgradeSteps(
   survey: Survey,
   versions: readonly SchemaVersion[] = schemaVersions,
 ): readonly Step[] {
-  const { tables, found, shape, wanted } = survey;
+  const { tables, found, wanted } = survey;
+  const kept = keptIndexSteps(tables, { ...survey, inPartitions: found.isPartitioned });
   return [
     ...companionSteps(survey),
     ...columnSteps(survey),
-    ...indexSteps(tables, shape, wanted, found.isPartitioned),
+    ...kept.steps,
+    ...indexSteps(tables, kept.shape, wanted, found.isPartitioned),
     ...triggerSteps(survey),
     ...viewSteps(survey),
     ...versionSteps(tables, found, versions),

@@ -4,7 +4,7 @@ import { isPartitioned } from '../schema/inspect-schema.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
 import { ownName } from '../schema/schema-objects.js';
 import { plainLayout, schemaStatements } from '../schema/schema-statements.js';
-import { queueIndexes } from '../schema/schema.js';
+import { queueIndexes, type IndexDefinition } from '../schema/schema.js';
 
 /** Definitions of a queue table's parts, as PostgreSQL prints them, without the names of the queue. */
 export interface SchemaShape {
@@ -121,16 +121,17 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
   };
 }
 
-/** Names of indexes that differ from what this library makes, such as those of an older version. */
-export async function outdatedIndexes(tx: SqlHandle, tables: QueueTables): Promise<readonly string[]> {
+/** Indexes that differ from what this library makes, such as those of an older version. */
+export async function outdatedIndexes(
+  tx: SqlHandle,
+  tables: QueueTables,
+): Promise<readonly IndexDefinition[]> {
   const found = await readShape(tx, tables);
   const wanted = await readWantedShape(tx, tables, found);
-  return queueIndexes
-    .filter(({ suffix }) => {
-      const index = found.indexes.get(suffix);
-      return index?.isValid === true && index.definition !== wanted.indexes.get(suffix)?.definition;
-    })
-    .map(({ suffix }) => ownName(tables, suffix));
+  return queueIndexes.filter(({ suffix }) => {
+    const index = found.indexes.get(suffix);
+    return index?.isValid === true && index.definition !== wanted.indexes.get(suffix)?.definition;
+  });
 }
 
 /** An index's name in SQL, with its schema. */

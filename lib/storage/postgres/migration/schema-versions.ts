@@ -21,4 +21,8 @@ export const schemaVersions: readonly SchemaVersion[] = [
     what: 'inserts are filed without what only the library writes, in the round they continue; dead chains of dead deliveries; infinite times; workers announce dead routes; the key that seals deliveries; workers are halted by their rows',
   },
   { version: 4, what: 'the view calls tasks retrying that have failed and wait for their next attempt' },
+  {
+    version: 5,
+    what: 'unique keys, keys of a route, limits, batches and consumers have their columns and indexes; rings name the route',
+  },
 ];

@@ -11,7 +11,7 @@ import {
   type Inspection,
   type QueueNames,
 } from './inspect-schema.js';
-import { schemaVersions } from '../migration/schema-versions.js';
+import { countOlderWorkers, isKept, keepIndex } from '../migration/kept-indexes.js';
 import { migrationLockKey, schemaLockKey } from '../migration/schema-locks.js';
 import { outdatedIndexes, qualifiedIndex } from '../migration/schema-shape.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
@@ -23,7 +23,7 @@ import {
   type RightsRequest,
 } from './schema-rights.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
-import { leastSchemaVersion, ownColumns, schemaVersion } from './schema.js';
+import { ownColumns, schemaVersion, type IndexDefinition } from './schema.js';
 
 /** What `prepareSchema` is asked for. */
 export interface SchemaRequest extends QueueNames, RightsRequest {
@@ -71,8 +71,7 @@ export async function prepareSchema(
     const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
 
-    const older = olderVersion(found);
-    if (missing.length > (older === undefined ? 0 : 1) && request.mode === 'check') {
+    if (missing.length > 0 && request.mode === 'check') {
       throw new TarefaError(
         'SCHEMA_MISSING',
         `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
@@ -88,29 +87,10 @@ export async function prepareSchema(
       isPartitioned: await isPartitioned(tx, tables),
       identity: found.isVersionHidden ? undefined : await readIdentity(tx, tables),
       seals,
-      warnings: [
-        ...(older !== undefined && request.mode === 'check' ? [olderWarning(tables, older)] : []),
-        ...listWarnings(found, tables, request.channel),
-        ...encodingWarnings(encoding),
-        ...warnings,
-      ],
+      warnings: [...listWarnings(found, tables, request.channel), ...encodingWarnings(encoding), ...warnings],
       made,
     };
   });
-}
-
-/** The version of tables that are older than this library's but work with it; else undefined. */
-function olderVersion({ version }: Inspection): number | undefined {
-  const isOlder = version !== undefined && version >= leastSchemaVersion && version < schemaVersion;
-  return isOlder ? version : undefined;
-}
-
-function olderWarning({ qualifiedName }: QueueTables, version: number): string {
-  const brought = schemaVersions.filter((one) => one.version > version).map(({ what }) => what);
-  return (
-    `the tables of ${qualifiedName} have version ${version}, and this library makes version ${schemaVersion}: ${brought.join('; ')}. ` +
-    'Everything else works as it is; `npx tarefa migrate` brings them up to date while the queue is used.'
-  );
 }
 
 /** Answers what was missing. */
@@ -140,7 +120,12 @@ async function create(
   const { channel, webhooks } = request;
   const layout = found.queueColumns.size > 0 ? layoutOf(found) : request.layout;
   const rings = !found.triggers.has(ownName(tables, 'ring'));
-  for (const name of outdated) await tx.query(`drop index ${qualifiedIndex(tables, name)}`);
+  const hasOlderWorkers = found.relations.has(tables.workers) && (await countOlderWorkers(tx, tables)) > 0;
+  for (const index of outdated) {
+    const name = ownName(tables, index.suffix);
+    if (hasOlderWorkers && isKept(index)) await keepIndex(tx, tables, name);
+    else await tx.query(`drop index ${qualifiedIndex(tables, name)}`);
+  }
   for (const text of schemaStatements(tables, channel, { rings, webhooks, ...(layout && { layout }) })) {
     await tx.query(text).catch((error: unknown) => {
       throw explainDuplicates(error, tables);
@@ -168,8 +153,11 @@ function migrating({ qualifiedName }: QueueTables): TarefaError {
 }
 
 /** Building an index inside of a transaction keeps every producer waiting until it is built. */
-function refuseLongLock(found: Inspection, tables: QueueTables, outdated: readonly string[]): void {
-  const indexes = [...missingIndexes(found, tables), ...outdated];
+function refuseLongLock(found: Inspection, tables: QueueTables, outdated: readonly IndexDefinition[]): void {
+  const indexes = [
+    ...missingIndexes(found, tables),
+    ...outdated.map(({ suffix }) => ownName(tables, suffix)),
+  ];
   if (found.rows < mostRowsUnderLock || indexes.length === 0) return;
   const isOurs = ownColumns.some(({ name }) => found.queueColumns.has(name));
   const command = isOurs ? 'npx tarefa migrate' : `npx tarefa adopt ${tables.qualifiedName}`;

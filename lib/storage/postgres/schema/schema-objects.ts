@@ -9,6 +9,7 @@ import {
   type IndexDefinition,
 } from './schema.js';
 import { mostLosses } from '../../failure-rule.js';
+import { routeExpression } from '../statement.js';
 
 /** The name of an index, a trigger or a function of a queue, without its schema. */
 export function ownName({ table }: QueueTables, suffix: string): string {
@@ -63,7 +64,8 @@ const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestam
     or new.tentativa is null or new.prioridade is null
     or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
         or coalesce(new.executor, new.id_anterior, new.live_id) is not null
-        or coalesce(new.iniciada_em, new.finalizada_em) is not null)
+        or coalesce(new.iniciada_em, new.finalizada_em, new.prazo) is not null
+        or coalesce(new.limite, new.consumidor) is not null)
       and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
 
 /** Counters beyond this were not written by the library. */
@@ -100,6 +102,9 @@ begin
     new.executor := null;
     new.iniciada_em := null;
     new.finalizada_em := null;
+    new.limite := null;
+    new.prazo := null;
+    new.consumidor := null;
     -- A task that is started anew goes on with those that it has lost.
     new.perdas := case when new.id_anterior is null then 0 else least(new.perdas, ${mostLosses - 1}) end;
     if new.rodada = 0 and new.id_anterior is not null then
@@ -127,7 +132,8 @@ export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
 
 /**
  * The function that rings. A ring says the second in which the first of these tasks is due, their highest priority, and
- * whether some are for later. Tasks due at `infinity` never are. Whole seconds make equal rings of one transaction one.
+ * whether some are for later; where all have one route, and none is dead, also which. Tasks due at `infinity` never are.
+ * Whole seconds make equal rings of one transaction one. Only ASCII: what a listener cannot be sent would cut its session off.
  */
 export function ringFunctionSql(tables: QueueTables): string {
   return `create or replace function ${inSchema(tables, 'ring')}() returns trigger language plpgsql as $$
@@ -135,14 +141,18 @@ declare
   due timestamptz;
   priority integer;
   later boolean;
+  route text;
 begin
-  select min(data_hora), max(prioridade), bool_or(status = 'agendada')
-  into due, priority, later
-  from inserted
+  select min(data_hora), max(prioridade), bool_or(status = 'agendada'),
+    case when min(lane) = max(lane) and not bool_or(dead) then min(lane) end
+  into due, priority, later, route
+  from (select *, ${routeExpression('')} as lane from inserted) one
   where status in ('pendente', 'agendada') and data_hora < 'infinity';
   if due is not null then
     perform pg_catalog.pg_notify(tg_argv[0],
-      floor(extract(epoch from greatest(due, 'epoch')))::bigint || ' ' || priority || case when later then ' later' else '' end);
+      floor(extract(epoch from greatest(due, 'epoch')))::bigint || ' ' || priority
+        || case when route !~ '[^\\x01-\\x7f]|^!' then ' ' || to_json(route) else '' end
+        || case when later then ' later' else '' end);
   end if;
   return null;
 end $$`;

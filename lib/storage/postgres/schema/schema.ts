@@ -1,10 +1,7 @@
 import { routeExpression } from '../statement.js';
 
 /** Version of what `schemaStatements` makes; recorded per table. What each brought: `migration/schema-versions.ts`. */
-export const schemaVersion = 4;
-
-/** The oldest version that this library can work on without migration; the log says what it lacks. */
-export const leastSchemaVersion = 3;
+export const schemaVersion = 5;
 
 /** A column: its name, its type as PostgreSQL prints it, and the rest of its definition. */
 export interface ColumnDefinition {
@@ -56,6 +53,13 @@ export const ownColumns: readonly ColumnDefinition[] = [
   { name: 'resultado', type: 'text' },
   { name: 'erro', type: 'text' },
   { name: 'metadados', type: 'jsonb' },
+  { name: 'chave_unica', type: 'character varying(200)' },
+  { name: 'chave_fila', type: 'character varying(200)' },
+  // Bounded, because it is indexed: a longer text would make the claim fail, and with it the queue.
+  { name: 'limite', type: 'character varying(300)' },
+  { name: 'lote', type: 'bigint' },
+  { name: 'prazo', type: 'timestamp with time zone' },
+  { name: 'consumidor', type: 'character varying(100)' },
 ];
 
 /** The 9 columns of the subscriptions table, also a contract. */
@@ -77,6 +81,7 @@ export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'missed_at', type: 'timestamp with time zone' },
   { name: 'dead_routes', type: 'text[]' },
   { name: 'halt_at', type: 'timestamp with time zone' },
+  { name: 'schema_version', type: 'integer' },
 ];
 
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
@@ -117,6 +122,24 @@ export const queueIndexes: readonly IndexDefinition[] = [
     where: 'publication_id is not null',
   },
   { suffix: 'successor', unique: true, on: '(id_anterior, rodada)', where: 'id_anterior is not null' },
+  // One task per unique key: `v:` while it lives, `p:` while it has not started, `w:` at all. A `p:` task that has started
+  // stays out: it may be given back, or fail, beside the one that was inserted meanwhile.
+  {
+    suffix: 'unica',
+    unique: true,
+    on: '(chave_unica)',
+    where:
+      `chave_unica is not null and case left(chave_unica, 2) when 'w:' then id_anterior is null ` +
+      `when 'p:' then status in ('pendente', 'agendada') and reserva = 0 and id_anterior is null ` +
+      `else status in ('pendente', 'agendada', 'processando') end`,
+  },
+  // What counts against a limit: running attempts, and retries that keep their key's place.
+  {
+    suffix: 'limited',
+    on: '(limite, chave_fila)',
+    where: `limite is not null and (status = 'processando' or status in ('agendada', 'pendente') and id_anterior is not null)`,
+  },
+  { suffix: 'batch', on: '(lote, status)', where: 'lote is not null' },
   // What purge walks; costs next to nothing on the way in.
   { suffix: 'age', on: 'using brin (data_hora) with (autosummarize = on)' },
 ];

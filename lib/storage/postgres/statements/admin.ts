@@ -3,7 +3,7 @@ import type { QueueTables } from '../identifiers.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { mostLosses } from '../../failure-rule.js';
-import { copied, copiedFrom, payloadHash } from './fail.js';
+import { columnsOf, copied, copiedFrom, keys, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
 
@@ -105,25 +105,29 @@ const unedited: Edited = {
 const nextRound = `case when f.rodada between 0 and ${mostCounted - 1} then f.rodada + 1
       else (abs(f.id % ${strayRounds}) + ${strayRounds})::int end`;
 
-/** `retried`, from `chosen`, and `anew`: the new attempts made of it. */
-export const startAnew = (queue: string, edited: Edited = unedited): string => `retried as (
-  update ${queue} f
-  set reenfileirado = true, proxima_tentativa = clock_timestamp()
-  where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
-  returning f.*
-),
-anew as (
+/**
+ * `anew`, made of `chosen`, and `retried`: those that have a new attempt now. What cannot have one, because its unique key is
+ * taken or an attempt that follows it was inserted by hand, stays as it is.
+ */
+export const startAnew = (queue: string, edited: Edited = unedited): string => `anew as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
     status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
-    chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados)
+    chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados, ${keys}, chave_unica)
   select coalesce(f.id_inicial, f.id), f.data_hora_inicial, clock_timestamp(), 1, 'pendente', f.id, f.data_hora,
     f.status, f.mensagem, ${edited.payload}, ${edited.hash}, f.dead, f.live_id,
     -- What killed its workers runs alone again, and has one chance.
     least(f.perdas, ${mostLosses - 1}), ${nextRound}, f.origem, f.destino, f.processo,
-    f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, ${edited.metadata}
-  from retried f
+    f.chave_externa, f.tenant, f.grupo_empresarial, f.pub_sub, f.publication_id, f.subscriber_id, f.prioridade, ${edited.metadata},
+    ${columnsOf('f', keys)}, f.chave_unica
+  from ${queue} f
+  where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
   on conflict do nothing
-  returning id::text as id
+  returning id, id_anterior
+),
+retried as (
+  update ${queue} f
+  set reenfileirado = true, proxima_tentativa = clock_timestamp()
+  where f.id = any(array(select id_anterior from anew))
 )`;
 
 /**
@@ -133,7 +137,7 @@ anew as (
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
 with ${lockedAttempts(queue, hasFailedForGood)},
 ${startAnew(queue)}
-select id from anew`;
+select id::text as id from anew`;
 
 const object = (json: string): string =>
   `case when jsonb_typeof(${json}) = 'object' then ${json} else '{}' end`;
@@ -152,7 +156,7 @@ ${startAnew(queue, {
   metadata: `${object('f.metadados')} || jsonb_build_object('${editsKey}', ${list(`f.metadados -> '${editsKey}'`)}
       || jsonb_build_array(jsonb_build_object('at', to_jsonb(clock_timestamp()), 'by', $4::text, 'reason', $5::text, 'after', f.id::text)))`,
 })}
-select id from anew`;
+select id::text as id from anew`;
 
 /**
  * The same as {@link retryTask} with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
@@ -169,7 +173,7 @@ with chosen as materialized (
   for no key update of f skip locked
 ),
 ${startAnew(queue)}
-select id from anew`;
+select id::text as id from anew`;
 
 /** Due, scheduled for its first attempt, or retrying. */
 export const isWaiting = `f.status in ('pendente', 'agendada')`;

@@ -11,6 +11,11 @@ export interface Look {
   readonly bestOf: (limit: string, locking: string) => string;
   /** Rows of all stretches, at most its limit for each route. */
   readonly candidates: (locking: string) => string;
+  /**
+   * Rows of all stretches without locks, `depth` of each at most, with their places `nth`; null where stretches are looked
+   * through as far as their limits go.
+   */
+  readonly peeked: (depth: string) => string;
 }
 
 /** How a claim chooses among the rows that it sees. */
@@ -19,9 +24,12 @@ export interface Shape {
   readonly choosing: string;
   /**
    * What the answer says besides: `locked_routes`, places of the stretches that gave less than they were seen to have (null
-   * when every one gave it), or `contended`, true when several routes had work.
+   * when every one gave it), `more_routes`, places of those that were seen to have more, or `contended`, true when several
+   * routes had work.
    */
   readonly answer: string;
+  /** Condition under which it has seen all that it could have taken. */
+  readonly nothingLeft: string;
 }
 
 const pickUpOrder = (row: string): string => `${row}.prioridade desc, ${row}.data_hora, ${row}.id`;
@@ -56,7 +64,7 @@ export function fromTheFront(queue: string, except: string): Look {
   from settled, ${stretches}
   cross join lateral (${bestOf(afterSettling, locking)}
   ) l`;
-  return { stretches, bestOf, candidates };
+  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf) };
 }
 
 const boundedStretches = `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[], $12::timestamptz[]) with ordinality
@@ -83,7 +91,7 @@ export function fromPositions(queue: string, except: string): Look {
   from settled, ${stretches}
   cross join lateral (${bestOf(afterSettling, locking)}
   ) l`;
-  return { stretches, bestOf, candidates };
+  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf) };
 }
 
 /**
@@ -100,8 +108,29 @@ export function fromStretches(queue: string, except: string): Look {
   cross join lateral (${bestOf(afterSettling, locking)}
   ) l
   ) numbered where nth <= most`;
-  return { stretches, bestOf, candidates };
+  const peeked = (): string => `
+  select numbered.id, numbered.prioridade, numbered.data_hora, numbered.ord, null::int as nth from (${candidates('')}
+  ) numbered`;
+  return { stretches, bestOf, candidates, peeked };
 }
+
+function peekedTo(depth: string, stretches: string, bestOf: Look['bestOf']): string {
+  return `
+  select l.id, l.prioridade, l.data_hora, r.ord, case when r.most > ${depth} then l.nth end as nth
+  from settled, ${stretches}
+  cross join lateral (
+    select one.*, row_number() over () as nth
+    from (${bestOf(`least(r.most, ${depth}) + 0 * settled.n`, '')}
+    ) one
+  ) l`;
+}
+
+/** True for rows that come before `edge`, or are it; of priorities that were made null by hand the order holds as well. */
+const isWithinEdge = (row: string): string => {
+  const priority = (of: string): string => `coalesce(${of}.prioridade, 2147483648)`;
+  return `${priority(row)} > ${priority('edge')}
+    or ${priority(row)} = ${priority('edge')} and (${row}.data_hora, ${row}.id) <= (edge.data_hora, edge.id)`;
+};
 
 /**
  * Locks up to the limit in every stretch and takes the best of all. Right while at most one route has work: it walks over
@@ -117,6 +146,7 @@ best as materialized (
 )`,
     answer: `
   (select min(route) <> max(route) from got) as contended,`,
+    nothingLeft: '',
   };
 }
 
@@ -124,15 +154,23 @@ best as materialized (
  * Looks at the best rows of every stretch without locking, counts how many of the best of all each has, and locks that
  * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. A stretch that gives
  * less than it was seen to have is reported, because another session may lock the best rows of all for long.
+ *
+ * Of each stretch it sees `depth` rows at most: 500 of each of 100 routes cost as much as claiming them twice over. Where that
+ * leaves some out, it takes nothing that comes after the first of the last rows that it saw of such a stretch: then `is_cut`.
  */
-export function counted(look: Look): Shape {
+export function counted(look: Look, depth: string): Shape {
   return {
-    choosing: `peek as materialized (
+    choosing: `seen as materialized (${look.peeked(depth)}
+),
+edge as materialized (
+  select seen.prioridade, seen.data_hora, seen.id from seen where seen.nth = ${depth} order by ${pickUpOrder('seen')} limit 1
+),
+peek as materialized (
   select counted.ord, count(*)::int as n
   from (
-    select look.ord from (${look.candidates('')}
-    ) look
-    order by ${pickUpOrder('look')}
+    select seen.ord from seen left join edge on true
+    where edge.id is null or ${isWithinEdge('seen')}
+    order by ${pickUpOrder('seen')}
     limit $8::int
   ) counted
   group by counted.ord
@@ -147,7 +185,15 @@ best as materialized (
     answer: `
   case when (select sum(peek.n) from peek) > (select count(*) from best) then array(
     select peek.ord from peek where peek.n > (select count(*) from best where best.ord = peek.ord)
-  ) end as locked_routes,`,
+  ) end as locked_routes,
+  exists (select from edge) as is_cut,
+  (select coalesce(array_agg(each.ord), '{}')
+   from (select seen.ord, count(*) as n, bool_or(seen.nth = ${depth}) as is_deep from seen group by seen.ord) each
+   left join peek on peek.ord = each.ord
+   where each.is_deep or each.n > coalesce(peek.n, 0)) as more_routes,`,
+    // Behind what others have locked it has not looked.
+    nothingLeft: `
+    and not exists (select from edge) and (select count(*) from best) = (select coalesce(sum(peek.n), 0) from peek)`,
   };
 }
 
@@ -163,5 +209,6 @@ best as materialized (
   select got.id from got order by got.ord, ${pickUpOrder('got')} limit $8::int
 )`,
     answer: '',
+    nothingLeft: '',
   };
 }

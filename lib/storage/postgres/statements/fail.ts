@@ -2,11 +2,18 @@ import { quietSetting, statement } from '../statement.js';
 
 /** What the next attempt and the dead chain copy from the attempt that failed. */
 export const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
-export const copiedFrom = (row: string): string =>
-  copied
+export const copiedFrom = (row: string): string => columnsOf(row, copied);
+
+/** What next attempts, replays and deliveries copy besides, dead chains not: they leave the order of their key. */
+export const keys = 'chave_fila, lote';
+
+/** Those columns of a row. */
+export function columnsOf(row: string, columns: string): string {
+  return columns
     .split(', ')
     .map((name) => `${row}.${name}`)
     .join(', ');
+}
 
 /** SHA-256 of a payload as the contract stores it: the hexadecimal text, in bytes. */
 export const payloadHash = (payload: string): string =>
@@ -62,12 +69,15 @@ failed as (
 ),
 next as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
-    data_hora_anterior, status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, ${copied})
+    data_hora_anterior, status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, ${keys},
+    chave_unica, limite, ${copied})
   select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa, coalesce(f.tentativa, 1) + 1, 'agendada', f.id,
     f.data_hora, f.status, f.mensagem,
     -- One that was edited goes on with what it was edited to.
     case when f.id_inicial is not null then f.payload end, f.payload_hash, f.dead, f.live_id,
-    f.next_losses, ${copiedFrom('f')}
+    f.next_losses, ${columnsOf('f', keys)},
+    -- A key that is run in order stays taken until its next attempt has ended.
+    f.chave_unica, case when f.chave_fila like 'o:%' then f.limite end, ${copiedFrom('f')}
   from failed f, quiet
   where f.reenfileirado
   on conflict do nothing

@@ -1,6 +1,6 @@
 import { heldBy, quietSetting, statement } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
-import { payloadHash } from './fail.js';
+import { columnsOf, keys, payloadHash } from './fail.js';
 
 /** What a sealed envelope ends with, besides its last brace: the seal in hexadecimal. */
 const sealed = (seal: string): string =>
@@ -35,9 +35,9 @@ publications as materialized (
 ),
 copies as (
   insert into ${tables.queue} (origem, destino, processo, chave_externa, tenant, grupo_empresarial, prioridade, metadados,
-    payload, payload_hash, publication_id, subscriber_id)
+    payload, payload_hash, publication_id, subscriber_id, ${keys})
   select p.origem, p.destino, p.processo, p.chave_externa, p.tenant, p.grupo_empresarial, p.prioridade, p.metadados,
-    stored.payload, ${payloadHash('stored.payload')}, coalesce(p.id_inicial, p.id), s.id
+    stored.payload, ${payloadHash('stored.payload')}, coalesce(p.id_inicial, p.id), s.id, ${columnsOf('p', keys)}
   from publications p
   cross join quiet
   cross join lateral (

@@ -35,12 +35,16 @@ export const claimForms: readonly ClaimForm[] = (['single', 'counted', 'shared']
   ]),
 );
 
-const shapes: Readonly<Record<ClaimShape, (look: Look) => Shape>> = { single, counted, shared };
+const shapes: Readonly<Record<ClaimShape, (look: Look, depth: string) => Shape>> = {
+  single,
+  counted,
+  shared,
+};
 
 const starts = {
-  front: { suffix: '', look: fromTheFront, leftOut: '$10::bigint[]' },
-  positions: { suffix: '_bounded', look: fromPositions, leftOut: '$13::bigint[]' },
-  stretches: { suffix: '_stretches_bounded', look: fromStretches, leftOut: '$13::bigint[]' },
+  front: { suffix: '', look: fromTheFront, next: 10 },
+  positions: { suffix: '_bounded', look: fromPositions, next: 13 },
+  stretches: { suffix: '_stretches_bounded', look: fromStretches, next: 13 },
 } as const;
 
 /** How claims keep what they take from others. */
@@ -86,20 +90,29 @@ locked as materialized (
   },
 };
 
+/** How a form chooses. Its last parameters are ids to leave out, with task locks, and how deep to look, when it counts. */
+function choosing(queue: string, form: ClaimForm): { readonly shape: Shape; readonly leftOut: string } {
+  const { look, next } = starts[form.start];
+  const lock = locks[form.lock];
+  const leftOut = `$${next}::bigint[]`;
+  const depth = `$${form.lock === 'task' ? next + 1 : next}::int`;
+  return { shape: shapes[form.shape](look(queue, lock.except(leftOut)), depth), leftOut };
+}
+
 /**
  * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
  *
  * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
  * attempts of each stretch are taken, or only others (null: both); from positions, the highest and the lowest priority of
- * each stretch and the time it starts at; with task locks, ids to leave out.
+ * each stretch and the time it starts at; with task locks, ids to leave out; when it counts, rows that it sees of each stretch.
  *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
  */
 export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { suffix, look, leftOut } = starts[form.start];
+  const { suffix } = starts[form.start];
   const lock = locks[form.lock];
-  const shape = shapes[form.shape](look(queue, lock.except(leftOut)));
+  const { shape, leftOut } = choosing(queue, form);
   const name = `settle_and_claim_${form.shape}${suffix}${lock.suffix}`;
   const text = `-- name: ${name}
 with ${settling(queue)},
@@ -113,7 +126,7 @@ claimed as (
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
 )
 select settled.some as settled_only,${shape.answer}${lock.answer}
-  case when (select count(*) from best) < $8::int${lock.nothingLeft(leftOut)}
+  case when (select count(*) from best) < $8::int${shape.nothingLeft}${lock.nothingLeft(leftOut)}
     then now() - interval '100 milliseconds' end as exhausted_at,
   ${claimedFields(queue)}
 from settled
@@ -126,8 +139,7 @@ left join claimed f on true`;
  * Parameters: those of the claim, without completions.
  */
 export function peekClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { look, leftOut } = starts[form.start];
-  const shape = shapes[form.shape](look(queue, locks[form.lock].except(leftOut)));
+  const { shape } = choosing(queue, form);
   const text = `-- name: peek_claim
 with ${settling(queue)},
 ${shape.choosing}

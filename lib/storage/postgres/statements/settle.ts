@@ -1,13 +1,47 @@
 import { heldBy, statement } from '../statement.js';
 
+/** Ms that settling waits for a row which another session has locked. */
+const patienceMs = 20;
+
+/** What became of `done`: `settled.some` is null when all were settled, else the ids that were. */
+const settled = `settled as materialized (
+  select count(*)::int as n,
+    case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id), '{}') end as some
+  from done
+)`;
+
 /**
- * Completes attempts. `mine` locks what is settled and skips what another session has locked: that is settled next
- * time. `settled.some` is null when all were settled, else the ids that were.
+ * Completes attempts without locking their rows first, which costs a twentieth of the statement: it waits a moment for what
+ * another session has locked, and fails as a whole (55P03) when that takes longer. The wait is bounded only where there is
+ * something to settle, so that a claim alone always goes through, whatever a trigger of the user's waits for.
+ *
+ * Outcomes are found by their place in the parameters: the planner takes `unnest` of several arrays for one row, and looks
+ * through all ids for each of them.
  *
  * Parameters: completed ids, their reservations, messages and results; worker.
  */
 export const settling = (queue: string): string => `
-mine as materialized (
+done as (
+  update ${queue} f
+  set status = 'sucesso', mensagem = ($3::text[])[s.place], resultado = ($4::text[])[s.place], finalizada_em = clock_timestamp()
+  from generate_subscripts($1::bigint[], 1) s (place)
+  where (select case when cardinality($1::bigint[]) > 0 then set_config('lock_timeout', '${patienceMs}', true) else '' end) is not null
+    and f.id = ($1::bigint[])[s.place] and f.reserva = ($2::int[])[s.place]
+    and f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
+  returning f.id
+),
+${settled}`;
+
+/**
+ * Completes attempts, but for those that another session has locked: they are settled next time. For a worker that has no
+ * free slot, and after {@link settling} has met a lock.
+ *
+ * Parameters: those of {@link settling}.
+ */
+export const settle = statement(
+  'settle',
+  ({ queue }) => `
+with mine as materialized (
   select f.id
   from ${queue} f
   where f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
@@ -20,16 +54,6 @@ done as (
   where f.id = s.id and f.reserva = s.reservation and f.id = any(array(select id from mine))
   returning f.id
 ),
-settled as materialized (
-  select count(*)::int as n,
-    case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id), '{}') end as some
-  from done
-)`;
-
-/** For a worker that has no free slot. */
-export const settle = statement(
-  'settle',
-  ({ queue }) => `
-with ${settling(queue)}
+${settled}
 select settled.some as settled_only from settled`,
 );

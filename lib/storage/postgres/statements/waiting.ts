@@ -26,14 +26,62 @@ const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): stri
      ))`;
 };
 
-/** @param pending SQL of what is pending besides dead attempts: 0, or null when there is nothing; and the column `pending` */
-const idleLook = (tables: QueueTables, pending: string, routes: string): string => {
+/** The first pending attempt of each route of a range `r (from_route, below)`: a probe per route. */
+const headsOf = (queue: string, limit: string): string => {
+  const route = routeExpression('f.');
+  const order = `${route}, f.prioridade desc, f.data_hora, f.id`;
+  const first = (condition: string): string => `
+    select ${route} as route, f.prioridade, f.data_hora from ${queue} f
+    where f.status = 'pendente' and ${condition} and ${route} < r.below collate "C"
+    order by ${order} limit 1`;
+  return `
+  with recursive heads as (
+    (${first(`${route} >= r.from_route collate "C"`)})
+    union all
+    select following.* from heads cross join lateral (${first(`${route} > heads.route`)}
+    ) following
+  )
+  select * from heads limit ${limit}`;
+};
+
+/**
+ * Routes in some ranges that have pending attempts, each with the place of its best one. Parameters: where the ranges begin,
+ * where they end, how many routes.
+ */
+export const routeHeads = statement(
+  'route_heads',
+  ({ queue }) => `
+select heads.*
+from unnest($1::text[], $2::text[]) r (from_route, below)
+cross join lateral (${headsOf(queue, '$3::int')}
+) heads
+limit $3::int`,
+);
+
+/**
+ * All that an idle worker asks, by one statement: in how many milliseconds the next attempt is due that it serves, whether
+ * it holds rows that it does not know of, whether it was told to stop, and which routes have pending attempts of which it
+ * finds out whether they are its own. One probe per route, however many tasks wait on others.
+ *
+ * Parameters: worker, or null to leave out what it holds, which takes long under an old snapshot; worker; where the ranges begin
+ * and end in which it takes all live attempts; the routes whose dead attempts it takes; where those of the others begin and end;
+ * how many of these.
+ */
+export const nextDue = statement('next_due', (tables) => {
   const { queue, workers } = tables;
+  const route = routeExpression('f.');
   return `
 select least(
-  ${pending},
+  (select 0 from unnest($3::text[], $4::text[]) r (from_route, below)
+   cross join lateral (
+     select from ${queue} f
+     where f.status = 'pendente' and ${route} >= r.from_route collate "C" and ${route} < r.below collate "C" and not f.dead
+     order by ${route}, f.prioridade desc, f.data_hora, f.id
+     limit 1
+   ) one
+   limit 1),
   (select 0 from ${queue} f
-   where f.status = 'pendente' and f.dead and ${isDeadForUs(tables, '$4::text[]')}
+   where f.status = 'pendente' and f.dead and ${isDeadForUs(tables, '$5::text[]')}
    order by f.data_hora, f.id
    limit 1),
   (select ${dueInMs('f.')}
@@ -44,31 +92,13 @@ select least(
 ) as next_due_ms,
 exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding,
 exists (select from ${workers} w where w.id = $2::bigint and w.halt_at is not null) as halted,
-${routes} as pending`;
-};
-
-/**
- * All that an idle worker asks, by one statement: in how many milliseconds the next attempt is due that it serves, whether
- * it holds rows that it does not know of, and whether it was told to stop. One probe per route, however many tasks wait on
- * others. Ordered as the index is, or the planner may choose another one.
- *
- * Parameters: worker, or null to leave out what it holds, which takes long under an old snapshot; worker; the routes whose
- * live attempts it takes; the routes whose dead attempts it takes.
- */
-export const nextDue = statement('next_due', (tables) =>
-  idleLook(
-    tables,
-    `(select 0 from unnest($3::text[]) served (route)
-   cross join lateral (
-     select from ${tables.queue} f
-     where f.status = 'pendente' and ${routeExpression('f.')} = served.route and not f.dead
-     order by f.prioridade desc, f.data_hora, f.id
-     limit 1
-   ) one
-   limit 1)`,
-    'null',
-  ),
-);
+to_json(array(
+  select heads.route from unnest($6::text[], $7::text[]) r (from_route, below)
+  cross join lateral (${headsOf(queue, '$8::int')}
+  ) heads
+  limit $8::int
+))::text as pending`;
+});
 
 /** A recursive part `routes (route)` that skips through the index of pending attempts, one probe per route; its last row is null. */
 export const skipRoutes = (queue: string): string => `routes (route) as (
@@ -82,27 +112,6 @@ export const skipRoutes = (queue: string): string => `routes (route) as (
   from routes
   where routes.route is not null
 )`;
-
-/** Routes that have pending attempts. */
-export const pendingRoutes = statement(
-  'pending_routes',
-  ({ queue }) => `
-with recursive ${skipRoutes(queue)}
-select route from routes where route is not null`,
-);
-
-/** {@link nextDue} for a worker that discovers what it serves: also answers which routes have pending attempts. Same parameters. */
-export const nextDueOfAny = statement(
-  'next_due_of_any',
-  (tables) => `
-with recursive ${skipRoutes(tables.queue)}
-${idleLook(
-  tables,
-  // Parameters of the other form have their types here too.
-  'case when $3::text[] is null then null::int end',
-  'to_json(array(select routes.route from routes where routes.route is not null))::text',
-)}`,
-);
 
 /**
  * Whether anything is due on some routes: one probe per route, however many attempts wait on others. Ordered as the index

@@ -1,12 +1,13 @@
 import type { QueueTables } from '../identifiers.js';
+import { schemaVersion } from '../schema/schema.js';
 import { statement } from '../statement.js';
 
-/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
+/** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
 export const registerWorker = statement(
   'register_worker',
   ({ workers }) => `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes)
-values ($1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[])
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schema_version)
+values ($1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], ${schemaVersion})
 returning id`,
 );
 
