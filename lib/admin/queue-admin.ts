@@ -1,5 +1,6 @@
 import type { TaskAdmin } from '../storage/admin.js';
 import { namesOfRoute } from '../storage/route.js';
+import { TarefaError } from '../errors.js';
 import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
@@ -129,7 +130,7 @@ export class QueueAdmin {
   async retry(id: string): Promise<string> {
     const retried = await this.#tasks.retry(readId(id));
     if (retried !== undefined) return retried;
-    throw await refusal(this.#tasks, id, 'retried', 'only a task that has failed can be');
+    throw await this.#notRetried(id);
   }
 
   /**
@@ -153,7 +154,16 @@ export class QueueAdmin {
     const { current } = await findAttempts(this.#tasks, id);
     const retried = await retryWithPayload(this.#tasks, this.#parts.rules, current, payload, note);
     if (retried !== undefined) return retried;
-    throw await refusal(this.#tasks, id, 'retried', 'only a task that has failed can be');
+    throw await this.#notRetried(id);
+  }
+
+  async #notRetried(id: string): Promise<TarefaError> {
+    const { current } = await findAttempts(this.#tasks, id);
+    const hasFailed = current.status === 'failed' && !current.retried;
+    const rule = hasFailed
+      ? 'another task has its unique key (chave_unica)'
+      : 'only a task that has failed can be';
+    return refusal(this.#tasks, id, 'retried', rule);
   }
 
   /**

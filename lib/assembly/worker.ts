@@ -17,7 +17,9 @@ import type { TenantSource } from '../tenants/tenant-use.js';
 import { version } from '../version.js';
 import type { ClosingTime } from '../timing/closing-time.js';
 import { Capacity } from '../worker/claiming/capacity.js';
-import { Dispatcher, type DispatcherParts } from '../worker/dispatcher.js';
+import { ServedRoutes } from '../worker/claiming/served-routes.js';
+import { Dispatcher } from '../worker/dispatcher.js';
+import type { DispatcherParts } from '../worker/dispatcher-parts.js';
 import { Executor } from '../worker/running/executor.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
@@ -77,8 +79,9 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
     const { executor, ...others } = execution(workerId);
     const halt = new HaltOrder(workerId, { database, events, options, ...halting });
-    const capacity = new Capacity(registry, options);
-    const shared = { database, bell, liveness, halt, capacity, holds, options, events };
+    const served = new ServedRoutes(registry, options);
+    const capacity = new Capacity(served, options);
+    const shared = { database, bell, liveness, halt, served, capacity, holds, options, events };
     return { dispatcher: new Dispatcher(workerId, { executor, ...others, ...shared }), executor, halt };
   };
   const unserved = new UnservedWatch({ database, events, options });

@@ -1,3 +1,5 @@
+import type { Route } from '../storage/attempt.js';
+
 /** What a ring for tasks says: that there may be something to do. */
 export interface Ring {
   /** True when some of the new tasks are for later: timers may have to be set earlier. */
@@ -10,6 +12,8 @@ export interface Ring {
   readonly dueMs: number | undefined;
   /** Their highest priority, likewise. */
   readonly highest: number | undefined;
+  /** Their route when all have the same, and none of them is dead; undefined when that is not known. */
+  readonly route: Route | undefined;
 }
 
 /** Text of a ring that stops the workers after their current work; nsj-queue-lib knows it as well. */
@@ -35,16 +39,28 @@ export interface RingMessage {
 
 const highestOfAll = 2_147_483_647;
 
-/** Reads what a channel said: `<second> <priority>`, perhaps with ` later`. Texts of other makers mean: look. */
+/**
+ * Reads what a channel said: `<second> <priority>`, perhaps with the route as JSON, perhaps with ` later`. Texts of other
+ * makers mean: look.
+ */
 export function readRing(text = ''): Ring {
-  const [, second, priority] = /^(\d+(?:\.\d+)?) (-?\d+)/.exec(text) ?? [];
+  const [, second, priority, route] = /^(\d+(?:\.\d+)?) (-?\d+)(?: (".*"))?/s.exec(text) ?? [];
   return {
     later: text.endsWith(' later'),
     halt: text === haltText,
     paused: text === pausedText,
     dueMs: second === undefined ? undefined : Number(second) * 1_000,
     highest: priority === undefined ? undefined : Number(priority),
+    route: route === undefined ? undefined : readRoute(route),
   };
+}
+
+function readRoute(json: string): Route | undefined {
+  try {
+    return JSON.parse(json) as Route;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Two rings as one. */
@@ -52,12 +68,14 @@ export function together(one: RingRequest, other: RingRequest): RingRequest {
   const isKnown = hasDue(one) && hasDue(other);
   const dueMs = isKnown ? least(one.dueMs, other.dueMs) : undefined;
   const sentAt = isKnown ? least(one.sentAt, other.sentAt) : undefined;
+  const route = one.route === other.route ? one.route : undefined;
   return {
     later: one.later === true || other.later === true,
     halt: one.halt === true || other.halt === true,
     highest: Math.max(one.highest ?? highestOfAll, other.highest ?? highestOfAll),
     ...(dueMs === undefined ? {} : { dueMs }),
     ...(sentAt === undefined ? {} : { sentAt }),
+    ...(route === undefined ? {} : { route }),
   };
 }
 
@@ -70,18 +88,30 @@ function least(one: number | undefined, other: number | undefined): number | und
   return Math.min(one, other);
 }
 
-/** What a ring says after the time. */
-export function ringText(what: string, later: boolean | undefined): string {
-  return later === true ? `${what} later` : what;
+/**
+ * What a ring says after the time. A route that is not ASCII is not named: a channel takes texts in the database's encoding
+ * alone.
+ */
+export function ringText(
+  what: string,
+  { later, route }: { readonly later?: boolean | undefined; readonly route?: Route | undefined },
+): string {
+  const named = route !== undefined && isAscii(route) ? ` ${JSON.stringify(route)}` : '';
+  return what + named + (later === true ? ' later' : '');
+}
+
+/** What is not takes several bytes a character. */
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
 }
 
 /** A ring as it is sent. */
 export function messageOf(ring: RingRequest): RingMessage {
-  const { dueMs, sentAt, later, highest = highestOfAll } = ring;
+  const { dueMs, sentAt, highest = highestOfAll } = ring;
   if (ring.halt) return { text: haltText, dueMs: undefined, agoMs: undefined };
   if (ring.paused) return { text: pausedText, dueMs: undefined, agoMs: undefined };
   return {
-    text: ringText(hasDue(ring) ? String(highest) : '*', later),
+    text: hasDue(ring) ? ringText(String(highest), ring) : ringText('*', { later: ring.later }),
     dueMs,
     agoMs: sentAt === undefined ? undefined : Math.ceil(performance.now() - sentAt) + clockStepMs,
   };
@@ -92,6 +122,6 @@ const clockStepMs = 5;
 
 /** A ring as it is heard in the process that rings. */
 export function heardRing(ring: RingRequest): Ring {
-  const { later = false, halt = false, paused = false, dueMs, highest } = ring;
-  return { later, halt, paused, dueMs, highest };
+  const { later = false, halt = false, paused = false, dueMs, highest, route } = ring;
+  return { later, halt, paused, dueMs, highest, route };
 }

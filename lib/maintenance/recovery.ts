@@ -148,9 +148,7 @@ export class Recovery {
     const lost = await database.workers.confirmLost(missing, timing.confirmMs);
     this.#unconfirmed = missing.length - lost.length;
     let recovered = 0;
-    const sentAt = performance.now();
     for (const id of lost) recovered += await this.#recover(id);
-    if (recovered > 0) void bell.ring('tasks', { later: true, sentAt });
     return recovered;
   }
 
@@ -193,20 +191,30 @@ export class Recovery {
     return this.#parts.timing.intervalMs * (1 + patience * (1 + Math.random()));
   }
 
+  /** Fails what a lost worker holds and signs it off; rings for the next attempts and for what only it attended. */
   async #recover(workerId: WorkerId): Promise<number> {
-    const { database } = this.#parts;
+    const { database, bell } = this.#parts;
+    const sentAt = performance.now();
+    const { recovered, isAll } = await this.#failHeldBy(workerId);
+    if (isAll) {
+      await database.workers.retire(workerId, 'lost');
+      this.#unregistered = this.#unregistered.filter((id) => id !== workerId);
+    }
+    // Dead attempts that only this worker had a handler for are everybody's now, even when it held nothing.
+    if (isAll || recovered > 0) void bell.ring('tasks', { later: true, sentAt });
+    return recovered;
+  }
+
+  /** Rows that another session has locked are left for the next look: then these were not all. */
+  async #failHeldBy(workerId: WorkerId): Promise<{ readonly recovered: number; readonly isAll: boolean }> {
     let recovered = 0;
     for (;;) {
-      const held = await database.attempts.heldBy(workerId, page, true);
-      if (held.length === 0) break;
+      const held = await this.#parts.database.attempts.heldBy(workerId, page, true);
+      if (held.length === 0) return { recovered, isAll: true };
       const outcomes = await this.#fail(held);
       recovered += outcomes.length;
-      // Rows that another session has locked are left for the next look.
-      if (outcomes.length < held.length) return recovered;
+      if (outcomes.length < held.length) return { recovered, isAll: false };
     }
-    await database.workers.retire(workerId, 'lost');
-    this.#unregistered = this.#unregistered.filter((id) => id !== workerId);
-    return recovered;
   }
 
   async #fail(held: readonly HeldTask[], worker?: string): Promise<readonly FailureOutcome[]> {

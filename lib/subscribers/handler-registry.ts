@@ -1,6 +1,14 @@
 import { TarefaError } from '../errors.js';
-import { everyTopic, isTopicRoute, subscriptionRoute, topicRoute } from '../storage/route.js';
+import {
+  everyTopic,
+  isTopicRoute,
+  routesAfter,
+  subscriptionRoute,
+  topicPrefix,
+  topicRoute,
+} from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
+import type { RouteRange } from '../storage/waiting-route.js';
 import type { TaskContext } from '../task.js';
 
 /** How one handler runs; undefined rules fall back to the queue's options. */
@@ -126,13 +134,13 @@ export class HandlerRegistry {
     return this.withoutLeft(all);
   }
 
-  /** True when some handler takes every topic: then topics must be discovered. */
-  get takesAnyTopic(): boolean {
-    return this.#anyTopic !== undefined || this.#anyDeadTopic !== undefined;
+  /** Where routes are taken that have no handler of their own: those of all topics, when some handler takes every topic. */
+  get takesAny(): readonly RouteRange[] {
+    return this.#anyTopic !== undefined || this.#anyDeadTopic !== undefined ? [everyTopicRange] : [];
   }
 
   get isEmpty(): boolean {
-    return this.#live.size === 0 && this.#dead.size === 0 && !this.takesAnyTopic;
+    return this.#live.size === 0 && this.#dead.size === 0 && this.takesAny.length === 0;
   }
 
   /** Routes with a dead handler but no live one: more likely a mistake than a plan. */
@@ -155,6 +163,8 @@ export class HandlerRegistry {
     return kind === 'subscriber' || kind === 'task' ? this.#live : this.#dead;
   }
 }
+
+const everyTopicRange = routesAfter(topicPrefix);
 
 function routeOf(kind: HandlerTarget['kind'], id: string): Route {
   return kind === 'subscriber' || kind === 'dead-subscriber' ? subscriptionRoute(id) : topicRoute(id);

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { TarefaError } from '../errors.js';
 import type { QueueBasis } from '../assembly/core.js';
-import { plainRoute, publicationRoute } from '../storage/route.js';
+import { isolatedPrefix, plainRoute, publicationRoute } from '../storage/route.js';
 import type { ClaimedTask, Route, RouteDemand, WorkerId } from '../storage/attempt.js';
 import type { Claims } from '../storage/claims.js';
 import { version } from '../version.js';
@@ -10,6 +10,9 @@ import { RunningTasks } from '../worker/running/running-tasks.js';
 
 /** Promoted by one statement. */
 const promotePage = 1_000;
+const mostRoutes = 1_000_000;
+/** Isolated ones included. */
+const allRoutes = [{ from: isolatedPrefix, below: 'u' }];
 
 /** The worker that a stepper registers, and what it runs attempts by. */
 interface Registered extends Execution {
@@ -109,7 +112,7 @@ export class Stepper {
   async #routes(): Promise<readonly Route[]> {
     const { database } = this.#core;
     const paused = new Set(await database.attempts.pausedRoutes());
-    const pending = await database.attempts.pendingRoutes();
+    const pending = (await database.attempts.routeHeads(allRoutes, mostRoutes)).map(({ route }) => route);
     const { registry } = this.#assembly;
     await registry.learn(pending);
     return pending.filter((route) => {

@@ -1,8 +1,17 @@
-import { publicationRoute, subscriptionRoute, webhookRoute } from '../storage/route.js';
+import {
+  publicationRoute,
+  routesAfter,
+  subscriptionPrefix,
+  subscriptionRoute,
+  webhookRoute,
+} from '../storage/route.js';
+import type { RouteRange } from '../storage/waiting-route.js';
 import type { Route } from '../storage/attempt.js';
 import { HandlerRegistry, type RouteHandlers } from '../subscribers/handler-registry.js';
 import type { WebhookDelivery } from './webhook-delivery.js';
 import type { WebhookRoutes } from './webhook-routes.js';
+
+const everySubscription = routesAfter(subscriptionPrefix);
 
 /** What serves webhooks: every route that is one, as it turns up. Their dead tasks may have handlers in code. */
 export class WebhookRegistry extends HandlerRegistry {
@@ -33,8 +42,8 @@ export class WebhookRegistry extends HandlerRegistry {
   }
 
   /** Routes are found when they have tasks. */
-  override get takesAnyTopic(): boolean {
-    return true;
+  override get takesAny(): readonly RouteRange[] {
+    return [everySubscription];
   }
 
   override get isEmpty(): boolean {

@@ -1,47 +1,27 @@
 import { Backoff } from '../timing/backoff.js';
-import type { Bell } from '../coordination/bell.js';
-import type { Liveness } from '../coordination/liveness.js';
 import type { Ring } from '../coordination/ring.js';
 import { hasCode } from '../errors.js';
-import type { QueueEvents } from '../events.js';
-import type { FailureOutcome, WorkerId } from '../storage/attempt.js';
-import type { QueueDatabase } from '../storage/database.js';
-import type { Capacity } from './claiming/capacity.js';
+import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
 import { Claimer, type Turn } from './claiming/claimer.js';
+import { Demands } from './claiming/demand.js';
 import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
-import { Pauses, readPaused, type Hold } from './claiming/pauses.js';
+import { LateClaims } from './claiming/late-claims.js';
+import { Pauses, readPaused } from './claiming/pauses.js';
 import { Reminders } from './claiming/reminders.js';
+import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
 import { StatementsUnderWay, type StatementName } from './claiming/statements-under-way.js';
 import { Unreadable } from './claiming/unreadable.js';
-import type { FanOut } from './fan-out.js';
-import type { HaltOrder } from './halt-order.js';
+import { Hearing } from './hearing.js';
 import { Promotion } from './promotion.js';
 import { Reconciler } from './reconciler.js';
-import type { Executor } from './running/executor.js';
 import { RunningTasks } from './running/running-tasks.js';
-import type { Settler } from './running/settler.js';
 import { TaskStarter } from './task-starter.js';
-import { nextTurn, type Signal } from '../timing/signal.js';
-import type { WorkerOptions } from '../options/worker-options.js';
-
-export interface DispatcherParts {
-  readonly database: Pick<QueueDatabase, 'attempts' | 'claimsOf' | 'classify' | 'interop'>;
-  readonly bell: Pick<Bell, 'ring'>;
-  readonly liveness: Pick<Liveness, 'alive' | 'exclusively'>;
-  readonly executor: Pick<Executor, 'run' | 'fail'>;
-  readonly fanOut: Pick<FanOut, 'deliver'>;
-  readonly settler: Settler;
-  readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
-  readonly capacity: Capacity;
-  /** Which routes wait. Default: those that are paused. */
-  readonly holds?: (() => Promise<readonly Hold[]>) | undefined;
-  /** Set when there is something to do, by the settler too. */
-  readonly signal: Signal;
-  readonly options: WorkerOptions;
-  readonly events: QueueEvents;
-}
+import type { Handler } from '../subscribers/handler-registry.js';
+import { Trouble } from './trouble.js';
+import { nextTurn } from '../timing/signal.js';
+import type { DispatcherParts } from './dispatcher-parts.js';
 
 /**
  * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
@@ -53,6 +33,8 @@ export class Dispatcher {
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   readonly #reminders: Reminders;
+  readonly #map: RouteMap;
+  readonly #hearing: Hearing;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
@@ -63,25 +45,28 @@ export class Dispatcher {
   readonly #reconciler: Reconciler;
   readonly #promotion: Promotion;
   readonly #starter: TaskStarter;
+  readonly #lateClaims: LateClaims;
+  readonly #trouble: Trouble;
   #loop: Promise<void> | undefined;
   #secondLoop: Promise<void> | undefined;
   #finishing = false;
   #late = false;
-  /** True from a failed statement until the next good one, so that an outage is reported once. */
-  #troubled = false;
   /** True after a lost connection: rows held in the table are compared with the attempts that run here. */
   #mustCompare = false;
 
   constructor(workerId: WorkerId, parts: DispatcherParts) {
     this.#workerId = workerId;
     this.#parts = parts;
-    const { database, capacity, options, events, halt } = parts;
+    const { database, capacity, served, options, events, halt } = parts;
     const { concurrency, pollIntervalMs } = options;
     const warn = (message: string): void => events.emit('warning', { message });
     const claims = database.claimsOf(workerId, { concurrency, warn });
     const wake = (): void => this.wake();
     const later = (ms: number): void => this.#reminders.lookIn(ms);
-    const shared = { ...parts, claims, later };
+    const goOnIn = (ms: number): void => this.#reminders.claimIn(ms);
+    const map = (this.#map = new RouteMap(served));
+    const demands = new Demands({ ...parts, map, order: options.order });
+    const shared = { ...parts, claims, map, demands, later, goOnIn };
     const running = this.#running;
 
     this.#underWay = new StatementsUnderWay(concurrency, claims.parallel);
@@ -90,7 +75,12 @@ export class Dispatcher {
     this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses, changed: wake });
     const unreadable = new Unreadable({ ...shared, buried: () => this.#lookForDead() });
-    this.#discovery = new Discovery({ ...shared, unreadable, free: () => this.#claimer.free });
+    this.#discovery = new Discovery({
+      ...shared,
+      unreadable,
+      isolated: () => this.#isolation.request(),
+      free: () => this.#claimer.free,
+    });
     this.#reconciler = new Reconciler(workerId, shared);
     this.#promotion = new Promotion(parts);
     this.#reminders = new Reminders({
@@ -113,12 +103,21 @@ export class Dispatcher {
       underWay: this.#underWay,
       unreadable,
     });
+    this.#hearing = new Hearing({
+      ...shared,
+      claimer: this.#claimer,
+      discovery: this.#discovery,
+      pauses: this.#pauses,
+      promotion: this.#promotion,
+    });
     this.#starter = new TaskStarter({
       ...parts,
       running,
       capacity,
-      freed: (wasAtLimit) => this.#freed(wasAtLimit),
+      freed: (wasFull) => this.#freed(wasFull),
     });
+    this.#lateClaims = new LateClaims(workerId, { ...parts, due: () => parts.signal.set() });
+    this.#trouble = new Trouble(workerId, events);
   }
 
   /** What runs now. */
@@ -146,13 +145,8 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  heard({ later, paused, dueMs, highest }: Ring): void {
-    if (paused) this.#pauses.invalidate();
-    else if (dueMs === undefined) this.#claimer.expectAnything();
-    // Only a look claims attempts that run alone.
-    if (later || paused) this.#promotion.request();
-    if (dueMs !== undefined && highest !== undefined) this.#claimer.expectSince(dueMs, highest);
-    this.#lookForDead();
+  heard(ring: Ring): void {
+    if (this.#hearing.heard(ring)) this.wake();
   }
 
   /** Compares all rows held in the table with the attempts that run here, however long that takes, then looks at everything. */
@@ -161,14 +155,14 @@ export class Dispatcher {
     this.#compare();
   }
 
-  /** From now on nothing new is claimed; what runs goes on and is settled. */
+  /** From now on nothing new is claimed; what runs goes on and is settled, and what a claim under way brings is given back. */
   stopClaiming(): void {
     this.#claimer.stop();
     this.#reminders.stop();
     this.#isolation.stop();
   }
 
-  /** Ends the loop once all outcomes are in the table, or at the deadline. */
+  /** Ends the loop once all outcomes are in the table and late claims are given back, or at the deadline. */
   async finish(deadline: Promise<void>): Promise<void> {
     this.#finishing = true;
     this.#second?.stop();
@@ -189,7 +183,8 @@ export class Dispatcher {
       await nextTurn();
       try {
         await this.#cycle();
-        this.#recovered();
+        this.#backoff.reset();
+        this.#trouble.end();
       } catch (error) {
         await this.#recoverFrom(error);
       }
@@ -197,8 +192,8 @@ export class Dispatcher {
   }
 
   #isOver(): boolean {
-    const nothingLeft = this.#parts.settler.pending === 0 && !this.#underWay.has('second');
-    return this.#late || (this.#finishing && nothingLeft);
+    const unwritten = this.#parts.settler.pending + this.#lateClaims.pending;
+    return this.#late || (this.#finishing && unwritten === 0 && !this.#underWay.has('second'));
   }
 
   async #cycle(): Promise<void> {
@@ -208,8 +203,9 @@ export class Dispatcher {
     await this.#flushFailures();
     if (this.#isClaiming && this.#discovery.comesFirst) await this.#discover();
     const claimed = await this.#claim('first');
+    await this.#lateClaims.release();
     await this.#keepTaskLocks();
-    if (claimed === 0 && this.#isClaiming) await this.#discover();
+    if (this.#isClaiming && (claimed === 0 || this.#discovery.mayGoOn)) await this.#discover();
   }
 
   get #isClaiming(): boolean {
@@ -241,7 +237,7 @@ export class Dispatcher {
     let turn: Turn;
     try {
       turn = await this.#claimer.turn(name);
-      this.#starter.startAll(turn.claimed);
+      this.#start(turn.claimed);
     } finally {
       // Only now: the other loop must not fill these slots before they are taken.
       this.#underWay.end(name);
@@ -252,15 +248,19 @@ export class Dispatcher {
   }
 
   async #discover(): Promise<void> {
-    if (!this.#discovery.begin()) return;
-    this.#starter.startAll(await this.#discovery.claimUnattended());
-    if (await this.#discovery.findRoutes()) this.wake();
+    if (this.#discovery.begin()) this.#start(await this.#discovery.claimUnattended());
+    if (this.#discovery.mayGoOn && (await this.#discovery.findRoutes())) this.wake();
+  }
+
+  #start(claimed: readonly ClaimedTask[]): void {
+    if (this.#isClaiming) this.#starter.startAll(claimed);
+    else this.#lateClaims.add(claimed);
   }
 
   async #keepTaskLocks(): Promise<void> {
     const { database, settler } = this.#parts;
     if (!database.interop) return;
-    const held = [...this.#running.all().map(({ claimed }) => claimed.id), ...settler.ids()];
+    const held = [...this.#running.ids(), ...settler.ids(), ...this.#lateClaims.ids()];
     const kept = await database.interop.keepTaskLocks(this.#workerId, held);
     if (!kept) this.#reminders.retryLocked();
   }
@@ -282,9 +282,12 @@ export class Dispatcher {
     this.#promotion.request();
   }
 
-  #freed(wasAtLimit: boolean): void {
-    // Earlier claims left its other tasks out.
-    if (wasAtLimit) this.#claimer.expect();
+  #freed(wasFull: Handler | undefined): void {
+    if (wasFull) {
+      // Earlier claims left its other tasks out.
+      this.#map.freed(wasFull);
+      this.#claimer.expect();
+    }
     this.#parts.signal.set();
   }
 
@@ -316,7 +319,11 @@ export class Dispatcher {
 
   async #promote(): Promise<void> {
     const { earliestMs, isolated, isFullPage, nextDueInMs } = await this.#promotion.run();
-    if (earliestMs !== undefined) this.#claimer.expectSince(earliestMs, Infinity);
+    if (earliestMs !== undefined) {
+      this.#claimer.expectSince(earliestMs, Infinity);
+      // On whichever routes.
+      this.#discovery.request();
+    }
     if (isolated) this.#isolation.request();
     if (isFullPage) this.look();
     if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
@@ -333,17 +340,7 @@ export class Dispatcher {
     this.#mustCompare ||= isLost;
     if (isLost) this.#reconciler.requireFull();
     // A lost connection emits its own event.
-    if (!isLost && !this.#troubled) {
-      this.#troubled = true;
-      this.#parts.events.emit('worker.troubled', { workerId: this.#workerId, error });
-    }
+    else this.#trouble.report(error);
     this.#claimer.expect();
-  }
-
-  #recovered(): void {
-    this.#backoff.reset();
-    if (!this.#troubled) return;
-    this.#troubled = false;
-    this.#parts.events.emit('worker.recovered', { workerId: this.#workerId });
   }
 }

@@ -2,10 +2,13 @@ import type { Bell } from '../coordination/bell.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
-import type { Claim, HeldTask, NextDue, WorkerId } from '../storage/attempt.js';
+import type { Claim, HeldTask, NextDue, Route, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { unknownAtOnce } from '../storage/waiting-route.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
-import type { Capacity } from './claiming/capacity.js';
+import type { ServedRoutes } from './claiming/served-routes.js';
+import { isolatedRange, keyedRange, plainRoute } from '../storage/route.js';
+import type { RouteRange } from '../storage/waiting-route.js';
 import { claimKey } from './running/refused-outcomes.js';
 import type { Settler } from './running/settler.js';
 
@@ -13,7 +16,7 @@ export interface ReconcilerParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'knows'>;
-  readonly capacity: Pick<Capacity, 'served' | 'wants'>;
+  readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'dead' | 'hasLive' | 'learn'>;
   readonly events: QueueEvents;
 }
 
@@ -29,6 +32,8 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #pace = new WalkPace(0);
   readonly #workerId: WorkerId;
+  /** The last unknown route that was told; undefined when all were. */
+  #passed: Route | undefined;
   /** Comparisons still due with all that the table says, whatever they take. */
   #fullComparisons = 0;
 
@@ -49,12 +54,39 @@ export class Reconciler {
 
   /** What an idle worker asks before it compares: of what it serves, whatever else waits. */
   async nextDue(): Promise<NextDue> {
-    const { database, capacity } = this.#parts;
-    const { served } = capacity;
+    const { database, served } = this.#parts;
+    const own = served.own.filter((route) => served.hasLive(route)).map(keyedRange);
+    const awaited = {
+      ranges: [...own, ...own.map(isolatedRange)],
+      deadRoutes: served.dead,
+      unknown: this.#unknown(),
+    };
     const next = await (this.#pace.due
-      ? this.#pace.walk(() => database.attempts.nextDue(this.#workerId, true, served))
-      : database.attempts.nextDue(this.#workerId, false, served));
-    return (await capacity.wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
+      ? this.#pace.walk(() => database.attempts.nextDue(this.#workerId, true, awaited))
+      : database.attempts.nextDue(this.#workerId, false, awaited));
+    this.#passed = next.pending.length < unknownAtOnce ? undefined : next.pending.at(-1);
+    return (await this.#wants(next.pending)) ? { ...next, inMs: Math.min(0, next.inMs ?? 0) } : next;
+  }
+
+  /** Where unknown routes are asked for: behind those of the last time, when there were too many. */
+  #unknown(): readonly RouteRange[] {
+    const { unknownRanges } = this.#parts.served;
+    const all = [...unknownRanges.map(isolatedRange), ...unknownRanges];
+    const passed = this.#passed;
+    if (passed === undefined) return all;
+    return all.flatMap((range) => {
+      if (range.below <= passed) return [];
+      return [range.from < passed ? { ...range, from: passed } : range];
+    });
+  }
+
+  /** True when live attempts of some of these routes, which have pending ones, are this worker's to claim. */
+  async #wants(pending: readonly Route[]): Promise<boolean> {
+    if (pending.length === 0) return false;
+    const { served } = this.#parts;
+    const plain = pending.map(plainRoute);
+    await served.learn(plain);
+    return plain.some((route) => served.hasLive(route));
   }
 
   /**

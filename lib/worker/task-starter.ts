@@ -1,5 +1,6 @@
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask } from '../storage/attempt.js';
+import type { Handler } from '../subscribers/handler-registry.js';
 import type { Capacity } from './claiming/capacity.js';
 import type { FanOut } from './fan-out.js';
 import type { Executor } from './running/executor.js';
@@ -14,9 +15,9 @@ export interface TaskStarterParts {
   /**
    * Called when a slot is free again.
    *
-   * @param wasAtLimit true when its handler was at its own limit
+   * @param wasFull its handler when that was at its own limit
    */
-  readonly freed: (wasAtLimit: boolean) => void;
+  readonly freed: (wasFull: Handler | undefined) => void;
 }
 
 /** Starts claimed attempts, one per slot, and publications together; frees their slots when they have ended. */
@@ -33,7 +34,7 @@ export class TaskStarter {
     for (const one of claimed) {
       const running = this.#begin(one);
       if (one.publication && !one.task.dead) publications.push(running);
-      else void executor.run(running).finally(() => this.#end(running));
+      else void executor.run(running).then(() => this.#end(running));
     }
     if (publications.length === 0) return;
     void fanOut

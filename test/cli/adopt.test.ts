@@ -265,11 +265,11 @@ test('what users have added stays: columns, triggers, rules, indexes', async () 
 test('the old indexes go when that is asked for, also later', async () => {
   await createNsjTable(pool, table);
   await adopt('--yes');
-  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(15);
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(18);
   expect(await adopt()).toMatchObject({ code: 0, stdout: expect.stringContaining('There is nothing to do') });
   expect((await report('--drop-old-indexes')).steps).toHaveLength(4);
   await adopt('--drop-old-indexes', '--yes');
-  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(11);
+  expect(Object.keys(await readIndexes(pool, table))).toHaveLength(14);
   expect(await adopt('--yes')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('was adopted before'),

@@ -65,6 +65,12 @@ const defaults = {
   resultado: null,
   erro: null,
   metadados: null,
+  chave_unica: null,
+  chave_fila: null,
+  limite: null,
+  lote: null,
+  prazo: null,
+  consumidor: null,
   due_now: true,
   first_due: true,
 };
@@ -94,6 +100,12 @@ const wholeRow = {
   payload_hash: Buffer.from(sha256(text)),
   prioridade: 90,
   metadados: { trace: 'abc', nested: { list: [1, null] } },
+  chave_unica: null,
+  chave_fila: null,
+  limite: null,
+  lote: null,
+  prazo: null,
+  consumidor: null,
 };
 
 const minimal = { topic: 'order-placed' } as const;

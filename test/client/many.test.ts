@@ -75,9 +75,9 @@ test('a row that the database refuses keeps the whole batch out', async () => {
 test('a batch rings once', async () => {
   const bell = await listen(database, 'tasks');
   await queue.insertTasks(Array.from({ length: 100 }, () => ({ topic: 'a' })));
-  expect(await bell.next()).toMatch(/^\d+\.\d{3} 50$/);
+  expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 "t:a"$/);
   await queue.insertTasks([{ topic: 'a' }, { topic: 'a', delayMs: 60_000 }]);
-  expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 later$/);
+  expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 "t:a" later$/);
   expect(await bell.heard()).toEqual([]);
   await bell.close();
 });

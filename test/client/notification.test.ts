@@ -1,3 +1,4 @@
+import { readRing } from '../../lib/coordination/ring.js';
 import type { PoolClient } from 'pg';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Ringer } from '../../lib/coordination/postgres/ringer.js';
@@ -69,25 +70,30 @@ test.each(ways)(
   },
 );
 
-test.each(ways)('scenario 13: %s in a transaction rings when it commits, not before', async (_, insert) => {
-  await client.query('begin');
-  await insert(queue, { topic: 'greet', priority: 70 }, client);
-  expect(await count()).toBe(0);
-  expect(await bell.heard()).toEqual([]);
-  await client.query('commit');
-  // The second in which it is due, and its priority.
-  const { rows } = await pool.query<{ second: string }>(
-    'select floor(extract(epoch from min(data_hora)))::text as second from tasks',
-  );
-  expect(await bell.heard()).toEqual([`${rows[0]?.second} 70`]);
-});
+test.each(ways)(
+  'scenario 13: %s in a transaction rings when it commits, not before',
+  async (name, insert) => {
+    await client.query('begin');
+    await insert(queue, { topic: 'greet', priority: 70 }, client);
+    expect(await count()).toBe(0);
+    expect(await bell.heard()).toEqual([]);
+    await client.query('commit');
+    // The second in which it is due, and its priority.
+    const { rows } = await pool.query<{ second: string }>(
+      'select floor(extract(epoch from min(data_hora)))::text as second from tasks',
+    );
+    expect(await bell.heard()).toEqual([
+      `${rows[0]?.second} 70 "${name.endsWith('PubSub') || name.endsWith('Webhook') ? 'p' : 't:greet'}"`,
+    ]);
+  },
+);
 
 test('scenario 17, as designed: a task for later rings as well, and says so, for a timer must be set', async () => {
   const runAt = new Date('2126-01-02T03:04:05.678Z');
   await client.query('begin');
   await queue.insertTask({ topic: 'greet', runAt }, { tx: client });
   await client.query('commit');
-  expect(await bell.heard()).toEqual([`${Math.floor(runAt.getTime() / 1_000)} 50 later`]);
+  expect(await bell.heard()).toEqual([`${Math.floor(runAt.getTime() / 1_000)} 50 "t:greet" later`]);
 });
 
 test('one statement rings once, for the first that is due and the highest priority', async () => {
@@ -101,7 +107,26 @@ test('one statement rings once, for the first that is due and the highest priori
     { tx: client },
   );
   await client.query('commit');
-  expect(await bell.heard()).toEqual([`${Date.parse('2026-01-01T00:00:07Z') / 1_000} 80 later`]);
+  expect(await bell.heard()).toEqual([`${Date.parse('2026-01-01T00:00:07Z') / 1_000} 80 "t:greet" later`]);
+});
+
+test.each<readonly [what: string, columns: string, values: string]>([
+  ['of several routes', 'processo', `('a'), ('b')`],
+  ['of one topic with several keys', 'processo, chave_fila', `('a', '1'), ('a', '2')`],
+  ['that are dead', 'processo, dead, live_id', `('a', true, 1)`],
+  ['whose topic is not ASCII', 'processo', `('maçã')`],
+  ['that are to run alone', 'processo, id_anterior, perdas', `('a', 1, 3)`],
+])('a ring for tasks %s names no route', async (_, columns, values) => {
+  await client.query(`insert into tasks (${columns}) values ${values}`);
+  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 50$/)]);
+});
+
+test('a route is named with its key, in JSON', async () => {
+  await client.query(
+    `insert into tasks (processo, chave_fila) values ('say "a"', 'o:1'), ('say "a"', 'o:1')`,
+  );
+  const [text] = await bell.heard();
+  expect(readRing(text)).toMatchObject({ route: 't:say "a"\u001fo:1', highest: 50, later: false });
 });
 
 test('equal rings of one transaction become one', async () => {
@@ -120,7 +145,7 @@ test('a transaction that is undone to a savepoint rings for what is left', async
   await queue.insertTask({ topic: 'greet', priority: 2 }, { tx: client });
   await client.query('rollback to a');
   await client.query('commit');
-  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 1$/)]);
+  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 1 "t:greet"$/)]);
   expect(await count()).toBe(1);
 });
 
@@ -129,9 +154,9 @@ test.each(ways)(
   async (_, insert) => {
     await insert(queue, { topic: 'greet' });
     // To the millisecond, a moment early.
-    expect(await bell.next()).toMatch(/^\d+\.\d{3} 50$/);
+    expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 "(t:greet|p)"$/);
     await insert(queue, { topic: 'greet', delayMs: 60_000 });
-    expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 later$/);
+    expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 "(t:greet|p)" later$/);
     expect(await bell.heard()).toEqual([]);
   },
 );
@@ -140,7 +165,7 @@ test('an insert alone rings by itself, and those beside it are rung for together
   const send = vi.spyOn(Ringer.prototype, 'ring');
   await queue.insertTask({ topic: 'greet', priority: 7 });
   expect(send).not.toHaveBeenCalled();
-  expect(await bell.next()).toMatch(/^\d+\.\d{3} 7$/);
+  expect(await bell.next()).toMatch(/^\d+\.\d{3} 7 "t:greet"$/);
   await Promise.all(Array.from({ length: 50 }, () => queue.insertTask({ topic: 'greet' })));
   expect(send).toHaveBeenCalledTimes(49);
   const rings = await bell.heard();
@@ -160,13 +185,13 @@ test('being quiet ends with the statement: what the same connection inserts late
   const completed = nextEvent(own.events, 'task.completed');
   await own.queue.insertTask({ topic: 'chain' });
   await completed;
-  expect(await bell.heard()).toContainEqual(expect.stringMatching(/^\d+ 77$/));
+  expect(await bell.heard()).toContainEqual(expect.stringMatching(/^\d+ 77 "t:end"$/));
   await own.close();
 });
 
 test.each(ways)('%s by a client made by hand rings by the table', async (_, insert) => {
   await insert(new QueueClient(client, { table: 'tasks' }), { topic: 'greet' });
-  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 50$/)]);
+  expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 50 "(t:greet|p)"$/)]);
 });
 
 test('scenario 13: each of them wakes a worker that does not poll', async () => {

@@ -70,6 +70,8 @@ async function insertLosers(losses: Readonly<Record<string, number>>, topic = 'g
       );
       await client.query('update tasks set perdas = $2 where id = $1', [rows[0]?.id, lost]);
     }
+    // As for what is inserted like that.
+    await client.query(`select pg_notify('tasks', extract(epoch from now())::bigint || ' 50')`);
     await client.query('commit');
   });
 }

@@ -113,12 +113,19 @@ test('the producer role inserts in every way, and does nothing else', async () =
   await withRole(producer, async (client) => {
     const handle = new QueueClient(client, { table: queue });
     await insertEverything(handle, client);
-    await client.query(`insert into shop_queue (processo, payload, data_hora)
-      values ('nobody', '{}', now() + interval '1 hour') returning id`);
+    await client.query(`insert into shop_queue (processo, payload, data_hora, chave_unica, chave_fila, lote)
+      values ('nobody', '{}', now() + interval '1 hour', 'v:one', 'o:one', 1) returning id`);
     const refused = [
-      ...['subscriber_id', 'publication_id', 'live_id', 'id_inicial', 'executor', 'rodada'].map(
-        (name) => `insert into shop_queue (${name}) values ('1')`,
-      ),
+      ...[
+        'subscriber_id',
+        'publication_id',
+        'live_id',
+        'id_inicial',
+        'executor',
+        'rodada',
+        'limite',
+        'consumidor',
+      ].map((name) => `insert into shop_queue (${name}) values ('1')`),
       "insert into shop_queue (status) values ('sucesso')",
       'insert into shop_queue (dead) values (true)',
       'select payload from shop_queue',

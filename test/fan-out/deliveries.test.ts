@@ -115,6 +115,12 @@ test('scenario 65: every column of a delivery is what the contract says', async 
     resultado: null,
     erro: null,
     metadados: { trace: 'abc' },
+    chave_unica: null,
+    chave_fila: null,
+    limite: null,
+    lote: null,
+    prazo: null,
+    consumidor: null,
   });
   // Nothing was forgotten above.
   const known = [...contractColumns, ...ownColumns].map(({ name }) => name);

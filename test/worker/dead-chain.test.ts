@@ -92,11 +92,6 @@ test('a dead task can be looked up by what it was the dead chain of: one is neve
     (error: Error) => error.message,
   );
   expect(outcome).toMatch(layoutOfRun().layout === undefined ? /unique constraint/ : /inserted/);
-  // A worker that is stopped while it claims that one may leave it to recovery, and count as running until then.
-  await until(async () => {
-    const { rows } = await bench.pool.query(`select from tasks where status in ('pendente', 'processando')`);
-    return rows.length === 0;
-  }, 'every attempt ends');
 });
 
 test('without a dead handler a dead task ends with a message and a warning that somebody has to look', async () => {

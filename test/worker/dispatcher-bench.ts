@@ -7,6 +7,7 @@ import type { ErrorKind } from '../../lib/storage/error-kind.js';
 import { HandlerRegistry, type HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { Signal } from '../../lib/timing/signal.js';
 import { Capacity } from '../../lib/worker/claiming/capacity.js';
+import { ServedRoutes } from '../../lib/worker/claiming/served-routes.js';
 import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';
@@ -47,6 +48,8 @@ const nothing: SettleAndClaimResult = {
   claimed: [],
   blockedRoutes: [],
   claimAgain: false,
+  isCut: false,
+  moreRoutes: undefined,
   lookAgainInMs: undefined,
 };
 
@@ -113,7 +116,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
       isolated: false,
     }),
     pausedRoutes: async () => [],
-    pendingRoutes: async () => [],
+    routeHeads: async () => [],
     failMany: vi.fn<AttemptStore['failMany']>(async (failures) =>
       failures.map(({ id }): FailureOutcome => ({ id, nextAttemptInMs: undefined, deadId: undefined })),
     ),
@@ -161,6 +164,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
   };
   const deliver = vi.fn<(claimed: readonly ClaimedTask[]) => Promise<void>>(async () => undefined);
   const rings = vi.fn<() => Promise<void>>(async () => undefined);
+  const served = new ServedRoutes(registry, workerOptions);
   const dispatcher: Dispatcher = new Dispatcher('7', {
     database: database as never,
     bell: { ring: rings },
@@ -174,7 +178,8 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     fanOut: { deliver },
     settler,
     halt: { ask: () => undefined, obey: () => undefined },
-    capacity: new Capacity(registry, workerOptions),
+    served,
+    capacity: new Capacity(served, workerOptions),
     signal,
     options: workerOptions,
     events,
@@ -185,7 +190,14 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     await dispatcher.finish(Promise.resolve());
   });
   const ring = (): void =>
-    dispatcher.heard({ later: false, halt: false, paused: false, dueMs: 1_000, highest: 50 });
+    dispatcher.heard({
+      later: false,
+      halt: false,
+      paused: false,
+      dueMs: 1_000,
+      highest: 50,
+      route: undefined,
+    });
   return {
     dispatcher,
     claims,

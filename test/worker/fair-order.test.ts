@@ -51,11 +51,11 @@ test('fair shares: probes first, the rest divided, and what one cannot take goes
   const shares = new FairShares();
   const routes = ['a', 'b', 'c', 'd'].map((route) => ({ route, limit: route === 'b' ? 1 : 10 }));
   const limits = () =>
-    Object.fromEntries(shares.divide({ routes, total: 10 }).map(({ route, limit }) => [route, limit]));
+    Object.fromEntries(shares.divide(routes, 10).map(({ route, limit }) => [route, limit]));
   expect(limits()).toEqual({ a: 2, b: 1, c: 2, d: 2 });
   shares.learn(routes, new Set(['a', 'b', 'c']));
   expect(limits()).toEqual({ d: 1, a: 4, b: 1, c: 5 });
-  expect(shares.divide({ routes, total: 10 })[0]).toEqual({ route: 'd', limit: 1 });
+  expect(shares.divide(routes, 10)[0]).toEqual({ route: 'd', limit: 1 });
   shares.learn(routes, new Set(['c']));
   expect(limits()).toEqual({ a: 1, b: 1, d: 1, c: 10 });
 });
@@ -66,7 +66,7 @@ test('fair shares: with fewer slots than busy routes they take turns', () => {
   const served = new Set<string>();
   for (let turn = 0; turn < 3; turn += 1) {
     shares.learn(routes, new Set(['a', 'b', 'c']));
-    const share = shares.divide({ routes, total: 1 });
+    const share = shares.divide(routes, 1);
     expect(share).toHaveLength(1);
     served.add(share[0]?.route ?? '');
   }

@@ -71,6 +71,31 @@ test('scenario 25: the order holds across topics, subscriptions and topics witho
   expect(order).toEqual(['1', '2', '3', '4', '5', '6', '7', '8']);
 });
 
+test.each([1, 20, 150])(
+  'scenario 25: with %i slots the order holds over many topics, of which few have most of the oldest',
+  async (concurrency) => {
+    const { order, Noting } = orderOf();
+    const { worker } = await bench.start({
+      handlers: [Noting],
+      concurrency,
+      autoStart: false,
+      pollIntervalMs: 0,
+    });
+    // Of 60 topics the first ones have nearly all, and most of what is old; priorities differ too, one is made null by hand.
+    await bench.pool.query(`insert into tasks (processo, chave_externa, prioridade, data_hora)
+      select 'topic' || floor(60 * (n * 7919 % 1000 / 1000.0) ^ 4), n, case when n % 97 = 0 then 60 else 50 end,
+        timestamptz '2026-01-01' + n * interval '1 second' + case when n % 13 = 0 then interval '300 s' else '0' end
+      from generate_series(1, 1000) n`);
+    await bench.pool.query(`update tasks set prioridade = null where chave_externa = '500'`);
+    const { rows } = await bench.pool.query<{ chave_externa: string }>(
+      'select chave_externa from tasks order by prioridade desc, data_hora, id',
+    );
+    await worker.start();
+    await until(async () => order.length === 1_000, 'all to run');
+    expect(order).toEqual(rows.map((row) => row.chave_externa));
+  },
+);
+
 test('scenario 25: an urgent task of a new topic does not wait until the others have run', async () => {
   const { order, Noting } = orderOf();
   const { queue, worker } = await bench.start({ handlers: [Noting], concurrency: 1, autoStart: false });

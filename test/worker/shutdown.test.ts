@@ -2,6 +2,8 @@ import { Inject } from '@nestjs/common';
 import { beforeAll, expect, test } from 'vitest';
 import { QueueClient, TaskHandler, type TaskContext } from '../../lib/index.js';
 import type { QueueAppOptions } from '../support/queue-app.js';
+import { lockIsWaitedFor } from '../support/locks.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -78,6 +80,46 @@ test('scenario 111: closing waits for what runs, writes its outcome, and starts 
   expect(rows.map(({ status }) => status)).toEqual(['sucesso', 'falha', 'sucesso', 'falha', 'pendente']);
   // Two still to be done, one follow-up that a handler inserted meanwhile, two dead ones.
   expect(await statuses()).toEqual({ sucesso: 2, falha: 2, pendente: 5 });
+  const { rows: workers } = await bench.pool.query('select stopped_at from tasks_worker where id = $1', [
+    worker.id,
+  ]);
+  expect(workers).toEqual([{ stopped_at: expect.any(Date) }]);
+});
+
+test('what a claim under way brings while the application closes is given back, and the worker signs off', async () => {
+  const runs: string[] = [];
+  class Handlers {
+    @TaskHandler('late')
+    late(_: unknown, { task }: TaskContext): void {
+      runs.push(task.id);
+    }
+  }
+  const { close, worker, events } = await bench.start({ handlers: [Handlers], recovery: false });
+  const released: unknown[] = [];
+  events.on('task.released', ({ task }) => released.push(task.id));
+  await workersAreQuiet(bench.database);
+  const locker = await bench.connect();
+  await locker.query('begin');
+  await locker.query('lock table tasks in access exclusive mode');
+  const { rows } = await locker.query<{ id: string }>(
+    `insert into tasks (processo) values ('late') returning id`,
+  );
+  const id = rows[0]?.id ?? '';
+  await bench.pool.query('notify tasks');
+  await lockIsWaitedFor(bench.pool, 'tasks');
+  const closing = close();
+  await until(async () => worker.state === 'stopping', 'the worker to stop claiming');
+  // The claim gets the table, and finds the task.
+  await locker.query('commit');
+  await closing;
+  expect(await bench.row(id)).toMatchObject({
+    status: 'pendente',
+    tentativa: 1,
+    reserva: 1,
+    executor: null,
+    iniciada_em: null,
+  });
+  expect({ runs, released }).toEqual({ runs: [], released: [id] });
   const { rows: workers } = await bench.pool.query('select stopped_at from tasks_worker where id = $1', [
     worker.id,
   ]);

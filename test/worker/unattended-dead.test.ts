@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DeadTaskHandler, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
-import { until } from '../support/waiting.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue, type AttemptRow } from './queue-bench.js';
 
 // Dead tasks that nobody has a handler for get the default treatment, whoever is there; others wait for their handler.
@@ -120,6 +121,47 @@ describe('while another worker announces a dead handler', () => {
     await pool.query(`update tasks_worker set stopped_at = now() where host = 'away'`);
     await bury('processo', `'lost'`);
     expect(await dead(kept)).toMatchObject({ mensagem: expect.stringContaining(byHand) });
+  });
+
+  test('once that worker is confirmed lost, the others treat it before any poll', async () => {
+    const { pool } = bench;
+    const end = deferred();
+    class Busy {
+      @TaskHandler('busy')
+      busy(): Promise<void> {
+        return end.promise;
+      }
+    }
+    const quiet = { unknownTasks: 'leave', pollIntervalMs: 0 } as const;
+    // Looks when it is told to, and has no slot to treat anything in.
+    const recovery = { intervalMs: 3_600_000, confirmMs: 20, graceMs: 0 };
+    const looker = await bench.start({
+      handlers: [Busy],
+      concurrency: 1,
+      shutdownTimeoutMs: 100,
+      recovery,
+      ...quiet,
+    });
+    const claimed = nextEvent(looker.events, 'task.claimed');
+    await looker.queue.insertTask({ topic: 'busy' });
+    await claimed;
+    const { events } = await bench.start({ recovery: false, ...quiet });
+    // It held nothing when it was killed.
+    const { rows } = await pool.query<{ id: string }>(`
+      insert into tasks_worker (host, pid, version, concurrency, routes, dead_routes)
+      values ('killed', 1, '0.2.0', 1, '{}', '{t:killed}') returning id`);
+    const kept = await bury('processo', `'killed'`);
+    await dead(await bury('processo', `'lost'`));
+    await workersAreQuiet(bench.database);
+    expect((await bench.chain(kept))[1]).toMatchObject({ status: 'pendente' });
+    const treated = nextEvent(events, 'task.completed');
+    expect(await looker.retry.run()).toBe(0);
+    const { rows: stopped } = await pool.query(`select stopped_at from tasks_worker where id = $1`, [
+      rows[0]?.id,
+    ]);
+    expect(stopped).toEqual([{ stopped_at: expect.any(Date) as unknown }]);
+    expect((await treated).task).toMatchObject({ topic: 'killed', dead: true });
+    end.resolve();
   });
 
   test('a worker of the first version, which does not say what it handles, counts by what it serves', async () => {

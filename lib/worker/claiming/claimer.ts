@@ -1,5 +1,5 @@
 import type { Liveness } from '../../coordination/liveness.js';
-import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
+import type { ClaimedTask, Route } from '../../storage/attempt.js';
 import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { blamesRow } from '../../storage/error-kind.js';
@@ -7,11 +7,13 @@ import type { Executor } from '../running/executor.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import type { Settler } from '../running/settler.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
-import { nothing, type Capacity, type Demand } from './capacity.js';
+import type { Capacity } from './capacity.js';
+import { nothing, type Demand, type Demands, type KnownDemand } from './demand.js';
 import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';
 import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
+import type { RouteMap } from './route-map.js';
 import type { StatementName, StatementsUnderWay } from './statements-under-way.js';
 import type { Unreadable } from './unreadable.js';
 
@@ -20,7 +22,9 @@ export interface ClaimerParts {
   readonly claims: Claims;
   readonly liveness: Pick<Liveness, 'alive'>;
   readonly settler: Settler;
-  readonly capacity: Capacity;
+  readonly capacity: Pick<Capacity, 'free'>;
+  readonly demands: Pick<Demands, 'read'>;
+  readonly map: RouteMap;
   readonly executor: Pick<Executor, 'fail'>;
   readonly isolation: Isolation;
   readonly pauses: Pauses;
@@ -98,18 +102,19 @@ export class Claimer {
    * started these.
    */
   async turn(name: StatementName): Promise<Turn> {
-    const { settler, claims, isolation, reminders, underWay } = this.#parts;
+    const { settler, claims, isolation, map, reminders, underWay } = this.#parts;
     if (reminders.pollMissed) this.expectAnything();
     const outcomes = settler.take(underWay.share);
     const without = this.#blocked;
     this.#blocked = new Set();
     const isAlone = isolation.active;
     const free = this.#readDemand(outcomes.length > 0, without);
-    if (outcomes.length === 0 && free.routes.length === 0) return idle;
-    const { routes, total } = underWay.limit(free);
+    if (outcomes.length === 0 && free.always.length === 0 && free.chosen.length === 0) return idle;
+    const total = Math.min(free.total, underWay.share);
     // Cleared before the statement is sent: a ring while it is under way may be about what it could not see.
     if (total > 0) this.#expectsMore = free.total > total;
-    const demand = total === 0 ? undefined : this.#inOrder({ routes, total }, isAlone);
+    const sentAt = map.now();
+    const demand = total === 0 ? undefined : this.#inOrder(free, total, isAlone);
     underWay.begin(name, total);
     let result: SettleAndClaimResult;
     try {
@@ -121,9 +126,11 @@ export class Claimer {
       return this.#goOnAfter(error, outcomes, demand);
     }
     const { claimed, settledOnly } = result;
-    if (demand && !isAlone) this.#learn(demand.routes, claimed);
-    if (isAlone && demand) this.#followIsolated(claimed);
-    const again = this.#follow(result, without);
+    if (demand && isAlone) this.#followIsolated(claimed);
+    else if (demand) this.#learn(demand, result, sentAt);
+    // Other routes may have what these did not.
+    const isLeft = claimed.length === 0 && (free.isLeftOut || (free.chosen.length > 0 && map.size > 0));
+    const again = this.#follow(result, without) || isLeft;
     if (again) this.expect();
     return { claimed, outcomes, settledOnly, again };
   }
@@ -134,23 +141,40 @@ export class Claimer {
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
-    const { settler, capacity, isolation, pauses, running, underWay } = this.#parts;
+    const { settler, demands, isolation, pauses, running, underWay } = this.#parts;
     if (!this.#mayClaim) return nothing;
     if (isolation.active) {
       const holdsOthers = running.size > 0 || settler.pending > 0 || underWay.slots > 0;
-      return holdsOthers ? nothing : capacity.readIsolated(pauses);
+      return holdsOthers ? nothing : { ...nothing, total: 1, always: isolation.routes };
     }
     const held = settler.failing + underWay.slots;
-    return this.#expectsMore || hasOutcomes ? capacity.read(held, pauses.with(without)) : nothing;
+    return this.#expectsMore || hasOutcomes
+      ? demands.read(held, underWay.share, pauses.with(without))
+      : nothing;
   }
 
-  #inOrder(demand: Demand, isAlone: boolean): ClaimDemand {
-    if (!this.#shares || isAlone) return { ...demand, order: 'age' };
-    return { routes: this.#shares.divide(demand), total: demand.total, order: 'listed' };
+  #inOrder({ always, chosen }: Demand, total: number, isAlone: boolean): ClaimDemand {
+    const routes = chosen.length === 0 ? always : [...always, ...chosen];
+    if (!this.#shares || isAlone) return { routes, total, order: 'age' };
+    return { routes: this.#shares.divide(routes, total), total, order: 'listed' };
   }
 
-  #learn(asked: readonly RouteDemand[], claimed: readonly ClaimedTask[]): void {
-    this.#shares?.learn(asked, new Set(claimed.map(({ route }) => route)));
+  #learn(
+    { routes, total }: ClaimDemand,
+    { claimed, blockedRoutes, claimAgain, isCut, moreRoutes }: SettleAndClaimResult,
+    sentAt: number,
+  ): void {
+    const isKnown = ({ hasWork }: KnownDemand): boolean => hasWork === true;
+    // Behind what is locked the claim has not looked, nor behind what it has not seen.
+    const isDrained = claimed.length < total && !claimAgain && !isCut;
+    this.#parts.map.answered(routes.filter(isKnown), claimed, {
+      sentAt,
+      isDrained,
+      blocked: blockedRoutes,
+      more: moreRoutes,
+    });
+    const others = routes.filter((demand) => !isKnown(demand));
+    this.#shares?.learn(others, new Set(claimed.map(({ route }) => route)));
   }
 
   #followIsolated(claimed: readonly ClaimedTask[]): void {

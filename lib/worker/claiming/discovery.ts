@@ -1,34 +1,64 @@
 import type { ClaimedTask, Route } from '../../storage/attempt.js';
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { Capacity } from './capacity.js';
+import { isolatedPrefix, keyRange, plainRoute, routesAfter } from '../../storage/route.js';
+import type { RouteHead, RouteRange } from '../../storage/waiting-route.js';
+import { WalkPace } from '../../timing/walk-pace.js';
+import type { Demands } from './demand.js';
+import { mostHeads, type RouteMap } from './route-map.js';
+import type { ServedRoutes } from './served-routes.js';
 import type { Unreadable } from './unreadable.js';
 
 export interface DiscoveryParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'claimUnattended'>;
-  readonly capacity: Pick<Capacity, 'takesAnyTopic' | 'mustDiscover' | 'learn' | 'discover'>;
+  readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'takesAny' | 'learn' | 'has'>;
+  readonly demands: Pick<Demands, 'isAlwaysAsked'>;
+  readonly map: RouteMap;
   readonly unreadable: Pick<Unreadable, 'end'>;
   /** Slots that are free now. */
   readonly free: () => number;
   /** Asked to look again in that many ms. */
   readonly later: (ms: number) => void;
+  /** Told that attempts wait that are to be run alone. */
+  readonly isolated: () => void;
+  /** Asked to go on in that many ms. */
+  readonly goOnIn: (ms: number) => void;
 }
 
 /** Unknown routes are looked for no more often than that. */
 const pauseMs = 100;
 /** How often a worker that always finds something looks for unserved routes all the same. */
 const atLeastMs = 5_000;
+/** What others have locked is looked for again after that time. */
+const lockedAgainMs = 1_000;
 /** Dead attempts claimed by one statement. */
 const attendedAtOnce = 100;
+/** Routes read by one statement: some ms. */
+const routesAtOnce = 1_000;
+/** Nearly always empty. */
+const isolatedRoutes = routesAfter(isolatedPrefix);
+/** Ranges read by one statement. */
+const rangesAtOnce = 100;
 
-/** Finds what a ring may have been about besides the routes that a worker serves: other routes, and dead attempts without a handler. */
+/**
+ * Finds what a ring may have been about besides the routes that every claim asks for: other routes with work, and dead attempts
+ * without a handler. Routes are read in slices of the index, one statement each; a rotation through all of them takes at most
+ * 3% of the time, unless slots are free and it finds work for them.
+ */
 export class Discovery {
   readonly #parts: DiscoveryParts;
+  readonly #pace = new WalkPace(0);
   #due = false;
   /** True while dead attempts may wait for a slot. */
   #owing = false;
   #lastAt = -Infinity;
+  /** Where the rotation goes on; empty when it is over. */
+  #left: readonly RouteRange[] = [];
+  /** True when another rotation follows. */
+  #isOwed = false;
+  /** True when the last slice had routes of this worker. */
+  #hasFound = false;
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts;
@@ -38,23 +68,44 @@ export class Discovery {
     this.#due = true;
   }
 
+  /** With slots to fill, what was forgotten is looked for again. */
+  get #isDue(): boolean {
+    const { map, free, later } = this.#parts;
+    const forgotten = map.size < free() && map.takeForgotten();
+    if (forgotten === 'fruitful') this.#due = true;
+    // Other sessions have locked what there is.
+    else if (forgotten === 'fruitless') later(lockedAgainMs);
+    return this.#due;
+  }
+
   /** True when a claim before it would take tasks out of turn, or keep it waiting for too long. */
   get comesFirst(): boolean {
-    if (!this.#due && !this.#owing) return false;
-    return (this.#due && this.#parts.capacity.takesAnyTopic) || performance.now() - this.#lastAt > atLeastMs;
+    if (!this.#isDue && !this.#owing) return false;
+    return (this.#due && this.#parts.served.takesAny) || performance.now() - this.#lastAt > atLeastMs;
+  }
+
+  /** True when the next slice may be read beside claims that find something. */
+  get mayGoOn(): boolean {
+    const { map, free } = this.#parts;
+    if (this.#left.length === 0 || map.size >= mostHeads) return false;
+    return this.#pace.due || (this.#hasFound && map.size < free());
   }
 
   /** Answers whether to look now: when it was asked to, and not at once after the last look. */
   begin(): boolean {
     const { free, later } = this.#parts;
-    if (!this.#due && !(this.#owing && free() > 0)) return false;
-    this.#due = false;
+    if (!this.#isDue && !(this.#owing && free() > 0)) return false;
     const pause = this.#lastAt + pauseMs - performance.now();
+    this.#due = false;
     if (pause > 0) {
       later(pause);
       return false;
     }
     this.#lastAt = performance.now();
+    // What a rotation has passed already is found by the next one.
+    if (this.#left.length > 0) this.#isOwed = true;
+    else this.#left = this.#ranges();
+    this.#hasFound = true;
     return true;
   }
 
@@ -75,23 +126,69 @@ export class Discovery {
     }
   }
 
-  /** Looks for routes without a handler of their own that are this worker's business; answers whether there are any. */
+  /** Reads the next slice; answers whether it has routes of this worker. */
   async findRoutes(): Promise<boolean> {
-    const { capacity, database } = this.#parts;
-    if (!capacity.mustDiscover) return false;
-    const pending = await database.attempts
-      .pendingRoutes()
-      .catch((error: unknown) => this.#withoutUnreadable(error));
-    await capacity.learn(pending);
-    return capacity.discover(pending);
+    const { database, served, demands, map, isolated, goOnIn } = this.#parts;
+    const ranges = this.#left.slice(0, rangesAtOnce);
+    if (ranges.length === 0) return false;
+    const sentAt = map.now();
+    const heads = await this.#pace.walk(() =>
+      database.attempts
+        .routeHeads(ranges, routesAtOnce)
+        .catch((error: unknown) => this.#withoutUnreadable(error)),
+    );
+    this.#left = this.#after(ranges, heads);
+    if (this.#left.length === 0 && this.#isOwed) {
+      this.#isOwed = false;
+      this.#left = this.#ranges();
+    }
+    await served.learn(heads.map(({ route }) => plainRoute(route)));
+    this.#hasFound = false;
+    for (const head of heads) {
+      if (head.route.startsWith(isolatedPrefix)) {
+        isolated();
+        continue;
+      }
+      if (demands.isAlwaysAsked(head.route) || !served.has(plainRoute(head.route))) continue;
+      map.learn(head, sentAt);
+      this.#hasFound = true;
+    }
+    if (this.#left.length > 0) goOnIn(Math.max(1, this.#pace.dueInMs));
+    return this.#hasFound;
+  }
+
+  /** All that no claim asks for by itself. */
+  #ranges(): readonly RouteRange[] {
+    const { served, demands } = this.#parts;
+    const own = served.own.flatMap((route) => {
+      const keys = keyRange(route);
+      return demands.isAlwaysAsked(route) ? [keys] : [{ from: route, below: keys.below }];
+    });
+    return [isolatedRoutes, ...own, ...served.unknownRanges];
+  }
+
+  /** What is left after a slice: a full one goes on at its last route. */
+  #after(ranges: readonly RouteRange[], heads: readonly RouteHead[]): readonly RouteRange[] {
+    const others = this.#left.slice(ranges.length);
+    const last = heads.at(-1)?.route;
+    if (heads.length < routesAtOnce || last === undefined) return others;
+    const at = ranges.findIndex(({ from, below }) => isWithin(last, from, below));
+    const [current, ...rest] = ranges.slice(at);
+    return current ? [{ from: last, below: current.below }, ...rest, ...others] : others;
   }
 
   /** The names of the routes cannot be read: the attempts that are to blame are ended first, then the names are read again. */
-  async #withoutUnreadable(error: unknown): Promise<readonly Route[]> {
+  async #withoutUnreadable(error: unknown): Promise<readonly RouteHead[]> {
     const { unreadable, later } = this.#parts;
     if (!(await unreadable.end(error, 'every route'))) throw error;
     this.request();
     later(pauseMs);
     return [];
   }
+}
+
+/** By bytes, as the database sorts routes. */
+function isWithin(route: Route, from: Route, below: Route): boolean {
+  const bytes = Buffer.from(route);
+  return bytes.compare(Buffer.from(from)) >= 0 && bytes.compare(Buffer.from(below)) < 0;
 }

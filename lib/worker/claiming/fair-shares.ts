@@ -1,5 +1,5 @@
 import type { Route, RouteDemand } from '../../storage/attempt.js';
-import type { Demand } from './capacity.js';
+import type { KnownDemand } from './demand.js';
 
 /** Busy routes remembered beside those of the last claim. */
 const mostRemembered = 1_000;
@@ -14,9 +14,11 @@ export class FairShares {
   #turn = 0;
 
   /** The routes in the order they are served, each with its share as its limit. */
-  divide({ routes, total }: Demand): readonly RouteDemand[] {
-    const busy = routes.filter(({ route }) => this.#busy.has(route));
-    const idle = routes.filter(({ route }) => !this.#busy.has(route));
+  divide(routes: readonly KnownDemand[], total: number): readonly KnownDemand[] {
+    const hasWork = ({ route, hasWork: isKnown }: KnownDemand): boolean =>
+      isKnown === true || this.#busy.has(route);
+    const busy = routes.filter(hasWork);
+    const idle = routes.filter((demand) => !hasWork(demand));
     const probe = busy.length === 0 ? Math.max(1, Math.floor(total / idle.length)) : 1;
     const probes = idle.map((demand) => ({ ...demand, limit: Math.min(demand.limit, probe) }));
     return [...this.#inTurn(probes), ...this.#shared(this.#inTurn(busy), total)];
@@ -40,7 +42,7 @@ export class FairShares {
   }
 
   /** Equal shares; what a route cannot take goes to the others, and what cannot be divided to the first ones. */
-  #shared(routes: readonly RouteDemand[], total: number): readonly RouteDemand[] {
+  #shared(routes: readonly KnownDemand[], total: number): readonly KnownDemand[] {
     const ascending = [...routes].sort((a, b) => a.limit - b.limit);
     const share = new Map<Route, number>();
     let left = total;
@@ -54,7 +56,7 @@ export class FairShares {
       .filter(({ limit }) => limit > 0);
   }
 
-  #inTurn(routes: readonly RouteDemand[]): readonly RouteDemand[] {
+  #inTurn(routes: readonly KnownDemand[]): readonly KnownDemand[] {
     const first = routes.length === 0 ? 0 : this.#turn % routes.length;
     return [...routes.slice(first), ...routes.slice(0, first)];
   }

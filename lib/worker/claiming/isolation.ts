@@ -1,19 +1,23 @@
 import type { Liveness } from '../../coordination/liveness.js';
-import { isolatedPrefix, plainRoute } from '../../storage/route.js';
+import type { RouteDemand } from '../../storage/attempt.js';
+import { isolatedRange, isolatedRoute, plainRoute } from '../../storage/route.js';
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { Capacity } from './capacity.js';
 import type { Pauses } from './pauses.js';
+import type { ServedRoutes } from './served-routes.js';
 
 export interface IsolationParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'wouldClaim'>;
   readonly liveness: Pick<Liveness, 'exclusively'>;
-  readonly capacity: Capacity;
-  readonly pauses: Pauses;
+  readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'only'>;
+  readonly pauses: Pick<Pauses, 'has'>;
   /** Told that it is this worker's turn, or no longer. */
   readonly changed: () => void;
 }
+
+/** Isolated routes that are looked at: one that waits behind so many comes at a later look. */
+const mostRoutes = 1_000;
 
 /** How long a worker waits for its other attempts to end before it leaves the turn to another worker. */
 const patienceMs = 30_000;
@@ -28,6 +32,7 @@ export class Isolation {
   #taking = false;
   #requested = false;
   #stopped = false;
+  #routes: readonly RouteDemand[] = [];
   #end: (() => void) | undefined;
   #patience: NodeJS.Timeout | undefined;
 
@@ -38,6 +43,11 @@ export class Isolation {
   /** True while this worker claims isolated attempts only, and only when it runs nothing. */
   get active(): boolean {
     return this.#end !== undefined;
+  }
+
+  /** What is claimed then, one at a time. */
+  get routes(): readonly RouteDemand[] {
+    return this.#routes;
   }
 
   /**
@@ -82,18 +92,16 @@ export class Isolation {
 
   /** True when the turn would give this worker something: what others serve, or what is paused, may wait for ever. */
   async #isWanted(): Promise<boolean> {
-    const { claims, capacity, pauses } = this.#parts;
-    if (capacity.mustDiscover) await this.#discover();
-    return claims.wouldClaim(capacity.readIsolated(pauses).routes);
-  }
-
-  async #discover(): Promise<void> {
-    const { database, capacity } = this.#parts;
-    // `Discovery` deals with names that cannot be read; known routes go on meanwhile.
-    const pending = await database.attempts.pendingRoutes().catch(() => []);
-    const isolated = pending.filter((route) => route.startsWith(isolatedPrefix)).map(plainRoute);
-    await capacity.learn(isolated);
-    capacity.discover(isolated);
+    const { database, claims, served, pauses } = this.#parts;
+    const ranges = served.ranges.map(isolatedRange);
+    // `Discovery` deals with names that cannot be read.
+    const heads = await database.attempts.routeHeads(ranges, mostRoutes).catch(() => []);
+    const routes = heads.map(({ route }) => plainRoute(route));
+    await served.learn(routes);
+    this.#routes = routes
+      .filter((route) => served.has(route) && !pauses.has(route))
+      .map((route) => ({ route: isolatedRoute(route), limit: 1, only: served.only(route) }));
+    return this.#routes.length > 0 && claims.wouldClaim(this.#routes);
   }
 
   async #hold(): Promise<void> {

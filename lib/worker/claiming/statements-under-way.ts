@@ -1,5 +1,4 @@
 import { Signal } from '../../timing/signal.js';
-import type { Demand } from './capacity.js';
 
 /** Which of the two statements that a worker may keep under way. */
 export type StatementName = 'first' | 'second';
@@ -29,16 +28,6 @@ export class StatementsUnderWay {
 
   has(name: StatementName): boolean {
     return this.#totals.has(name);
-  }
-
-  /** The part of what may be claimed that one statement takes. */
-  limit({ routes, total }: Demand): Demand {
-    const { share } = this;
-    if (total <= share) return { routes, total };
-    return {
-      routes: routes.map((demand) => ({ ...demand, limit: Math.min(demand.limit, share) })),
-      total: share,
-    };
   }
 
   begin(name: StatementName, total: number): void {

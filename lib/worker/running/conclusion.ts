@@ -33,31 +33,38 @@ export class Conclusion {
     this.#stopping = true;
   }
 
-  /** Records the end of an attempt; resolves when its slot is free. `undone` ends are handled by {@link runsAgain}. */
-  async record(
+  /**
+   * Records the end of an attempt. Its slot is free at once, or when the promise resolves that this answers. `undone` ends
+   * are handled by {@link runsAgain}.
+   */
+  record(
     claimed: ClaimedTask,
     rules: HandlerRules | undefined,
     end: Exclude<RunEnd, { kind: 'undone' }>,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     const { settler } = this.#parts;
     switch (end.kind) {
       case 'succeeded':
-        return settler.complete(claimed, end.recorded);
+        settler.complete(claimed, end.recorded);
+        break;
       case 'committed':
-        return settler.completed(claimed, end.recorded.message);
+        settler.completed(claimed, end.recorded.message);
+        break;
       case 'failed':
-        return this.fail(claimed, rules, end.error);
+        this.fail(claimed, rules, end.error);
+        break;
+      case 'lost':
+        settler.lose(claimed);
+        break;
       case 'timed out':
         this.fail(claimed, rules, end.error);
         return end.handlerEnded;
-      case 'lost':
-        return settler.lose(claimed);
       case 'unknown':
-        if (await this.#isHeld(claimed)) this.fail(claimed, rules, end.error);
-        return;
+        return this.#failIfHeld(claimed, rules, end.error);
       case 'not started':
         return this.#giveBack(claimed);
     }
+    return undefined;
   }
 
   /** True when an attempt whose work was undone is still ours and unfinished; otherwise records its outcome. */
@@ -73,6 +80,10 @@ export class Conclusion {
       maxAttempts: rules?.maxAttempts ?? options.maxAttempts,
       next: nextAttempt(error, claimed.task.attempt, rules, options),
     });
+  }
+
+  async #failIfHeld(claimed: ClaimedTask, rules: HandlerRules | undefined, error: unknown): Promise<void> {
+    if (await this.#isHeld(claimed)) this.fail(claimed, rules, error);
   }
 
   /** Reads what became of an attempt, and records it unless this worker still holds it. */

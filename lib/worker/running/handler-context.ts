@@ -9,15 +9,23 @@ import type { TenantDb } from '../../storage/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import { readReturn } from './recorded-return.js';
 
+/** What all attempts of a worker are run with. */
+export interface Surroundings {
+  readonly database: Pick<QueueDatabase, 'transactions'>;
+  readonly workerId: WorkerId;
+  readonly tenants: TenantSource;
+  readonly maxResultBytes: number;
+  /** Told what went wrong after an attempt had ended. */
+  readonly warn: (claimed: ClaimedTask, problem: unknown) => void;
+}
+
 /** The context of one attempt. Its parts are made when the handler first uses them. */
 export class HandlerContext implements TaskContext {
   readonly task: Task;
   readonly subscription: Subscription | undefined;
-  readonly #claimed: ClaimedTask;
-  readonly #database: Pick<QueueDatabase, 'transactions'>;
-  readonly #workerId: WorkerId;
-  readonly #maxResultBytes: number;
-  readonly #tenants: TenantSource;
+  /** @internal */
+  readonly claimed: ClaimedTask;
+  readonly #surroundings: Surroundings;
   /** @internal Told when the attempt is to stop before its handler was called. */
   onAbort: (() => void) | undefined;
   #transaction: TaskTransaction | undefined;
@@ -29,21 +37,11 @@ export class HandlerContext implements TaskContext {
   #completedElsewhere = false;
   #ended = false;
 
-  constructor(
-    claimed: ClaimedTask,
-    subscription: Subscription | undefined,
-    database: Pick<QueueDatabase, 'transactions'>,
-    workerId: WorkerId,
-    maxResultBytes: number,
-    tenants: TenantSource,
-  ) {
+  constructor(claimed: ClaimedTask, subscription: Subscription | undefined, surroundings: Surroundings) {
     this.task = claimed.task;
     this.subscription = subscription;
-    this.#claimed = claimed;
-    this.#database = database;
-    this.#workerId = workerId;
-    this.#maxResultBytes = maxResultBytes;
-    this.#tenants = tenants;
+    this.claimed = claimed;
+    this.#surroundings = surroundings;
   }
 
   get db(): SqlHandle {
@@ -57,7 +55,7 @@ export class HandlerContext implements TaskContext {
 
   tenantDb(): Promise<TenantDb> {
     if (!this.#tenant) {
-      this.#tenant = new TenantUse(this.#tenants, this.task);
+      this.#tenant = new TenantUse(this.#surroundings.tenants, this.task);
       if (this.#ended) this.#tenant.quit();
     }
     return this.#tenant.open();
@@ -66,10 +64,11 @@ export class HandlerContext implements TaskContext {
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
     this.#refuseCompletion();
     readTransaction(tx);
-    const { message, result: recorded } = readReturn(result, this.#maxResultBytes);
-    const { id, reservation } = this.#claimed;
+    const { database, workerId, maxResultBytes } = this.#surroundings;
+    const { message, result: recorded } = readReturn(result, maxResultBytes);
+    const { id, reservation } = this.claimed;
     const completion: Completion = { id, reservation, message, result: recorded };
-    await this.#database.transactions.completeIn(tx, this.#workerId, completion);
+    await database.transactions.completeIn(tx, workerId, completion);
     this.#completedElsewhere = true;
   }
 
@@ -157,7 +156,8 @@ export class HandlerContext implements TaskContext {
 
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
-      this.#transaction = this.#database.transactions.begin(this.#workerId);
+      const { database, workerId } = this.#surroundings;
+      this.#transaction = database.transactions.begin(workerId);
       // First used after the end: a transaction that is over before it began refuses every statement.
       if (this.#ended) void this.#transaction.rollback();
     }

@@ -1,30 +1,37 @@
 import { hasCode, TarefaError } from '../../errors.js';
-import type { Claim } from '../../storage/attempt.js';
-import { GroupBroken } from '../../storage/transactions.js';
+import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
-import type { HandlerContext } from './handler-context.js';
-import { invokeHandler } from './invoke-handler.js';
+import type { HandlerContext, Surroundings } from './handler-context.js';
+import { invokeWithin } from './invoke-within.js';
 import { readReturn, type RecordedReturn } from './recorded-return.js';
 import type { RunEnd } from './run-end.js';
 
 /** One run of a handler, ready to begin. */
 export interface HandlerRun {
-  readonly claim: Claim;
   readonly handler: Handler;
   readonly payload: unknown;
   readonly context: HandlerContext;
-  readonly maxResultBytes: number;
-  readonly warn: (problem: unknown) => void;
+  readonly surroundings: Surroundings;
 }
 
 /** Runs a handler and closes what it used: its tenant's connection, its transaction. Never rejects. */
 export async function runHandler(run: HandlerRun): Promise<RunEnd> {
-  const { handler, payload, context } = run;
+  const { handler, payload, context, surroundings } = run;
+  const { timeoutMs } = handler.rules;
   try {
-    const invocation = await invokeHandler(handler, payload, context);
-    if (invocation.kind === 'timed out') return invocation;
+    let returned: unknown;
+    if (timeoutMs === undefined) returned = await handler.invoke(payload, context);
+    else {
+      const invocation = await invokeWithin(timeoutMs, handler, payload, context);
+      if (invocation.kind === 'timed out') return invocation;
+      returned = invocation.value;
+    }
     if (context.completedElsewhere) return await endedElsewhere(run, undefined);
-    return await commit(run, invocation.value);
+    const { tenant, transaction } = context;
+    if (tenant || transaction) return await close(run, returned, transaction);
+    const recorded = readReturn(returned, surroundings.maxResultBytes);
+    context.end();
+    return { kind: 'succeeded', recorded };
   } catch (error) {
     if (context.completedElsewhere) return endedElsewhere(run, error);
     await context.rollback();
@@ -32,19 +39,22 @@ export async function runHandler(run: HandlerRun): Promise<RunEnd> {
   }
 }
 
-/** The handler has returned: records it, in the handler's own transaction when it used one. */
-async function commit({ claim, context, maxResultBytes }: HandlerRun, returned: unknown): Promise<RunEnd> {
-  const { transaction } = context;
+/** The handler has returned: records it, in the handler's own transaction when it used one. Never rejects. */
+async function close(
+  { context, surroundings }: HandlerRun,
+  returned: unknown,
+  transaction: TaskTransaction | undefined,
+): Promise<RunEnd> {
   let recorded: RecordedReturn | undefined;
   try {
     // Checked before anything is committed here: a tenant's transaction left open fails the attempt.
-    if (context.tenant) await context.tenant.finish();
-    recorded = readReturn(returned, maxResultBytes);
+    await context.tenant?.finish();
+    recorded = readReturn(returned, surroundings.maxResultBytes);
     if (!transaction) {
       context.end();
       return { kind: 'succeeded', recorded };
     }
-    const { id, reservation } = claim;
+    const { id, reservation } = context.claimed;
     await transaction.complete({ id, reservation, ...recorded });
     return { kind: 'committed', recorded };
   } catch (error) {
@@ -58,9 +68,9 @@ async function commit({ claim, context, maxResultBytes }: HandlerRun, returned: 
 }
 
 /** The handler has completed the task by `ctx.completeIn`: whether that transaction committed only the table knows. */
-async function endedElsewhere({ context, warn }: HandlerRun, thrown: unknown): Promise<RunEnd> {
+async function endedElsewhere({ context, surroundings }: HandlerRun, thrown: unknown): Promise<RunEnd> {
   // Too late to fail it for what it left open there.
-  await context.tenant?.finish().catch(warn);
+  await context.tenant?.finish().catch((problem: unknown) => surroundings.warn(context.claimed, problem));
   await context.rollback();
   const error =
     thrown ??

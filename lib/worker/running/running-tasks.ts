@@ -31,6 +31,10 @@ export class RunningTasks {
     return [...this.#byId.values()];
   }
 
+  ids(): Iterable<string> {
+    return this.#byId.keys();
+  }
+
   begin(claimed: ClaimedTask): RunningTask {
     const running: RunningTask = { claimed, context: undefined };
     this.#byId.set(claimed.id, running);

@@ -92,7 +92,7 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
       first: { point: 'transaction.complete:after', action: 'error' },
       to: 'sucesso',
     },
-    { name: 'find routes', method: 'attempts.pendingRoutes', moments: answered },
+    { name: 'find routes', method: 'attempts.routeHeads', moments: answered },
   ],
   [
     {

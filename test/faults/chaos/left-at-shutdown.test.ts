@@ -70,8 +70,8 @@ test.each(['transaction', 'completeIn'])(
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
     const bell = { ring: () => Promise.resolve() };
-    const capacity = {} as never;
-    const reconciler = new Reconciler('1', { database, bell, settler, capacity, events });
+    const served = {} as never;
+    const reconciler = new Reconciler('1', { database, bell, settler, served, events });
     reconciler.requireFull();
     await reconciler.compare(new RunningTasks());
     expect(released).toEqual([]);

@@ -8,19 +8,17 @@ export type Invocation =
   { readonly kind: 'returned'; readonly value: unknown } | Extract<RunEnd, { kind: 'timed out' }>;
 
 /**
- * Runs a handler, against its timeout when it has one. An inline handler cannot be stopped, only told: after a timeout
- * its transaction is cut, and `handlerEnded` resolves when its promise settles.
+ * Runs a handler against its timeout. An inline handler cannot be stopped, only told: after a timeout its transaction is
+ * cut, and `handlerEnded` resolves when its promise settles.
  *
  * @throws what the handler throws
  */
-export async function invokeHandler(
+export function invokeWithin(
+  timeoutMs: number,
   handler: Handler,
   payload: unknown,
   context: HandlerContext,
 ): Promise<Invocation> {
-  const { timeoutMs } = handler.rules;
-  if (timeoutMs === undefined) return returned(await handler.invoke(payload, context));
-
   const running = Promise.resolve().then(() => handler.invoke(payload, context));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<Invocation>((resolve) => {

@@ -1,0 +1,99 @@
+import type { Route, RouteDemand } from '../../storage/attempt.js';
+import type { Handler } from '../../subscribers/handler-registry.js';
+import type { Capacity } from './capacity.js';
+import type { HandlerRoom, RouteMap } from './route-map.js';
+import type { ServedRoutes } from './served-routes.js';
+
+/** How many attempts of a route a worker can take now, and whether it is known to have some. */
+export interface KnownDemand extends RouteDemand {
+  readonly hasWork?: boolean;
+}
+
+/** What a worker can take now. */
+export interface Demand {
+  /** Free slots: the limit of all routes together. */
+  readonly total: number;
+  /** Routes that each claim asks for, whether they have work or not. */
+  readonly always: readonly RouteDemand[];
+  /** Routes that were chosen because they have work. */
+  readonly chosen: readonly KnownDemand[];
+  /** True when others that have work were left out, because a handler's last slot goes to its routes in turn. */
+  readonly isLeftOut: boolean;
+}
+
+export const nothing: Demand = { total: 0, always: [], chosen: [], isLeftOut: false };
+
+/** With more routes of its own a worker asks for those only that have work. */
+const mostAlways = 100;
+
+export interface DemandsParts {
+  readonly served: ServedRoutes;
+  readonly capacity: Capacity;
+  readonly map: RouteMap;
+  readonly order: 'age' | 'fair';
+}
+
+/**
+ * Says what may be claimed: no more than there are free slots, and of no handler more than its own limit. A handler at its
+ * limit is left out, so it costs nothing.
+ */
+export class Demands {
+  readonly #parts: DemandsParts;
+  #turn = false;
+
+  constructor(parts: DemandsParts) {
+    this.#parts = parts;
+  }
+
+  /** True when a route is asked for by every claim; what others have must be found out. */
+  isAlwaysAsked(route: Route): boolean {
+    const { own } = this.#parts.served;
+    return own.length <= mostAlways && own.includes(route);
+  }
+
+  /**
+   * What may be claimed now.
+   *
+   * @param held rows that are held beside those that run
+   * @param most attempts that one statement claims at most
+   * @param except plain routes to leave out
+   */
+  read(held: number, most: number, except: ReadonlySet<Route>): Demand {
+    const { served, capacity, map, order } = this.#parts;
+    const total = capacity.free(held);
+    if (total <= 0) return nothing;
+    const limit = Math.min(total, most);
+    const left = new Map<Handler, number>();
+    const room: HandlerRoom = {
+      of: (handler) => (handler && left.get(handler)) ?? capacity.freeOf(handler),
+      isFull: (handler) => capacity.freeOf(handler) <= 0,
+    };
+    const { own } = served;
+    const always: RouteDemand[] = [];
+    let isLeftOut = false;
+    for (const route of own.length <= mostAlways ? own : []) {
+      if (except.has(route)) continue;
+      const handler = served.handlerOf(route);
+      const free = Math.min(limit, room.of(handler));
+      if (free <= 0) continue;
+      const kept = this.#keptForOthers(handler, free);
+      if (handler?.rules.concurrency !== undefined) left.set(handler, kept);
+      isLeftOut ||= kept === 0 && this.#hasOthers(handler);
+      if (free > kept) always.push({ route, limit: free - kept, only: served.only(route) });
+    }
+    const chosen = map.choose(limit, order === 'fair', room, except);
+    return { total, always, chosen, isLeftOut };
+  }
+
+  #hasOthers(handler: Handler | undefined): boolean {
+    return handler?.rules.concurrency !== undefined && this.#parts.map.hasWorkFor(handler);
+  }
+
+  /** Half of what a limited handler has left is for its other routes that have work; a single slot in turn. */
+  #keptForOthers(handler: Handler | undefined, free: number): number {
+    if (!this.#hasOthers(handler)) return 0;
+    if (free > 1) return Math.floor(free / 2);
+    this.#turn = !this.#turn;
+    return this.#turn ? 1 : 0;
+  }
+}

@@ -1,0 +1,78 @@
+import type { Bell } from '../../coordination/bell.js';
+import { reference, type QueueEvents } from '../../events.js';
+import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { QueueDatabase } from '../../storage/database.js';
+import { claimKey } from '../running/refused-outcomes.js';
+
+export interface LateClaimsParts {
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly bell: Pick<Bell, 'ring'>;
+  readonly events: QueueEvents;
+  /** Called when something is to be given back. */
+  readonly due: () => void;
+}
+
+/** Rows that another session has locked are given back after this time. */
+const lockedRetryMs = 250;
+
+/**
+ * Attempts that a claim has brought after the worker was told to stop. They are given back unstarted: other workers run
+ * them at once, and this one holds nothing when it signs off.
+ */
+export class LateClaims {
+  readonly #workerId: WorkerId;
+  readonly #parts: LateClaimsParts;
+  #held: readonly ClaimedTask[] = [];
+
+  constructor(workerId: WorkerId, parts: LateClaimsParts) {
+    this.#workerId = workerId;
+    this.#parts = parts;
+  }
+
+  /** Attempts that are not given back yet. */
+  get pending(): number {
+    return this.#held.length;
+  }
+
+  *ids(): Iterable<string> {
+    for (const { id } of this.#held) yield id;
+  }
+
+  add(claimed: readonly ClaimedTask[]): void {
+    if (claimed.length === 0) return;
+    this.#held = [...this.#held, ...claimed];
+    this.#parts.due();
+  }
+
+  /** Gives them back. When that fails they are kept for the next call. */
+  async release(): Promise<void> {
+    const late = this.#held;
+    if (late.length === 0) return;
+    const { database, bell, events } = this.#parts;
+    const released = new Set(await database.attempts.releaseMany(this.#workerId, late));
+    for (const one of late) {
+      if (!released.has(one.id)) continue;
+      events.emit('task.released', {
+        task: reference(one),
+        reason: 'its claim was answered after the worker had been told to stop',
+      });
+    }
+    this.#drop((one) => released.has(one.id));
+    if (released.size > 0) void bell.ring('tasks', { dueMs: 0 });
+    await this.#explain(late.filter(({ id }) => !released.has(id)));
+  }
+
+  /** Rows that are still ours were locked by another session. The others were given back by a release without answer, or recovered. */
+  async #explain(refused: readonly ClaimedTask[]): Promise<void> {
+    if (refused.length === 0) return;
+    const ids = refused.map(({ id }) => id);
+    const held = await this.#parts.database.attempts.stillHeld(this.#workerId, ids);
+    const locked = new Set(held.map(claimKey));
+    this.#drop((one) => refused.includes(one) && !locked.has(claimKey(one)));
+    if (locked.size > 0) setTimeout(this.#parts.due, lockedRetryMs);
+  }
+
+  #drop(isGone: (one: ClaimedTask) => boolean): void {
+    this.#held = this.#held.filter((one) => !isGone(one));
+  }
+}

@@ -1,0 +1,329 @@
+import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
+import { plainRoute } from '../../storage/route.js';
+import type { RouteHead } from '../../storage/waiting-route.js';
+import type { Handler } from '../../subscribers/handler-registry.js';
+import { Heap } from './heap.js';
+import type { ServedRoutes } from './served-routes.js';
+
+/** A route with work, and the place of its best attempt as far as it is known: none of its attempts comes before that. */
+interface Head extends RouteHead {
+  /** The route that it is served by. */
+  readonly plain: Route;
+  /** When it was learned, in steps of the map's own. */
+  readonly learnedAt: number;
+  /** Claims in a row that asked for it in vain. */
+  readonly misses: number;
+}
+
+/** The routes with work of one handler. */
+interface Lane {
+  readonly handler: Handler | undefined;
+  /** Also those that are known better by now: they are left out when their turn comes. */
+  readonly heads: Heap<Head>;
+  /** Its place among the others; undefined while it has none. */
+  place: Place | undefined;
+}
+
+/** A lane stands where its best head does. */
+interface Place {
+  readonly lane: Lane;
+  readonly head: Head;
+}
+
+/** What else a claim has shown. */
+export interface ClaimEnd {
+  /** When it was sent, by {@link RouteMap.now}. */
+  readonly sentAt: number;
+  /** True when it took less than it could have. */
+  readonly isDrained: boolean;
+  /** Routes that gave less than they have, because another session has locked their best attempts. */
+  readonly blocked: readonly Route[];
+  /** Routes that have more than was taken, if that is known. */
+  readonly more: readonly Route[] | undefined;
+}
+
+/** What handlers have left. */
+export interface HandlerRoom {
+  /** Slots that routes may fill now. */
+  of(handler: Handler | undefined): number;
+  /** True when it runs as much as it may: it comes back when it is freed. */
+  isFull(handler: Handler | undefined): boolean;
+}
+
+/** Routes that are kept in mind; of more than that, the others are found when these have no work left. */
+export const mostHeads = 20_000;
+
+/** So many routes are asked for at least, where that many have work: their order holds even where heads are guessed. */
+const leastAsked = 100;
+
+/** Heads that are put into lanes before the outdated ones among them are forgotten. */
+const mostPlaced = 5 * mostHeads;
+
+/** In fair order, routes that are passed over before a claim goes with fewer than it could. */
+const mostPassedOver = 1_000;
+
+/**
+ * The routes that have work, of a worker that serves too many to ask for all of them in each claim. A claim asks for as many
+ * routes as it has slots: of those with the best heads, which hold the best attempts of all; in fair order, for the next ones
+ * in turn. So what a claim costs depends on what it takes, not on how many routes wait.
+ *
+ * Fed by rings, by slices of the index and by what claims answer. Routes of handlers that are full, and routes that are paused,
+ * stand aside until that changes.
+ */
+export class RouteMap {
+  readonly #served: ServedRoutes;
+  /** In the order of turns. */
+  readonly #heads = new Map<Route, Head>();
+  #lanes = new Map<Handler | undefined, Lane>();
+  #places = newPlaces();
+  #placed = 0;
+  /** Those of paused routes. */
+  #aside: Head[] = [];
+  #except: ReadonlySet<Route> | undefined;
+  #clock = 0;
+  #hasForgotten = false;
+  #hasGiven = false;
+
+  constructor(served: ServedRoutes) {
+    this.#served = served;
+  }
+
+  /** Routes with work. */
+  get size(): number {
+    return this.#heads.size;
+  }
+
+  /**
+   * True when routes were forgotten that may have work: `fruitful` when some of the map gave something since it was last asked.
+   * Asked once, it is false until that happens again.
+   */
+  takeForgotten(): false | 'fruitful' | 'fruitless' {
+    const had = this.#hasForgotten && (this.#hasGiven ? 'fruitful' : 'fruitless');
+    this.#hasForgotten = false;
+    this.#hasGiven = false;
+    return had;
+  }
+
+  hasWorkFor(handler: Handler): boolean {
+    return (this.#lanes.get(handler)?.heads.size ?? 0) > 0;
+  }
+
+  /** A moment, to compare what is learned later with what was sent before. */
+  now(): number {
+    return ++this.#clock;
+  }
+
+  /** A route has work. Of what is known of it the better holds, unless that is older than `since`. */
+  learn({ route, priority, dueMs }: RouteHead, since = -Infinity): void {
+    const known = this.#heads.get(route);
+    if (known && known.learnedAt > since && isBetter(known, { route, priority, dueMs })) return;
+    if (!known && this.#heads.size >= 2 * mostHeads) return void (this.#hasForgotten = true);
+    this.#put({
+      route,
+      priority,
+      dueMs,
+      plain: known?.plain ?? plainRoute(route),
+      learnedAt: ++this.#clock,
+      misses: 0,
+    });
+  }
+
+  /** A handler that was full is not any more. */
+  freed(handler: Handler): void {
+    const lane = this.#lanes.get(handler);
+    if (lane) this.#place(lane);
+  }
+
+  /**
+   * The routes that a claim asks for, and how much of each.
+   *
+   * @param most how many slots there are for them
+   * @param isFair true to take turns
+   * @param except routes to leave out, plain ones with all their keys
+   */
+  choose(
+    most: number,
+    isFair: boolean,
+    room: HandlerRoom,
+    except: ReadonlySet<Route>,
+  ): readonly RouteDemand[] {
+    if (this.#heads.size === 0) return [];
+    if (except !== this.#except) this.#recall(except);
+    const chosen = isFair
+      ? this.#nextInTurn(most, room, except)
+      : this.#best(Math.max(most, leastAsked), room, except);
+    return this.#divided(chosen, most, room);
+  }
+
+  /**
+   * Learns from a claim.
+   *
+   * @param asked what {@link choose} had answered, and was sent
+   */
+  answered(
+    asked: readonly RouteDemand[],
+    claimed: readonly ClaimedTask[],
+    { sentAt, isDrained, blocked, more }: ClaimEnd,
+  ): void {
+    if (asked.length === 0) return;
+    const taken = new Map<Route, { n: number; last: ClaimedTask }>();
+    for (const last of claimed) taken.set(last.route, { n: (taken.get(last.route)?.n ?? 0) + 1, last });
+    const left = more && new Set(more);
+    for (const { route, limit } of asked) {
+      const head = this.#heads.get(route);
+      if (!head || head.learnedAt > sentAt || blocked.includes(route)) continue;
+      const { n = 0, last } = taken.get(route) ?? {};
+      this.#hasGiven ||= n > 0;
+      if (left && n < limit && !left.has(route)) this.#heads.delete(route);
+      else if (!left && n < limit && isDrained) this.#forget(head);
+      // Nothing before the last one is left.
+      else if (last) this.#put({ ...head, ...placeOf(last), learnedAt: ++this.#clock, misses: 0 });
+      else this.#missed(head, claimed.at(-1), left !== undefined);
+    }
+  }
+
+  /**
+   * A route gave nothing: others had better ones, or it has nothing any more. If it is forgotten in vain, the index tells.
+   *
+   * @param hasMore true when it is known to have something
+   */
+  #missed(head: Head, worst: ClaimedTask | undefined, hasMore: boolean): void {
+    const place = worst && placeOf(worst);
+    if (!place || !isBetter(head, { route: head.route, ...place })) return;
+    if (!hasMore && head.misses > 0 && this.#heads.size > leastAsked) this.#forget(head);
+    else this.#put({ ...head, ...place, learnedAt: ++this.#clock, misses: head.misses + 1 });
+  }
+
+  #forget({ route }: Head): void {
+    this.#heads.delete(route);
+    this.#hasForgotten = true;
+  }
+
+  #put(head: Head): void {
+    this.#heads.set(head.route, head);
+    if (++this.#placed > mostPlaced) return this.#tidy();
+    this.#line(head);
+  }
+
+  /** Puts a head into its lane. */
+  #line(head: Head): void {
+    const handler = this.#served.handlerOf(head.plain);
+    let lane = this.#lanes.get(handler);
+    if (!lane)
+      this.#lanes.set(handler, (lane = { handler, heads: new Heap<Head>(isBetter), place: undefined }));
+    lane.heads.push(head);
+    this.#place(lane);
+  }
+
+  #place(lane: Lane): void {
+    const head = lane.heads.best;
+    if (head === undefined || lane.place?.head === head) return;
+    lane.place = { lane, head };
+    this.#places.push(lane.place);
+  }
+
+  /** Forgets the heads that are known better by now. */
+  #tidy(): void {
+    this.#lanes = new Map();
+    this.#places = newPlaces();
+    this.#placed = this.#heads.size;
+    this.#aside = [];
+    for (const head of this.#heads.values()) this.#line(head);
+  }
+
+  #setAside(head: Head): void {
+    this.#aside.push(head);
+    // Of a route that is learned again and again only the last head counts.
+    if (this.#aside.length <= 2 * this.#heads.size + leastAsked) return;
+    this.#aside = this.#aside.filter((one) => this.#heads.get(one.route) === one);
+  }
+
+  /** Pauses have changed: what stood aside comes back. */
+  #recall(except: ReadonlySet<Route>): void {
+    this.#except = except;
+    const aside = this.#aside;
+    this.#aside = [];
+    for (const head of aside) if (this.#heads.get(head.route) === head) this.#line(head);
+  }
+
+  #best(most: number, room: HandlerRoom, except: ReadonlySet<Route>): Head[] {
+    const chosen: Head[] = [];
+    const taken = new Map<Lane, number>();
+    while (chosen.length < most) {
+      const place = this.#places.pop();
+      if (!place) break;
+      const { lane, head } = place;
+      if (lane.place !== place) continue;
+      lane.place = undefined;
+      const n = taken.get(lane) ?? 0;
+      if (room.of(lane.handler) <= n) {
+        if (!room.isFull(lane.handler)) taken.set(lane, n);
+        continue;
+      }
+      lane.heads.pop();
+      const isCurrent = this.#heads.get(head.route) === head;
+      if (isCurrent && isLeftOut(head, except)) this.#setAside(head);
+      else if (isCurrent) {
+        chosen.push(head);
+        taken.set(lane, n + 1);
+      }
+      this.#place(lane);
+    }
+    // They keep their places until the answer comes.
+    for (const head of chosen) this.#line(head);
+    for (const lane of taken.keys()) this.#place(lane);
+    return chosen;
+  }
+
+  #nextInTurn(most: number, room: HandlerRoom, except: ReadonlySet<Route>): Head[] {
+    const chosen: Head[] = [];
+    const taken = new Map<Handler | undefined, number>();
+    // Those that have had their turn come again at the end.
+    let left = Math.min(this.#heads.size, most + mostPassedOver);
+    for (const [route, head] of this.#heads) {
+      if (chosen.length >= most || left-- === 0) break;
+      const handler = this.#served.handlerOf(head.plain);
+      const n = taken.get(handler) ?? 0;
+      // What is passed over comes last, or it would be passed over again and again.
+      this.#heads.delete(route);
+      this.#heads.set(route, head);
+      if (isLeftOut(head, except) || room.of(handler) <= n) continue;
+      chosen.push(head);
+      taken.set(handler, n + 1);
+    }
+    return chosen;
+  }
+
+  /** Routes of one handler share what it has left. */
+  #divided(heads: readonly Head[], most: number, room: HandlerRoom): readonly RouteDemand[] {
+    const sharing = new Map<Handler | undefined, number>();
+    const handlers = heads.map(({ plain }) => this.#served.handlerOf(plain));
+    for (const handler of handlers) sharing.set(handler, (sharing.get(handler) ?? 0) + 1);
+    return heads.map(({ route, plain }, index) => {
+      const handler = handlers[index];
+      const free = room.of(handler);
+      // At least 1: no more are chosen than it has left.
+      const share = free === Infinity ? free : Math.floor(free / (sharing.get(handler) ?? 1));
+      const limit = Math.min(most, share);
+      return { route, limit, only: this.#served.only(plain), hasWork: true };
+    });
+  }
+}
+
+function isLeftOut({ plain, route }: Head, except: ReadonlySet<Route>): boolean {
+  return except.has(plain) || except.has(route);
+}
+
+function newPlaces(): Heap<Place> {
+  return new Heap<Place>((a, b) => isBetter(a.head, b.head));
+}
+
+/** True when an attempt of that place comes before one of the other. */
+function isBetter(one: RouteHead | undefined, other: RouteHead | undefined): boolean {
+  if (one === undefined || other === undefined) return one !== undefined;
+  return one.priority !== other.priority ? one.priority > other.priority : one.dueMs < other.dueMs;
+}
+
+function placeOf({ task }: ClaimedTask): Pick<RouteHead, 'priority' | 'dueMs'> {
+  return { priority: task.priority, dueMs: task.dueAt.getTime() };
+}
