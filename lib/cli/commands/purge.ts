@@ -77,18 +77,19 @@ async function run(call: CommandCall, purge: PurgeRun, olderThanDays: number): P
   const progress = output.progress('deleted');
   const began = performance.now();
   let rows = 0;
+  let finished = true;
   let blockBegan = began;
   for await (const gone of purge.run()) {
     rows += gone;
     progress.advance(gone);
     if (isPaced) await waitOrStop(performance.now() - blockBegan, signal);
-    if (signal.aborted) break;
+    finished = !signal.aborted;
+    if (!finished) break;
     blockBegan = performance.now();
   }
   progress.end();
   const ms = performance.now() - began;
   const rowsPerSecond = Math.round((rows * 1_000) / ms);
-  const finished = !signal.aborted;
   output.json({ olderThanDays, dryRun: false, rows, rowsPerSecond, finished });
   output.line(
     `${readableCount(rows)} rows deleted in ${readableDuration(ms)}${rows > 0 ? `, ${readableCount(rowsPerSecond)} a second` : ''}` +
