@@ -4,6 +4,7 @@ import { SharedSessions } from '../../lib/storage/postgres/connections/shared-se
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
+import type { QueueOptions } from '../../lib/options/queue-options.js';
 import type { Claim, Failure, WorkerId } from '../../lib/storage/attempt.js';
 import type { Claims } from '../../lib/storage/claims.js';
 import { verdict, type FailedAttempt } from '../../lib/storage/failure-rule.js';
@@ -20,7 +21,7 @@ export interface QueueStorage {
 }
 
 /** Makes a database for the file; its rows are forgotten after each test. */
-export function useStorage(): QueueStorage {
+export function useStorage(layout: Pick<QueueOptions, 'layout'> = layoutOfRun()): QueueStorage {
   let database: TestDatabase;
   let core: QueueCore;
   let workerId: WorkerId;
@@ -29,7 +30,7 @@ export function useStorage(): QueueStorage {
   beforeAll(async () => {
     database = await createDatabase();
     core = await assembleCore(
-      resolveOptions({ connection: database.url, queue: 'tasks', ...layoutOfRun() }, {}),
+      resolveOptions({ connection: database.url, queue: 'tasks', ...layout }, {}),
       new QueueEvents(),
       new SharedSessions(),
     );

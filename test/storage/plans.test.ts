@@ -13,7 +13,7 @@ const backlog = 100_000;
 const settled = `'{1}', '{1}', '{m}', '{r}', 7`;
 const settledTypes = 'bigint[], int[], text[], text[], bigint';
 const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10, '{t,t,f}'";
-const bounds = "'{2147483647,50,50}', '{-2147483648,50,50}', '{-infinity,2026-01-01,2026-01-01}'";
+const bounds = "'{2147483647,50,50}', '{-2147483648,50,50}', '{-infinity,2026-01-01,2026-01-01}', 5";
 
 interface Call {
   readonly types: string;
@@ -26,7 +26,7 @@ const claims = claimForms.map(claim);
 function claim(form: ClaimForm): readonly [string, Call] {
   const bounded = form.start !== 'front';
   const interop = form.lock === 'task';
-  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[]' : ''}${interop ? ', bigint[]' : ''}${form.shape === 'counted' ? ', int' : ''}`;
+  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[], bigint' : ''}${interop ? ', bigint[]' : ''}${form.shape === 'counted' ? ', int' : ''}`;
   const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}${form.shape === 'counted' ? ', 5' : ''}`;
   const name = `claim_${form.shape}_${form.start}${interop ? '_interop' : ''}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
@@ -69,6 +69,7 @@ const calls = new Map<string, Call>([
   ),
   plain('wouldClaim', 'text[], boolean[]', `'{!p,!t:topic1,!t:topic2}', '{f,null,t}'`),
   plain('waitingRoutes', '', ''),
+  plain('oldestUnfinished', '', ''),
   plain('isHalted', 'bigint', '7'),
   plain('loadPayload', 'bigint', '1'),
 ]);

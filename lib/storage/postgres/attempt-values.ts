@@ -2,7 +2,8 @@ import type { Completion, Failure, WorkerId } from '../attempt.js';
 import { numberArray, textArray } from './array-text.js';
 
 /** Values of `settle`, and the first ones of the statements that claim. */
-export function settleValues(workerId: WorkerId, completions: readonly Completion[]): readonly unknown[] {
+export function settleValues(workerId: WorkerId, given: readonly Completion[]): readonly unknown[] {
+  const completions = leastFirst(given);
   return [
     numberArray(completions.map(({ id }) => id)),
     numberArray(completions.map(({ reservation }) => reservation)),
@@ -10,6 +11,14 @@ export function settleValues(workerId: WorkerId, completions: readonly Completio
     textArray(completions.map(({ result }) => result)),
     workerId,
   ];
+}
+
+/** The same, so that the first has the least id. */
+function leastFirst(all: readonly Completion[]): readonly Completion[] {
+  const ids = all.map(({ id }) => BigInt(id));
+  const place = ids.reduce((least, id, index) => (id < (ids[least] ?? id) ? index : least), 0);
+  const [first, least] = [all[0], all[place]];
+  return first && least && place > 0 ? all.with(0, least).with(place, first) : all;
 }
 
 /** Values of `fail`. */

@@ -46,6 +46,7 @@ export class PostgresClaims implements Claims {
   #meetsLocks = false;
   /** When to claim again what is locked, by `performance.now()`. */
   #lockedAgainAt = Infinity;
+  #searchesFloor = false;
   /** When a claim last found something, by `performance.now()`. */
   #foundAt = -Infinity;
 
@@ -92,11 +93,27 @@ export class PostgresClaims implements Claims {
     if (isOfIsolated(demand)) return { ...this.#around(answer, []), ...told };
     this.#planner.learn(request, answer, performance.now() - sentAt);
     if (!isBounded(request)) this.#sweepWarning.check(this.#planner.cursor);
-    if (claimed.length > 0) this.#foundAt = performance.now();
+    if (claimed.length > 0) this.#found();
     else if (!isBounded(request) && (await this.#skipsLocked(demand))) this.#claimLockedAgain();
     // No ring may announce what lies behind the cursor.
     const sweepInMs = isBounded(request) && claimed.length === 0 ? this.#planner.cursor.sweepInMs : Infinity;
     return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), ...told };
+  }
+
+  /** A claim found something. */
+  #found(): void {
+    this.#foundAt = performance.now();
+    if (!this.#planner.floorDue || this.#searchesFloor) return;
+    this.#searchesFloor = true;
+    // Claims are right without it, and the next statement meets the same error.
+    const search = this.#planner.findFloor(() => this.#findFloor()).catch(() => undefined);
+    void search.then(() => (this.#searchesFloor = false));
+  }
+
+  async #findFloor(): Promise<bigint | undefined> {
+    const [row] = await this.#access.ask(this.#access.sql.oldestUnfinished, []);
+    const id = row?.['id'];
+    return id == null ? undefined : BigInt(id);
   }
 
   heard(dueMs: number, highestPriority: number): void {

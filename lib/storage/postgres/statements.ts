@@ -22,6 +22,7 @@ import {
   unregisteredHolders,
 } from './statements/look.js';
 import { clientServerSigns, takeOver } from './statements/interop.js';
+import { oldestUnfinished } from './statements/oldest-unfinished.js';
 import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { peekClaim, settleAndClaim, type ClaimForm, type ClaimLock } from './statements/settle-and-claim.js';
 import { settle } from './statements/settle.js';
@@ -56,6 +57,7 @@ const templates = {
   routeHeads,
   waitingRoutes,
   partitionWork,
+  oldestUnfinished,
   loadPayload,
   readHeld,
   readHeldBytes,

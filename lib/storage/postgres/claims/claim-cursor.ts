@@ -136,6 +136,12 @@ export class ClaimCursor {
     }
   }
 
+  /** Bounded claims look into more or fewer partitions from now on: how long they take is measured anew. */
+  boundsMoved(): void {
+    this.#boundedMs = undefined;
+    this.#lastExtraMs = Infinity;
+  }
+
   /** Forgets all positions because rings may have been lost: the next claim starts at the front. */
   reset(): void {
     this.#positions.clear();

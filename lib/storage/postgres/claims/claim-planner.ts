@@ -2,7 +2,8 @@ import type { Route } from '../../attempt.js';
 import type { ClaimDemand } from '../../claims.js';
 import { isolatedPrefix } from '../../route.js';
 import { ClaimCursor } from './claim-cursor.js';
-import type { ClaimAnswer, ClaimRequest } from './claim-request.js';
+import { isBounded, type ClaimAnswer, type ClaimRequest } from './claim-request.js';
+import { IdFloor } from './id-floor.js';
 
 /** Attempts that are seen of each stretch at least: they cost next to nothing. */
 const leastDepth = 16;
@@ -13,13 +14,15 @@ const countingClaims = 16;
 /** Turns what a worker can take into a statement's request, and learns from each answer where and how the next one looks. */
 export class ClaimPlanner {
   readonly cursor: ClaimCursor;
+  readonly #floor: IdFloor;
   /** Part of a claim that each stretch is looked through for: more than it is likely to give. */
   #share = 1;
   /** Claims that are still to count: while several routes have work, locking at once would lock far too much. */
   #counting = 0;
 
-  constructor(cursor = new ClaimCursor()) {
+  constructor(cursor = new ClaimCursor(), floor = new IdFloor()) {
     this.cursor = cursor;
+    this.#floor = floor;
   }
 
   /** The request that is sent next; {@link learn} or `cursor.failed` says how it ended. */
@@ -31,6 +34,7 @@ export class ClaimPlanner {
       stretches: this.cursor.stretches(routes),
       total,
       depth: Math.min(total, Math.max(leastDepth, Math.ceil(total * this.#share))),
+      leastId: this.#floor.leastId,
     };
     this.cursor.sent(request);
     return request;
@@ -45,6 +49,17 @@ export class ClaimPlanner {
     else if (request.shape === 'counted') this.#counting -= 1;
     this.#deepen(request, answer, routes.size);
     this.cursor.learn(request, answer, tookMs);
+    if (!isBounded(request)) this.#floor.swept(claimed);
+  }
+
+  /** True when it is time to find below which id no attempt is unfinished, by {@link findFloor}. */
+  get floorDue(): boolean {
+    return this.#floor.searchDue;
+  }
+
+  /** @param find answers below which id no attempt is unfinished; undefined when it cannot say */
+  async findFloor(find: () => Promise<bigint | undefined>): Promise<void> {
+    if (await this.#floor.search(find)) this.cursor.boundsMoved();
   }
 
   /** Twice what a route gives on the average; after a claim that had not seen enough, twice as much as before. */

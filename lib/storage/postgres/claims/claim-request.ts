@@ -28,6 +28,8 @@ export interface ClaimRequest {
   readonly total: number;
   /** How many attempts of each stretch `counted` sees before it decides. */
   readonly depth: number;
+  /** Where stretches have bounds, attempts of lesser ids are not looked at; undefined for all. */
+  readonly leastId?: bigint | undefined;
 }
 
 /** An attempt just claimed, and its place in the order of pick-up. */

@@ -1,6 +1,8 @@
 import type { ClaimForm, ClaimLock, ClaimStart } from '../statements/settle-and-claim.js';
 import { isBounded, type ClaimRequest, type Stretch } from './claim-request.js';
 
+const leastOfAll = '-9223372036854775808';
+
 /** The statement that a request needs. */
 export function claimForm(request: ClaimRequest, lock: ClaimLock): ClaimForm {
   return { shape: request.shape, start: claimStart(request), lock };
@@ -20,7 +22,7 @@ function claimStart(request: ClaimRequest): ClaimStart {
  * @param leftOut with interop, ids to leave out
  */
 export function claimValues(
-  { shape, stretches, total, depth }: ClaimRequest,
+  { shape, stretches, total, depth, leastId }: ClaimRequest,
   leftOut: readonly string[] | undefined,
 ): readonly unknown[] {
   const claiming = [
@@ -34,6 +36,7 @@ export function claimValues(
     bounds.map(({ highest }) => highest),
     bounds.map(({ lowest }) => lowest),
     bounds.map(({ since }) => since),
+    leastId?.toString() ?? leastOfAll,
   ];
   return [
     ...claiming,

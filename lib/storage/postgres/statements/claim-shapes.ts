@@ -16,6 +16,8 @@ export interface Look {
    * through as far as their limits go.
    */
   readonly peeked: (depth: string) => string;
+  /** Condition on the claimed rows `f`, which leaves out partitions that none of them is in. */
+  readonly within: string;
 }
 
 /** How a claim chooses among the rows that it sees. */
@@ -64,17 +66,21 @@ export function fromTheFront(queue: string, except: string): Look {
   from settled, ${stretches}
   cross join lateral (${bestOf(afterSettling, locking)}
   ) l`;
-  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf) };
+  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf), within: '' };
 }
 
 const boundedStretches = `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[], $12::timestamptz[]) with ordinality
       r (route, most, dead, highest, lowest, since, ord)`;
 
+/** Every partition with lesser ids is left out before the statement begins. */
+const aboveFloor = ` and f.id >= $13::bigint`;
+
 /**
  * Each route from the time up to which it was claimed before: behind 100,000 dead entries a claim of ten takes 1 ms from
  * there, and 10 ms from the front. A route may have several stretches of priorities, each of which gives up to its limit.
  *
- * Parameters after $9: the highest and the lowest priority of each stretch, and the time it starts at.
+ * Parameters after $9: the highest and the lowest priority of each stretch, and the time it starts at; the least id that is
+ * looked at.
  *
  * @param except SQL of what is left out
  */
@@ -83,7 +89,7 @@ export function fromPositions(queue: string, except: string): Look {
   const bestOf: Look['bestOf'] = (limit, locking) => `
     select f.id, f.prioridade, f.data_hora
     from ${queue} f
-    where ${isPending} and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since${except}
+    where ${isPending} and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since${aboveFloor}${except}
     order by ${pickUpOrder('f')}
     limit ${limit}${locking}`;
   const candidates: Look['candidates'] = (locking) => `
@@ -91,7 +97,13 @@ export function fromPositions(queue: string, except: string): Look {
   from settled, ${stretches}
   cross join lateral (${bestOf(afterSettling, locking)}
   ) l`;
-  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf) };
+  return {
+    stretches,
+    bestOf,
+    candidates,
+    peeked: (depth) => peekedTo(depth, stretches, bestOf),
+    within: aboveFloor,
+  };
 }
 
 /**
@@ -111,7 +123,7 @@ export function fromStretches(queue: string, except: string): Look {
   const peeked = (): string => `
   select numbered.id, numbered.prioridade, numbered.data_hora, numbered.ord, null::int as nth from (${candidates('')}
   ) numbered`;
-  return { stretches, bestOf, candidates, peeked };
+  return { stretches, bestOf, candidates, peeked, within: aboveFloor };
 }
 
 function peekedTo(depth: string, stretches: string, bestOf: Look['bestOf']): string {

@@ -43,8 +43,8 @@ const shapes: Readonly<Record<ClaimShape, (look: Look, depth: string) => Shape>>
 
 const starts = {
   front: { suffix: '', look: fromTheFront, next: 10 },
-  positions: { suffix: '_bounded', look: fromPositions, next: 13 },
-  stretches: { suffix: '_stretches_bounded', look: fromStretches, next: 13 },
+  positions: { suffix: '_bounded', look: fromPositions, next: 14 },
+  stretches: { suffix: '_stretches_bounded', look: fromStretches, next: 14 },
 } as const;
 
 /** How claims keep what they take from others. */
@@ -91,12 +91,16 @@ locked as materialized (
 };
 
 /** How a form chooses. Its last parameters are ids to leave out, with task locks, and how deep to look, when it counts. */
-function choosing(queue: string, form: ClaimForm): { readonly shape: Shape; readonly leftOut: string } {
-  const { look, next } = starts[form.start];
+function choosing(
+  queue: string,
+  form: ClaimForm,
+): { readonly shape: Shape; readonly leftOut: string; readonly within: string } {
+  const { look: lookFrom, next } = starts[form.start];
   const lock = locks[form.lock];
   const leftOut = `$${next}::bigint[]`;
   const depth = `$${form.lock === 'task' ? next + 1 : next}::int`;
-  return { shape: shapes[form.shape](look(queue, lock.except(leftOut)), depth), leftOut };
+  const look = lookFrom(queue, lock.except(leftOut));
+  return { shape: shapes[form.shape](look, depth), leftOut, within: look.within };
 }
 
 /**
@@ -104,7 +108,7 @@ function choosing(queue: string, form: ClaimForm): { readonly shape: Shape; read
  *
  * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
  * attempts of each stretch are taken, or only others (null: both); from positions, the highest and the lowest priority of
- * each stretch and the time it starts at; with task locks, ids to leave out; when it counts, rows that it sees of each stretch.
+ * each stretch, the time it starts at, and the least id that is looked at; with task locks, ids to leave out; when it counts, rows that it sees of each stretch.
  *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
@@ -112,7 +116,7 @@ function choosing(queue: string, form: ClaimForm): { readonly shape: Shape; read
 export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
   const { suffix } = starts[form.start];
   const lock = locks[form.lock];
-  const { shape, leftOut } = choosing(queue, form);
+  const { shape, leftOut, within } = choosing(queue, form);
   const name = `settle_and_claim_${form.shape}${suffix}${lock.suffix}`;
   const text = `-- name: ${name}
 with ${settling(queue)},
@@ -120,7 +124,7 @@ ${shape.choosing},${lock.locking}
 claimed as (
   update ${queue} f
   set status = 'processando', executor = $5::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
-  where f.id = any(array(select id from ${lock.claimed}))
+  where f.id = any(array(select id from ${lock.claimed}))${within}
   returning ${taskFields},
     case when f.payload is null and f.id_inicial is not null
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload

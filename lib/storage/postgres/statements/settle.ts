@@ -3,6 +3,9 @@ import { heldBy, statement } from '../statement.js';
 /** Ms that settling waits for a row which another session has locked. */
 const patienceMs = 20;
 
+/** Says of ids that none is below the first one: partitions are left out by it, but not by the list. */
+const fromTheLeast = 'f.id >= ($1::bigint[])[1]';
+
 /** What became of `done`: `settled.some` is null when all were settled, else the ids that were. */
 const settled = `settled as materialized (
   select count(*)::int as n,
@@ -18,7 +21,8 @@ const settled = `settled as materialized (
  * Outcomes are found by their place in the parameters: the planner takes `unnest` of several arrays for one row, and looks
  * through all ids for each of them.
  *
- * Parameters: completed ids, their reservations, messages and results; worker.
+ * Parameters: completed ids, of which the first is the least, so that partitions below it are left out; their reservations,
+ * messages and results; worker.
  */
 export const settling = (queue: string): string => `
 done as (
@@ -27,7 +31,7 @@ done as (
   from generate_subscripts($1::bigint[], 1) s (place)
   where (select case when cardinality($1::bigint[]) > 0 then set_config('lock_timeout', '${patienceMs}', true) else '' end) is not null
     and f.id = ($1::bigint[])[s.place] and f.reserva = ($2::int[])[s.place]
-    and f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
+    and f.id = any($1::bigint[]) and ${fromTheLeast} and ${heldBy('$5::bigint')}
   returning f.id
 ),
 ${settled}`;
@@ -44,14 +48,14 @@ export const settle = statement(
 with mine as materialized (
   select f.id
   from ${queue} f
-  where f.id = any($1::bigint[]) and ${heldBy('$5::bigint')}
+  where f.id = any($1::bigint[]) and ${fromTheLeast} and ${heldBy('$5::bigint')}
   for no key update skip locked
 ),
 done as (
   update ${queue} f
   set status = 'sucesso', mensagem = s.message, resultado = s.result, finalizada_em = clock_timestamp()
   from unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) s (id, reservation, message, result)
-  where f.id = s.id and f.reserva = s.reservation and f.id = any(array(select id from mine))
+  where f.id = s.id and f.reserva = s.reservation and f.id = any(array(select id from mine)) and ${fromTheLeast}
   returning f.id
 ),
 ${settled}
