@@ -52,6 +52,11 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['the trigger that files', 'drop trigger tasks_schedule on tasks', ['trigger tasks_schedule']],
   ['the trigger that rings', 'drop trigger tasks_ring on tasks', ['trigger tasks_ring']],
   ['a disabled trigger', 'alter table tasks disable trigger tasks_ring', ['trigger tasks_ring']],
+  [
+    'the function that inserts',
+    `do 'begin execute (select format(''drop function %s'', oid::regprocedure) from pg_proc where proname = ''tasks_insert''); end'`,
+    ['function tasks_insert'],
+  ],
   ['the view', 'drop view tasks_tasks', ['view "public"."tasks_tasks"']],
   ['the subscriptions table', 'drop table tasks_subscriber', ['table "public"."tasks_subscriber"']],
   ['the table of pauses', 'drop table tasks_paused', ['table "public"."tasks_paused"']],

@@ -49,7 +49,11 @@ export class PostgresDatabase implements QueueDatabase {
     this.#access = access;
     this.#locks = locks;
     this.#request = schema;
-    this.inserts = new PostgresInserts(access.inserts, () => access.schema.tables.queue, bell);
+    this.inserts = new PostgresInserts(
+      access.inserts,
+      () => ({ table: access.schema.tables.queue, insertFunction: access.schema.insertFunction }),
+      bell,
+    );
     this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);
     this.workers = new PostgresWorkers(access, bell);

@@ -10,7 +10,7 @@ import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
 import { queryReadable } from './readable-rows.js';
 import { listEquivalent } from './statements/equivalent.js';
-import { insertMany, insertOne } from './statements/insert.js';
+import { insertByFunction, insertMany, insertOne } from './statements/insert.js';
 
 /** Rings for inserts that the library commits itself. */
 export interface InsertBell {
@@ -23,40 +23,55 @@ export interface InsertBell {
   };
 }
 
+/** What tasks are inserted into. */
+export interface InsertTarget {
+  /** Quoted. */
+  readonly table: string;
+  /** Name of the queue's function that inserts, quoted; undefined for a queue without one. */
+  readonly insertFunction?: string | undefined;
+}
+
 /** {@link TaskInserts} in the queue table. */
 export class PostgresInserts implements TaskInserts {
   readonly #handle: SqlHandle;
-  readonly #table: () => string;
+  readonly #target: () => InsertTarget;
   readonly #bell: InsertBell | undefined;
   /** Inserts under way that the library commits itself. */
   #committing = 0;
 
   /**
    * @param handle used without a transaction of the caller's
-   * @param table quoted; asked for by each insert, because a queue learns its schema when it is prepared
+   * @param target asked for by each insert, because a queue learns its schema when it is prepared
    * @param bell without one the table's trigger rings
    */
-  constructor(handle: SqlHandle, table: () => string, bell?: InsertBell) {
+  constructor(handle: SqlHandle, target: () => InsertTarget, bell?: InsertBell) {
     this.#handle = handle;
-    this.#table = table;
+    this.#target = target;
     this.#bell = bell;
   }
 
   async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
     const values = valuesOf(task);
-    const rows =
-      tx || !this.#bell
-        ? await ask(tx ?? this.#handle, insertOne(this.#table(), 'table'), values)
-        : await this.#commitOne(task, values, this.#bell);
+    const rows = await (tx || !this.#bell
+      ? this.#insertWithin(tx ?? this.#handle, task, values)
+      : this.#commitOne(task, values, this.#bell));
     return String(rows[0]?.['id']);
   }
 
+  /** In a transaction of the caller's, whose commit rings. */
+  #insertWithin(tx: SqlHandle, task: NewTask, values: unknown[]): Promise<Record<string, unknown>[]> {
+    const { table, insertFunction } = this.#target();
+    if (!this.#bell || insertFunction === undefined) return ask(tx, insertOne(table, 'table'), values);
+    return ask(tx, insertByFunction(insertFunction), [...values, this.#bell.channel, ringTextFor(task)]);
+  }
+
   async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
+    const { table } = this.#target();
     const values = [JSON.stringify(tasks.map(columnsOf))];
     const rows =
       tx || !this.#bell
-        ? await ask(tx ?? this.#handle, insertMany(this.#table(), 'table'), values)
-        : await this.#commit(tasks, insertMany(this.#table(), 'afterwards'), values, this.#bell);
+        ? await ask(tx ?? this.#handle, insertMany(table, 'table'), values)
+        : await this.#commit(tasks, insertMany(table, 'afterwards'), values, this.#bell);
     return ascending(rows.map((row) => String(row['id'])));
   }
 
@@ -67,7 +82,7 @@ export class PostgresInserts implements TaskInserts {
   ): Promise<TaskRecord[]> {
     const { externalKey, payloadHash, origin, destination, topic, tenant, group } = task;
     const values = [externalKey, payloadHash, origin, destination, topic, tenant, group];
-    const text = listEquivalent(this.#table(), statuses);
+    const text = listEquivalent(this.#target().table, statuses);
     // In a transaction of the caller's nothing more can be read once a row could not be.
     const rows = tx ? await ask(tx, text, values) : (await queryReadable(this.#handle, text, values)).rows;
     return rows.map(readTaskRecord);
@@ -78,15 +93,14 @@ export class PostgresInserts implements TaskInserts {
    * wait for each other, so inserts that run side by side share one ring afterwards.
    */
   async #commitOne(task: NewTask, values: unknown[], bell: InsertBell): Promise<Record<string, unknown>[]> {
+    const { table } = this.#target();
     if (this.#committing > 0 || !bell.ringer.idle) {
-      return this.#commit([task], insertOne(this.#table(), 'afterwards'), values, bell);
+      return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
     }
-    const ring = ringFor([task], 0);
-    const text = ringText(String(ring.highest ?? defaultPriority), ring);
     this.#committing += 1;
     try {
-      const all = [...values, bell.channel, text];
-      return await ask(this.#handle, insertOne(this.#table(), 'statement'), all);
+      const all = [...values, bell.channel, ringTextFor(task)];
+      return await ask(this.#handle, insertOne(table, 'statement'), all);
     } finally {
       this.#committing -= 1;
     }
@@ -117,7 +131,7 @@ export class PostgresInserts implements TaskInserts {
  */
 export function insertsInto(handle: SqlHandle, table: string): TaskInserts {
   const quoted = quoteTableName(parseTableName(table));
-  return new PostgresInserts(handle, () => quoted);
+  return new PostgresInserts(handle, () => ({ table: quoted }));
 }
 
 /** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */
@@ -166,6 +180,12 @@ function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
     pub_sub: task.publication || undefined,
     metadados: task.metadata ?? undefined,
   };
+}
+
+/** What a ring for one task says after the time. */
+function ringTextFor(task: NewTask): string {
+  const ring = ringFor([task], 0);
+  return ringText(String(ring.highest ?? defaultPriority), ring);
 }
 
 /** The ring for tasks that were just inserted. */

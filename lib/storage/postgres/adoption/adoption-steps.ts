@@ -4,6 +4,7 @@ import { buildStep, dropStep } from '../migration/index-steps.js';
 import {
   columnSteps,
   companionSteps,
+  functionSteps,
   triggerSteps,
   versionSteps,
   viewSteps,
@@ -50,6 +51,7 @@ export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly
     ...(isConverted ? [] : bellSteps(table)),
     laterStep(survey),
     ...(wishes.giveBack ? [giveBackStep(survey)] : []),
+    ...functionSteps(survey),
     ...viewSteps(survey),
     ...(isConverted ? [] : drops),
     ...versionSteps(survey.tables, survey.found, schemaVersions),

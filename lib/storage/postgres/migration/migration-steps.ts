@@ -18,6 +18,7 @@ import {
   webhooksTableSql,
   workersTableSql,
 } from '../schema/schema-objects.js';
+import { insertFunctionSql } from '../schema/insert-function.js';
 import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js';
 import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
@@ -65,6 +66,7 @@ export function upgradeSteps(
     ...kept.steps,
     ...indexSteps(tables, kept.shape, wanted, found.isPartitioned),
     ...triggerSteps(survey),
+    ...functionSteps(survey),
     ...viewSteps(survey),
     ...versionSteps(tables, found, versions),
   ];
@@ -161,6 +163,19 @@ export function triggerSteps({ tables, names, found, shape, wanted }: Survey): r
       shortStep(`replace the function ${name}`, { lock: locks.none, table: tables.queue, sql: [body] }),
     ];
   });
+}
+
+/** The function by which the library inserts. */
+export function functionSteps({ tables, shape, wanted }: Survey): readonly Step[] {
+  if (shape.functions.get('insert') === wanted.functions.get('insert')) return [];
+  const sql = [insertFunctionSql(tables)];
+  return [
+    shortStep(`make the function ${ownName(tables, 'insert')}`, {
+      lock: locks.none,
+      table: tables.queue,
+      sql,
+    }),
+  ];
 }
 
 /** The view of tasks. */

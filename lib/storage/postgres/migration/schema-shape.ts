@@ -2,6 +2,7 @@ import type { SqlHandle } from '../../sql-handle.js';
 import { quoteIdentifier, queueTables, type QueueTables } from '../identifiers.js';
 import { isPartitioned } from '../schema/inspect-schema.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
+import { insertFunctionSignature } from '../schema/insert-function.js';
 import { ownName } from '../schema/schema-objects.js';
 import { plainLayout, schemaStatements } from '../schema/schema-statements.js';
 import { queueIndexes, type IndexDefinition } from '../schema/schema.js';
@@ -23,6 +24,8 @@ export interface IndexState {
   readonly definition: string;
   readonly isValid: boolean;
 }
+
+const functionSuffixes = ['schedule', 'ring', 'insert'];
 
 /** Name of a queue that exists only inside a transaction that is rolled back. */
 const momentary = 'tarefa_shape';
@@ -67,7 +70,7 @@ function presumedShape(found: SchemaShape): SchemaShape {
       ]),
     ),
     triggers: wanted(['schedule', 'ring'], found.triggers),
-    functions: wanted(['schedule', 'ring'], found.functions),
+    functions: wanted(functionSuffixes, found.functions),
     view: found.view ?? absent,
   };
 }
@@ -89,8 +92,13 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
   const { rows: functions } = await tx.query(
     `select p.proname::text as name, p.prosrc as body
      from pg_proc p
-     where p.pronamespace = to_regnamespace($1::text) and p.proname = any($2::text[]) and p.pronargs = 0`,
-    [tables.quotedSchema, ['schedule', 'ring'].map((suffix) => ownName(tables, suffix))],
+     where p.pronamespace = to_regnamespace($1::text) and p.proname = any($2::text[])
+       and (p.pronargs = 0 or p.oid = to_regprocedure($3::text))`,
+    [
+      tables.quotedSchema,
+      functionSuffixes.map((suffix) => ownName(tables, suffix)),
+      insertFunctionSignature(tables),
+    ],
   );
   const { rows: views } = await tx.query(
     `select pg_get_viewdef(c.oid) as definition from pg_class c where c.oid = to_regclass($1::text) and c.relkind = 'v'`,

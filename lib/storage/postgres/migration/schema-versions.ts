@@ -23,6 +23,6 @@ export const schemaVersions: readonly SchemaVersion[] = [
   { version: 4, what: 'the view calls tasks retrying that have failed and wait for their next attempt' },
   {
     version: 5,
-    what: 'unique keys, keys of a route, limits, batches and consumers have their columns and indexes; rings name the route',
+    what: 'unique keys, keys of a route, limits, batches and consumers have their columns and indexes; rings name the route; the function that inserts',
   },
 ];

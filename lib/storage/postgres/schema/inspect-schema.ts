@@ -2,6 +2,7 @@ import { TarefaError } from '../../../errors.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { quoteTableName, queueTables, type QueueTables } from '../identifiers.js';
 import type { TableName } from '../../../values/table-name.js';
+import { insertFunctionSignature } from './insert-function.js';
 import { ownName } from './schema-objects.js';
 import { mayRead } from './schema-rights.js';
 import {
@@ -36,6 +37,8 @@ export interface Inspection {
   readonly indexes: ReadonlySet<string>;
   /** Trigger name to its channel (for the ring) or an empty text. */
   readonly triggers: ReadonlyMap<string, string>;
+  /** True when the function is there by which the library inserts. */
+  readonly hasInsertFunction: boolean;
   readonly relations: ReadonlySet<string>;
   /** `unreadable`: this role may not read the table, so whether it holds a key is unknown. */
   readonly sealKey: 'present' | 'absent' | 'unreadable';
@@ -116,11 +119,19 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
     workerColumns: await readColumnTypes(tx, tables.workers),
     indexes: new Set(indexes.rows.map((row) => String(row['name']))),
     triggers: triggerChannels,
+    hasInsertFunction: await hasInsertFunction(tx, tables),
     relations: relationNames,
     sealKey: relationNames.has(tables.seal) ? await lookForSealKey(tx, tables) : 'absent',
     isPartitioned: await isPartitioned(tx, tables),
     rows: await estimateRows(tx, tables.queue),
   };
+}
+
+async function hasInsertFunction(tx: SqlHandle, tables: QueueTables): Promise<boolean> {
+  const { rows } = await tx.query('select to_regprocedure($1::text) is not null as there', [
+    insertFunctionSignature(tables),
+  ]);
+  return rows[0]?.['there'] === true;
 }
 
 /** Column names to types, as PostgreSQL prints them; empty without the table. */
@@ -198,6 +209,7 @@ export function listMissing(
     const name = ownName(tables, suffix);
     if (!found.triggers.has(name)) missing.push(`trigger ${name}`);
   }
+  if (!found.hasInsertFunction) missing.push(`function ${ownName(tables, 'insert')}`);
   const { workers, paused, history, seal } = tables;
   const companions = [workers, paused, history, seal, ...(webhooks ? [tables.webhooks] : [])];
   for (const relation of [...companions, tables.migrations, tables.view]) {

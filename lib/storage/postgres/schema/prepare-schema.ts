@@ -15,6 +15,7 @@ import { countOlderWorkers, isKept, keepIndex } from '../migration/kept-indexes.
 import { migrationLockKey, schemaLockKey } from '../migration/schema-locks.js';
 import { outdatedIndexes, qualifiedIndex } from '../migration/schema-shape.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
+import { insertFunctionName, insertFunctionSignature } from './insert-function.js';
 import { ownName } from './schema-objects.js';
 import {
   checkRights,
@@ -43,6 +44,8 @@ export interface PreparedSchema {
   readonly identity: string | undefined;
   /** True when this role may read the key that deliveries are sealed with. */
   readonly seals: boolean;
+  /** The function by which this role may insert, quoted; undefined without one. */
+  readonly insertFunction: string | undefined;
   /** Encoding of stored texts, as `server_encoding` names it. */
   readonly encoding: string;
   /** What works with a limitation: for the log. */
@@ -87,6 +90,7 @@ export async function prepareSchema(
       isPartitioned: await isPartitioned(tx, tables),
       identity: found.isVersionHidden ? undefined : await readIdentity(tx, tables),
       seals,
+      insertFunction: (await mayInsertByFunction(tx, tables)) ? insertFunctionName(tables) : undefined,
       warnings: [...listWarnings(found, tables, request.channel), ...encodingWarnings(encoding), ...warnings],
       made,
     };
@@ -195,6 +199,15 @@ async function readIdentity(tx: SqlHandle, tables: QueueTables): Promise<string>
     [tables.table],
   );
   return String(rows[0]?.['identity']);
+}
+
+/** Whoever may insert may run it, unless it was revoked or is not there yet. */
+async function mayInsertByFunction(tx: SqlHandle, tables: QueueTables): Promise<boolean> {
+  const { rows } = await tx.query(
+    `select has_function_privilege(to_regprocedure($1::text), 'execute') as may`,
+    [insertFunctionSignature(tables)],
+  );
+  return rows[0]?.['may'] === true;
 }
 
 async function readEncoding(tx: SqlHandle): Promise<string> {

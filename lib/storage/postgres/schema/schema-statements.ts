@@ -1,4 +1,5 @@
 import { quoteLiteral, type QueueTables } from '../identifiers.js';
+import { insertFunctionSql } from './insert-function.js';
 import {
   addColumnsSql,
   historyTableSql,
@@ -56,6 +57,7 @@ export function schemaStatements(
     ...scheduleTriggerSql(tables),
     ringFunctionSql(tables),
     ...(rings ? ringTriggerSql(tables, channel) : []),
+    insertFunctionSql(tables),
     ...(tables.subscriptions ? subscriptionsSql(tables, tables.subscriptions) : []),
     ...workersTableSql(tables),
     pausedTableSql(tables),

@@ -1,0 +1,42 @@
+import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { due, insertRow } from '../statements/insert.js';
+import { ownName } from './schema-objects.js';
+
+/** Types of the parameters: those of a row, the channel, the text of the ring after its time. */
+const parameters =
+  'text, double precision, text, text, text, text, text, text, text, text, integer, boolean, text, text, text';
+
+/** Name of the function in SQL, with its schema. */
+export function insertFunctionName(tables: QueueTables): string {
+  return `${tables.quotedSchema}.${quoteIdentifier(ownName(tables, 'insert'))}`;
+}
+
+/** The same with its parameters, as `to_regprocedure` reads it. */
+export function insertFunctionSignature(tables: QueueTables): string {
+  return `${insertFunctionName(tables)}(${parameters})`;
+}
+
+/**
+ * The function that inserts one task for the library in a transaction of the user's, and rings when that commits. There a
+ * statement is planned anew each time, which takes twice as long as this: a function's plans are kept by the session. It
+ * rings by itself, because what the library inserts needs no look at the rows: the trigger is quiet meanwhile.
+ *
+ * It does what its caller may do by INSERT. Whole seconds make equal rings of one transaction one.
+ */
+export function insertFunctionSql(tables: QueueTables): string {
+  return `create or replace function ${insertFunctionSignature(tables)} returns text language plpgsql as $$
+declare
+  made text;
+  due timestamptz := ${due};
+  quiet text := coalesce(current_setting('tarefa.quiet', true), '');
+  setting text := set_config('tarefa.quiet', 'on', true);
+begin
+  ${insertRow(tables.queue)}
+  returning id::text into made;
+  setting := set_config('tarefa.quiet', quiet, true);
+  if due < 'infinity' then
+    perform pg_catalog.pg_notify($14, floor(extract(epoch from greatest(due, 'epoch')))::bigint || ' ' || $15);
+  end if;
+  return made;
+end $$`;
+}
