@@ -46,6 +46,8 @@ async function startHolder(columns: Readonly<Record<string, unknown>> = {}, loss
       Object.values(row),
     );
     await client.query('update tasks set perdas = $2 where id = $1', [rows[0]?.id, losses]);
+    // The insert names the route that it had: one that has lost so many goes another way.
+    await client.query('notify tasks');
     await client.query('commit');
     return rows[0]?.id ?? '';
   });
