@@ -97,6 +97,11 @@ test('a partition below the floor, or below what is completed, is left out befor
     await client.query(controlSettings);
     const settled = `'{41,42}', '{1,1}', '{m,m}', '{r,r}', 7`;
     const looks = `${settled}, '{t:a}', '{10}', 10, '{null}', '{50}', '{50}', '{-infinity}', 30`;
+    const { rows: versions } = await client.query<{ number: number }>(
+      `select current_setting('server_version_num')::int as number`,
+    );
+    // PostgreSQL 13 updates every partition of a table by a plan of its own.
+    const updates = Number(versions[0]?.number) >= 140_000 ? 1 : 0;
     const leftOut = async (text: string, types: string, values: string): Promise<number> => {
       await client.query(`prepare one (${types}) as ${text}`);
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
@@ -106,7 +111,7 @@ test('a partition below the floor, or below what is completed, is left out befor
       return rows.filter((row) => row['QUERY PLAN'].includes('Subplans Removed: ')).length;
     };
     const settling = 'bigint[], int[], text[], text[], bigint';
-    expect(await leftOut(statements.settle.text, settling, settled)).toBe(2);
+    expect(await leftOut(statements.settle.text, settling, settled)).toBe(1 + updates);
     const claiming = `${settling}, text[], int[], int, boolean[], int[], int[], timestamptz[], bigint`;
     for (const form of claimForms.filter(({ start, lock }) => start !== 'front' && lock === 'row')) {
       const { text } = statements.settleAndClaim(form);
