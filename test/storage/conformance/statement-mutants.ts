@@ -26,13 +26,14 @@ const claiming = /^settle_and_claim/;
 const heldBy = (worker: string): string => `f.status || '' = 'processando' and f.executor + 0 = ${worker}`;
 
 export const statementMutants: readonly StatementMutant[] = [
-  without('completes alone without reserva', 'claims', /^settle$/, 'f.reserva = s.reservation and '),
-  without(
-    'completes without reserva',
-    'claims',
-    claiming,
-    'f.reserva = ($2::int[])[s.place]',
-    '($2::int[])[s.place] is not null',
+  ...[/^settle$/, claiming].map((statement) =>
+    without(
+      `completes without reserva: ${statement.source}`,
+      'claims',
+      statement,
+      'f.reserva = ($2::int[])[s.place]',
+      '($2::int[])[s.place] is not null',
+    ),
   ),
   ...[/^settle$/, claiming].flatMap((statement) => [
     without(

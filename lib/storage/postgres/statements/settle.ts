@@ -6,6 +6,14 @@ const patienceMs = 20;
 /** Says of ids that none is below the first one: partitions are left out by it, but not by the list. */
 const fromTheLeast = 'f.id >= ($1::bigint[])[1]';
 
+/**
+ * Outcomes by their place in the parameters: the planner takes `unnest` of several arrays for one row, and looks through all
+ * ids for each of them.
+ */
+const outcomes = `set status = 'sucesso', mensagem = ($3::text[])[s.place], resultado = ($4::text[])[s.place], finalizada_em = clock_timestamp()
+  from generate_subscripts($1::bigint[], 1) s (place)
+  where f.id = ($1::bigint[])[s.place] and f.reserva = ($2::int[])[s.place]`;
+
 /** What became of `done`: `settled.some` is null when all were settled, else the ids that were. */
 const settled = `settled as materialized (
   select count(*)::int as n,
@@ -18,19 +26,14 @@ const settled = `settled as materialized (
  * another session has locked, and fails as a whole (55P03) when that takes longer. The wait is bounded only where there is
  * something to settle, so that a claim alone always goes through, whatever a trigger of the user's waits for.
  *
- * Outcomes are found by their place in the parameters: the planner takes `unnest` of several arrays for one row, and looks
- * through all ids for each of them.
- *
  * Parameters: completed ids, of which the first is the least, so that partitions below it are left out; their reservations,
  * messages and results; worker.
  */
 export const settling = (queue: string): string => `
 done as (
   update ${queue} f
-  set status = 'sucesso', mensagem = ($3::text[])[s.place], resultado = ($4::text[])[s.place], finalizada_em = clock_timestamp()
-  from generate_subscripts($1::bigint[], 1) s (place)
-  where (select case when cardinality($1::bigint[]) > 0 then set_config('lock_timeout', '${patienceMs}', true) else '' end) is not null
-    and f.id = ($1::bigint[])[s.place] and f.reserva = ($2::int[])[s.place]
+  ${outcomes}
+    and (select case when cardinality($1::bigint[]) > 0 then set_config('lock_timeout', '${patienceMs}', true) else '' end) is not null
     and f.id = any($1::bigint[]) and ${fromTheLeast} and ${heldBy('$5::bigint')}
   returning f.id
 ),
@@ -53,9 +56,8 @@ with mine as materialized (
 ),
 done as (
   update ${queue} f
-  set status = 'sucesso', mensagem = s.message, resultado = s.result, finalizada_em = clock_timestamp()
-  from unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) s (id, reservation, message, result)
-  where f.id = s.id and f.reserva = s.reservation and f.id = any(array(select id from mine)) and ${fromTheLeast}
+  ${outcomes}
+    and f.id = any(array(select id from mine)) and ${fromTheLeast}
   returning f.id
 ),
 ${settled}
