@@ -9,9 +9,9 @@ import { deferred } from '../support/waiting.js';
 
 /**
  * A worker of the queue `tasks` in `DATABASE_URL`, with the options in `QUEUE_OPTIONS` (JSON). It tells of every
- * `hold` and `block` it starts and of every attempt it recovers. `release` ends what is held, `close` closes the
- * application: after that nothing may keep the process alive. SIGTERM is Nest's business. `state` asks for the
- * worker's, and `read a file` does so synchronously.
+ * `hold` and `block` it starts, of every attempt it recovers and of every one it gives back. `release` ends what is
+ * held, `close` closes the application: after that nothing may keep the process alive. SIGTERM is Nest's business.
+ * `state` asks for the worker's, and `read a file` does so synchronously.
  */
 const released = deferred();
 
@@ -78,6 +78,7 @@ const { app, worker, events } = await startChildApp({
 });
 app.enableShutdownHooks();
 events.on('task.recovered', ({ task }) => tell('recovered', { task: task.firstAttemptId }));
+events.on('task.released', ({ task }) => tell('given back', { task: task.firstAttemptId }));
 
 process.on('message', (message) => {
   if (message === 'release') released.resolve();

@@ -18,6 +18,7 @@ afterAll(() => database.drop());
 test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to recover', async () => {
   const { pool } = database;
   const fleet = await Promise.all([startWorker(), startWorker(), startWorker()]);
+  const all = [...fleet];
   await pool.query(
     `insert into tasks (processo, payload)
      select 'effect', '{"ms":' || case when n % 50 = 0 then 1500 else 20 + n % 40 end || '}'
@@ -28,18 +29,22 @@ test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to
     await until(async () => (await effects()) > (index * tasks) / 10, 'the fleet is at work', 60_000);
     // Nest closes the application and then ends the process with the signal it got.
     expect(await worker.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
-    fleet[index] = await startWorker();
+    all.push((fleet[index] = await startWorker()));
   }
   await until(async () => (await effects()) === tasks, 'all tasks are done', 60_000);
   await Promise.all(fleet.map((worker) => worker.kill('SIGTERM')));
 
+  const told = (type: string): number =>
+    all.flatMap(({ messages }) => messages.filter((one) => one.type === type)).length;
+  // What a claim under way at SIGTERM brings is given back before it starts, and claimed once more.
   const rows = await pool.query(
-    'select status, tentativa, perdas, reserva, count(*)::int as n from tasks group by 1, 2, 3, 4',
+    `select status, tentativa, perdas, sum(reserva)::int as claims, count(*)::int as n from tasks group by 1, 2, 3`,
   );
-  expect(rows.rows).toEqual([{ status: 'sucesso', tentativa: 1, perdas: 0, reserva: 1, n: tasks }]);
+  const claims = tasks + told('given back');
+  expect(rows.rows).toEqual([{ status: 'sucesso', tentativa: 1, perdas: 0, claims, n: tasks }]);
   const present = await pool.query('select from tasks_worker where stopped_at is null');
   expect(present.rowCount).toBe(0);
-  expect(fleet.flatMap(({ messages }) => messages.filter(({ type }) => type === 'recovered'))).toEqual([]);
+  expect(told('recovered')).toBe(0);
 }, 120_000);
 
 async function startWorker(): Promise<Child> {
