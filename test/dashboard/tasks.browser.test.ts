@@ -149,6 +149,15 @@ describe('tasks are found', () => {
     await clear.click();
     await page.getByLabel('Dead chain').selectOption('Only dead');
     await expect.poll(() => listed(page)).toEqual(['dead']);
+    // Chosen before the address has changed.
+    await page.getByLabel('Publication id').fill(publicationId);
+    await page.evaluate(`{
+      const select = document.getElementById('filter-dead');
+      document.querySelector('[data-action="clear"]').click();
+      select.value = 'true';
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    }`);
+    await expect.poll(() => listed(page)).toEqual(['dead']);
     await clear.click();
     await page.getByLabel('Only without a topic').check();
     await expect.poll(() => listed(page)).toEqual(['untopical']);

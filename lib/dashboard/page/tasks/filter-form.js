@@ -86,11 +86,7 @@ export function filterForm({ info, signal }, onFilters) {
         'div',
         { class: 'form-buttons' },
         check(latest, t('filter.latest'), t('filter.latest.hint')),
-        h(
-          'button',
-          { type: 'button', 'data-action': 'clear', onclick: () => onFilters(new URLSearchParams()) },
-          t('filter.clear'),
-        ),
+        h('button', { type: 'button', 'data-action': 'clear', onclick: clear }, t('filter.clear')),
         h('button', { type: 'submit', class: 'primary', 'data-action': 'search' }, t('filter.search')),
       ),
     ),
@@ -141,6 +137,13 @@ export function filterForm({ info, signal }, onFilters) {
       noTopic.checked
     )
       more.open = true;
+  }
+
+  function clear() {
+    const none = new URLSearchParams();
+    // At once: what is chosen before the address has changed must not bring the old values back.
+    show(none);
+    onFilters(none);
   }
 
   /** @param {Event} event */
