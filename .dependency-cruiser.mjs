@@ -8,13 +8,15 @@ const floors = [
   ['errors\\.ts', 'version\\.ts'],
   ['values/', 'timing/'],
   // The words of a task and the seam that speaks of them are one.
-  ['(?:task\\.ts|storage/[^/]+\\.ts)'],
+  ['(?:task\\.ts|storage/(?:claiming/)?[^/]+\\.ts)'],
   ['options/', 'events\\.ts'],
   ['coordination/[^/]+\\.ts', 'observability/', 'tenants/', 'embedded/'],
   [
     'storage/postgres/',
+    'storage/mysql/',
     'storage/memory/',
     'coordination/postgres/',
+    'coordination/mysql/',
     'coordination/lease/',
     'coordination/memory/',
   ],
@@ -61,7 +63,7 @@ export default {
       comment: 'What two databases share belongs to the seam.',
       severity: 'error',
       from: { path: '^lib/storage/([^/]+)/' },
-      to: { path: '^lib/storage/[^/]+/', pathNot: '^lib/storage/$1/' },
+      to: { path: '^lib/storage/[^/]+/', pathNot: ['^lib/storage/$1/', '^lib/storage/claiming/'] },
     },
     {
       name: 'coordination-apart-from-databases',
@@ -79,9 +81,10 @@ export default {
         // The embedded server is PostgreSQL, and operators' schema commands open a pool of their own.
         pathNot: [
           '^lib/storage/postgres/',
+          '^lib/storage/mysql/',
           '^lib/storage/driver-client\\.ts$',
           '^lib/embedded/',
-          '^lib/assembly/operators\\.ts$',
+          '^lib/assembly/(?:operators|mysql-coordination)\\.ts$',
         ],
       },
       to: { path: ['node_modules/pg/', 'node_modules/@types/pg/', 'node_modules/mysql2/'] },

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { compiledFolder } from './test/support/compiled-folder.js';
+import { leftOut } from './test/support/mysql-left-out.js';
 
 const root = import.meta.dirname;
 const library = join(root, 'lib') + sep;
@@ -35,8 +36,9 @@ const servers = [
 export default defineConfig({
   plugins: [compiledLibrary],
   test: {
-    // One PostgreSQL and one compiled copy of the library for the whole run; one database per test file.
-    globalSetup: ['test/support/server.ts'],
+    // One PostgreSQL, one MariaDB or MySQL where it is asked for, and one compiled copy of the library for the whole run; one
+    // database per test file.
+    globalSetup: ['test/support/server.ts', 'test/support/mysql-run.ts'],
     setupFiles: ['test/support/end-of-file.ts'],
     pool: 'forks',
     maxWorkers: 2,
@@ -52,7 +54,7 @@ export default defineConfig({
         test: { name: 'queue', include: ['test/**/*.test.ts'], exclude: servers, isolate: false },
       },
       // A process each, so that a broken connection or a changed environment harms no other file.
-      { extends: true, test: { name: 'servers', include: servers } },
+      { extends: true, test: { name: 'servers', include: servers, exclude: await leftOut() } },
     ],
   },
 });

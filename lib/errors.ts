@@ -15,10 +15,10 @@ export const errorTable = {
   },
   DATABASE_UNREACHABLE: {
     when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no connection left.',
-    todo: 'Start PostgreSQL, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',
+    todo: 'Start the server, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',
   },
   DATABASE_REFUSED: {
-    when: 'At the start PostgreSQL refused the connection or a statement: wrong password or role, no such database, TLS, or a server that only reads. This is not tried again.',
+    when: 'At the start the server refused the connection or a statement: wrong password, role or user, no such database, TLS, or a server that only reads. This is not tried again.',
     todo: 'Do what the message says. In a URL, special characters of a password are written as %XX.',
   },
   RIGHTS_MISSING: {
@@ -134,7 +134,7 @@ export const errorTable = {
     todo: 'Ask another worker, or start this one again.',
   },
   CONNECTION_LOST: {
-    when: 'The connection to PostgreSQL failed while its answer was awaited.',
+    when: 'The connection to the database failed while its answer was awaited.',
     todo: 'Nothing for a worker: it reconnects. A caller may repeat the call.',
   },
   EMBEDDED_PACKAGE_MISSING: {

@@ -6,6 +6,7 @@ export type {
 } from './options/module-options.js';
 export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
 export type { QueueOptions } from './options/queue-options.js';
+export type { MysqlConfig, MysqlConnection, MysqlPool, MysqlPoolConfig } from './options/mysql-connection.js';
 export type { PostgresConfig, PostgresConnection, PostgresPool } from './options/postgres-connection.js';
 export type { RecoveryOptions } from './options/worker-options.js';
 export { getQueueToken, InjectQueue } from './client/queue-tokens.js';
@@ -36,13 +37,15 @@ export type {
   TopicResult,
 } from './values/queue-topics.js';
 export type { DriverClient } from './storage/driver-client.js';
-export type { SqlHandle } from './storage/sql-handle.js';
+export type { CheckedHandle, SqlHandle } from './storage/sql-handle.js';
 export { fromDrizzle, type DrizzleLike, type DrizzleSql } from './client/adapters/drizzle.js';
 export { fromKnex, type KnexLike } from './client/adapters/knex.js';
 export { fromKysely, type KyselyLike } from './client/adapters/kysely.js';
+export { fromMysql2, type Mysql2Like } from './client/adapters/mysql2.js';
 export { fromMikroOrm, type MikroOrmLike } from './client/adapters/mikro-orm.js';
 export { fromPostgresJs, type PostgresJsLike } from './client/adapters/postgres-js.js';
 export { fromPrisma, type PrismaLike } from './client/adapters/prisma.js';
+export { fromSequelize, type SequelizeLike, type SequelizeTransaction } from './client/adapters/sequelize.js';
 export { fromTypeOrm, type TypeOrmLike } from './client/adapters/typeorm.js';
 
 export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subscribers/decorators.js';

@@ -75,7 +75,7 @@ class QueueCoreCloser implements OnApplicationShutdown {
 }
 
 /**
- * A queue in PostgreSQL: its connection, its client, and a worker for the methods decorated with
+ * A queue in PostgreSQL, MySQL or MariaDB: its connection, its client, and a worker for the methods decorated with
  * `@Subscriber`, `@TaskHandler` and their dead counterparts. Import it last in the root module.
  *
  * @example

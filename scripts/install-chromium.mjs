@@ -5,13 +5,13 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { takeInstallLock } from './install-lock.mjs';
+import { exitOnSignals, takeInstallLock } from './install-lock.mjs';
 import { runProgram } from './run-program.mjs';
 import { unpackChromium, unpackedChromiums } from './unpack-chromium.mjs';
+import { aptOptions } from './unpack-debs.mjs';
 
 // The font, because without any a page shows boxes, or nothing.
 const packages = ['chromium', 'fonts-dejavu-core'];
-const aptOptions = ['-o', 'Acquire::Retries=2', '-o', 'Acquire::http::Timeout=30'];
 const uid = process.getuid?.();
 /** What was tried and why it did not do, for the message at the end. */
 const faults = [];
@@ -149,12 +149,7 @@ async function takeLock() {
   await takeInstallLock(lock, () => print('Waiting for another installation of Chromium to end.')).catch(
     (error) => stop(error.message),
   );
-  for (const [signal, code] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ])
-    process.on(signal, () => process.exit(code));
+  exitOnSignals();
 }
 
 function hasProgram(name) {

@@ -19,6 +19,16 @@ export async function takeInstallLock(file, say) {
   process.on('exit', () => rmSync(file, { force: true }));
 }
 
+/** Lets a signal end this process as its own end would, which gives the lock back. */
+export function exitOnSignals() {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ])
+    process.on(signal, () => process.exit(code));
+}
+
 function take(file) {
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' });

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 const allowedFiles =
   /^(dist\/lib\/.+\.(js|js\.map|d\.ts)|schematics\/.+\.json|dist\/lib\/dashboard\/page\/\w+\.(html|css|svg)|docs\/.+\.md|CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
 // With the sources in the maps.
-const mostPackedBytes = 2_000_000;
+const mostPackedBytes = 3_000_000;
 const mostFileBytes = 300_000;
 const semver = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
 

@@ -16,6 +16,8 @@ export function passedOf({ assertionResults }) {
   return assertionResults.filter(({ status }) => status === 'passed').length;
 }
 
+/** Of a failed property the seed, the counterexample and the error as well: without them it cannot be run again. */
 function firstLine(text) {
-  return text.split('\n', 1)[0];
+  const lines = text.split('\n');
+  return lines[0].includes('Property failed') ? lines.slice(0, 12).join('\n  ') : lines[0];
 }

@@ -7,8 +7,10 @@ import { LivingWorkers, MemoryLiveness } from '../coordination/memory/memory-liv
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { MemoryDatabase } from '../storage/memory/memory-database.js';
+import { MemoryTestAccess } from '../storage/memory/memory-test-access.js';
 import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
+import type { TestAccess } from '../storage/test-access.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
 import { ClosingTime } from '../timing/closing-time.js';
 import type { QueueBasis } from './core.js';
@@ -42,6 +44,10 @@ export class MemoryCore implements QueueBasis {
     this.database = new MemoryDatabase({ name, now, db });
     const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
+  }
+
+  testAccess(): TestAccess {
+    return new MemoryTestAccess(this.database.table);
   }
 
   async close(): Promise<void> {}

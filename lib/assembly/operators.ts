@@ -3,13 +3,15 @@ import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { QueueClient } from '../client/queue-client.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
 import { QueueEvents } from '../events.js';
+import type { PostgresConnection } from '../options/postgres-connection.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { connectionConfig, sessionSettings } from '../storage/postgres/connections/connection-config.js';
-import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
-import { PostgresImportTransactions } from '../storage/postgres/import-transactions.js';
+import { startPlace } from '../storage/postgres/connections/connection-problem.js';
 import type { TaskImportTransactions } from '../storage/task-import.js';
 import { assembleCore, assembleWorker } from './core.js';
+import type { MysqlSchemaDatabase } from './mysql-schema-database.js';
+import type { Opened } from './opened.js';
 import { StartAttempts } from './start-attempts.js';
 
 /** A queue whose tables are there, for an operator's commands. */
@@ -23,15 +25,13 @@ export interface OperatorQueue {
 }
 
 /** A database that answers, whatever is in it: for commands that make or check tables. */
-export interface SchemaDatabase {
+export type SchemaDatabase = PostgresSchemaDatabase | MysqlSchemaDatabase;
+
+/** The same in PostgreSQL. */
+export interface PostgresSchemaDatabase {
+  readonly driver: 'postgres';
   readonly pool: Pool;
   readonly options: ResolvedOptions;
-}
-
-/** Something open, and how to close it. */
-export interface Opened<T> {
-  readonly value: T;
-  close(): Promise<void>;
 }
 
 /**
@@ -46,9 +46,9 @@ export async function openQueue(
 ): Promise<Opened<OperatorQueue>> {
   const events = new QueueEvents();
   events.on('warning', ({ message }) => notice(message));
-  const core = await assembleCore(options, events, new SharedSessions());
-  const { schema, client, connections, database } = core;
-  for (const warning of schema.warnings) notice(warning);
+  const core = await assembleCore(options, events);
+  const { storage, prepared, client, database } = core;
+  for (const warning of prepared.warnings) notice(warning);
   const { admin } = assembleWorker(core);
   return {
     value: {
@@ -56,21 +56,31 @@ export async function openQueue(
       client,
       database,
       options,
-      openImport: () => PostgresImportTransactions.open(connections.pool, database.inserts),
+      openImport: () => storage.openImport(),
     },
     close: () => core.close(),
   };
 }
 
-/** Opens a pool of the connection and asks it something, whatever is in the database. */
+/** Opens connections and asks something, whatever is in the database. */
 export async function openDatabase(options: ResolvedOptions): Promise<Opened<SchemaDatabase>> {
+  const { connection } = options;
+  if (connection.driver === 'postgres') return openPostgresSchema(options, connection.address);
+  const { openMysqlSchema } = await import('./mysql-schema-database.js');
+  return openMysqlSchema(options, connection.address);
+}
+
+async function openPostgresSchema(
+  options: ResolvedOptions,
+  address: PostgresConnection,
+): Promise<Opened<PostgresSchemaDatabase>> {
   const server =
-    options.connection === 'embedded'
+    address === 'embedded'
       ? await startEmbeddedPostgres(
           options.embeddedDataDir === undefined ? {} : { dataDir: options.embeddedDataDir },
         )
       : undefined;
-  const connection = server?.url ?? options.connection;
+  const connection = server?.url ?? address;
   const pool = new Pool({
     ...connectionConfig(connection),
     application_name: 'tarefa command line',
@@ -84,8 +94,10 @@ export async function openDatabase(options: ResolvedOptions): Promise<Opened<Sch
     await server?.stop();
   };
   try {
-    await new StartAttempts(options, new QueueEvents()).run(connection, () => pool.query('select 1'));
-    return { value: { pool, options }, close };
+    await new StartAttempts(options, new QueueEvents()).run(startPlace(connection), () =>
+      pool.query('select 1'),
+    );
+    return { value: { driver: 'postgres', pool, options }, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;

@@ -14,10 +14,9 @@ import { environmentWarnings } from '../options/environment.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
-import { SharedSessions } from '../storage/postgres/connections/shared-sessions.js';
 import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
-import { assembleCore, type QueueBasis, type QueueCore } from './core.js';
+import { assembleCore, type CoreOptions, type QueueBasis, type QueueCore } from './core.js';
 import type { QueueGroup } from './queue-group.js';
 import { QueueRuntime } from './runtime.js';
 import type { WebhookAssembly } from './webhooks.js';
@@ -36,15 +35,6 @@ export interface QueueOpening {
   readonly modules: ModulesContainer;
 }
 
-/** The sessions that the queues of one application share. */
-const sessionsByGroup = new WeakMap<QueueGroup, SharedSessions>();
-
-function sessionsOf(group: QueueGroup): SharedSessions {
-  const sessions = sessionsByGroup.get(group) ?? new SharedSessions();
-  sessionsByGroup.set(group, sessions);
-  return sessions;
-}
-
 /** Connects a queue and prepares its tables; what was opened is closed when the application's start fails. */
 export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   const { name, events, logs, group, modules } = opening;
@@ -56,7 +46,7 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
     await group.closeOnFailure(() => logs.close());
     const failed = new AbortController();
     await group.closeOnFailure(async () => failed.abort());
-    const core = await openResolved(options, events, sessionsOf(group), failed.signal);
+    const core = await openResolved(options, events, { group, signal: failed.signal });
     await group.closeOnFailure(() => core.close());
     return core;
   } catch (error) {
@@ -76,15 +66,13 @@ async function startLogs(logs: QueueLogs, events: QueueEvents, options: Resolved
 async function openResolved(
   options: ResolvedOptions,
   events: QueueEvents,
-  sessions: SharedSessions,
-  signal: AbortSignal,
+  of: CoreOptions,
 ): Promise<QueueCore> {
   for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
-  const core = await assembleCore(options, events, sessions, signal);
-  for (const message of core.schema.warnings) events.emit('warning', { message });
-  if (core.schema.made.length > 0) {
-    events.emit('notice', { message: `made ${core.schema.made.join(', ')}` });
-  }
+  const core = await assembleCore(options, events, of);
+  const { warnings, made } = core.prepared;
+  for (const message of warnings) events.emit('warning', { message });
+  if (made.length > 0) events.emit('notice', { message: `made ${made.join(', ')}` });
   return core;
 }
 

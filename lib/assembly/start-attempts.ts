@@ -3,13 +3,7 @@ import { Backoff } from '../timing/backoff.js';
 import { errorLink } from '../values/docs-link.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
-import type { PostgresConnection } from '../options/postgres-connection.js';
-import {
-  connectionProblem,
-  describePlace,
-  placeOf,
-  type ConnectionPlace,
-} from '../storage/postgres/connections/connection-problem.js';
+import type { StartPlace } from '../storage/start-problem.js';
 
 /** What {@link StartAttempts} go by. */
 export interface StartSettings {
@@ -45,14 +39,14 @@ export class StartAttempts {
    * @throws {TarefaError} `DATABASE_UNREACHABLE` after `connectRetryMs`; `DATABASE_REFUSED`, `RIGHTS_MISSING` and what
    * else the work throws at once. Each says where, and names no password.
    */
-  async run<T>(connection: PostgresConnection, work: () => Promise<T>): Promise<T> {
+  async run<T>(place: StartPlace, work: () => Promise<T>): Promise<T> {
     const backoff = new Backoff({ firstMs: firstPauseMs, mostMs: longestPauseMs });
     this.#deadline ??= performance.now() + this.#settings.connectRetryMs;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await work();
       } catch (error) {
-        const explained = explainStart(error, this.#settings.queue, placeOf(connection));
+        const explained = explainStart(error, this.#settings.queue, place);
         const leftMs = this.#deadline - performance.now();
         if (!(explained instanceof Unreachable) || leftMs <= 0) throw explained;
         const pauseMs = Math.min(backoff.next(), leftMs);
@@ -80,15 +74,15 @@ class Unreachable extends TarefaError {
 }
 
 /** Names the queue and its database in what went wrong at a start, and where to read more. */
-function explainStart(error: unknown, queue: string, place: ConnectionPlace): unknown {
-  const where = describePlace(place);
+function explainStart(error: unknown, queue: string, place: StartPlace): unknown {
+  const where = place.description;
   const cause = error instanceof TarefaError && error.code === 'CONNECTION_LOST' ? error.cause : error;
   if (cause instanceof TarefaError) {
     if (!explainedCodes.has(cause.code)) return cause;
     const message = `${cause.message}\n${where}\nSee ${errorLink(cause.code)}`;
     return new TarefaError(cause.code, message, { cause: cause.cause ?? cause });
   }
-  const problem = connectionProblem(cause, place);
+  const problem = place.problemOf(cause);
   if (!problem) return error;
   const said = `the database of the queue '${queue}' cannot be used: ${problem.text}`;
   const message = `${said}\n${where}\n${problem.todo}\nSee ${errorLink(problem.code)}`;

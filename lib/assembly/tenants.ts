@@ -1,27 +1,26 @@
 import type { QueueEvents } from '../events.js';
 import { CredentialsService } from '../tenants/credentials-service.js';
-import { doneStatements } from '../storage/postgres/tenants/done-table.js';
-import { PostgresTenantPool } from '../storage/postgres/tenants/postgres-tenant-pool.js';
+import { DatabasePool } from '../tenants/database-pool.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
+import type { TenantDriver } from '../tenants/tenant-driver.js';
 import { TenantPools } from '../tenants/tenant-pools.js';
 
 /** Puts the databases of tenants together. Nothing is asked or opened until a handler wants one. */
 export function assembleTenants(
   options: ResolvedTenantOptions,
-  queue: string,
+  driver: TenantDriver,
   events: QueueEvents,
 ): TenantDatabases {
   const parts = {
     options,
     resolve: resolverOf(options),
-    statements: doneStatements(options.dedupTable),
-    applicationName: `tarefa ${queue} tenant`.slice(0, 63),
+    driver,
     failed: (tenant: string, message: string) => events.emit('tenant.failed', { tenant, message }),
     restored: (tenant: string) => events.emit('tenant.restored', { tenant }),
   };
   warnOfPlainText(options, events);
-  return new TenantDatabases(new TenantPools(options, (tenant) => new PostgresTenantPool(tenant, parts)));
+  return new TenantDatabases(new TenantPools(options, (tenant) => new DatabasePool(tenant, parts)));
 }
 
 function resolverOf({ source, restMs }: ResolvedTenantOptions): TenantResolver {

@@ -1,5 +1,5 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
-import { makeLiveness, type QueueCore } from './core.js';
+import type { QueueCore } from './core.js';
 import { DeliverySeal } from '../webhooks/delivery-seal.js';
 import { DeliveryTargets } from '../webhooks/delivery-target.js';
 import { EndpointRegistry } from '../webhooks/endpoint-registry.js';
@@ -24,9 +24,10 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, closing, database, bell, tenants, history } = core;
+  const { options, events, closing, storage, database, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
+  const { bell } = storage;
   const { endpoints: store } = database;
   const client = new WebhookClient(webhooks);
   const tell = (): Promise<void> => bell.ring('tasks', { paused: true });
@@ -50,7 +51,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     tenants,
     counter: history?.tally,
     bell,
-    liveness: makeLiveness(core),
+    liveness: storage.liveness(),
     options: {
       ...main.options,
       concurrency: webhooks.concurrency,

@@ -9,7 +9,7 @@ export const commonOptions: Readonly<Record<string, CommandOption>> = {
   url: {
     type: 'string',
     value: '<url>',
-    description: `the database: postgres://user:password@host:port/database, or \`embedded\`. Default: DATABASE_URL, else ${connectionVariableNames.join(', ')}`,
+    description: `the database: postgres://user:password@host:port/database, the same with mysql:// or mariadb://, or \`embedded\`. Default: DATABASE_URL, else ${connectionVariableNames.join(', ')} and DB_DRIVER`,
   },
   table: {
     type: 'string',

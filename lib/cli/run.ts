@@ -8,7 +8,7 @@ import { commonOptions, readQueueOptions } from './common-options.js';
 import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
 import { nearest } from '../values/nearest.js';
-import type { Opened } from '../assembly/operators.js';
+import type { Opened } from '../assembly/opened.js';
 import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
 

@@ -1,9 +1,12 @@
 import { defaultMaxPayloadBytes } from '../options/payload-limit.js';
 import type { QueueTopics, StorableTopic, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
+import { parseTableName } from '../values/table-name.js';
 import { readFields, readList } from '../values/read-fields.js';
 import type { NewTask, TaskInserts } from '../storage/inserts.js';
-import { insertsInto } from '../storage/postgres/postgres-inserts.js';
+import { quoteTableName } from '../storage/mysql/identifiers.js';
+import { MysqlInserts } from '../storage/mysql/mysql-inserts.js';
+import { insertsInto as insertsIntoPostgres } from '../storage/postgres/postgres-inserts.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import {
   encodeTask,
@@ -21,6 +24,8 @@ export interface QueueClientOptions {
   readonly table: string;
   /** Largest payload in bytes of UTF-8. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
+  /** Whose table it is; `mysql` for MariaDB as well. Default `postgres`. */
+  readonly driver?: 'postgres' | 'mysql' | undefined;
 }
 
 /** @internal The module's own parts. */
@@ -29,6 +34,8 @@ export interface QueueClientRuntime {
   readonly schemas: TopicSchemas;
   /** The ambient transaction that inserts without `tx` join. */
   readonly transaction: (() => SqlHandle | undefined) | undefined;
+  /** Wakes workers; absent where none could hear it. */
+  readonly ring?: (() => Promise<void>) | undefined;
 }
 
 /** Default statuses: a task that waits or has succeeded makes an equal one unnecessary. */
@@ -63,24 +70,27 @@ export interface EquivalentTaskInput extends Pick<
  *
  * @example
  * const queue = new QueueClient(pgClient, { table: 'orders' });
+ * const other = new QueueClient(fromMysql2(connection), { table: 'orders', driver: 'mysql' });
  */
 export class QueueClient {
   readonly #inserts: TaskInserts;
   readonly #maxPayloadBytes: number;
   readonly #schemas: TopicSchemas | undefined;
   readonly #ambient: (() => SqlHandle | undefined) | undefined;
+  readonly #ring: (() => Promise<void>) | undefined;
 
-  /** @param handle used by calls without `tx` */
+  /** @param handle used by calls without `tx`; on MySQL one connection, and no pool */
   constructor(handle: SqlHandle, options: QueueClientOptions);
   /** @internal With the module's own parts, through which tasks are inserted. */
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime: QueueClientRuntime);
   constructor(handle: SqlHandle, options: QueueClientOptions, runtime?: QueueClientRuntime) {
-    const { table, maxPayloadBytes = defaultMaxPayloadBytes } = options;
+    const { maxPayloadBytes = defaultMaxPayloadBytes } = options;
     // A client that is made without the module has no assembly: the only place above the seam that names a database.
-    this.#inserts = runtime?.inserts ?? insertsInto(handle, table);
+    this.#inserts = runtime?.inserts ?? insertsInto(handle, options);
     this.#maxPayloadBytes = maxPayloadBytes;
     this.#schemas = runtime?.schemas;
     this.#ambient = runtime?.transaction;
+    this.#ring = runtime?.ring;
   }
 
   /**
@@ -148,6 +158,19 @@ export class QueueClient {
   }
 
   /**
+   * Wakes workers for tasks that were inserted in a transaction of yours. Call it after the commit, on MySQL and MariaDB: nothing
+   * rings there when that commits, and the tasks wait for the next poll. On PostgreSQL the commit rings by itself. A client that
+   * was made without the module, and one of a queue without a database, wakes nobody. Never rejects.
+   *
+   * @example
+   * await connection.commit();
+   * await this.queue.ring();
+   */
+  async ring(): Promise<void> {
+    await this.#ring?.();
+  }
+
+  /**
    * Lists attempts equal to the given task, oldest first. It only lists: whether to insert is the caller's
    * decision. A task without external key or payload is equivalent to none.
    *
@@ -185,6 +208,23 @@ export class QueueClient {
       return explainAt(index)(error);
     }
   }
+}
+
+/** Inserts by the table's name alone. */
+function insertsInto(handle: SqlHandle, { table, driver }: QueueClientOptions): TaskInserts {
+  if (driver !== 'mysql') return insertsIntoPostgres(handle, table);
+  const target = { table: quoteTableName(parseTableName(table)), maxPacketBytes: usualPacketBytes };
+  return new MysqlInserts({ use: (work) => work(handle), transaction: refuseSeveral }, () => target);
+}
+
+/** What MariaDB takes unless it is told otherwise. */
+const usualPacketBytes = 2 ** 24;
+
+function refuseSeveral(): never {
+  throw new TarefaError(
+    'INPUT_INVALID',
+    'so many tasks take several statements: give the transaction that makes them one as { tx }; nothing was inserted',
+  );
 }
 
 const explainAt =

@@ -36,6 +36,11 @@ export interface CarriedRing {
 export interface Bell {
   /** True where this process can hear rings. */
   readonly canListen: boolean;
+  /**
+   * True where what a ring says arrives in other processes too. Elsewhere they hear of tasks that there may be something, and of
+   * other topics nothing.
+   */
+  readonly tellsOthers: boolean;
   /** Rings; resolves when the ring is on its way, or is lost. Never rejects. */
   ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void>;
   /** The ring for a statement to carry; undefined where statements cannot ring this bell, or no process could hear it. */

@@ -22,10 +22,12 @@ import { countsJson, routeJson, timeJson } from './to-json.js';
 /** The queue that a dashboard shows. */
 export interface ShownQueue {
   readonly database: QueueDatabase;
-  readonly schema: {
-    readonly tables: { readonly qualifiedName: string; readonly subscriptions: string | undefined };
+  readonly prepared: { readonly qualifiedName: string };
+  readonly options: {
+    readonly purgeMaxAgeDays: number;
+    readonly subscriptionTable: string | undefined;
+    readonly webhooks: unknown;
   };
-  readonly options: { readonly purgeMaxAgeDays: number; readonly webhooks: unknown };
   readonly events: QueueEvents;
   readonly client: QueueClient;
   /** Ids of subscriptions that handlers of this application declare. */
@@ -89,11 +91,11 @@ export class Dashboard {
     return {
       queue: name,
       queues: this.#parts.group.list(),
-      table: core.schema.tables.qualifiedName,
+      table: core.prepared.qualifiedName,
       version,
       actions: options.actions,
       payloads: options.payloads,
-      publications: core.schema.tables.subscriptions !== undefined,
+      publications: core.options.subscriptionTable !== undefined,
       webhooks: core.options.webhooks !== undefined,
     };
   }

@@ -1,25 +1,60 @@
 import type { OptionCheck } from './option-check.js';
-import type { PostgresConnection } from './postgres-connection.js';
+import type { QueueOptions } from './queue-options.js';
+import { connectionOf, type QueueConnection } from './queue-connection.js';
 
 /** Says why a driver cannot use a connection as it is written; undefined when it can. */
-export type ConnectionProblem = (connection: PostgresConnection) => string | undefined;
+export type ConnectionProblem = (connection: QueueConnection) => string | undefined;
 
-/** Never shows the value: it may hold a password. */
+/** Where a queue's database is; `'embedded'` where that cannot be told. Never shows the value: it may hold a password. */
 export function checkConnection(
-  option: string,
-  connection: unknown,
+  given: QueueOptions['connection'],
+  check: OptionCheck,
+  problemOf: ConnectionProblem,
+): QueueConnection {
+  if (given === undefined || given === 'embedded') return embedded;
+  if (!isAddress(given, /^(?:postgres|postgresql|socket|mysql|mariadb):\/\/|^\//i)) {
+    const what = `a URL that begins with postgres:// or mysql://, a configuration or pool of pg or mysql2, or 'embedded'`;
+    check.mistake(`connection must be ${what}${emptiness(given)}`);
+    return embedded;
+  }
+  const connection = connectionOf(given);
+  checkAddress('connection', connection, check, problemOf);
+  return connection;
+}
+
+/** The same of the connection for sessions, which only PostgreSQL has. */
+export function checkSessionConnection(
+  given: QueueOptions['sessionConnection'],
   check: OptionCheck,
   problemOf: ConnectionProblem,
 ): void {
-  if (connection === 'embedded' && option === 'connection') return;
-  const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
-  if (!isUrl && (typeof connection !== 'object' || connection === null)) {
-    return check.mistake(
-      `${option} must be a URL that begins with postgres://, or a configuration or pool of pg` +
-        `${option === 'connection' ? `, or 'embedded'` : ''}${connection === '' ? ': it is empty' : ''}`,
-    );
+  if (given === undefined) return;
+  if (!isAddress(given, /^(?:postgres|postgresql|socket):\/\/|^\//i)) {
+    const what = 'a URL that begins with postgres://, or a configuration or pool of pg';
+    return check.mistake(`sessionConnection must be ${what}${emptiness(given)}`);
   }
-  const mistake = problemOf(connection) ?? (isUrl && hasCutPassword(connection) ? misreadUrl : undefined);
+  checkAddress('sessionConnection', { driver: 'postgres', address: given }, check, problemOf);
+}
+
+const embedded = { driver: 'postgres', address: 'embedded' } as const;
+
+function isAddress(given: unknown, url: RegExp): boolean {
+  return typeof given === 'string' ? url.test(given) : typeof given === 'object' && given !== null;
+}
+
+function emptiness(given: unknown): string {
+  return given === '' ? ': it is empty' : '';
+}
+
+function checkAddress(
+  option: string,
+  connection: QueueConnection,
+  check: OptionCheck,
+  problemOf: ConnectionProblem,
+): void {
+  const { address } = connection;
+  const cut = typeof address === 'string' && hasCutPassword(address) ? misreadUrl : undefined;
+  const mistake = problemOf(connection) ?? cut;
   if (mistake !== undefined) check.mistake(`${option} ${mistake}`);
 }
 
@@ -27,9 +62,9 @@ export function checkConnection(
 export const misreadUrl = 'cannot be read as a URL: write special characters of the password as %XX';
 
 /** A password with `/`, `?` or `#` ends the host too early: what stands behind it would be shown as a database. */
-function hasCutPassword(connection: string): boolean {
-  if (!URL.canParse(connection)) return false;
-  const { username, pathname, search, hash } = new URL(connection);
+function hasCutPassword(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { username, pathname, search, hash } = new URL(address);
   // Values of parameters may have one: `?user=sa@project.iam`.
   const [beforeValues = ''] = search.split('=');
   return username === '' && `${pathname}${beforeValues}${hash}`.includes('@');

@@ -53,12 +53,11 @@ export function readEnvironment(env: Environment): EnvironmentOptions {
     void mistakes.push({ option: 'connection', text: problem });
 
   const driver = text('DB_DRIVER', 'DATABASE_DRIVER');
-  if (driver !== undefined && driver.toUpperCase() !== 'POSTGRES') {
-    mistakenConnection(`DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, not ${JSON.stringify(driver)}`);
-  }
+  const problem = driverProblem(driver);
+  if (problem !== undefined) mistakenConnection(problem);
   const debug = text('LOG_DEBUG');
   const found: readonly (readonly [option: string, value: unknown])[] = [
-    ['connection', readConnection(env, text, mistakenConnection)],
+    ['connection', withDriver(driver, readConnection(env, text, mistakenConnection))],
     ...Object.entries(textVariables).map(([option, name]) => [option, text(name)] as const),
     ...Object.entries(numberVariables).map(([option, name]) => [option, number(option, name)] as const),
     ['logDebug', debug === undefined ? undefined : debug.toUpperCase() === 'TRUE'],
@@ -77,7 +76,7 @@ export function environmentWarnings(env: Environment): readonly string[] {
   if (!isClientServerMode(env)) return [];
   return [
     'CLIENT_SERVER_MODE is TRUE, but there is no client-server mode here: this process works on the queue by itself, and ' +
-      'wakes workers through PostgreSQL. Unset the variable',
+      'wakes workers through the database. Unset the variable',
   ];
 }
 
@@ -106,12 +105,39 @@ export const connectionVariableNames = connectionVariables.map(
   ([, first, second]) => `${first} (or ${second})`,
 );
 
+/** Why the driver cannot be used; undefined when it can, or is not said. */
+function driverProblem(driver = 'POSTGRES'): string | undefined {
+  const name = driver.toUpperCase();
+  if (name === 'POSTGRES' || name === 'MYSQL') return undefined;
+  if (name === 'SINGLE_STORE') {
+    return 'DB_DRIVER (or DATABASE_DRIVER) is SINGLE_STORE, which this version cannot use: only POSTGRES and MYSQL';
+  }
+  return `DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES or MYSQL, not ${JSON.stringify(driver)}`;
+}
+
+/** The variables of a connection are the same for all drivers. */
+function withDriver(
+  driver: string | undefined,
+  connection: ServerAddress | undefined,
+): QueueOptions['connection'] {
+  return connection && driver?.toUpperCase() === 'MYSQL' ? { driver: 'mysql', ...connection } : connection;
+}
+
+/** What the variables say of a connection. */
+interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  readonly password: string;
+}
+
 /** All five variables or none of them. A password may be empty. */
 function readConnection(
   env: Environment,
   text: (...names: string[]) => string | undefined,
   mistaken: (problem: string) => void,
-): QueueOptions['connection'] {
+): ServerAddress | undefined {
   const values = new Map<string, string>();
   const missing: string[] = [];
   for (const [field, first, second] of connectionVariables) {

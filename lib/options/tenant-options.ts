@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { OptionCheck } from './option-check.js';
 import type { Environment } from './variables.js';
+import type { MysqlConnection } from './mysql-connection.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import { tableNameProblem } from '../values/table-name.js';
 import { readTenantEnvironment, tenantVariables, type TenantVariableField } from './tenant-environment.js';
@@ -12,11 +13,11 @@ import { readTenantEnvironment, tenantVariables, type TenantVariableField } from
 export type TenantResolver = (
   tenant: string,
   options: { readonly signal: AbortSignal },
-) => PostgresConnection | Promise<PostgresConnection>;
+) => PostgresConnection | MysqlConnection | Promise<PostgresConnection | MysqlConnection>;
 
 /** Where the databases of tenants are, and how many connections they may have. */
 export interface TenantDatabaseOptions {
-  /** Tells where a tenant's database is: a URL or a `pg` configuration. Default: `service` does. */
+  /** Tells where a tenant's database is: a URL or a configuration of `pg` or `mysql2`, whichever opens the queue's own. Default: `service` does. */
   readonly resolve?: TenantResolver | undefined;
   /** A service that knows the credentials: see {@link TenantServiceOptions}. Default: with `MULTI_DATABASE=TRUE` its variables. */
   readonly service?: TenantServiceOptions | undefined;
@@ -39,7 +40,7 @@ export interface TenantDatabaseOptions {
    * at once. Default 15000.
    */
   readonly restMs?: number | undefined;
-  /** Table of `once()` in tenants' databases, with its schema. Default `public.tarefa_done`. */
+  /** Table of `once()` in tenants' databases, with its schema. Default `public.tarefa_done`; in MySQL and MariaDB `tarefa_done`. */
   readonly dedupTable?: string | undefined;
 }
 
@@ -57,7 +58,7 @@ export interface TenantServiceOptions {
   readonly tokenUrl?: string | undefined;
   /** Ms for each request. Default 10000. */
   readonly timeoutMs?: number | undefined;
-  /** TLS to the databases, as `pg` takes it. Default: as `pg` has it, without. */
+  /** TLS to the databases: true, or options as the driver of the queue takes them. Default: without. */
   readonly ssl?: boolean | ConnectionOptions | undefined;
 }
 

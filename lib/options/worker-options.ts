@@ -9,6 +9,8 @@ export interface WorkerOptions {
   readonly maxPayloadBytes: number;
   /** How often to look without a ring; 0 never. */
   readonly pollIntervalMs: number;
+  /** How often it polls while something was found lately; undefined where rings tell of everything. */
+  readonly busyPollMs?: number | undefined;
   /** True when a timer starts scheduled tasks on time; else the notify routine does at its minutes. */
   readonly scheduledTimer: boolean;
   /** Which task is next: the best of all, or of each route in turn. */

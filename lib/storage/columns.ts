@@ -193,7 +193,7 @@ export function readText(value: unknown): string | null {
 }
 
 export function readBoolean(value: unknown): boolean {
-  return value === true || value === 't' || value === 'true';
+  return value === true || value === 't' || value === 'true' || value === '1' || value === 1;
 }
 
 /** The last and the first moment that a `Date` can hold: what lies beyond, such as `infinity`, is read as these. */

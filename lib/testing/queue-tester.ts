@@ -6,7 +6,6 @@ import type { DeliveryParts, TestAccess } from '../storage/test-access.js';
 import { encodePayload, encodeTask, type TaskInput } from '../client/task-input.js';
 import type { TopicName } from '../values/queue-topics.js';
 import type { QueueBasis } from '../assembly/core.js';
-import { testAccess } from '../assembly/test-access.js';
 import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import { hasCode } from '../errors.js';
 import type { QueueDatabase } from '../storage/database.js';
@@ -57,7 +56,7 @@ export class QueueTester {
   /** @internal */
   constructor(core: QueueBasis, assembly: QueueWorkerAssembly) {
     this.#core = core;
-    this.#access = testAccess(core);
+    this.#access = core.testAccess();
     this.#stepper = new Stepper(core, assembly);
     core.events.on('task.failed', ({ task, error }) => this.#thrown.set(task.id, error));
   }

@@ -62,7 +62,13 @@ export function withoutDatabase<Builder extends OverridableModule>(
         loki: false,
         tenantDatabases: false,
       } as const;
-      const options = resolveOptions({ ...given, ...overridden, sessionConnection: undefined });
+      const options = resolveOptions({
+        ...given,
+        ...overridden,
+        // These depend on where the database is.
+        sessionConnection: undefined,
+        wake: undefined,
+      });
       logs.start(events, options);
       return new MemoryCore(options, events, { now, db });
     },

@@ -58,7 +58,7 @@ export class Dispatcher {
     this.#workerId = workerId;
     this.#parts = parts;
     const { database, capacity, served, options, events, halt } = parts;
-    const { concurrency, pollIntervalMs } = options;
+    const { concurrency, pollIntervalMs, busyPollMs } = options;
     const warn = (message: string): void => events.emit('warning', { message });
     const claims = database.claimsOf(workerId, { concurrency, warn });
     const wake = (): void => this.wake();
@@ -93,6 +93,7 @@ export class Dispatcher {
       askHalted: () => halt.ask(),
       halted: () => halt.obey(),
       pollIntervalMs,
+      busyPollMs,
     });
     this.#claimer = new Claimer({
       ...shared,

@@ -41,7 +41,7 @@ export interface QueueWorkerParts {
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
   readonly unserved: UnservedWatch;
-  readonly options: WorkerOptions & { readonly wake: 'listen' | 'poll' };
+  readonly options: WorkerOptions & { readonly wake: 'listen' | 'kill' | 'poll' };
   readonly events: QueueEvents;
   readonly version: string;
   /** False in a process that only produces. */
@@ -162,7 +162,7 @@ export class QueueWorker {
 
   async #listen(id: WorkerId, registered: RegisteredWorker): Promise<void> {
     const { bell, ends, recovery, options } = this.#parts;
-    if (options.wake === 'listen') {
+    if (options.wake !== 'poll') {
       this.#stopListening.push(await bell.listen('tasks', (ring) => this.#heard(ring, registered)));
     }
     this.#stopListening.push(

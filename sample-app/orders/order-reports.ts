@@ -32,30 +32,8 @@ export class OrderReports {
   constructor(private readonly database: Database) {}
 
   async find(id: number): Promise<OrderReport | undefined> {
-    const [report] = await this.database.query<OrderReport>(findReport, [id]);
-    return report;
+    const { sql } = this.database;
+    const [row] = await this.database.query(sql.findReport, [id]);
+    return row && sql.readReport(row);
   }
 }
-
-/**
- * The view has one row per task, in the state it is in now; the table behind it has one per attempt. All in one
- * statement, so that an effect and the success that was committed with it are seen together.
- */
-const findReport = `
-select o.id, o.customer, o.items, o.note, o.placed_at as "placedAt", o.publication_id as "publicationId",
-  o.needs_attention as "needsAttention",
-  json_build_object(
-    'searchable', exists (select from shop_search_entry e where e.order_id = o.id),
-    'receiptSent', exists (select from shop_receipt r where r.order_id = o.id),
-    'stockReserved', exists (select from shop_reservation r where r.order_id = o.id),
-    'surveySent', exists (select from shop_survey s where s.order_id = o.id)
-  ) as effects,
-  array(
-    select json_build_object('subscription', t.subscription_id, 'dead', t.is_dead, 'status', t.status,
-      'attempts', t.attempts, 'message', t.message)
-    from shop_queue_tasks t
-    where t.publication_id = o.publication_id
-    order by t.subscription_id, t.is_dead
-  ) as deliveries
-from shop_order o
-where o.id = $1`;

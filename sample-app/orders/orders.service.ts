@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { QueueClient } from '../../lib/index.js';
+import { QueueClient, type SqlHandle } from '../../lib/index.js';
 import { Database } from '../database/database.js';
 import { orderPlaced, type OrderInput } from './order.js';
 
@@ -31,21 +30,15 @@ export class OrdersService {
     });
   }
 
-  private async insert(input: OrderInput, tx: PoolClient): Promise<PlacedOrder> {
-    const id = await this.insertOrder(input, tx);
+  private async insert(input: OrderInput, tx: SqlHandle): Promise<PlacedOrder> {
+    const { customer, items, note } = input;
+    const values = [customer, JSON.stringify(items), note ?? null];
+    const id = await this.database.sql.insertOrder(tx, values);
     const publicationId = await this.queue.insertTaskPubSub(
       { topic: orderPlaced, payload: { id, ...input }, externalKey: `order-${id}` },
       { tx },
     );
-    await tx.query('update shop_order set publication_id = $2 where id = $1', [id, publicationId]);
+    await tx.query(this.database.sql.notePublication, [publicationId, id]);
     return { id, publicationId };
-  }
-
-  private async insertOrder({ customer, items, note }: OrderInput, tx: PoolClient): Promise<number> {
-    const { rows } = await tx.query<{ id: number }>(
-      'insert into shop_order (customer, items, note) values ($1, $2, $3) returning id',
-      [customer, JSON.stringify(items), note],
-    );
-    return rows[0]!.id;
   }
 }

@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Subscriber, type TaskContext } from '../../lib/index.js';
+import { Database } from '../database/database.js';
 import { orderPlaced, type Order } from '../orders/order.js';
 
 /** Makes an order searchable. The entry and the delivery's success are one commit: exactly one entry, ever. */
 @Injectable()
 export class SearchIndexSubscriber {
+  constructor(private readonly database: Database) {}
+
   @Subscriber('search-index', { topic: orderPlaced })
   async index(order: Order, { db }: TaskContext): Promise<string> {
     const words = wordsOf(order);
-    await db.query('insert into shop_search_entry (order_id, words) values ($1, $2)', [
-      order.id,
-      words.join(' '),
-    ]);
+    await db.query(this.database.sql.insertSearchEntry, [order.id, words.join(' ')]);
     return `indexed ${words.length} words`;
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { Database } from '../database/database.js';
 
 export const sendSurvey = 'send-survey';
 
@@ -17,8 +18,10 @@ declare module '../../lib/index.js' {
 /** Asks the customer how it was: a simple task, inserted for later by the receipt. */
 @Injectable()
 export class SurveyTask {
+  constructor(private readonly database: Database) {}
+
   @TaskHandler(sendSurvey)
   async send({ orderId }: Survey, { db }: TaskContext): Promise<void> {
-    await db.query('insert into shop_survey (order_id) values ($1)', [orderId]);
+    await db.query(this.database.sql.insertSurvey, [orderId]);
   }
 }

@@ -4,6 +4,7 @@ import { DeadTaskHandler, QueueAdmin, TaskHandler, type TaskContext } from '../.
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { rowIsWaitedFor } from '../support/locks.js';
 
 const bench = useQueue();
 
@@ -130,12 +131,7 @@ test('a task that does not run is deleted with its dead chains; what is retried 
   const locker = await bench.connect();
   await locker.query(`begin; update tasks set status = 'falha', reenfileirado = true where id = ${other}`);
   const deleted = admin.delete(other).catch((error: unknown) => error);
-  await until(async () => {
-    const { rowCount } = await bench.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return rowCount === 1;
-  }, 'the lock of the attempt is waited for');
+  await rowIsWaitedFor(bench.pool);
   await locker.query(`insert into tasks (id_inicial, id_anterior, tentativa, status, data_hora)
     values (${other}, ${other}, 2, 'agendada', now() + interval '1 hour'); commit`);
   expect(await deleted).toMatchObject({ code: 'TASK_STATE' });

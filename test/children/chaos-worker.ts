@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Pool } from 'pg';
 import {
   PurgeRoutine,
   QueueEvents,
@@ -11,6 +10,7 @@ import {
 } from '../../lib/index.js';
 import { installClock } from '../faults/chaos/clock.js';
 import { installFailpoints, type ArmedPoint } from '../faults/chaos/failpoints.js';
+import { workOf } from '../faults/chaos/ground/work.js';
 import { HistoryWriter, now } from '../faults/chaos/history.js';
 import type { WorkerOrder, WorkerWord } from '../faults/chaos/messages.js';
 import { removeFence } from '../faults/chaos/unfenced.js';
@@ -30,19 +30,21 @@ const history = new HistoryWriter(process.env['CHAOS_HISTORY'] ?? '.', name);
 const tell = (word: WorkerWord): Promise<void> =>
   new Promise((resolve) => (process.connected ? process.send?.(word, () => resolve()) : resolve()));
 
-const failpoints = installFailpoints(({ point, action }) => {
-  history.write({ event: 'failpoint', point, pid, at: now().at });
-  if (action !== 'kill') void tell({ type: 'reached', point });
-});
+const connectionString = process.env['DATABASE_URL'] ?? '';
+const failpoints = installFailpoints(
+  connectionString.startsWith('mysql:') ? 'mysql' : 'postgres',
+  ({ point, action }) => {
+    history.write({ event: 'failpoint', point, pid, at: now().at });
+    if (action !== 'kill') void tell({ type: 'reached', point });
+  },
+);
 for (const point of JSON.parse(process.env['CHAOS_POINTS'] ?? '[]') as ArmedPoint[]) failpoints.arm(point);
 
 if (process.env['CHAOS_UNFENCED'] !== undefined) removeFence();
 
-const connectionString = process.env['DATABASE_URL'];
-const pool = new Pool({ connectionString, max: 4, connectionTimeoutMillis: 5_000 });
-pool.on('error', () => undefined);
-pool.on('connect', (client) => client.on('error', () => undefined));
-const bench = new WorkBench(name, history, pool, (message) => tell(message as WorkerWord));
+const work = await workOf(connectionString);
+const clients = work.openClients({ url: connectionString, max: 4, connectMs: 5_000 });
+const bench = new WorkBench(name, history, work, clients, (message) => tell(message as WorkerWord));
 
 @Module({ providers: [{ provide: WorkBench, useValue: bench }, Handlers] })
 class HandlersModule {}
@@ -97,7 +99,7 @@ const orders: { [Type in WorkerOrder['type']]: (order: Extract<WorkerOrder, { ty
     stopListening();
     void app
       .close()
-      .then(() => pool.end())
+      .then(() => clients.end())
       .then(() => process.disconnect());
   },
 };

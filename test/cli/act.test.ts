@@ -7,6 +7,7 @@ import { lockIsWaitedFor } from '../support/locks.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -174,7 +175,7 @@ test('topics and subscriptions are paused, listed and resumed', async () => {
   expect((await cli.run(['pause'])).stdout).toBe('nothing is paused\n');
 });
 
-test('halt tells the workers of the queue to stop, and waits until they have', async () => {
+testOnPostgres('halt tells the workers of the queue to stop, and waits until they have', async () => {
   hold = deferred();
   expect((await bench.start({ worker: false })).worker).toBeDefined();
   const nobody = await cli.run(['halt', '--wait']);

@@ -6,6 +6,7 @@ import { lockIsWaitedFor } from '../support/locks.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -78,98 +79,111 @@ test('an option may stand before the command, and after -- nothing is one', asyn
   expect(await runCli(['pause', '--', '--help'], { env })).toMatchObject({ code: 1 });
 });
 
-test('the database and the queue come from options, else from variables; what is missing is named', async () => {
-  const { QUEUE_TABLE, DATABASE_URL } = env;
-  expect(await runCli(['pause'], { env: { QUEUE_TABLE } })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/which database\? Give --url, or set DATABASE_URL, or DB_HOST/) as unknown,
-  });
-  expect(await runCli(['pause'], { env: { DATABASE_URL } })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/which queue\? Give --table or --queue, or set QUEUE_TABLE/) as unknown,
-  });
-  const { hostname, port, username, password, pathname } = new URL(database.url);
-  const parts = {
-    DB_HOST: hostname,
-    DATABASE_PORT: port,
-    DB_BASE: pathname.slice(1),
-    DB_USER: username,
-    DATABASE_PASS: password,
-    QUEUE_NAME: 'tasks',
-  };
-  expect(await runCli(['pause'], { env: parts })).toMatchObject({ code: 0, stderr: '' });
-  expect(await runCli(['pause'], { env: { ...parts, DB_BASE: undefined } })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/the connection is not complete: DB_BASE/) as unknown,
-  });
-  const url = ['--url', database.url, '--table', 'public.tasks'];
-  expect(await runCli(['pause', ...url], { env: { DATABASE_URL: 'postgres://nowhere:1/x' } })).toMatchObject({
-    code: 0,
-  });
-  expect(await runCli(['pause', '--table', 'no;table'], { env })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(
-      /these options cannot be used:\n- table "no;table" may hold only/,
-    ) as unknown,
-  });
-});
-
-test('who does not answer, who is refused and what is not there is said with its place, without the password', async () => {
-  const at = (change: (url: URL) => void): string => {
-    const url = new URL(database.url);
-    url.password = 'hunter2-hunter2';
-    change(url);
-    return url.href;
-  };
-  const ask = (url: string, ...more: string[]): Promise<CliResult> =>
-    runCli(['pause', '--url', url, '--table', 'tasks', ...more]);
-  const answers = [
-    [
-      await ask(at((url) => (url.port = '1'))),
-      /the queue 'tasks' cannot be used: no server listens at .*:1 .*ECONNREFUSED/,
-    ],
-    [
-      await ask(at((url) => (url.username = 'nobody_here'))),
-      /cannot be used: the (password of|server does not let) the role "nobody_here"/,
-    ],
-    [await ask(at((url) => (url.protocol = 'mysql:'))), /must be a URL that begins with postgres/],
-    [await ask('postgres://me:hunter2-hunter2@[::bad'), /cannot be read as a URL|must be a URL/],
-    [await runCli([at(() => undefined), 'pause']), /there is no command "postgres:\/\/.*:\*\*\*@/],
-  ] as const;
-  for (const [{ code, stdout, stderr }, problem] of answers) {
-    expect(stderr).toMatch(problem);
-    expect([code, stdout]).toEqual([/cannot be used: the |cannot be used: no /.test(stderr) ? 2 : 1, '']);
-    expect(stderr).not.toContain('hunter2');
-  }
-  const missing = new URL(database.url);
-  missing.pathname = '/no_such_database';
-  expect(await ask(missing.href)).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(
-      /there is no database "no_such_database" .*create database "no_such_database" owner/s,
-    ) as unknown,
-  });
-});
-
-test('a queue that is not there, or newer than this library, is refused, and nothing is made', async () => {
-  const missing = await runCli(['pause', '--table', 'other'], { env });
-  expect(missing).toMatchObject({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringMatching(/missing table .*other.*`npx tarefa migrate`/s) as unknown,
-  });
-  const { rows } = await database.pool.query(`select to_regclass('other') as found`);
-  expect(rows).toEqual([{ found: null }]);
-  await database.pool.query('update tarefa_migration set version = version + 1000');
-  try {
-    expect(await runCli(['pause'], { env })).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/made by a newer version .*upgrade nestjs-tarefa/) as unknown,
+testOnPostgres(
+  'the database and the queue come from options, else from variables; what is missing is named',
+  async () => {
+    const { QUEUE_TABLE, DATABASE_URL } = env;
+    expect(await runCli(['pause'], { env: { QUEUE_TABLE } })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /which database\? Give --url, or set DATABASE_URL, or DB_HOST/,
+      ) as unknown,
     });
-  } finally {
-    await database.pool.query('update tarefa_migration set version = version - 1000');
-  }
-});
+    expect(await runCli(['pause'], { env: { DATABASE_URL } })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/which queue\? Give --table or --queue, or set QUEUE_TABLE/) as unknown,
+    });
+    const { hostname, port, username, password, pathname } = new URL(database.url);
+    const parts = {
+      DB_HOST: hostname,
+      DATABASE_PORT: port,
+      DB_BASE: pathname.slice(1),
+      DB_USER: username,
+      DATABASE_PASS: password,
+      QUEUE_NAME: 'tasks',
+    };
+    expect(await runCli(['pause'], { env: parts })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCli(['pause'], { env: { ...parts, DB_BASE: undefined } })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the connection is not complete: DB_BASE/) as unknown,
+    });
+    const url = ['--url', database.url, '--table', 'public.tasks'];
+    expect(
+      await runCli(['pause', ...url], { env: { DATABASE_URL: 'postgres://nowhere:1/x' } }),
+    ).toMatchObject({
+      code: 0,
+    });
+    expect(await runCli(['pause', '--table', 'no;table'], { env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /these options cannot be used:\n- table "no;table" may hold only/,
+      ) as unknown,
+    });
+  },
+);
+
+testOnPostgres(
+  'who does not answer, who is refused and what is not there is said with its place, without the password',
+  async () => {
+    const at = (change: (url: URL) => void): string => {
+      const url = new URL(database.url);
+      url.password = 'hunter2-hunter2';
+      change(url);
+      return url.href;
+    };
+    const ask = (url: string, ...more: string[]): Promise<CliResult> =>
+      runCli(['pause', '--url', url, '--table', 'tasks', ...more]);
+    const answers = [
+      [
+        await ask(at((url) => (url.port = '1'))),
+        /the queue 'tasks' cannot be used: no server listens at .*:1 .*ECONNREFUSED/,
+      ],
+      [
+        await ask(at((url) => (url.username = 'nobody_here'))),
+        /cannot be used: the (password of|server does not let) the role "nobody_here"/,
+      ],
+      [await ask(at((url) => (url.protocol = 'oracle:'))), /must be a URL that begins with postgres/],
+      [await ask('postgres://me:hunter2-hunter2@[::bad'), /cannot be read as a URL|must be a URL/],
+      [await runCli([at(() => undefined), 'pause']), /there is no command "postgres:\/\/.*:\*\*\*@/],
+    ] as const;
+    for (const [{ code, stdout, stderr }, problem] of answers) {
+      expect(stderr).toMatch(problem);
+      expect([code, stdout]).toEqual([/cannot be used: the |cannot be used: no /.test(stderr) ? 2 : 1, '']);
+      expect(stderr).not.toContain('hunter2');
+    }
+    const missing = new URL(database.url);
+    missing.pathname = '/no_such_database';
+    expect(await ask(missing.href)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /there is no database "no_such_database" .*create database "no_such_database" owner/s,
+      ) as unknown,
+    });
+  },
+);
+
+testOnPostgres(
+  'a queue that is not there, or newer than this library, is refused, and nothing is made',
+  async () => {
+    const missing = await runCli(['pause', '--table', 'other'], { env });
+    expect(missing).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/missing table .*other.*`npx tarefa migrate`/s) as unknown,
+    });
+    const { rows } = await database.pool.query(`select to_regclass('other') as found`);
+    expect(rows).toEqual([{ found: null }]);
+    await database.pool.query('update tarefa_migration set version = version + 1000');
+    try {
+      expect(await runCli(['pause'], { env })).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/made by a newer version .*upgrade nestjs-tarefa/) as unknown,
+      });
+    } finally {
+      await database.pool.query('update tarefa_migration set version = version - 1000');
+    }
+  },
+);
 
 test('built and in a process of its own it answers, and ends', async () => {
   const child = spawnCli(['pause', '--json'], env);

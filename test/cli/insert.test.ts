@@ -7,6 +7,7 @@ import { makeTemporaryFolder } from '../support/folders.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, type CliOptions, type CliResult } from './support.js';
+import { onPostgres, testOnPostgres } from '../support/run-database.js';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -50,11 +51,11 @@ test('one task from arguments is inserted as it was said, and its id printed', a
   ]);
   expect([code, stderr]).toEqual([0, '']);
   const [row] = await rows(
-    `id || E'\\n' as id, processo, payload, chave_externa, prioridade, tenant, grupo_empresarial, origem, destino, metadados,
-     status, pub_sub, data_hora - clock_timestamp() between interval '60 s' and interval '90 s' as later`,
+    `id, processo, payload, chave_externa, prioridade, tenant, grupo_empresarial, origem, destino, metadados,
+     status, pub_sub, data_hora between clock_timestamp() + interval '60 s' and clock_timestamp() + interval '90 s' as later`,
   );
   expect(row).toMatchObject({
-    id: stdout,
+    id: stdout.trimEnd(),
     processo: 'pack',
     payload: '{"n": 1}',
     chave_externa: 'order-1',
@@ -232,9 +233,7 @@ test('what only the database refuses is found among thousands of lines', async (
   );
   const { code, stderr } = await insertLines(lines.join('\n'));
   expect(code).toBe(3);
-  expect(stderr).toMatch(
-    /^line 3457: the database refused it: .* check constraint "no_evil"\nnothing was inserted\n$/,
-  );
+  expect(stderr).toMatch(/^line 3457: the database refused it: .*\bno_evil\b.*\nnothing was inserted\n$/);
   expect(await rows()).toEqual([]);
   await database.pool.query('alter table tasks drop constraint no_evil');
 });
@@ -243,8 +242,8 @@ test('lines that the database refuses together are named together', async () => 
   await database.pool.query('create unique index once on tasks (chave_externa)');
   const { code, stderr } = await insertLines('{"externalKey":"same"}\n'.repeat(1_500));
   expect(code).toBe(3);
-  expect(stderr).toMatch(/^lines 1 to 2: the database refused one of them: duplicate key.*"once"\nnothing/);
-  await database.pool.query('drop index once');
+  expect(stderr).toMatch(/^lines 1 to 2: the database refused one of them: duplicate .*\bonce\b.*\nnothing/i);
+  await database.pool.query(onPostgres ? 'drop index once' : 'drop index once on tasks');
 });
 
 test('--dry-run checks lines without a database', async () => {
@@ -276,7 +275,7 @@ test('--batch-commit keeps what was committed, and --skip goes on after it', asy
   expect((await rows()).map(({ payload }) => payload)).toEqual(lines.map((_, index) => String(index)));
 });
 
-test('Ctrl-C in the middle leaves nothing behind', async () => {
+testOnPostgres('Ctrl-C in the middle leaves nothing behind', async () => {
   const controller = new AbortController();
   const input = new PassThrough();
   const ended = insertLines('', [], { input, signal: controller.signal });
@@ -296,24 +295,27 @@ test('Ctrl-C in the middle leaves nothing behind', async () => {
   expect(await rows()).toEqual([]);
 });
 
-test('a connection that is lost in the middle leaves nothing behind, and that is said', async () => {
-  const input = new PassThrough();
-  const ended = insertLines('', [], { input });
-  input.write('{"payload":"a"}\n'.repeat(3_000));
-  await until(async () => {
-    const { rowCount } = await database.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity
+testOnPostgres(
+  'a connection that is lost in the middle leaves nothing behind, and that is said',
+  async () => {
+    const input = new PassThrough();
+    const ended = insertLines('', [], { input });
+    input.write('{"payload":"a"}\n'.repeat(3_000));
+    await until(async () => {
+      const { rowCount } = await database.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and state = 'idle in transaction'
          and query like '%insert_many%'`,
-    );
-    return rowCount === 1;
-  }, 'the first lines are inserted');
-  input.end('{"payload":"a"}\n'.repeat(3_000));
-  const { code, stderr } = await ended;
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/; nothing was inserted\n$/);
-  expect(await rows()).toEqual([]);
-});
+      );
+      return rowCount === 1;
+    }, 'the first lines are inserted');
+    input.end('{"payload":"a"}\n'.repeat(3_000));
+    const { code, stderr } = await ended;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/; nothing was inserted\n$/);
+    expect(await rows()).toEqual([]);
+  },
+);
 
 test('on a terminal a bar shows how far it is; of a file it knows the end', async () => {
   const path = await fileOf('{"payload":"a"}\n'.repeat(2_499) + '{"payload":"last"}');
@@ -326,22 +328,29 @@ test('on a terminal a bar shows how far it is; of a file it knows the end', asyn
   ]);
 });
 
-test('100,000 lines go through one transaction, in their order', async () => {
-  function* lines(): Generator<Buffer> {
-    for (let n = 0; n < 100_000; n += 500) {
-      const some = Array.from({ length: 500 }, (_, index) => `{"topic":"t","payload":{"n":${n + index}}}\n`);
-      yield Buffer.from(some.join(''));
+testOnPostgres(
+  '100,000 lines go through one transaction, in their order',
+  async () => {
+    function* lines(): Generator<Buffer> {
+      for (let n = 0; n < 100_000; n += 500) {
+        const some = Array.from(
+          { length: 500 },
+          (_, index) => `{"topic":"t","payload":{"n":${n + index}}}\n`,
+        );
+        yield Buffer.from(some.join(''));
+      }
     }
-  }
-  const { code, stdout } = await insert(['--file', '-', '--json'], { input: Readable.from(lines()) });
-  expect(code).toBe(0);
-  const report = JSON.parse(stdout) as Record<string, unknown>;
-  expect(report).toMatchObject({ inserted: 100_000, committedThrough: 100_000, errors: [] });
-  const facts = await ask(
-    `select count(*)::int as n, count(distinct xmin::text)::int as transactions, min(id)::text as first, max(id)::text as last,
+    const { code, stdout } = await insert(['--file', '-', '--json'], { input: Readable.from(lines()) });
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as Record<string, unknown>;
+    expect(report).toMatchObject({ inserted: 100_000, committedThrough: 100_000, errors: [] });
+    const facts = await ask(
+      `select count(*)::int as n, count(distinct xmin::text)::int as transactions, min(id)::text as first, max(id)::text as last,
        bool_and(id - (select min(id) from tasks) = (payload::json->>'n')::int) as "inOrder"
      from tasks`,
-  );
-  const { firstId: first, lastId: last } = report;
-  expect(facts).toEqual([{ n: 100_000, transactions: 1, first, last, inOrder: true }]);
-}, 60_000);
+    );
+    const { firstId: first, lastId: last } = report;
+    expect(facts).toEqual([{ n: 100_000, transactions: 1, first, last, inOrder: true }]);
+  },
+  60_000,
+);

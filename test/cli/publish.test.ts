@@ -45,9 +45,9 @@ test('a publication reaches the subscriptions of its topic', async () => {
   expect([code, stderr]).toEqual([0, '']);
   await until(async () => (await deliveries()).length === 1, 'the delivery of the publication');
   const { rows } = await database.pool.query(
-    `select id || E'\\n' as id, pub_sub, chave_externa from tasks where publication_id is null`,
+    'select id, pub_sub, chave_externa from tasks where publication_id is null',
   );
-  expect(rows).toEqual([{ id: stdout, pub_sub: true, chave_externa: 'order-1' }]);
+  expect(rows).toEqual([{ id: stdout.trimEnd(), pub_sub: true, chave_externa: 'order-1' }]);
   expect(await deliveries()).toEqual(['indexed 1']);
 });
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { startApp } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -71,7 +72,7 @@ test('Ctrl-C ends it between two blocks', async () => {
   expect(await left()).toBeGreaterThan(102);
 });
 
-test('of a table in partitions those go that are old as a whole', async () => {
+testOnPostgres('of a table in partitions those go that are old as a whole', async () => {
   const app = await startApp(bench.database, {
     queue: 'parts',
     worker: false,

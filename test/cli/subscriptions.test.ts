@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
+import { onPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -80,7 +81,7 @@ test('what may be secret is stored, and never shown', async () => {
   expect(stdout).toContain('Authorization: ***, content-type: application/json');
   // Its signing secrets go with it: another one may get its id.
   await bench.pool.query(
-    `create table if not exists tasks_webhook (subscriber_id text primary key, secrets jsonb)`,
+    `create table if not exists tasks_webhook (subscriber_id text primary key, secrets ${onPostgres ? 'jsonb' : 'longtext'})`,
   );
   await bench.pool.query(`insert into tasks_webhook (subscriber_id, secrets) values ('partner', '["x"]')`);
   await cli.run(['subscriptions', 'remove', 'partner']);

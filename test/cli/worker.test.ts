@@ -6,6 +6,7 @@ import { startApp, type QueueApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { startReceiver } from '../webhooks/kit/receivers.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const secretKey = randomBytes(32).toString('base64');
 let database: TestDatabase;
@@ -140,7 +141,7 @@ test('as a process it ends with 0 at SIGTERM, and its lines are JSON with --json
   expect(rows).toEqual([{ concurrency: 3 }, { concurrency: 10 }]);
 });
 
-test.each<[readonly string[], Record<string, string>, number, RegExp]>([
+testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>([
   [['worker'], {}, 1, /which work\? --webhooks delivers webhooks; tasks with code run in your application/],
   [['worker', '--webhooks', 'now'], {}, 1, /what is "now"\?/],
   [['worker', '--webhooks', '--concurrency', '0'], {}, 1, /--concurrency must be a whole number from 1/],
@@ -157,7 +158,7 @@ test.each<[readonly string[], Record<string, string>, number, RegExp]>([
     /"not a host" is not a CIDR range, an address or a host name/,
   ],
   [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
-  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue public.nothing is not complete/],
+  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue \w+\.nothing is not complete/],
   [
     ['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none', '--connect-retry', '0'],
     {},

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { TaskHandler, type EquivalentTaskInput, type TaskInput, type TaskStatus } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { createDatabase, handleOf } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
@@ -190,8 +190,8 @@ test('a task that is being retried is found through its next attempt, with the p
 test('in a transaction it sees what that transaction inserted', async () => {
   await withClient(database, async (client) => {
     await client.query('begin');
-    const id = await queue.insertTask(task, { tx: client });
-    const inside = await queue.listEquivalentTask(task, { tx: client });
+    const id = await queue.insertTask(task, { tx: handleOf(client) });
+    const inside = await queue.listEquivalentTask(task, { tx: handleOf(client) });
     expect(inside.map((one) => one.id)).toEqual([id]);
     expect(await find(task)).toEqual([]);
   });

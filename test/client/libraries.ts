@@ -6,6 +6,7 @@ import knexModule, { type Knex } from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Client } from 'pg';
 import postgres from 'postgres';
+import { Sequelize } from 'sequelize';
 import { DataSource } from 'typeorm';
 import {
   fromDrizzle,
@@ -14,6 +15,7 @@ import {
   fromMikroOrm,
   fromPostgresJs,
   fromPrisma,
+  fromSequelize,
   fromTypeOrm,
   type SqlHandle,
 } from '../../lib/index.js';
@@ -31,6 +33,7 @@ export interface Libraries {
   readonly kysely: Kysely<unknown>;
   readonly orm: MikroORM;
   readonly postgresJs: postgres.Sql;
+  readonly sequelize: Sequelize;
   /** A transaction of each, by the name of the library. */
   readonly transactions: Readonly<Record<string, Transaction>>;
   close(): Promise<void>;
@@ -51,6 +54,7 @@ export async function openLibraries({ url, pool }: TestDatabase): Promise<Librar
     clientUrl: url,
     entities: [new EntitySchema({ name: 'Order', tableName: 'orders', properties })],
   });
+  const sequelize = new Sequelize(url, { logging: false });
   const prismaClient = new Client({ connectionString: url });
   await prismaClient.connect();
 
@@ -63,6 +67,7 @@ export async function openLibraries({ url, pool }: TestDatabase): Promise<Librar
     Kysely: (work) => kysely.transaction().execute((trx) => work(fromKysely(trx))),
     MikroORM: (work) => orm.em.fork().transactional((em) => work(fromMikroOrm(em))),
     'postgres.js': (work) => postgresJsTransaction(postgresJs, work),
+    Sequelize: (work) => sequelize.transaction((transaction) => work(fromSequelize(sequelize, transaction))),
     'the shape of Prisma': (work) => prismaTransaction(prismaClient, work),
   };
   return {
@@ -73,6 +78,7 @@ export async function openLibraries({ url, pool }: TestDatabase): Promise<Librar
     kysely,
     orm,
     postgresJs,
+    sequelize,
     transactions,
     close: async () => {
       await dataSource.destroy();
@@ -80,6 +86,7 @@ export async function openLibraries({ url, pool }: TestDatabase): Promise<Librar
       await orm.close();
       await postgresJs.end();
       await ofDrizzle.end();
+      await sequelize.close();
       await prismaClient.end();
     },
   };

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -63,7 +64,7 @@ test('one mistake keeps the whole batch out, and is said with its place', async 
   expect(await count()).toBe(before);
 });
 
-test('a row that the database refuses keeps the whole batch out', async () => {
+testOnPostgres('a row that the database refuses keeps the whole batch out', async () => {
   const before = await count();
   await pool.query(`alter table tasks add constraint no_evil check (processo is distinct from 'evil')`);
   await expect(queue.insertTasks([{ topic: 'a' }, { topic: 'evil' }, { topic: 'b' }])).rejects.toMatchObject({
@@ -72,7 +73,7 @@ test('a row that the database refuses keeps the whole batch out', async () => {
   expect(await count()).toBe(before);
 });
 
-test('a batch rings once', async () => {
+testOnPostgres('a batch rings once', async () => {
   const bell = await listen(database, 'tasks');
   await queue.insertTasks(Array.from({ length: 100 }, () => ({ topic: 'a' })));
   expect(await bell.next()).toMatch(/^\d+\.\d{3} 50 "t:a"$/);

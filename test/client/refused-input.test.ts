@@ -1,9 +1,10 @@
 import { afterAll, expect, test } from 'vitest';
 import { QueueClient, type TaskInput } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { createDatabase, handleOf } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -107,7 +108,7 @@ test.each<readonly [name: string, payload: unknown, message: RegExp]>([
   expect(await refusals({ topic: 'x', payload })).toEqual(refused('PAYLOAD_NOT_SERIALISABLE', message));
 });
 
-test.each<readonly [string, unknown, unknown]>([
+testOnPostgres.each<readonly [string, unknown, unknown]>([
   ['text', 'x'.repeat(100), 'x'.repeat(101)],
   ['text, counted in bytes', 'é'.repeat(50), `${'é'.repeat(50)}x`],
   ['an object, counted as it is stored', { a: 'x'.repeat(92) }, { a: 'x'.repeat(93) }],
@@ -128,7 +129,7 @@ test.each<readonly [string, unknown, unknown]>([
   await bell.close();
 });
 
-test('scenario 114: the limit is 1 MiB by default', async () => {
+testOnPostgres('scenario 114: the limit is 1 MiB by default', async () => {
   const client = new QueueClient(pool, { table: 'tasks' });
   await expect(client.insertTask({ payload: 'x'.repeat(1_048_577) })).rejects.toMatchObject({
     code: 'PAYLOAD_TOO_LARGE',
@@ -154,10 +155,12 @@ test('a publication needs a topic', async () => {
 test('what is refused leaves the transaction of the caller as it was', async () => {
   await withClient(database, async (client) => {
     await client.query('begin');
-    await expect(queue.insertTask({ topic: 'x'.repeat(251) }, { tx: client })).rejects.toMatchObject({
+    await expect(
+      queue.insertTask({ topic: 'x'.repeat(251) }, { tx: handleOf(client) }),
+    ).rejects.toMatchObject({
       code: 'INPUT_INVALID',
     });
-    await queue.insertTask({ topic: 'x' }, { tx: client });
+    await queue.insertTask({ topic: 'x' }, { tx: handleOf(client) });
     await client.query('commit');
   });
   expect((await pool.query('delete from tasks')).rowCount).toBe(1);

@@ -8,6 +8,7 @@ import {
   fromMikroOrm,
   fromPostgresJs,
   fromPrisma,
+  fromSequelize,
   fromTypeOrm,
   QueueClient,
   type EquivalentTaskInput,
@@ -25,7 +26,7 @@ await database.pool.query(`select setval('tasks_id_seq', ${beyondDoubles})`);
 await database.pool.query('create table orders (id text primary key)');
 const queue = new QueueClient(database.pool, { table: 'tasks' });
 const libraries = await openLibraries(database);
-const { dataSource, knex, onNodePostgres, onPostgresJs, kysely, orm, postgresJs } = libraries;
+const { dataSource, knex, onNodePostgres, onPostgresJs, kysely, orm, postgresJs, sequelize } = libraries;
 
 afterAll(async () => {
   await libraries.close();
@@ -114,6 +115,7 @@ test.each<[string, () => SqlHandle]>([
   ['Kysely', () => fromKysely(kysely)],
   ['MikroORM', () => fromMikroOrm(orm.em.fork())],
   ['postgres.js', () => fromPostgresJs(postgresJs)],
+  ['Sequelize', () => fromSequelize(sequelize, undefined as never)],
   ['Prisma', () => fromPrisma({ $connect: () => {}, $queryRawUnsafe: async () => [] } as never)],
 ])('%s without a transaction is refused', (_, adapt) => {
   expect(adapt).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }) as Error);

@@ -8,6 +8,7 @@ import { Subscriber, TaskHandler } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { act, ask } from './kit/ask.js';
 import { startDashboardApp, type DashboardApp } from './kit/dashboard-app.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 let app: DashboardApp;
@@ -268,7 +269,7 @@ test('a subscription: only what is given changes, secrets are not told, and one 
      values ('crm', 'order-placed', 'http://127.0.0.1:9/hook?key=s3cret', 'PUT', '{"Authorization": "Bearer s3cret"}', false)`,
   );
   await bench.pool.query(
-    `insert into tasks_webhook (subscriber_id, failures, deactivated_at, deactivated_for) values ('crm', 9, now(), 'no success')`,
+    `insert into tasks_webhook (subscriber_id, secrets, failures, deactivated_at, deactivated_for) values ('crm', '[]', 9, now(), 'no success')`,
   );
   const shown = await ask(`${app.url}/api/subscriptions/crm`);
   expect(shown.text).not.toMatch(/s3cret/);
@@ -416,7 +417,7 @@ test('payloads are searched as they are shown: a secret cannot be found out, wha
   expect(JSON.stringify(app.told)).not.toContain('s3cret');
 });
 
-test('lost tasks are those that ran out of attempts, as they stand now', async () => {
+testOnPostgres('lost tasks are those that ran out of attempts, as they stand now', async () => {
   const lost = await insert({ processo: 'a', status: 'falha', estouro_tentativas: true });
   await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, reenfileirado: true });
   await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, dead: true });

@@ -6,6 +6,7 @@ import { nextEvent } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { ask } from './kit/ask.js';
 import { startDashboardApp, type DashboardApp } from './kit/dashboard-app.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 let app: DashboardApp;
@@ -45,7 +46,7 @@ test('tasks that no worker has a handler for, by topic, subscription, and whethe
   await waiting('processo', `'mail'`);
   expect(await problems()).toMatchObject([{ kind: 'no-worker', topic: 'mail', count: 1, isCapped: false }]);
   // A paused worker takes nothing, and is there.
-  await bench.pool.query(`insert into tasks_paused values ('t:mail'), ('t:other'), ('s:crm'), ('p')`);
+  await bench.pool.query(`insert into tasks_paused (route) values ('t:mail'), ('t:other'), ('s:crm'), ('p')`);
   await bench.start({ handlers: [Mail], unknownTasks: 'leave' });
   await bench.pool.query(`delete from tasks_paused where route in ('t:other', 's:crm')`);
   await waiting('processo', `'other'`);
@@ -79,8 +80,8 @@ test('endpoints that rest, and those that were taken out of service', async () =
     `insert into tasks_subscriber (id, processo, url, ativo) values ('crm', 'paid', 'http://a', true), ('erp', 'paid', 'http://b', false), ('ok', 'paid', 'http://c', true)`,
   );
   await bench.pool.query(
-    `insert into tasks_webhook (subscriber_id, failures, open_until, deactivated_at, deactivated_for) values
-     ('crm', 5, now() + interval '1 hour', null, null), ('erp', 9, null, now(), 'gone'), ('ok', 1, now() - interval '1 hour', now(), 'long ago')`,
+    `insert into tasks_webhook (subscriber_id, secrets, failures, open_until, deactivated_at, deactivated_for) values
+     ('crm', '[]', 5, now() + interval '1 hour', null, null), ('erp', '[]', 9, null, now(), 'gone'), ('ok', '[]', 1, now() - interval '1 hour', now(), 'long ago')`,
   );
   expect(await problems()).toMatchObject([
     { kind: 'deactivated', subscriptionId: 'erp', reason: 'gone' },
@@ -89,74 +90,80 @@ test('endpoints that rest, and those that were taken out of service', async () =
   await bench.pool.query('truncate tasks_webhook');
 });
 
-test('a topic that fails more often than not, handlers that are not there, and waiting that grows', async () => {
-  await bench.pool.query(
-    `insert into tasks (processo, data_hora) values ('mail', now() - interval '10 minutes')`,
-  );
-  const other = await startDashboardApp(bench.database.url, {});
-  const { body } = await withinOneMinute(bench.pool, async () => {
-    await bench.pool.query('truncate tasks_history');
+testOnPostgres(
+  'a topic that fails more often than not, handlers that are not there, and waiting that grows',
+  async () => {
     await bench.pool.query(
-      `insert into tasks_history (at, route, succeeded, failed, unhandled, lag_ms, delivered)
+      `insert into tasks (processo, data_hora) values ('mail', now() - interval '10 minutes')`,
+    );
+    const other = await startDashboardApp(bench.database.url, {});
+    const { body } = await withinOneMinute(bench.pool, async () => {
+      await bench.pool.query('truncate tasks_history');
+      await bench.pool.query(
+        `insert into tasks_history (at, route, succeeded, failed, unhandled, lag_ms, delivered)
        select date_trunc('minute', now()) - m * interval '1 minute', route, good, bad, unknown, lag,
          case when route = 't:unheard of' then 3 else 0 end
        from generate_series(1, 5) m, lateral (values
          ('t:mail', 2, 3, 0, null), ('t:stock', 30, 2, 0, null), ('t:rare', 0, 1, 0, null), ('t:nobody', 0, 4, 4, null), ('t:unheard of', 0, 0, 2, null),
          ('', 0, 0, 0, (10 - m) * 20000)) one (route, good, bad, unknown, lag)`,
-    );
-    return ask(`${other.url}/api/overview`);
-  });
-  const found = body['problems'] as readonly Record<string, unknown>[];
-  expect(found.find(({ kind }) => kind === 'failing')).toMatchObject({
-    topic: 'mail',
-    failed: 15,
-    ended: 25,
-  });
-  expect(found.filter(({ kind }) => kind === 'failing')).toHaveLength(1);
-  expect(found.filter(({ kind }) => kind === 'discarded')).toMatchObject([
-    { topic: 'unheard of', count: 10 },
-  ]);
-  expect(found.filter(({ kind }) => kind === 'unknown-handler')).toMatchObject([
-    { topic: 'nobody', failures: 20 },
-  ]);
-  expect(found.find(({ kind }) => kind === 'lag-growing')).toMatchObject({
-    beforeMs: 100_000,
-    overMs: 300_000,
-  });
-  await other.close();
-  await bench.pool.query('truncate tasks_history');
-});
+      );
+      return ask(`${other.url}/api/overview`);
+    });
+    const found = body['problems'] as readonly Record<string, unknown>[];
+    expect(found.find(({ kind }) => kind === 'failing')).toMatchObject({
+      topic: 'mail',
+      failed: 15,
+      ended: 25,
+    });
+    expect(found.filter(({ kind }) => kind === 'failing')).toHaveLength(1);
+    expect(found.filter(({ kind }) => kind === 'discarded')).toMatchObject([
+      { topic: 'unheard of', count: 10 },
+    ]);
+    expect(found.filter(({ kind }) => kind === 'unknown-handler')).toMatchObject([
+      { topic: 'nobody', failures: 20 },
+    ]);
+    expect(found.find(({ kind }) => kind === 'lag-growing')).toMatchObject({
+      beforeMs: 100_000,
+      overMs: 300_000,
+    });
+    await other.close();
+    await bench.pool.query('truncate tasks_history');
+  },
+);
 
-test('a session that holds an old snapshot is told, by name and never by what it runs', async () => {
-  const client = await bench.connect();
-  await client.query(`set application_name = 'report'`);
-  await client.query('begin isolation level repeatable read');
-  await client.query(`select 'a secret'`);
-  // Ten minutes are too long to wait for: what a report says of it is enough.
-  const { findProblems } = await import('../../lib/dashboard/problems.js');
-  const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
-  const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
-  const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
-  const status = new QueueStatus({
-    tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),
-    transaction: (work) => inTransaction(bench.pool, work),
-    upkeep: { findPurgeable: () => Promise.reject(new Error('not asked for')) },
-    interop: false,
-  });
-  const report = await status.read({ ended: false, purgeable: false, purgeMaxAgeDays: 60 });
-  const holder = report.oldestSnapshot;
-  const nothing = { stepMs: 60_000, points: [], routes: [] };
-  const old = { ...report, oldestSnapshot: holder && { ...holder, sinceMs: 700_000 } };
-  expect(findProblems({ report, history: nothing, endpoints: [] })).toEqual([]);
-  const [problem] = findProblems({ report: old, history: nothing, endpoints: [] });
-  expect(problem).toMatchObject({
-    kind: 'old-snapshot',
-    sinceMs: 700_000,
-    holder: expect.stringContaining('report'),
-  });
-  expect(JSON.stringify(problem)).not.toContain('secret');
-  await client.query('rollback');
-});
+testOnPostgres(
+  'a session that holds an old snapshot is told, by name and never by what it runs',
+  async () => {
+    const client = await bench.connect();
+    await client.query(`set application_name = 'report'`);
+    await client.query('begin isolation level repeatable read');
+    await client.query(`select 'a secret'`);
+    // Ten minutes are too long to wait for: what a report says of it is enough.
+    const { findProblems } = await import('../../lib/dashboard/problems.js');
+    const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
+    const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
+    const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
+    const status = new QueueStatus({
+      tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),
+      transaction: (work) => inTransaction(bench.pool, work),
+      upkeep: { findPurgeable: () => Promise.reject(new Error('not asked for')) },
+      interop: false,
+    });
+    const report = await status.read({ ended: false, purgeable: false, purgeMaxAgeDays: 60 });
+    const holder = report.oldestSnapshot;
+    const nothing = { stepMs: 60_000, points: [], routes: [] };
+    const old = { ...report, oldestSnapshot: holder && { ...holder, sinceMs: 700_000 } };
+    expect(findProblems({ report, history: nothing, endpoints: [] })).toEqual([]);
+    const [problem] = findProblems({ report: old, history: nothing, endpoints: [] });
+    expect(problem).toMatchObject({
+      kind: 'old-snapshot',
+      sinceMs: 700_000,
+      holder: expect.stringContaining('report'),
+    });
+    expect(JSON.stringify(problem)).not.toContain('secret');
+    await client.query('rollback');
+  },
+);
 
 test('a task with all that is around it', async () => {
   await bench.pool.query(

@@ -173,7 +173,7 @@ function titlesIn(path: string): ReadonlySet<string> {
 
 /** `test`, `it`, and `test.each(…)`, but not `test.skip`. */
 function isTest(callee: ts.Expression): boolean {
-  if (ts.isIdentifier(callee)) return callee.text === 'test' || callee.text === 'it';
+  if (ts.isIdentifier(callee)) return ['test', 'testOnPostgres', 'it'].includes(callee.text);
   if (!ts.isCallExpression(callee)) return false;
   const { expression: each } = callee;
   return ts.isPropertyAccessExpression(each) && each.name.text === 'each' && isTest(each.expression);

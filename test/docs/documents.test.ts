@@ -33,7 +33,7 @@ test('the changelog has a section for this version', () => {
 });
 
 test('every block says what it is', () => {
-  const known = ['ts', 'sql', 'sh', 'json', 'python', 'mermaid', 'text', 'console', 'yaml', 'ini'];
+  const known = ['ts', 'sql', 'mysql', 'sh', 'json', 'python', 'mermaid', 'text', 'console', 'yaml', 'ini'];
   const unknown = documents
     .flatMap(({ blocks }) => blocks)
     .filter(({ language }) => !known.includes(language))

@@ -48,9 +48,9 @@ export function blocksIn(...languages: string[]): readonly CodeBlock[] {
 }
 
 /** The SQL under a heading of a guide. */
-export function sqlUnder(path: string, heading: string): readonly string[] {
+export function sqlUnder(path: string, heading: string, language = 'sql'): readonly string[] {
   const found = documentAt(path).blocks.filter(
-    (block) => block.language === 'sql' && block.heading === heading,
+    (block) => block.language === language && block.heading === heading,
   );
   if (found.length === 0) throw new Error(`${path} has no SQL under '${heading}'`);
   return found.map(({ text }) => text);

@@ -101,6 +101,7 @@ const plainTypes: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   'readonly number[] | string': 'minutes of the hour',
   PostgresConnection: 'URL, `pg` configuration, or pool',
+  'PostgresConnection | MysqlConnection': 'URL, configuration, or pool',
   'string | false': 'text, or `false`',
   'Some<RecoveryOptions> | false': 'object, or `false`',
   '(() => SqlHandle | undefined)': 'function',

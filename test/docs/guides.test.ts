@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createTables } from '../../sample-app/database/tables.js';
+import { postgresSql } from '../../sample-app/database/postgres-sql.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -29,7 +29,7 @@ let app: QueueApp;
 /** No worker looks by itself: what starts was rung for. */
 beforeAll(async () => {
   database = await createDatabase();
-  await database.pool.query(createTables);
+  await database.pool.query(postgresSql.createTables);
   app = await startApp(database, { queue: 'shop_queue', handlers: [Handlers], pollIntervalMs: 0 });
 });
 

@@ -25,7 +25,8 @@ const words: Readonly<Record<string, unknown>> = {
   '`table`': 'shop_queue',
   '`queue`': 'shop_queue',
   '`concurrency`, at most 10': 10,
-  "`waitNotifyIntervalSeconds`, with `wake: 'poll'` 1000": 30_000,
+  "`waitNotifyIntervalSeconds` with `wake: 'listen'`, else 1000": 30_000,
+  '`listen`, on MySQL and MariaDB `kill`': 'listen',
   '`{ intervalMs: 5000, confirmMs: 5000, graceMs: 10000 }`': {
     intervalMs: 5_000,
     confirmMs: 5_000,

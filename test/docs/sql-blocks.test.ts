@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTables } from '../../sample-app/database/tables.js';
+import { postgresSql } from '../../sample-app/database/postgres-sql.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { documents } from './documents.js';
@@ -9,7 +9,7 @@ let database: TestDatabase;
 /** What the documents speak of: the shop's own tables, its queue, and the queue of the quick start. */
 beforeAll(async () => {
   database = await createDatabase();
-  await database.pool.query(createTables);
+  await database.pool.query(postgresSql.createTables);
   for (const queue of ['shop_queue', 'hello']) {
     const app = await startApp(database, { queue, worker: false, webhooks: true });
     await app.close();

@@ -6,6 +6,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { onPostgres } from '../support/run-database.js';
 
 let database: TestDatabase;
 let apps: QueueApp[] = [];
@@ -65,13 +66,14 @@ test('scenario 65: every column of a delivery is what the contract says', async 
 
   const [publication, delivery, ...others] = await rows();
   expect(others).toEqual([]);
-  const stored = await database.pool.query<{ row: unknown }>(
-    'select row_to_json(s) as row from tasks_subscriber s',
-  );
+  const stored = await database.pool.query('select * from tasks_subscriber');
   const payload = String(delivery?.['payload']);
   expect(JSON.parse(payload)).toEqual({
     publication: JSON.stringify(everyField.payload),
-    subscription: stored.rows[0]?.row,
+    subscription: {
+      ...stored.rows[0],
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown,
+    },
     // What a worker sends to a URL bears its seal: see test/webhooks/seal.test.ts.
     seal: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown,
   });
@@ -201,7 +203,7 @@ test('a delivery keeps the subscription as it was, whatever becomes of it', asyn
     );
     return rowCount === 1;
   }, 'its next attempt is scheduled');
-  await database.pool.query(`notify tasks, '* later'`);
+  if (onPostgres) await database.pool.query(`notify tasks, '* later'`);
   await until(async () => seen.length === 2, 'the second attempt');
   expect(seen[1]).toEqual(seen[0]);
   expect(seen[1]).toEqual({

@@ -4,6 +4,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent } from '../support/waiting.js';
+import { onPostgres } from '../support/run-database.js';
 
 let database: TestDatabase;
 let app: QueueApp | undefined;
@@ -47,14 +48,15 @@ test('scenario 76: without a subscriptions table a publication fails and says wh
   const message = await publishFailing({ subscriptionTable: false }, async () => undefined);
   expect(message).toMatch(/no subscriptions table.*subscriptionTable.*QUEUE_SUBSCRIBER_TABLE/);
   const { rows } = await database.pool.query(
-    `select to_regclass('tasks_subscriber') as subscriptions, (select mensagem from tasks order by id limit 1) as message`,
+    `select (select count(*)::int from information_schema.tables where table_name = 'tasks_subscriber' and table_schema = ${onPostgres ? 'current_schema()' : 'database()'}) as subscriptions,
+       (select mensagem from tasks order by id limit 1) as message`,
   );
-  expect(rows).toEqual([{ subscriptions: null, message: `${message} (will be tried again)` }]);
+  expect(rows).toEqual([{ subscriptions: 0, message: `${message} (will be tried again)` }]);
 });
 
 test('scenario 76: a subscriptions table that was dropped is named', async () => {
   const message = await publishFailing({}, () => database.pool.query('drop table tasks_subscriber'));
-  expect(message).toMatch(/tasks_subscriber.*does not exist.*create it/);
+  expect(message).toMatch(/tasks_subscriber.*does(?: not|n.t) exist.*create it/);
 });
 
 test('once the table is there, the next attempt is delivered', async () => {

@@ -4,6 +4,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent } from '../support/waiting.js';
+import { unlessTold } from '../support/run-database.js';
 
 /** Serves something, so that with `unknownTasks: 'fail'` what it does not know is its business: it fails. */
 class OtherHandlers {
@@ -34,7 +35,7 @@ afterEach(async () => {
 afterAll(() => database.drop());
 
 async function start(options: QueueAppOptions): Promise<QueueApp> {
-  const app = await startApp(database, { pollIntervalMs: 0, unknownTasks: 'fail', ...options });
+  const app = await startApp(database, { pollIntervalMs: unlessTold, unknownTasks: 'fail', ...options });
   apps.push(app);
   return app;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { looksChannel } from '../../lib/coordination/postgres/channels.js';
-import { PostgresLiveness } from '../../lib/coordination/postgres/postgres-liveness.js';
+import { SessionLiveness } from '../../lib/coordination/session-liveness.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { listen } from '../support/listening.js';
 import type { QueueApp } from '../support/queue-app.js';
@@ -31,7 +31,7 @@ test('of several workers one looks, and those that hear of it send nothing', asy
   const recovery = { intervalMs, confirmMs: 300, graceMs: 0 };
   for (let n = 0; n < 4; n += 1) await start({ recovery });
   await pause(2 * intervalMs);
-  const findMissing = vi.spyOn(PostgresLiveness.prototype, 'findMissing');
+  const findMissing = vi.spyOn(SessionLiveness.prototype, 'findMissing');
   await pause(8 * intervalMs);
   const looks = findMissing.mock.calls.length;
   // One may take over too early now and then; if none heard of others, there would be 32.
@@ -77,7 +77,7 @@ test('a worker that cannot look lets another one try', async () => {
   const failures: unknown[] = [];
   one.events.on('routine.failed', ({ routine }) => failures.push(routine));
   const findMissing = vi
-    .spyOn(PostgresLiveness.prototype, 'findMissing')
+    .spyOn(SessionLiveness.prototype, 'findMissing')
     .mockRejectedValueOnce(new Error('not now'));
   await pause(2_000);
   expect(failures).toEqual(['recover']);

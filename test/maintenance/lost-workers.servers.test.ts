@@ -5,6 +5,7 @@ import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
+import { ownSql } from '../support/run-database.js';
 
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
 /** Nothing happens by itself: what is recovered, a routine recovered. */
@@ -15,7 +16,7 @@ const bench = useRecoveryBench();
 class HoldHandlers {
   @TaskHandler('hold')
   async hold(_: unknown, { db, task }: TaskContext): Promise<string> {
-    await db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+    await db.query(ownSql('insert into effect values ($1, $2)'), [task.firstAttemptId, task.attempt]);
     return 'done by the survivor';
   }
 }

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
+import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 // A row that cannot be failed must not keep the others of its worker.
 const database = await createDatabase();
@@ -38,22 +40,20 @@ test('a row that a trigger keeps as it is keeps no other one of its worker', asy
   app.events.on('warning', ({ message }) => warnings.push(message));
   const ids = await leave(7);
   const odd = ids[3] ?? '';
-  await pool.query(`
-    create function keep() returns trigger language plpgsql as $$
-    begin
-      if old.id = ${odd} and new.status = 'falha' then raise exception 'mine'; end if;
-      return new;
-    end $$;
-    create trigger keep before update on tasks for each row execute function keep()`);
+  await refuseRows(pool, {
+    when: 'before update',
+    condition: `old.id = ${odd} and new.status = 'falha'`,
+    message: 'mine',
+  });
   await failed(ids.filter((id) => id !== odd));
   const { rows } = await pool.query('select status from tasks where id = $1', [odd]);
   expect(rows).toEqual([{ status: 'processando' }]);
   expect(warnings).toEqual([expect.stringMatching(`attempt ${odd} of a lost worker cannot be failed: mine`)]);
-  await pool.query('drop trigger keep on tasks');
+  await acceptRows(pool);
   await failed([odd]);
 });
 
-test('a row with values at the ends of their types is recovered as any', async () => {
+testOnPostgres('a row with values at the ends of their types is recovered as any', async () => {
   const ids = await leave(3);
   await pool.query(
     `update tasks set perdas = 2147483647, tentativa = 2147483647, rodada = 2147483647, data_hora = 'infinity',

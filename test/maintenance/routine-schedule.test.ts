@@ -4,6 +4,7 @@ import type { QueueEventMap } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 
 /** Nothing but the routines does anything, and they know no task. */
 const passive = {
@@ -101,10 +102,7 @@ test('scenario 62: a routine that throws is reported, stops nothing, and runs ag
   const { app: nest, events, worker } = await start({});
   const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:notify');
   await database.pool.query(insertWork);
-  await database.pool.query(
-    `create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
-     create trigger refuse before update on tasks for each row execute function refuse()`,
-  );
+  await refuseRows(database.pool, { when: 'before update', condition: 'true', message: 'not now' });
   const failures: QueueEventMap['routine.failed'][] = [];
   events.on('routine.failed', (failure) => failures.push(failure));
   for (let round = 1; round <= 2; round += 1) {
@@ -112,7 +110,7 @@ test('scenario 62: a routine that throws is reported, stops nothing, and runs ag
     expect(failures).toHaveLength(round);
     expect(failures.at(-1)).toMatchObject({ routine: 'notify', error: { message: 'not now' } });
   }
-  await database.pool.query('drop trigger refuse on tasks');
+  await acceptRows(database.pool);
   const finished = nextEvent(events, 'routine.finished');
   await job.fireOnTick();
   expect(await finished).toMatchObject({ routine: 'notify', affected: 1 });

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/assembly/core.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
@@ -122,7 +121,7 @@ test('a worker that was called lost and is back counts as running again', async 
 
 test('who still holds something, and who was lost and is back, is not written down as stopped', async () => {
   const options = resolveOptions({ connection: bench.database.url, queue: 'tasks' }, {});
-  const core = await assembleCore(options, new QueueEvents(), new SharedSessions());
+  const core = await assembleCore(options, new QueueEvents());
   const { database } = core;
   const missed = [', missed_at', ', now()'] as const;
   const [gone, back, holding, leaving] = [

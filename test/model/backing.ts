@@ -5,7 +5,6 @@ import { QueueEvents } from '../../lib/events.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import { MemoryDatabase } from '../../lib/storage/memory/memory-database.js';
-import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { createDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
@@ -44,7 +43,7 @@ export async function backByPostgres(workers: number): Promise<Backing> {
   const options = resolveOptions({ connection: server.url, queue: 'tasks', ...layoutOfRun() }, {});
   const cores: QueueCore[] = [];
   for (let place = 0; place < workers; place += 1) {
-    cores.push(await assembleCore(options, new QueueEvents(), new SharedSessions()));
+    cores.push(await assembleCore(options, new QueueEvents()));
   }
   return {
     databases: cores.map(({ database }) => database),

@@ -14,7 +14,7 @@ const variables = [
 
 /** Every variable with a value that cannot be used; LOG_DEBUG takes any. */
 const broken = {
-  DB_DRIVER: 'MYSQL',
+  DB_DRIVER: 'ORACLE',
   DB_HOST: 'only-this',
   DATABASE_PORT: 'x',
   QUEUE_NAME: 'a"b',
@@ -38,7 +38,7 @@ type Env = Record<string, string>;
 const named = (index: 0 | 1): Env =>
   Object.fromEntries(variables.map(({ names, value }) => [names[index], value]));
 
-const connectionOf = (env: Env) => resolveOptions({ queue: 'orders' }, env).connection;
+const connectionOf = (env: Env) => resolveOptions({ queue: 'orders' }, env).connection.address;
 
 const message = (attempt: () => unknown): string => {
   try {
@@ -99,7 +99,7 @@ test('an empty password is a password, an empty host is none', () => {
 test('scenario 4: without optional variables the options are the defaults', () => {
   const everyFive = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
   expect(resolveOptions({}, { ...named(0), QUEUE_NAME: 'orders' })).toEqual({
-    connection: expect.any(Object),
+    connection: { driver: 'postgres', address: expect.any(Object) },
     sessionConnection: undefined,
     queue: 'orders',
     table: 'orders',
@@ -204,15 +204,23 @@ test.each([
   );
 });
 
-test.each(['DB_DRIVER', 'DATABASE_DRIVER'])('%s may only be POSTGRES', (variable) => {
-  const env = { ...named(0), QUEUE_NAME: 'orders' };
-  for (const right of ['POSTGRES', 'postgres', ''])
-    expect(resolveOptions({}, { ...env, [variable]: right })).toBeDefined();
-  for (const wrong of ['MYSQL', 'SINGLE_STORE']) {
-    expect(message(() => resolveOptions({}, { ...env, [variable]: wrong }))).toContain(
-      `DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, not "${wrong}"`,
-    );
+test.each(['DB_DRIVER', 'DATABASE_DRIVER'])('%s says whose the connection is', (variable) => {
+  const resolve = (driver: string) =>
+    resolveOptions({ queue: 'orders' }, { ...named(0), [variable]: driver });
+  const address = connectionOf(named(0));
+  for (const text of ['POSTGRES', ' postgres ', '']) {
+    expect(resolve(text)).toMatchObject({ connection: { driver: 'postgres', address }, wake: 'listen' });
   }
+  for (const text of ['MYSQL', ' mysql ']) {
+    expect(resolve(text).connection).toEqual({ driver: 'mysql', address });
+    expect(resolve(text)).toMatchObject({ wake: 'kill', pollIntervalMs: 1_000 });
+  }
+  expect(message(() => resolve('ORACLE'))).toContain(
+    'DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES or MYSQL, not "ORACLE"',
+  );
+  expect(message(() => resolve('SINGLE_STORE'))).toContain(
+    'DB_DRIVER (or DATABASE_DRIVER) is SINGLE_STORE, which this version cannot use: only POSTGRES and MYSQL',
+  );
 });
 
 test('scenario 7: a broken variable does not matter where an option stands in its place', () => {
@@ -230,7 +238,10 @@ test('scenario 7: a broken variable does not matter where an option stands in it
     purgeRoundLimit: 6,
     waitNotifyIntervalSeconds: 7,
   };
-  expect(resolveOptions({ ...explicit, loki: false }, broken)).toMatchObject(explicit);
+  expect(resolveOptions({ ...explicit, loki: false }, broken)).toMatchObject({
+    ...explicit,
+    connection: { driver: 'postgres', address: explicit.connection },
+  });
   // Without the options each is said, all at once; those of the connection in one line.
   const lines = message(() => resolveOptions({}, broken))
     .split('\n- ')

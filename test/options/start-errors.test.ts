@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
 import { QueueEvents } from '../../lib/events.js';
 import { StartAttempts } from '../../lib/assembly/start-attempts.js';
+import { startPlace } from '../../lib/storage/postgres/connections/connection-problem.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueAppOptions } from '../support/queue-app.js';
@@ -185,7 +186,9 @@ test('a start that has failed elsewhere waits for no server', async () => {
   events.on('warning', () => failed.abort());
   const attempts = new StartAttempts({ queue: 'orders', connectRetryMs: 3_600_000 }, events, failed.signal);
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-  await expect(attempts.run('postgres://ana@db/shop', () => Promise.reject(refused))).rejects.toMatchObject({
+  await expect(
+    attempts.run(startPlace('postgres://ana@db/shop'), () => Promise.reject(refused)),
+  ).rejects.toMatchObject({
     code: 'DATABASE_UNREACHABLE',
   });
 });

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
@@ -32,7 +31,6 @@ export function useStorage(layout: Pick<QueueOptions, 'layout'> = layoutOfRun())
     core = await assembleCore(
       resolveOptions({ connection: database.url, queue: 'tasks', ...layout }, {}),
       new QueueEvents(),
-      new SharedSessions(),
     );
     const description = { host: 'test', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
     workerId = await core.database.workers.register(description);

@@ -27,20 +27,25 @@ export interface TestShop {
 /** Starts a shop on a free port. Once per test file: its settings are read when it is first imported. */
 export async function openShop(): Promise<TestShop> {
   const database = await createDatabase();
-  process.env['DATABASE_URL'] = database.url;
-  const { createShop } = await import('../../sample-app/shop.js');
-  const app = await createShop({ logger: false });
-  await app.listen(0, '127.0.0.1');
-  const client = clientOf(await app.getUrl());
+  const { app, close, ...client } = await openShopAt(database.url);
   return {
     app,
     database,
     ...client,
     close: async () => {
-      await app.close();
+      await close();
       await database.drop();
     },
   };
+}
+
+/** The same on a database of the caller's. */
+export async function openShopAt(url: string): Promise<Omit<TestShop, 'database'>> {
+  process.env['DATABASE_URL'] = url;
+  const { createShop } = await import('../../sample-app/shop.js');
+  const app = await createShop({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  return { app, ...clientOf(await app.getUrl()), close: () => app.close() };
 }
 
 /** Talks to a shop at an address, wherever it runs. */

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { RouteDemand } from '../../lib/storage/attempt.js';
 import type { Claims } from '../../lib/storage/claims.js';
-import { ClaimCursor } from '../../lib/storage/postgres/claims/claim-cursor.js';
-import type { ClaimedRow } from '../../lib/storage/postgres/claims/claim-request.js';
+import { ClaimCursor } from '../../lib/storage/claiming/claim-cursor.js';
+import type { ClaimedRow } from '../../lib/storage/claiming/claim-request.js';
 import { withClient } from '../support/with-client.js';
 import { useExpensiveFront } from '../property/expensive-front.js';
 import { useStorage } from '../property/queue-storage.js';

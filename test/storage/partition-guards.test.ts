@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
-import { SharedSessions } from '../../lib/storage/postgres/connections/shared-sessions.js';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { QueueEvents } from '../../lib/events.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
@@ -26,7 +25,7 @@ beforeAll(async () => {
   const options = resolveOptions({ connection: database.url, queue: 'tasks', layout }, {});
   cores = [];
   for (let index = 0; index < 3; index += 1) {
-    cores.push(await assembleCore(options, new QueueEvents(), new SharedSessions()));
+    cores.push(await assembleCore(options, new QueueEvents()));
   }
   workerId = await storageOf(0).workers.register({
     host: 'test',

@@ -26,6 +26,7 @@ import { map, of, tap, type Observable } from 'rxjs';
 import { expect, test } from 'vitest';
 import { Ctx, isQueueContext, Payload, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { onPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 let steps: unknown[] = [];
@@ -87,7 +88,7 @@ test('guard, interceptor, pipe and handler run in this order, with the providers
     @UseInterceptors(Logging)
     @UsePipes(Trim)
     async handle({ name }: { name: string }, ctx: TaskContext): Promise<string> {
-      const { rows } = await ctx.db.query('select 1 as one');
+      const { rows } = await ctx.db.query(onPostgres ? 'select 1 as one' : 'select 1e0 as one');
       steps.push(['handler', name, ctx.task.topic, rows]);
       return name;
     }

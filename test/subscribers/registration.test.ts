@@ -11,6 +11,7 @@ import {
 import { declareSubscriptions } from '../../lib/storage/postgres/declare-subscriptions.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -237,7 +238,7 @@ test.each([undefined, null, '', 'x'.repeat(101), 7])(
   },
 );
 
-test('a start that is refused leaves no connection', async () => {
+testOnPostgres('a start that is refused leaves no connection', async () => {
   await refusal(First, { provide: 'other token', useClass: First });
   // The server takes note of the end of a connection in its own time; idle ones end after 10 s by themselves.
   const ask = async (): Promise<boolean> => {
@@ -291,45 +292,48 @@ test('a row with another topic refuses the start, and stays as it is', async () 
   expect(await rows()).toEqual([{ id: 'declared', processo: 'cancelled', ativo: true }]);
 });
 
-test('a role that may not make the row is told the grant; where there are no subscriptions that is said', async () => {
-  await bench.start({ worker: false });
-  const role = `reader_${process.pid}`;
-  const { database, pool } = bench;
-  await pool.query(`create role ${role} login password 'x'`);
-  await pool.query(
-    `grant all on all tables in schema public to ${role}; grant all on all sequences in schema public to ${role};
+testOnPostgres(
+  'a role that may not make the row is told the grant; where there are no subscriptions that is said',
+  async () => {
+    await bench.start({ worker: false });
+    const role = `reader_${process.pid}`;
+    const { database, pool } = bench;
+    await pool.query(`create role ${role} login password 'x'`);
+    await pool.query(
+      `grant all on all tables in schema public to ${role}; grant all on all sequences in schema public to ${role};
      revoke insert on tasks_subscriber from ${role}`,
-  );
-  const url = new URL(database.url);
-  [url.username, url.password] = [role, 'x'];
-  const asRole = { handlers: [Declared], connection: url.href, schema: 'check' } as const;
-  try {
-    await expect(bench.start(asRole)).rejects.toMatchObject({
-      code: 'RIGHTS_MISSING',
-      message: expect.stringMatching(
-        /'declared' \(topic 'placed'\).*`grant select, insert on "public"\."tasks_subscriber" to "reader_\d+";`/,
-      ),
+    );
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, 'x'];
+    const asRole = { handlers: [Declared], connection: url.href, schema: 'check' } as const;
+    try {
+      await expect(bench.start(asRole)).rejects.toMatchObject({
+        code: 'RIGHTS_MISSING',
+        message: expect.stringMatching(
+          /'declared' \(topic 'placed'\).*`grant select, insert on "public"\."tasks_subscriber" to "reader_\d+";`/,
+        ),
+      });
+      // Nothing has to be made.
+      await pool.query(`insert into tasks_subscriber (id, processo) values ('declared', 'placed')`);
+      const { close } = await bench.start(asRole);
+      await close();
+      // Rows that it may not read concern it only when one of them may have to be made.
+      await pool.query(`revoke select on tasks_subscriber from ${role}`);
+      const client = new Client(url.href);
+      await client.connect();
+      const declare = (topic?: string) =>
+        declareSubscriptions(client, { subscriptions: 'tasks_subscriber' }, [{ id: 'declared', topic }]);
+      expect(await declare()).toBeUndefined();
+      await expect(declare('placed')).rejects.toMatchObject({ code: 'RIGHTS_MISSING' });
+      await client.end();
+    } finally {
+      await pool.query(`drop owned by ${role}; drop role ${role}`);
+    }
+    await expect(bench.start({ handlers: [Declared], subscriptionTable: false })).rejects.toMatchObject({
+      code: 'SUBSCRIPTIONS_UNAVAILABLE',
     });
-    // Nothing has to be made.
-    await pool.query(`insert into tasks_subscriber (id, processo) values ('declared', 'placed')`);
-    const { close } = await bench.start(asRole);
-    await close();
-    // Rows that it may not read concern it only when one of them may have to be made.
-    await pool.query(`revoke select on tasks_subscriber from ${role}`);
-    const client = new Client(url.href);
-    await client.connect();
-    const declare = (topic?: string) =>
-      declareSubscriptions(client, { subscriptions: 'tasks_subscriber' }, [{ id: 'declared', topic }]);
-    expect(await declare()).toBeUndefined();
-    await expect(declare('placed')).rejects.toMatchObject({ code: 'RIGHTS_MISSING' });
-    await client.end();
-  } finally {
-    await pool.query(`drop owned by ${role}; drop role ${role}`);
-  }
-  await expect(bench.start({ handlers: [Declared], subscriptionTable: false })).rejects.toMatchObject({
-    code: 'SUBSCRIPTIONS_UNAVAILABLE',
-  });
-});
+  },
+);
 
 test.each<[unknown, string]>([
   ['', 'topic must be text of 1 to 250 characters'],

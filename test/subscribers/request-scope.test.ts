@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { QueueClient, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { onPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -28,7 +29,7 @@ test('a request-scoped provider gets a fresh instance for each task, whose conte
     async run(payload: unknown, ctx: TaskContext): Promise<void> {
       instances.add(this);
       const isSame = this.context === ctx && this.audit.key === ctx.task.key;
-      const { rows } = await this.context.db.query('select 1 as one');
+      const { rows } = await this.context.db.query(onPostgres ? 'select 1 as one' : 'select 1e0 as one');
       seen.push([payload, isSame, rows, typeof this.queue.insertTask]);
     }
   }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DeadSubscriber, Subscriber, type TaskContext } from '../../lib/index.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { ownSql } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -29,12 +30,12 @@ async function startSubscribers({ fails = false } = {}) {
     constructor(@Inject(Greeter) private readonly greeter: Greeter) {}
     @Subscriber('a')
     async live(payload: unknown, ctx: TaskContext): Promise<void> {
-      await ctx.db.query('insert into effect values ($1)', [ctx.task.id]);
+      await ctx.db.query(ownSql('insert into effect values ($1)'), [ctx.task.id]);
       note({ method: 'live', payload, ctx, greeting: this.greeter.greet('a') });
     }
     @DeadSubscriber('a')
     async dead(payload: unknown, ctx: TaskContext): Promise<void> {
-      await ctx.db.query('insert into effect values ($1)', [ctx.task.id]);
+      await ctx.db.query(ownSql('insert into effect values ($1)'), [ctx.task.id]);
       note({ method: 'dead', payload, ctx, greeting: this.greeter.greet('dead a') });
     }
     @Subscriber('without dead')

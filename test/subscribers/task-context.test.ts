@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { DeadTaskHandler, TaskHandler, type Task, type TaskContext } from '../../lib/index.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -109,7 +110,9 @@ test('the key is the same over all attempts and the dead chain, and different fo
 test('a task with the same id and time in another table has another key', async () => {
   const first = await startNoting();
   const second = await startNoting('other');
-  await bench.pool.query(`select setval('tasks_id_seq', 500), setval('other_id_seq', 500)`);
+  for (const table of ['tasks', 'other']) {
+    await bench.pool.query(`alter sequence ${table}_id_seq restart with 501`);
+  }
   const input = { runAt: '2024-01-01T00:00:00Z' };
   const [one] = (await first.run(input)) as [Task];
   const [two] = (await second.run(input)) as [Task];
@@ -121,13 +124,13 @@ test('a task whose id is issued again is another task', async () => {
   const { run } = await startNoting();
   const [first] = (await run({})) as [Task];
   await bench.pool.query('delete from tasks');
-  await bench.pool.query(`select setval('tasks_id_seq', $1, false)`, [first.id]);
+  await bench.pool.query(`alter sequence tasks_id_seq restart with ${first.id}`);
   const [second] = (await run({})) as [Task];
   expect(second.id).toBe(first.id);
   expect(second.key).not.toBe(first.key);
 });
 
-test('ids beyond 2^53 survive', async () => {
+testOnPostgres('ids beyond 2^53 survive', async () => {
   const { run } = await startNoting();
   await bench.pool.query(`select setval('tasks_id_seq', 9007199254740993)`);
   const [first, second, dead] = (await run({ topic: 'big' })) as [Task, Task, Task];

@@ -34,6 +34,8 @@ export interface DatabaseProxy {
   cutAfter(bytes: number, purpose?: string): Fault;
   /** Swallows what the server says at one point. */
   swallow(what: Swallowed): Fault;
+  /** Swallows what the server answers to a text, whatever its protocol. */
+  loseAnswer(what: LostAnswer): Fault;
   /** Lifts all faults. Connections that were silent stay so: what they have lost is not sent again. */
   pass(): void;
   close(): Promise<void>;
@@ -73,9 +75,19 @@ export interface Swallowed {
   readonly times?: number;
 }
 
+/** An answer of the server that does not arrive. */
+export interface LostAnswer {
+  readonly purpose: string;
+  /** What the text has in it that is answered. */
+  readonly to: string;
+  /** What else happens: the connection is `cut`, or falls `silent`. */
+  readonly then: 'silent' | 'cut';
+}
+
 /** Starts a proxy in front of the server of a database, on a free port of 127.0.0.1. */
 export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<DatabaseProxy> {
   const target = new URL(url);
+  const speaksInMessages = target.protocol !== 'mysql:';
   const connections = new Set<ProxiedConnection>();
   const faults = new Set<ActiveFault>();
   let received = 0;
@@ -99,7 +111,7 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
       host: target.hostname,
       allowHalfOpen: true,
     });
-    const connection = new ProxiedConnection(worker, database, judge);
+    const connection = new ProxiedConnection(worker, database, judge, speaksInMessages);
     connections.add(connection);
     const forget = (): void => void (connection.closed && connections.delete(connection));
     worker.on('close', forget);
@@ -158,6 +170,7 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
       });
     },
     swallow: (what) => start(what.purpose, swallower(what)),
+    loseAnswer: (what) => start(what.purpose, answerLoser(what)),
     pass: () => {
       for (const fault of [...faults]) fault.lift();
     },
@@ -231,5 +244,18 @@ function swallower({ message, tag = '', holding = '', then, times = 1 }: Swallow
     if (then === 'silent') return { kind: 'silence' };
     if (then !== 'nothing' || !passing.last) affected.add(connection);
     return { kind: 'drop' };
+  };
+}
+
+/** Waits for the text on any connection; what the server says on that one from then on is lost. */
+function answerLoser({ to, then }: LostAnswer): ActiveFault['judge'] {
+  let asked: ProxiedConnection | undefined;
+  return (connection, { direction, bytes }) => {
+    if (direction === 'to database') {
+      if (bytes.includes(to)) asked ??= connection;
+      return { kind: 'pass' };
+    }
+    if (connection !== asked) return { kind: 'pass' };
+    return then === 'cut' ? { kind: 'cut', keep: 0 } : { kind: 'silence' };
   };
 }

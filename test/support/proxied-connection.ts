@@ -42,7 +42,7 @@ export class ProxiedConnection {
   readonly #judge: (connection: ProxiedConnection, passing: Passing) => Verdict;
   readonly #kept: Record<Direction, Kept[]> = { 'to worker': [], 'to database': [] };
   /** Undefined where the server does not speak in messages. */
-  #messages: ServerMessages | undefined = new ServerMessages();
+  #messages: ServerMessages | undefined;
   #name = '';
   #silent = false;
 
@@ -50,7 +50,9 @@ export class ProxiedConnection {
     worker: Socket,
     database: Socket,
     judge: (connection: ProxiedConnection, passing: Passing) => Verdict,
+    speaksInMessages = true,
   ) {
+    this.#messages = speaksInMessages ? new ServerMessages() : undefined;
     this.#worker = worker;
     this.#database = database;
     this.#judge = judge;
@@ -69,7 +71,7 @@ export class ProxiedConnection {
     }
   }
 
-  /** `application_name`, once the first message has told it. */
+  /** `application_name`, or `program_name` of MySQL's clients, once the first message has told it. */
   get name(): string {
     return this.#name;
   }
@@ -106,9 +108,11 @@ export class ProxiedConnection {
     this.#database.destroy();
   }
 
-  /** The first message: names and values, each with a NUL behind it. */
+  /** The first message: names and values, each with a NUL behind it, or its length before it. */
   #readStart(chunk: Buffer): void {
-    this.#name = /application_name\0([^\0]*)\0/.exec(chunk.toString('latin1'))?.[1] ?? '';
+    const text = chunk.toString('latin1');
+    const [, name, length, rest] = /application_name\0([^\0]*)\0|program_name([^])([^]*)/.exec(text) ?? [];
+    this.#name = name ?? rest?.slice(0, length?.charCodeAt(0)) ?? '';
     if (chunk.length === tlsRequestBytes) this.#messages = undefined;
   }
 

@@ -20,7 +20,9 @@ declare module 'vitest' {
  * What every test file finds: a PostgreSQL (`DATABASE_URL`, or an embedded one of the version in
  * `TAREFA_TEST_POSTGRES`) and a compiled library.
  */
-export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  // Vitest asks for the projects and for what they share.
+  if (project.isRootProject()) return undefined;
   const [server, build] = await Promise.all([startServer(), buildForChildren()]);
   project.provide('databaseUrl', server.url);
   project.provide('buildDir', build.folder);

@@ -17,11 +17,25 @@ export async function subscribe(
   { pool }: Pick<TestDatabase, 'pool'>,
   rows: readonly SubscriptionRow[],
 ): Promise<void> {
-  const complete = rows.map((row) => ({ processo: 'order-placed', ativo: true, ...row }));
+  const columns = [
+    'id',
+    'processo',
+    'tenant',
+    'grupo_empresarial',
+    'ativo',
+    'url',
+    'http_method',
+    'headers',
+  ] as const;
+  const values = rows.flatMap((row) => {
+    const complete: SubscriptionRow = { processo: 'order-placed', ativo: true, ...row };
+    return columns.map((column) => complete[column] ?? null);
+  });
+  const places = rows.map(
+    (_, n) => `(${columns.map((__, m) => `$${n * columns.length + m + 1}`).join(', ')})`,
+  );
   await pool.query(
-    `insert into tasks_subscriber (id, processo, tenant, grupo_empresarial, ativo, url, http_method, headers)
-     select id, processo, tenant, grupo_empresarial, ativo, url, http_method, headers
-     from json_populate_recordset(null::tasks_subscriber, $1)`,
-    [JSON.stringify(complete)],
+    `insert into tasks_subscriber (${columns.join(', ')}) values ${places.join(', ')}`,
+    values,
   );
 }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { TenantDatabases, type TaskContext, type TenantSql } from '../../lib/index.js';
+import { doneStatements as mysqlDoneStatements } from '../../lib/storage/mysql/tenants/done-table.js';
 import { doneStatements } from '../../lib/storage/postgres/tenants/done-table.js';
-import { PostgresTenantPool } from '../../lib/storage/postgres/tenants/postgres-tenant-pool.js';
+import { PostgresTenantDriver } from '../../lib/storage/postgres/tenants/postgres-tenant-driver.js';
+import { DatabasePool } from '../../lib/tenants/database-pool.js';
 import { TenantHandle } from '../../lib/tenants/tenant-handle.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import { resolveTenantDatabases } from '../../lib/options/tenant-options.js';
@@ -191,13 +193,16 @@ test('the table is made by whoever comes first, where the options say, and is pu
 test('the statement of the guide is the one that makes the table', () => {
   const [documented = ''] = sqlUnder('docs/guides/tenants.md', 'How often');
   expect(documented).toBe(`${doneStatements().create.replaceAll('"', '')};`);
+  const [ofMysql = ''] = sqlUnder('docs/guides/tenants.md', 'In MySQL and MariaDB', 'mysql');
+  const { create } = mysqlDoneStatements();
+  expect(ofMysql.replaceAll('`', '')).toBe(`${create.slice(create.indexOf('\n') + 1).replaceAll('`', '')};`);
 });
 
 function openPools(): TenantPools {
   const options = resolveTenantDatabases({ resolve }, {}, new OptionCheck([]));
   if (!options) throw new Error('they are off');
   const ignore = (): void => undefined;
-  const statements = doneStatements();
-  const parts = { options, resolve, applicationName: 'test', statements, failed: ignore, restored: ignore };
-  return new TenantPools(options, (tenant) => new PostgresTenantPool(tenant, parts));
+  const driver = new PostgresTenantDriver(options, 'test');
+  const parts = { options, resolve, driver, failed: ignore, restored: ignore };
+  return new TenantPools(options, (tenant) => new DatabasePool(tenant, parts));
 }

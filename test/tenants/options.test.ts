@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { hasCode, QueueEvents, type TenantDatabaseOptions } from '../../lib/index.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { assembleTenants } from '../../lib/assembly/tenants.js';
+import { PostgresTenantDriver } from '../../lib/storage/postgres/tenants/postgres-tenant-driver.js';
 import { secret, secretMark } from './kit/tenants.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders' } as const;
@@ -161,6 +162,6 @@ test.each([
   events.on('warning', ({ message }) => warnings.push(message));
   const options = resolve({ service: { tokenUrl } }, variables);
   if (!options) throw new Error('there are no options');
-  assembleTenants(options, 'orders', events);
+  assembleTenants(options, new PostgresTenantDriver(options, 'orders'), events);
   expect(warnings).toHaveLength(times);
 });

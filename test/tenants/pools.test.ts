@@ -1,15 +1,13 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { UnrecoverableError } from '../../lib/index.js';
-import { doneStatements } from '../../lib/storage/postgres/tenants/done-table.js';
-import {
-  PostgresTenantPool,
-  type PostgresTenantPoolParts,
-} from '../../lib/storage/postgres/tenants/postgres-tenant-pool.js';
+import { PostgresTenantDriver } from '../../lib/storage/postgres/tenants/postgres-tenant-driver.js';
+import { DatabasePool, type DatabasePoolParts } from '../../lib/tenants/database-pool.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../../lib/options/tenant-options.js';
 import { deferred, until } from '../support/waiting.js';
 import { serve } from '../webhooks/kit/receivers.js';
+import { tenantOptions } from './kit/tenant-options.js';
 import { secret, secretMark, useTenants } from './kit/tenants.js';
 
 const tenantOf = useTenants('a', 'b');
@@ -34,30 +32,18 @@ interface Started {
 function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantResolver): Started {
   const resolved: string[] = [];
   const told: string[] = [];
-  const parts: PostgresTenantPoolParts = {
-    options: {
-      source: { resolve: () => '' },
-      maxConnectionsPerTenant: 5,
-      maxPools: 50,
-      idleMs: 60_000,
-      connectTimeoutMs: 5_000,
-      resolveTimeoutMs: 5_000,
-      waitTimeoutMs: 5_000,
-      queryTimeoutMs: 0,
-      restMs: 60_000,
-      dedupTable: 'public.tarefa_done',
-      ...options,
-    },
+  const complete = tenantOptions(options);
+  const parts: DatabasePoolParts = {
+    options: complete,
+    driver: new PostgresTenantDriver(complete, 'tarefa test tenant'),
     resolve: (tenant, how) => {
       resolved.push(tenant);
       return resolve ? resolve(tenant, how) : { ...tenantOf(tenant.startsWith('a') ? 'a' : 'b').config };
     },
-    applicationName: 'tarefa test tenant',
     failed: (tenant, message) => told.push(`${tenant}: ${message}`),
     restored: (tenant) => told.push(`${tenant} is back`),
-    statements: doneStatements(),
   };
-  const pools = new TenantPools(parts.options, (tenant) => new PostgresTenantPool(tenant, parts));
+  const pools = new TenantPools(parts.options, (tenant) => new DatabasePool(tenant, parts));
   opened.push(pools);
   return { pools, resolved, told };
 }

@@ -2,14 +2,15 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { QueueAdmin, QueueClient, QueueModule, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { QueueTester } from '../../lib/testing/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { type TestDatabase, connectTo, createDatabase, handleOf } from '../support/database.js';
 import { Shop } from './shop.js';
 import { describeTester } from './tester-suite.js';
+import { ownSql } from '../support/run-database.js';
 
 class Ledger {
   @TaskHandler('book')
   async book(amount: string, { db }: TaskContext): Promise<void> {
-    await db.query('insert into booking values ($1::int)', [amount]);
+    await db.query(ownSql('insert into booking values ($1)'), [amount]);
     if (amount === '13') throw new Error('not that one');
   }
 }
@@ -57,13 +58,13 @@ describe('with a database', () => {
 
 test('an insert is seen inside its transaction before the commit, and not after a rollback', async () => {
   const queue = module.get(QueueClient);
-  const client = await database.pool.connect();
+  const client = await connectTo(database);
   await client.query('begin');
-  await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } }, { tx: client });
-  await tester.expectInserted({ topic: 'send-receipt' }, { tx: client });
+  await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } }, { tx: handleOf(client) });
+  await tester.expectInserted({ topic: 'send-receipt' }, { tx: handleOf(client) });
   expect(await tester.inserted()).toEqual([]);
   await client.query('rollback');
-  client.release();
+  await client.end();
   expect(await tester.inserted()).toEqual([]);
 });
 

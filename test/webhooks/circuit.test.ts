@@ -25,6 +25,7 @@ test('an endpoint that fails so often rests: what is due moves without an attemp
   });
   await subscribe(bench.database, [{ id: 'crm', url: receiver.url, http_method: 'POST' }]);
   const opened = nextEvent(events, 'webhook.opened');
+  const closed = nextEvent(events, 'webhook.closed');
   for (let n = 0; n < 10; n += 1) await queue.insertTaskPubSub({ topic: 'order-placed', payload: { n } });
   expect(await opened).toMatchObject({ subscriptionId: 'crm', failures: 3 });
   const requests = receiver.requests.length;
@@ -32,7 +33,6 @@ test('an endpoint that fails so often rests: what is due moves without an attemp
   const endpoint = await app.get(QueueWebhooks).endpoint('crm');
   expect(endpoint).toMatchObject({ failures: 3, restsUntil: expect.any(Date) });
   status = 200;
-  const closed = nextEvent(events, 'webhook.closed');
   await closed;
   await until(async () => (await statuses('crm'))['sucesso'] === 7, 'the deliveries that had waited');
   // The three that failed wait for their next attempts; no attempt was used by waiting.

@@ -230,7 +230,7 @@ test('an endpoint without a success for so many days is deactivated', async () =
   const { publish, events } = await start({ deactivateAfterDays: 5 }, { retryIntervalMinutes: 60 });
   await subscribe(bench.database, [{ id: 'crm', url: receiver.url, http_method: 'POST' }]);
   await bench.pool.query(
-    `insert into tasks_webhook (subscriber_id, failures, failing_since) values ('crm', 1, now() - interval '6 days')`,
+    `insert into tasks_webhook (subscriber_id, secrets, failures, failing_since) values ('crm', '[]', 1, now() - interval '6 days')`,
   );
   const deactivated = nextEvent(events, 'webhook.deactivated');
   await publish();

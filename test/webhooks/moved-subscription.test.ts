@@ -4,6 +4,7 @@ import { act } from '../dashboard/kit/ask.js';
 import { startDashboardApp, type DashboardApp } from '../dashboard/kit/dashboard-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { startReceiver, type Receiver } from './kit/receivers.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 let app: DashboardApp;
@@ -42,25 +43,28 @@ test('a URL alone does not take the headers to another origin, neither directly 
   expect((await edit({ url: `${foreign.url}/other` })).status).toBe(200);
 });
 
-test('what signs for one origin never signs for another, also with a secret of an earlier version', async () => {
-  await app.webhooks.createSecret('crm');
-  await bench.pool.query(`update tasks_webhook set secrets = jsonb_build_array((secrets -> 0) - 'origin')`);
-  await app.webhooks.ping('crm');
-  expect(signatureAt(old)).toMatch(/^v1,/);
-  expect((await edit({ url: `${foreign.url}/hook`, headers: null })).status).toBe(200);
-  const { rows } = await bench.pool.query<{ origin: string }>(
-    `select s ->> 'origin' as origin from tasks_webhook, jsonb_array_elements(secrets) s`,
-  );
-  expect(rows.map(({ origin }) => origin)).toEqual([new URL(foreign.url).origin, new URL(old.url).origin]);
-  await app.webhooks.ping('crm');
-  // Signed, by one secret only: the new one, which nobody knows yet.
-  expect(String(signatureAt(foreign)).split(' ')).toHaveLength(1);
-  const secret = await app.webhooks.createSecret('crm');
-  expect(secret).toMatch(/^whsec_/);
-  await edit({ url: `${old.url}/hook` });
-  await app.webhooks.ping('crm');
-  expect(String(signatureAt(old)).split(' ')).toHaveLength(1);
-});
+testOnPostgres(
+  'what signs for one origin never signs for another, also with a secret of an earlier version',
+  async () => {
+    await app.webhooks.createSecret('crm');
+    await bench.pool.query(`update tasks_webhook set secrets = jsonb_build_array((secrets -> 0) - 'origin')`);
+    await app.webhooks.ping('crm');
+    expect(signatureAt(old)).toMatch(/^v1,/);
+    expect((await edit({ url: `${foreign.url}/hook`, headers: null })).status).toBe(200);
+    const { rows } = await bench.pool.query<{ origin: string }>(
+      `select s ->> 'origin' as origin from tasks_webhook, jsonb_array_elements(secrets) s`,
+    );
+    expect(rows.map(({ origin }) => origin)).toEqual([new URL(foreign.url).origin, new URL(old.url).origin]);
+    await app.webhooks.ping('crm');
+    // Signed, by one secret only: the new one, which nobody knows yet.
+    expect(String(signatureAt(foreign)).split(' ')).toHaveLength(1);
+    const secret = await app.webhooks.createSecret('crm');
+    expect(secret).toMatch(/^whsec_/);
+    await edit({ url: `${old.url}/hook` });
+    await app.webhooks.ping('crm');
+    expect(String(signatureAt(old)).split(' ')).toHaveLength(1);
+  },
+);
 
 test('a URL that SQL has changed gets nothing until it has a secret of its own', async () => {
   await app.webhooks.createSecret('crm');

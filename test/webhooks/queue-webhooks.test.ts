@@ -7,6 +7,7 @@ import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { startReceiver } from './kit/receivers.js';
+import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -33,7 +34,7 @@ async function ended(attempts: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-test('a secret is shown once; a new one and the old one both sign', async () => {
+testOnPostgres('a secret is shown once; a new one and the old one both sign', async () => {
   const receiver = await startReceiver();
   const { webhooks, queue } = await start();
   await subscribe(bench.database, [{ id: 'crm', url: receiver.url, http_method: 'POST' }]);

@@ -3,6 +3,8 @@ import type { Client } from 'pg';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { ownSql } from '../support/run-database.js';
+import { handleOf } from '../support/database.js';
 
 const bench = useQueue();
 
@@ -29,7 +31,7 @@ async function runOnce(handle: (ctx: TaskContext, tx: Client) => unknown) {
 
 test('a task is completed by the commit of a transaction of its handler', async () => {
   const { row, effects, completed, worker } = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx, 'sent');
+    await ctx.completeIn(handleOf(tx), 'sent');
     expect(await bench.row(ctx.task.id)).toMatchObject({ status: 'processando' });
     await tx.query('commit');
     return 'not recorded';
@@ -44,7 +46,7 @@ test('a task is completed by the commit of a transaction of its handler', async 
 
 test('a result is recorded like a returned one', async () => {
   const { row } = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx, { parcels: 2 });
+    await ctx.completeIn(handleOf(tx), { parcels: 2 });
     await tx.query('commit');
   });
   expect(row).toMatchObject({ status: 'sucesso', mensagem: 'completed', resultado: '{"parcels":2}' });
@@ -52,7 +54,7 @@ test('a result is recorded like a returned one', async () => {
 
 test('a transaction that is rolled back fails the attempt', async () => {
   const outcome = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx);
+    await ctx.completeIn(handleOf(tx));
     await tx.query('rollback');
   });
   expect(outcome).toMatchObject({
@@ -63,7 +65,7 @@ test('a transaction that is rolled back fails the attempt', async () => {
 
 test('what is thrown before the commit fails the attempt with its own message', async () => {
   const outcome = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx);
+    await ctx.completeIn(handleOf(tx));
     await tx.query('rollback');
     throw new Error('changed my mind');
   });
@@ -74,7 +76,7 @@ test('what is thrown before the commit fails the attempt with its own message', 
 
 test('what is thrown after the commit changes nothing any more', async () => {
   const { row, effects, completed } = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx, 'sent');
+    await ctx.completeIn(handleOf(tx), 'sent');
     await tx.query('commit');
     throw new Error('too late');
   });
@@ -84,7 +86,7 @@ test('what is thrown after the commit changes nothing any more', async () => {
 
 test('a commit under way when the handler ends is waited for', async () => {
   const outcome = await runOnce(async (ctx, tx) => {
-    await ctx.completeIn(tx);
+    await ctx.completeIn(handleOf(tx));
     void tx.query('select pg_sleep(0.2)');
     void tx.query('commit');
   });
@@ -93,8 +95,8 @@ test('a commit under way when the handler ends is waited for', async () => {
 
 test('together with ctx.db it is refused, because what ctx.db did would be lost', async () => {
   const outcome = await runOnce(async (ctx, tx) => {
-    await ctx.db.query('insert into effect values ($1)', [ctx.task.id]);
-    await ctx.completeIn(tx);
+    await ctx.db.query(ownSql('insert into effect values ($1)'), [ctx.task.id]);
+    await ctx.completeIn(handleOf(tx));
   });
   expect(outcome).toMatchObject({
     row: { status: 'falha', mensagem: expect.stringContaining('whose work would be lost: use one of them') },
@@ -106,7 +108,9 @@ test('after the end of the handler it is refused', async () => {
   const ended = deferred();
   const refused = deferred<unknown>();
   const { row } = await runOnce((ctx, tx) => {
-    void ended.promise.then(() => ctx.completeIn(tx)).catch((error: unknown) => refused.resolve(error));
+    void ended.promise
+      .then(() => ctx.completeIn(handleOf(tx)))
+      .catch((error: unknown) => refused.resolve(error));
     return 'done';
   });
   ended.resolve();
@@ -122,7 +126,7 @@ test('a handler may go on after the commit that completed its task: it is not ta
     async work(_: unknown, ctx: TaskContext): Promise<void> {
       const tx = await bench.connect();
       await tx.query('begin');
-      await ctx.completeIn(tx);
+      await ctx.completeIn(handleOf(tx));
       await tx.query('commit');
       await bench.pool.query(
         `insert into tasks (processo, status, executor, reserva) values ('unknown to it', 'processando', $1, 1)`,

@@ -2,21 +2,11 @@ import { afterEach, expect, test } from 'vitest';
 import { DeadTaskHandler, TaskHandler } from '../../lib/index.js';
 import { nextEvent } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 
 const bench = useQueue();
 
-/** Refuses rows for which the condition holds, by that kind of trigger, until it is removed. */
-async function refuseRows(when: string, condition: string) {
-  await bench.pool.query(`
-    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no such row today'; end $$;
-    create trigger refuse ${when} on tasks for each row when (${condition}) execute function refuse()`);
-}
-
-async function acceptRows(): Promise<void> {
-  await bench.pool.query('drop function if exists refuse cascade');
-}
-
-afterEach(acceptRows);
+afterEach(() => acceptRows(bench.pool));
 
 async function startFailing() {
   class Failing {
@@ -50,7 +40,11 @@ test.each([
   'scenario 39: when the $what cannot be inserted the row stays processando, and recovers by itself',
   async ({ topic, condition, attempts }) => {
     const { queue, events } = await startFailing();
-    await refuseRows('before insert', `new.chave_externa = 'poison' and ${condition}`);
+    await refuseRows(bench.pool, {
+      when: 'before insert',
+      condition: `new.chave_externa = 'poison' and ${condition}`,
+      message: 'no such row today',
+    });
     const refused = nextEvent(events, 'warning', ({ message }) => message.includes('no such row today'));
     // In one claim, so that their failures are written together.
     const [poison = '', harmless = ''] = await queue.insertTasks([
@@ -65,7 +59,7 @@ test.each([
     });
     expect(await bench.chain(poison)).toMatchObject([untouched]);
 
-    await acceptRows();
+    await acceptRows(bench.pool);
     const chain = await bench.endedChain(poison, attempts);
     expect(chain[0]).toMatchObject({ status: 'falha', mensagem: expect.stringMatching(/^boom/), reserva: 1 });
     expect(chain.at(-1)).toMatchObject({ status: 'sucesso', dead: true });
@@ -75,10 +69,11 @@ test.each([
 
 test('an outcome that a trigger of the user refuses fails its attempt by its own rules, and no other one', async () => {
   const { queue } = await startFailing();
-  await refuseRows(
-    'before update',
-    `new.status = 'sucesso' and new.chave_externa = 'poison' and not new.dead`,
-  );
+  await refuseRows(bench.pool, {
+    when: 'before update',
+    condition: `new.status = 'sucesso' and new.chave_externa = 'poison' and not new.dead`,
+    message: 'no such row today',
+  });
   const ids = await queue.insertTasks(
     ['a', 'poison', 'b'].map((externalKey) => ({ topic: 'succeed', externalKey })),
   );

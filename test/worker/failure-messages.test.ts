@@ -17,7 +17,7 @@ async function failWith(...errors: Error[]) {
   const ids = await queue.insertTasks(errors.map((_, index) => ({ topic: 'fail', payload: String(index) })));
   await Promise.all(ids.map((id) => bench.ended(id)));
   const { rows } = await bench.pool.query<{ message: string; length: number; error: string }>(
-    `select mensagem as message, length(mensagem) as length, erro as error from tasks
+    `select mensagem as message, length(mensagem)::int as length, erro as error from tasks
      where id = any($1::bigint[]) order by id`,
     [ids],
   );

@@ -2,6 +2,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { hasCode, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { ownSql } from '../support/run-database.js';
+import { handleOf } from '../support/database.js';
 
 const bench = useQueue();
 
@@ -15,7 +17,7 @@ async function startHolding() {
   const end = deferred();
   const errors: unknown[] = [];
   const leaveEffect = ({ db, task }: TaskContext) =>
-    db.query('insert into effect values ($1, $2)', [task.firstAttemptId, task.attempt]);
+    db.query(ownSql('insert into effect values ($1, $2)'), [task.firstAttemptId, task.attempt]);
   const hold = ({ task }: TaskContext): Promise<void> | undefined => {
     working.resolve();
     return task.attempt === 1 ? end.promise : undefined;
@@ -36,7 +38,7 @@ async function startHolding() {
       const tx = await bench.connect();
       await tx.query('begin');
       await tx.query('insert into effect values ($1, $2)', [ctx.task.firstAttemptId, ctx.task.attempt]);
-      await ctx.completeIn(tx).catch(async (error: unknown) => {
+      await ctx.completeIn(handleOf(tx)).catch(async (error: unknown) => {
         errors.push(error);
         await tx.query('rollback');
         throw error;

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { onPostgres, ownSql, testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 const message = 'Slow.hang did not end within its timeoutMs (200) (no attempts left)';
@@ -33,7 +34,7 @@ async function startHanging(
 }
 
 async function leaveEffect({ db, task }: TaskContext): Promise<void> {
-  await db.query('insert into effect values ($1)', [task.id]);
+  await db.query(ownSql('insert into effect values ($1)'), [task.id]);
 }
 
 async function hasEffect(id: string): Promise<boolean> {
@@ -45,8 +46,11 @@ async function hasEffect(id: string): Promise<boolean> {
 async function noTransaction(): Promise<void> {
   await until(async () => {
     const { rows } = await bench.pool.query(
-      `select from pg_stat_activity
-       where datname = current_database() and application_name like '%pool' and xact_start is not null`,
+      onPostgres
+        ? `select from pg_stat_activity
+           where datname = current_database() and application_name like '%pool' and xact_start is not null`
+        : `select from information_schema.innodb_trx t
+             join information_schema.processlist p on p.id = t.trx_mysql_thread_id where p.db = database()`,
     );
     return rows.length === 0;
   }, 'the end of the transaction');
@@ -75,7 +79,7 @@ test('a handler that hangs fails its attempt and is told; its slot stays taken u
 });
 
 test('a statement that hangs is ended with its transaction, so that it holds no locks', async () => {
-  const { queue } = await startHanging(({ db }) => db.query('select pg_sleep(600)'));
+  const { queue } = await startHanging(({ db }) => db.query(ownSql('select pg_sleep(600)')));
   const id = await queue.insertTask({ topic: 'hang' });
   expect(await bench.ended(id)).toMatchObject({ status: 'falha', mensagem: message });
   await noTransaction();
@@ -83,7 +87,7 @@ test('a statement that hangs is ended with its transaction, so that it holds no 
   expect(await bench.ended(await queue.insertTask({ topic: 'next' }))).toMatchObject({ status: 'sucesso' });
 });
 
-test('the end of a statement that hangs waits for nobody who waits for its locks', async () => {
+testOnPostgres('the end of a statement that hangs waits for nobody who waits for its locks', async () => {
   const { queue } = await startHanging(
     async ({ db }) => {
       await db.query('lock table effect in exclusive mode');

@@ -1,6 +1,6 @@
-import { Client, type Pool } from 'pg';
+import type { Client, Pool } from 'pg';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { connectTo, createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 
@@ -86,9 +86,8 @@ export function useQueue(): QueueBench {
       return app;
     },
     connect: async () => {
-      const client = new Client({ connectionString: database.url });
+      const client = await connectTo(database);
       clients.push(client);
-      await client.connect();
       return client;
     },
     row,

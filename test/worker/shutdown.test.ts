@@ -6,12 +6,14 @@ import { lockIsWaitedFor } from '../support/locks.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { ownSql, testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
 beforeAll(() => bench.pool.query('create table effect (task bigint not null)'));
 
-const leaveEffect = ({ db, task }: TaskContext) => db.query('insert into effect values ($1)', [task.id]);
+const leaveEffect = ({ db, task }: TaskContext) =>
+  db.query(ownSql('insert into effect values ($1)'), [task.id]);
 
 async function statuses(): Promise<Record<string, number>> {
   const { rows } = await bench.pool.query<{ status: string; n: number }>(
@@ -86,45 +88,48 @@ test('scenario 111: closing waits for what runs, writes its outcome, and starts 
   expect(workers).toEqual([{ stopped_at: expect.any(Date) }]);
 });
 
-test('what a claim under way brings while the application closes is given back, and the worker signs off', async () => {
-  const runs: string[] = [];
-  class Handlers {
-    @TaskHandler('late')
-    late(_: unknown, { task }: TaskContext): void {
-      runs.push(task.id);
+testOnPostgres(
+  'what a claim under way brings while the application closes is given back, and the worker signs off',
+  async () => {
+    const runs: string[] = [];
+    class Handlers {
+      @TaskHandler('late')
+      late(_: unknown, { task }: TaskContext): void {
+        runs.push(task.id);
+      }
     }
-  }
-  const { close, worker, events } = await bench.start({ handlers: [Handlers], recovery: false });
-  const released: unknown[] = [];
-  events.on('task.released', ({ task }) => released.push(task.id));
-  await workersAreQuiet(bench.database);
-  const locker = await bench.connect();
-  await locker.query('begin');
-  await locker.query('lock table tasks in access exclusive mode');
-  const { rows } = await locker.query<{ id: string }>(
-    `insert into tasks (processo) values ('late') returning id`,
-  );
-  const id = rows[0]?.id ?? '';
-  await bench.pool.query('notify tasks');
-  await lockIsWaitedFor(bench.pool, 'tasks');
-  const closing = close();
-  await until(async () => worker.state === 'stopping', 'the worker to stop claiming');
-  // The claim gets the table, and finds the task.
-  await locker.query('commit');
-  await closing;
-  expect(await bench.row(id)).toMatchObject({
-    status: 'pendente',
-    tentativa: 1,
-    reserva: 1,
-    executor: null,
-    iniciada_em: null,
-  });
-  expect({ runs, released }).toEqual({ runs: [], released: [id] });
-  const { rows: workers } = await bench.pool.query('select stopped_at from tasks_worker where id = $1', [
-    worker.id,
-  ]);
-  expect(workers).toEqual([{ stopped_at: expect.any(Date) }]);
-});
+    const { close, worker, events } = await bench.start({ handlers: [Handlers], recovery: false });
+    const released: unknown[] = [];
+    events.on('task.released', ({ task }) => released.push(task.id));
+    await workersAreQuiet(bench.database);
+    const locker = await bench.connect();
+    await locker.query('begin');
+    await locker.query('lock table tasks in access exclusive mode');
+    const { rows } = await locker.query<{ id: string }>(
+      `insert into tasks (processo) values ('late') returning id`,
+    );
+    const id = rows[0]?.id ?? '';
+    await bench.pool.query('notify tasks');
+    await lockIsWaitedFor(bench.pool, 'tasks');
+    const closing = close();
+    await until(async () => worker.state === 'stopping', 'the worker to stop claiming');
+    // The claim gets the table, and finds the task.
+    await locker.query('commit');
+    await closing;
+    expect(await bench.row(id)).toMatchObject({
+      status: 'pendente',
+      tentativa: 1,
+      reserva: 1,
+      executor: null,
+      iniciada_em: null,
+    });
+    expect({ runs, released }).toEqual({ runs: [], released: [id] });
+    const { rows: workers } = await bench.pool.query('select stopped_at from tasks_worker where id = $1', [
+      worker.id,
+    ]);
+    expect(workers).toEqual([{ stopped_at: expect.any(Date) }]);
+  },
+);
 
 test('a handler that obeys its signal is settled', async () => {
   const { queue, close } = await startWorking({ shutdownTimeoutMs: 100 });
@@ -166,19 +171,22 @@ test('a handler that ignores the shutdown is left to other workers, and cannot c
   expect(rows).toEqual([{ task: second?.id }]);
 });
 
-test('a handler that waits for the database does not keep the application from closing', async () => {
-  const locker = await bench.connect();
-  await locker.query('begin; lock table effect in access exclusive mode');
-  const { queue, close } = await startWorking({ shutdownTimeoutMs: 100 });
-  const id = await queue.insertTask({ topic: 'transaction' });
-  await runningCount(1);
-  await close();
-  expect(await bench.row(id)).toMatchObject({ status: 'processando' });
-  // Its session is gone too, so that it cannot get the lock after all.
-  await until(async () => {
-    const { rows } = await bench.pool.query(
-      `select from pg_stat_activity where datname = current_database() and application_name like 'tarefa%'`,
-    );
-    return rows.length === 0;
-  }, 'all connections to be gone');
-});
+testOnPostgres(
+  'a handler that waits for the database does not keep the application from closing',
+  async () => {
+    const locker = await bench.connect();
+    await locker.query('begin; lock table effect in access exclusive mode');
+    const { queue, close } = await startWorking({ shutdownTimeoutMs: 100 });
+    const id = await queue.insertTask({ topic: 'transaction' });
+    await runningCount(1);
+    await close();
+    expect(await bench.row(id)).toMatchObject({ status: 'processando' });
+    // Its session is gone too, so that it cannot get the lock after all.
+    await until(async () => {
+      const { rows } = await bench.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name like 'tarefa%'`,
+      );
+      return rows.length === 0;
+    }, 'all connections to be gone');
+  },
+);

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { onPostgres, ownSql } from '../support/run-database.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -16,7 +17,7 @@ async function startWriter() {
   class Writer {
     @TaskHandler('write')
     async write(_: unknown, ctx: TaskContext): Promise<unknown> {
-      await ctx.db.query('insert into business (task) values ($1)', [ctx.task.id]);
+      await ctx.db.query(ownSql('insert into business (task) values ($1)'), [ctx.task.id]);
       written.resolve();
       return answer.promise;
     }
@@ -54,6 +55,7 @@ test('scenario 28: business row, success and message become visible together', a
   answer.resolve('ok');
   await completed;
   expect(await look(id)).toEqual({ status: 'sucesso', mensagem: 'ok', effects: 1 });
+  if (!onPostgres) return;
   // Written by one and the same transaction.
   const { rows } = await bench.pool.query(
     'select t.xmin = b.xmin as together from tasks t join business b on b.task = t.id where t.id = $1',

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { onPostgres } from '../support/run-database.js';
+import { lockIsWaitedFor } from '../support/locks.js';
 
 const bench = useQueue();
 
@@ -32,7 +34,7 @@ test('scenario 32: tasks with equal ids of two queues, and ids 1 to 3, run besid
   }
   // What a worker of nsj-queue-lib locks: task ids as they are, and 1 to 3 for the routines.
   const old = await bench.connect();
-  await old.query('select pg_advisory_lock(g) from generate_series(1, 4) g');
+  if (onPostgres) await old.query('select pg_advisory_lock(g) from generate_series(1, 4) g');
 
   const { tasks, other } = queues;
   await Promise.all([tasks.worker.start(), other.worker.start()]);
@@ -59,12 +61,7 @@ test('scenario 32: a routine of one queue is not kept out by the same routine of
   const lock = await bench.connect();
   await lock.query('begin; lock table tasks in access exclusive mode');
   const waiting = first.purge.run();
-  await until(async () => {
-    const { rows } = await bench.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ~ 'find_purgeable|read_partitions'`,
-    );
-    return rows.length > 0;
-  }, 'the first purge to be under way');
+  await lockIsWaitedFor(bench.pool, 'tasks');
   expect(await second.purge.run()).toBe(0);
   expect(await first.purge.run()).toBeUndefined();
   await lock.query('rollback');

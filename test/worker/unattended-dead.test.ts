@@ -3,6 +3,7 @@ import { DeadTaskHandler, TaskHandler, type QueueModuleOptions } from '../../lib
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue, type AttemptRow } from './queue-bench.js';
+import { routeList, testOnPostgres } from '../support/run-database.js';
 
 // Dead tasks that nobody has a handler for get the default treatment, whoever is there; others wait for their handler.
 const bench = useQueue();
@@ -31,13 +32,12 @@ const dead = (live: string): Promise<AttemptRow> =>
 
 /** Inserts a task, or a publication, that has failed for good, and its dead task. */
 async function bury(columns: string, values: string): Promise<string> {
-  const { rows } = await bench.pool.query<{ id: string }>(`
-    with live as (
-      insert into tasks (status, estouro_tentativas, ${columns}) values ('falha', true, ${values}) returning id
-    )
-    insert into tasks (dead, live_id, ${columns}) select true, live.id, ${values} from live
-    returning live_id as id`);
-  return rows[0]?.id ?? '';
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (status, estouro_tentativas, ${columns}) values ('falha', true, ${values}) returning id`,
+  );
+  const id = rows[0]?.id ?? '';
+  await bench.pool.query(`insert into tasks (dead, live_id, ${columns}) values (true, $1, ${values})`, [id]);
+  return id;
 }
 
 describe.each<readonly [string, QueueModuleOptions]>([
@@ -113,7 +113,7 @@ describe('while another worker announces a dead handler', () => {
     // Its session reconnects: whoever looks meanwhile notes it as missing.
     await pool.query(`
       insert into tasks_worker (host, pid, version, concurrency, routes, dead_routes, missed_at)
-      values ('away', 1, '0.2.0', 1, '{}', '{t:away}', now())`);
+      values ('away', 1, '0.2.0', 1, '${routeList()}', '${routeList('t:away')}', now())`);
     await bench.start({ unknownTasks: 'leave', recovery: false });
     const kept = await bury('processo', `'away'`);
     await dead(await bury('processo', `'lost'`));
@@ -123,7 +123,7 @@ describe('while another worker announces a dead handler', () => {
     expect(await dead(kept)).toMatchObject({ mensagem: expect.stringContaining(byHand) });
   });
 
-  test('once that worker is confirmed lost, the others treat it before any poll', async () => {
+  testOnPostgres('once that worker is confirmed lost, the others treat it before any poll', async () => {
     const { pool } = bench;
     const end = deferred();
     class Busy {
@@ -149,7 +149,7 @@ describe('while another worker announces a dead handler', () => {
     // It held nothing when it was killed.
     const { rows } = await pool.query<{ id: string }>(`
       insert into tasks_worker (host, pid, version, concurrency, routes, dead_routes)
-      values ('killed', 1, '0.2.0', 1, '{}', '{t:killed}') returning id`);
+      values ('killed', 1, '0.2.0', 1, '${routeList()}', '${routeList('t:killed')}') returning id`);
     const kept = await bury('processo', `'killed'`);
     await dead(await bury('processo', `'lost'`));
     await workersAreQuiet(bench.database);
@@ -164,15 +164,18 @@ describe('while another worker announces a dead handler', () => {
     end.resolve();
   });
 
-  test('a worker of the first version, which does not say what it handles, counts by what it serves', async () => {
-    const { pool } = bench;
-    await bench.start({ unknownTasks: 'leave', recovery: false });
-    await pool.query(
-      `insert into tasks_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{t:old}')`,
-    );
-    const kept = await bury('processo', `'old'`);
-    await dead(await bury('processo', `'lost'`));
-    expect((await bench.chain(kept))[1]).toMatchObject({ status: 'pendente' });
-    await pool.query('delete from tasks_worker where host = $1', ['old']);
-  });
+  testOnPostgres(
+    'a worker of the first version, which does not say what it handles, counts by what it serves',
+    async () => {
+      const { pool } = bench;
+      await bench.start({ unknownTasks: 'leave', recovery: false });
+      await pool.query(
+        `insert into tasks_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{t:old}')`,
+      );
+      const kept = await bury('processo', `'old'`);
+      await dead(await bury('processo', `'lost'`));
+      expect((await bench.chain(kept))[1]).toMatchObject({ status: 'pendente' });
+      await pool.query('delete from tasks_worker where host = $1', ['old']);
+    },
+  );
 });

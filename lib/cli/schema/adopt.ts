@@ -13,6 +13,7 @@ import { UsageError, type Command, type CommandCall, type ExitCode } from '../co
 import { flagOption, textOption } from '../option-values.js';
 import type { Output } from '../output/output.js';
 import {
+  onlyPostgres,
   printSteps,
   queueNames,
   refuseWithoutRights,
@@ -62,10 +63,13 @@ export const adoptCommand: Command = {
   run,
 };
 
+const notOnMysql =
+  'only tables of nsj-queue-lib in PostgreSQL can be adopted: on MySQL and MariaDB make a new queue by `tarefa migrate`';
+
 async function run(call: CommandCall): Promise<ExitCode> {
   const { positionals, options, output, env } = call;
   if (positionals[0] === undefined) throw new UsageError('which table?');
-  const database = await call.database();
+  const database = onlyPostgres(await call.database(), notOnMysql);
   const request: AdoptionRequest = {
     names: queueNames(database.options, flagOption(options, 'webhooks')),
     channelIsGiven: (textOption(options, 'queue') ?? env['QUEUE_NAME']?.trim() ?? '') !== '',

@@ -1,3 +1,4 @@
+import { queueTables as mysqlTables } from '../../storage/mysql/identifiers.js';
 import { queueTables } from '../../storage/postgres/identifiers.js';
 import {
   channelNameProblem,
@@ -10,6 +11,7 @@ import { partitionedLayout } from '../../storage/postgres/partitions/partitioned
 import { schemaScript } from '../../storage/postgres/schema/schema-statements.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
+import { mysqlScript } from './mysql-script.js';
 
 /** `tarefa db-gen`. */
 export const dbGenCommand: Command = {
@@ -21,10 +23,21 @@ export const dbGenCommand: Command = {
     'table, the companions, the view of tasks and the entry of the version. Run it with psql, or in a migration of your ' +
     "own; running it again changes nothing. Applications then start with schema: 'check'.\n\n" +
     "The channel is the queue's name unless it is given. More arguments are ignored. A queue that is in use is brought up " +
-    'to date by `tarefa migrate`, which keeps nobody waiting.',
+    'to date by `tarefa migrate`, which keeps nobody waiting.\n\n' +
+    'With --database mysql it is for MySQL and MariaDB, whose client `mysql` runs it: the schema is a database then, and ' +
+    'there are no channels.',
   options: {
+    database: {
+      type: 'string',
+      value: '<which>',
+      choices: ['postgres', 'mysql'],
+      description: 'which SQL: `postgres` or `mysql`. Default: postgres',
+    },
     webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
-    partitioned: { type: 'boolean', description: 'divided into partitions, which purge drops whole' },
+    partitioned: {
+      type: 'boolean',
+      description: 'divided into partitions, which purge drops whole. Only PostgreSQL',
+    },
     every: {
       type: 'string',
       value: '<ids>',
@@ -35,6 +48,7 @@ export const dbGenCommand: Command = {
   examples: [
     'tarefa db-gen public shop_queue | psql shop',
     'tarefa db-gen jobs orders --webhooks > orders.sql',
+    'tarefa db-gen shop orders --database mysql | mysql',
   ],
   run: async (call) => print(call),
 };
@@ -54,17 +68,27 @@ function print({ positionals, options, output }: CommandCall): ExitCode {
     refuse('subscriptions table', subscriptions, subscriptionTableNameProblem(subscriptions));
   }
   const named = subscriptions === undefined ? undefined : parseTableName(subscriptions, () => undefined);
-  const tables = queueTables(schema, queue, named && { schema: named.schema ?? schema, table: named.table });
+  const placed = named && { schema: named.schema ?? schema, table: named.table };
   const every = numberOption(options, 'every', { least: 10, most: 1_000_000_000, whole: true });
   const isPartitioned = flagOption(options, 'partitioned');
   if (every !== undefined && !isPartitioned) throw new UsageError('--every needs --partitioned');
-  const script = schemaScript(tables, channel, {
-    webhooks: flagOption(options, 'webhooks'),
-    ...(isPartitioned && { layout: partitionedLayout(every) }),
-  });
+  const webhooks = flagOption(options, 'webhooks');
+  const isMysql = isForMysql(textOption(options, 'database'));
+  if (isMysql && isPartitioned) throw new UsageError('only tables in PostgreSQL are divided into partitions');
+  const script = isMysql
+    ? mysqlScript(mysqlTables(schema, queue, placed), { webhooks })
+    : schemaScript(queueTables(schema, queue, placed), channel, {
+        webhooks,
+        ...(isPartitioned && { layout: partitionedLayout(every) }),
+      });
   output.text(script);
   output.json({ schema, queue, channel, subscriptions: subscriptions ?? null, script });
   return 0;
+}
+
+function isForMysql(database = 'postgres'): boolean {
+  if (database === 'postgres' || database === 'mysql') return database === 'mysql';
+  throw new UsageError(`--database must be postgres or mysql, not ${JSON.stringify(database)}`);
 }
 
 function refuse(what: string, name: string, problem: string | undefined): void {

@@ -5,6 +5,7 @@ import { schemaVersion } from '../../storage/postgres/schema/schema.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption } from '../option-values.js';
 import type { Output } from '../output/output.js';
+import { migrateMysql } from './migrate-mysql.js';
 import {
   printSteps,
   queueNames,
@@ -23,7 +24,7 @@ export const migrateCommand: Command = {
   description:
     'What locks the queue table does so for an instant: it waits two seconds at most for its lock and is tried again. ' +
     'Indexes are built concurrently. What was interrupted goes on when the command is run again, and two that are run at ' +
-    'once take turns. A database that a newer version has made is refused.\n\n' +
+    'once take turns. A database that a newer version has made is refused. On MySQL and MariaDB it makes what is missing.\n\n' +
     'Exit code 3 with --check: there is something to do. Tables of nsj-queue-lib are for `tarefa adopt`.',
   options: {
     plan: { type: 'boolean', description: 'only says what would be done, and with which locks' },
@@ -31,7 +32,8 @@ export const migrateCommand: Command = {
     webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
     partition: {
       type: 'boolean',
-      description: 'divides the table into partitions, which purge drops whole; it becomes the first of them',
+      description:
+        'divides the table into partitions, which purge drops whole; it becomes the first of them. Only PostgreSQL',
     },
     every: {
       type: 'string',
@@ -57,6 +59,10 @@ async function run(call: CommandCall): Promise<ExitCode> {
   if (every !== undefined && !isPartition) throw new UsageError('--every needs --partition');
   if (isCheck && isPlan) throw new UsageError('give --plan or --check, not both');
   const database = await call.database();
+  if (database.driver === 'mysql') {
+    if (isPartition) throw new UsageError('only tables in PostgreSQL are divided into partitions');
+    return migrateMysql(call, database);
+  }
   const names = queueNames(database.options, flagOption(options, 'webhooks'));
   return withSchemaSession(call, database, async (session) => {
     if (isCheck || isPlan) {

@@ -6,8 +6,8 @@ import type { QueueNames } from '../../storage/postgres/schema/inspect-schema.js
 import { SchemaSession, type StatementProgress } from '../../storage/postgres/migration/schema-session.js';
 import type { Step, StepHooks } from '../../storage/postgres/migration/step.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
-import type { SchemaDatabase } from '../../assembly/operators.js';
-import type { CommandCall } from '../command.js';
+import type { PostgresSchemaDatabase, SchemaDatabase } from '../../assembly/operators.js';
+import { UsageError, type CommandCall } from '../command.js';
 import type { Output } from '../output/output.js';
 import type { Progress } from '../output/progress-bar.js';
 
@@ -19,6 +19,9 @@ export interface StepReport {
   /** How long it took; missing while it was not done. */
   ms?: number;
 }
+
+/** What is said of a step before it is done. */
+export type PlannedStep = Pick<Step, 'what' | 'lock' | 'sql'>;
 
 /** Which queue the options mean. */
 export function queueNames(options: ResolvedOptions, webhooks: boolean): QueueNames {
@@ -33,10 +36,16 @@ export function queueNames(options: ResolvedOptions, webhooks: boolean): QueueNa
   };
 }
 
+/** @throws {UsageError} elsewhere, with the reason */
+export function onlyPostgres(database: SchemaDatabase, why: string): PostgresSchemaDatabase {
+  if (database.driver === 'postgres') return database;
+  throw new UsageError(why);
+}
+
 /** Runs work in a session that changes tables, tells what it waits for, and says what Ctrl-C has left. */
 export async function withSchemaSession<T>(
   { output, signal }: CommandCall,
-  { pool }: SchemaDatabase,
+  { pool }: PostgresSchemaDatabase,
   work: (session: SchemaSession) => Promise<T>,
 ): Promise<T> {
   const bar = new PhaseBar(output);
@@ -70,12 +79,12 @@ export function stepLines(output: Output, reports: readonly StepReport[]): StepH
 }
 
 /** Steps for `--json`. */
-export function stepReports(steps: readonly Step[]): StepReport[] {
+export function stepReports(steps: readonly PlannedStep[]): StepReport[] {
   return steps.map(({ what, lock, sql }) => ({ what, lock, sql }));
 }
 
 /** Steps as `--plan` shows them: two lines each, because what is locked is what matters. */
-export function printSteps(output: Output, steps: readonly Step[]): void {
+export function printSteps(output: Output, steps: readonly PlannedStep[]): void {
   for (const [index, { what, lock }] of steps.entries()) {
     output.line(`${index + 1}/${steps.length} ${what}`);
     output.line(`    lock: ${lock}`);

@@ -1,4 +1,5 @@
 import { notInTransaction, type SqlHandle } from '../../storage/sql-handle.js';
+import { partsOf } from './placeholders.js';
 import { rowsOf } from './rows.js';
 
 /** The part of a Drizzle transaction that {@link fromDrizzle} uses. */
@@ -14,7 +15,7 @@ export interface DrizzleSql {
 }
 
 /**
- * Lets a task join a Drizzle transaction, of node-postgres or postgres.js.
+ * Lets a task join a Drizzle transaction, of node-postgres, postgres.js or mysql2.
  *
  * @param sql Drizzle's own `sql`, the only way to make a query from text
  * @example
@@ -28,12 +29,9 @@ export function fromDrizzle(tx: DrizzleLike, sql: DrizzleSql): SqlHandle {
   }
   return {
     query: async (text, values = []) => {
-      // Every other part is the number of a parameter.
-      const chunks = text
-        .split(/\$(\d+)/)
-        .map((part, index) =>
-          index % 2 === 0 ? sql.raw(part) : sql.param(values[Number(part) - 1] ?? null),
-        );
+      const chunks = partsOf(text, values).map((part) =>
+        'text' in part ? sql.raw(part.text) : sql.param(part.value),
+      );
       return { rows: rowsOf(await tx.execute(sql.join(chunks as never[]) as never)) };
     },
   };

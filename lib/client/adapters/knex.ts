@@ -1,5 +1,5 @@
 import { notInTransaction, type SqlHandle } from '../../storage/sql-handle.js';
-import { withQuestionMarks } from './question-marks.js';
+import { withQuestionMarks } from './placeholders.js';
 import { rowsOf } from './rows.js';
 
 /** The part of a Knex transaction that {@link fromKnex} uses. */

@@ -1,8 +1,8 @@
 import { notInTransaction, type SqlHandle } from '../../storage/sql-handle.js';
-import { withQuestionMarks } from './question-marks.js';
+import { withQuestionMarks } from './placeholders.js';
 import { rowsOf } from './rows.js';
 
-/** The part of a MikroORM `EntityManager` of PostgreSQL that {@link fromMikroOrm} uses. */
+/** The part of a MikroORM `EntityManager` that {@link fromMikroOrm} uses. */
 export interface MikroOrmLike {
   isInTransaction(): boolean;
   getTransactionContext(): unknown;

@@ -21,10 +21,6 @@ export function fromTypeOrm(manager: TypeOrmLike): SqlHandle {
     throw notInTransaction('a TypeORM manager, data source or query runner without one');
   }
   return {
-    query: async (text, values) => {
-      const answer = await manager.query(text, values);
-      // For UPDATE and DELETE TypeORM answers `[rows, count]`, else the rows.
-      return { rows: rowsOf(Array.isArray(answer) && Array.isArray(answer[0]) ? answer[0] : answer) };
-    },
+    query: async (text, values) => ({ rows: rowsOf(await manager.query(text, values)) }),
   };
 }

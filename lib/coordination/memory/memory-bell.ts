@@ -6,6 +6,7 @@ type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[To
 /** {@link Bell} of one process. */
 export class MemoryBell implements Bell {
   readonly canListen = true;
+  readonly tellsOthers = true;
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
 
   async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {

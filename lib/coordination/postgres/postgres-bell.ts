@@ -32,6 +32,10 @@ export class PostgresBell implements Bell {
     return this.#parts.use !== undefined;
   }
 
+  get tellsOthers(): boolean {
+    return this.canListen;
+  }
+
   async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
     if (topic === 'tasks' && !isOrder(message as SentMessages['tasks'])) {
       this.ringer.ring(message as SentMessages['tasks']);

@@ -1,12 +1,12 @@
 import { readBoolean } from '../columns.js';
-import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from '../attempt.js';
+import type { ClaimedTask, Completion, RouteDemand, WorkerId } from '../attempt.js';
 import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { ClaimPlanner, isOfIsolated } from './claims/claim-planner.js';
-import { isBounded, type ClaimAnswer, type ClaimRequest } from './claims/claim-request.js';
+import { isOfIsolated } from '../claiming/claim-planner.js';
+import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
+import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
 import { claimForm, claimValues, isDeadOnly } from './claims/claim-values.js';
 import { readAnswer, readSettledOnly } from './claims/read-answer.js';
-import { SweepWarning } from './claims/sweep-warning.js';
 import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
@@ -22,12 +22,6 @@ import { UnreadableTasks } from './unreadable-tasks.js';
  */
 const parallelFrom = 200;
 
-/** Ms after which rows locked by another session are claimed again: no ring announces that a lock was released. */
-const lockedAgainMs = 1_000;
-
-/** Ms without work after which an empty claim is doubted: under load that would cost every wake-up a statement. */
-const idleMs = 400;
-
 /**
  * {@link Claims} by `for update skip locked`. Two calls at once take a connection each: the server works on one while this
  * process runs what the other has claimed.
@@ -38,17 +32,12 @@ export class PostgresClaims implements Claims {
   readonly #workerId: WorkerId;
   readonly #locks: TaskLocks | undefined;
   readonly #lock: ClaimLock;
-  readonly #planner = new ClaimPlanner();
-  readonly #sweepWarning: SweepWarning;
+  readonly #rounds: ClaimRounds;
   /** Calls under way on the first connection. */
   #onFirst = 0;
   /** True while another session has locked attempts that have ended here. */
   #meetsLocks = false;
-  /** When to claim again what is locked, by `performance.now()`. */
-  #lockedAgainAt = Infinity;
   #searchesFloor = false;
-  /** When a claim last found something, by `performance.now()`. */
-  #foundAt = -Infinity;
 
   /** @param locks only where workers of nsj-queue-lib serve the same table */
   constructor(
@@ -61,7 +50,11 @@ export class PostgresClaims implements Claims {
     this.#workerId = workerId;
     this.#locks = locks;
     this.#lock = locks ? 'task' : 'row';
-    this.#sweepWarning = new SweepWarning(warn);
+    this.#rounds = new ClaimRounds({
+      warn,
+      sessions: 'pg_stat_activity.backend_xmin',
+      wouldClaim: (routes) => this.wouldClaim(routes),
+    });
     // Locks of tasks belong to one session.
     this.parallel = concurrency >= parallelFrom && !locks ? 2 : 1;
   }
@@ -74,39 +67,24 @@ export class PostgresClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    if (!demand || demand.routes.length === 0) {
-      return { ...nothingClaimed, settledOnly: await this.#settle(completions) };
-    }
-    if (performance.now() >= this.#lockedAgainAt) this.#lockedAgainAt = Infinity;
-    const request = this.#planner.plan(demand);
-    const sentAt = performance.now();
-    const answer = await this.#settleAndClaim(completions, request).catch((error: unknown) => {
-      this.#planner.cursor.failed(request);
-      this.#locks?.invalidate();
-      throw error;
-    });
-    const { settledOnly, claimed, isCut } = answer;
-    // A claim has not seen what lies before its positions, nor what it was told to leave out.
-    const moreRoutes = isBounded(request) || this.#locks ? undefined : answer.moreRoutes;
-    const told = { settledOnly, claimed, isCut, moreRoutes };
-    // Those that are run alone are few, and the claims of others learn nothing from them.
-    if (isOfIsolated(demand)) return { ...this.#around(answer, []), ...told };
-    this.#planner.learn(request, answer, performance.now() - sentAt);
-    if (!isBounded(request)) this.#sweepWarning.check(this.#planner.cursor);
-    if (claimed.length > 0) this.#found();
-    else if (!isBounded(request) && (await this.#skipsLocked(demand))) this.#claimLockedAgain();
-    // No ring may announce what lies behind the cursor.
-    const sweepInMs = isBounded(request) && claimed.length === 0 ? this.#planner.cursor.sweepInMs : Infinity;
-    return { ...this.#around(answer, answer.lockedRoutes, sweepInMs), ...told };
+    if (!demand || demand.routes.length === 0) return onlySettled(await this.#settle(completions));
+    const result = await this.#rounds.claim(demand, (request) =>
+      this.#settleAndClaim(completions, request).catch((error: unknown) => {
+        this.#locks?.invalidate();
+        throw error;
+      }),
+    );
+    if (result.claimed.length > 0 && !isOfIsolated(demand)) this.#searchFloor();
+    return result;
   }
 
-  /** A claim found something. */
-  #found(): void {
-    this.#foundAt = performance.now();
-    if (!this.#planner.floorDue || this.#searchesFloor) return;
+  /** Where it is time for that. */
+  #searchFloor(): void {
+    const { planner } = this.#rounds;
+    if (!planner.floorDue || this.#searchesFloor) return;
     this.#searchesFloor = true;
     // Claims are right without it, and the next statement meets the same error.
-    const search = this.#planner.findFloor(() => this.#findFloor()).catch(() => undefined);
+    const search = planner.findFloor(() => this.#findFloor()).catch(() => undefined);
     void search.then(() => (this.#searchesFloor = false));
   }
 
@@ -117,11 +95,11 @@ export class PostgresClaims implements Claims {
   }
 
   heard(dueMs: number, highestPriority: number): void {
-    this.#planner.cursor.moveBack(dueMs, highestPriority);
+    this.#rounds.planner.cursor.moveBack(dueMs, highestPriority);
   }
 
   invalidate(): void {
-    this.#planner.cursor.reset();
+    this.#rounds.planner.cursor.reset();
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
@@ -176,8 +154,10 @@ export class PostgresClaims implements Claims {
     const statement = sql.settleAndClaim(claimForm(request, this.#lock));
     const values = [...this.#settleValues(completions), ...claimValues(request, locks?.leftOut)];
     const answer = readAnswer(await this.#ask(statement, values), request.stretches, identity);
-    locks?.learn(this.#workerId, answer.claimed, answer.refused);
-    return answer;
+    if (!locks) return answer;
+    locks.learn(this.#workerId, answer.claimed, answer.refused);
+    // It has not seen what it was told to leave out.
+    return { ...answer, moreRoutes: undefined };
   }
 
   #settleValues(completions: readonly Completion[]): readonly unknown[] {
@@ -186,31 +166,6 @@ export class PostgresClaims implements Claims {
       this.#workerId,
       completions.map((completion) => texts.completion(completion)),
     );
-  }
-
-  /** True when a claim from the front that found nothing has left out what other sessions have locked. */
-  async #skipsLocked({ routes }: ClaimDemand): Promise<boolean> {
-    if (performance.now() - this.#foundAt < idleMs) return false;
-    // The next statement meets the same error; the answer of this one must not be lost with it.
-    return this.wouldClaim(routes).catch(() => false);
-  }
-
-  #claimLockedAgain(): void {
-    this.#lockedAgainAt = Math.min(this.#lockedAgainAt, performance.now() + lockedAgainMs);
-  }
-
-  /** What a claim could not take, and when to claim again for that. */
-  #around(
-    { refused }: ClaimAnswer,
-    blockedRoutes: readonly Route[],
-    sweepInMs = Infinity,
-  ): Pick<SettleAndClaimResult, 'blockedRoutes' | 'claimAgain' | 'lookAgainInMs'> {
-    // They are left out for a moment: there may be others.
-    if (refused.length > 0) this.#planner.cursor.reset();
-    const claimAgain = refused.length > 0 || blockedRoutes.length > 0;
-    if (claimAgain) this.#claimLockedAgain();
-    const inMs = Math.min(this.#lockedAgainAt - performance.now(), sweepInMs);
-    return { blockedRoutes, claimAgain, lookAgainInMs: inMs === Infinity ? undefined : Math.max(0, inMs) };
   }
 
   /** Calls on one connection run in order, so one that comes while the first connection is at work takes the second. */
@@ -224,12 +179,3 @@ export class PostgresClaims implements Claims {
     }
   }
 }
-
-const nothingClaimed = {
-  claimed: [],
-  blockedRoutes: [],
-  claimAgain: false,
-  isCut: false,
-  moreRoutes: undefined,
-  lookAgainInMs: undefined,
-};

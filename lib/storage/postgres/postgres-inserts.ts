@@ -1,11 +1,9 @@
-import { ringText, type RingRequest } from '../../coordination/ring.js';
-import { TarefaError } from '../../errors.js';
+import type { RingRequest } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
-import type { Route } from '../attempt.js';
-import { defaultPriority, type NewTask, type TaskInserts } from '../inserts.js';
-import { routeOf } from '../route.js';
-import type { SqlHandle } from '../sql-handle.js';
+import type { NewTask, TaskInserts } from '../inserts.js';
+import { ringFor, ringTextFor } from '../../coordination/new-task-ring.js';
+import { askHandle as ask, type SqlHandle } from '../sql-handle.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
 import { queryReadable } from './readable-rows.js';
@@ -180,48 +178,4 @@ function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
     pub_sub: task.publication || undefined,
     metadados: task.metadata ?? undefined,
   };
-}
-
-/** What a ring for one task says after the time. */
-function ringTextFor(task: NewTask): string {
-  const ring = ringFor([task], 0);
-  return ringText(String(ring.highest ?? defaultPriority), ring);
-}
-
-/** The ring for tasks that were just inserted. */
-function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest {
-  let [dueMs, highest, later] = [Infinity, -Infinity, false];
-  const [first] = tasks;
-  const isOneRoute = tasks.every(
-    ({ topic, publication }) => publication === first?.publication && (publication || topic === first.topic),
-  );
-  const route = first && isOneRoute ? routeOfNew(first) : undefined;
-  for (const { dueAt, delayMs, priority } of tasks) {
-    if (dueAt !== null) dueMs = Math.min(dueMs, Date.parse(dueAt) || 0);
-    highest = Math.max(highest, priority ?? defaultPriority);
-    later ||= dueAt !== null || Boolean(delayMs);
-  }
-  return {
-    later,
-    highest,
-    sentAt,
-    ...(dueMs === Infinity ? {} : { dueMs }),
-    ...(route === undefined ? {} : { route }),
-  };
-}
-
-function routeOfNew({ topic, publication }: NewTask): Route {
-  return routeOf({ publication, dead: false, subscriptionId: null, topic, losses: 0 });
-}
-
-/** A handle that answers something else is the transaction of a library that has an adapter. */
-async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-  const answer: unknown = await handle.query(text, values);
-  if (typeof answer === 'object' && answer !== null && 'rows' in answer && Array.isArray(answer.rows)) {
-    return answer.rows as Record<string, unknown>[];
-  }
-  throw new TarefaError(
-    'INPUT_INVALID',
-    'tx answered a statement without { rows }: wrap it with fromTypeOrm, fromPrisma, fromDrizzle or another adapter, and roll back',
-  );
 }

@@ -1,6 +1,7 @@
 import { livenessPrefix } from '../../coordination/lock-names.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
 import { readTaskRecord, readText } from '../columns.js';
+import { readNextTasks, readWorkers } from '../read-status.js';
 import type {
   LastAttempts,
   QueueReports,
@@ -19,7 +20,6 @@ import type { QueueAccess } from './queue-access.js';
 import { queryReadable, readInTransaction } from './readable-rows.js';
 import { readWaitingRoutes } from './read-waiting.js';
 import { readHistory } from './reports/read-history.js';
-import { readNextTasks, readWorkers } from './reports/read-status.js';
 import { readQueueLag } from './reports/queue-lag.js';
 import { QueueStatus } from './reports/queue-status.js';
 import { TaskSearch } from './reports/task-search.js';

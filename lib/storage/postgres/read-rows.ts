@@ -2,7 +2,7 @@ import { column, readBoolean } from '../columns.js';
 import type { FailureOutcome, NextDue, PromoteResult, Route } from '../attempt.js';
 import { defaultPriority } from '../inserts.js';
 import { readClaimedTask, type QueueIdentity } from '../task-row.js';
-import type { ClaimedRow } from './claims/claim-request.js';
+import type { ClaimedRow } from '../claiming/claim-request.js';
 import type { TextRow } from './connections/control-connection.js';
 
 /** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */

@@ -1,7 +1,7 @@
 import type { WorkerId } from '../attempt.js';
 import type { UnreadableAmong } from '../claims.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { fromTheFront } from './claims/claim-planner.js';
+import { fromTheFront } from '../claiming/claim-planner.js';
 import { claimForm, claimValues } from './claims/claim-values.js';
 import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';

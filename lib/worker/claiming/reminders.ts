@@ -1,5 +1,6 @@
 import type { NextDue } from '../../storage/attempt.js';
 import { Alarm } from '../../timing/alarm.js';
+import { PollPace } from '../../timing/poll-pace.js';
 
 /** What the timers of a worker call. */
 export interface RemindersParts {
@@ -21,6 +22,8 @@ export interface RemindersParts {
   readonly halted: () => void;
   /** How often to do so without being told; 0 never. */
   readonly pollIntervalMs: number;
+  /** How often while something was found lately, where polls alone find what users' transactions insert. */
+  readonly busyPollMs?: number | undefined;
 }
 
 /** After its last task a worker looks again, for commits whose ring came too early. */
@@ -35,6 +38,8 @@ export class Reminders {
   readonly #claim: Alarm;
   #poll: NodeJS.Timeout | undefined;
   #polledAt = 0;
+  #comparedAt = -Infinity;
+  readonly #pace: PollPace | undefined;
   #lookAgain: readonly NodeJS.Timeout[] = [];
   #started = false;
 
@@ -42,18 +47,19 @@ export class Reminders {
     this.#parts = parts;
     this.#due = new Alarm(parts.look);
     this.#claim = new Alarm(parts.wake);
+    const { busyPollMs: busyMs, pollIntervalMs: idleMs } = parts;
+    this.#pace = busyMs === undefined ? undefined : new PollPace({ busyMs, idleMs });
   }
 
   start(): void {
     this.#started = true;
     this.#polledAt = performance.now();
-    const { pollIntervalMs } = this.#parts;
-    if (pollIntervalMs > 0) this.#poll = setInterval(() => void this.#onPoll(), pollIntervalMs);
+    if (this.#parts.pollIntervalMs > 0) this.#pollLater();
   }
 
   stop(): void {
     this.#started = false;
-    clearInterval(this.#poll);
+    clearTimeout(this.#poll);
     this.#due.clear();
     this.#claim.clear();
     this.#clearLookAgain();
@@ -81,15 +87,27 @@ export class Reminders {
 
   /** A route that had tasks may get more. */
   expectMore(): void {
+    this.#pace?.found();
     this.#clearLookAgain();
     if (this.#started) this.#lookAgain = lookAgainMs.map((delay) => setTimeout(this.#parts.wake, delay));
+  }
+
+  #pollLater(): void {
+    const ms = this.#pace?.next() ?? this.#parts.pollIntervalMs;
+    this.#poll = setTimeout(() => {
+      this.#pollLater();
+      void this.#onPoll();
+    }, ms);
   }
 
   /** An idle worker asks by one statement whether there is anything to do; a full look takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
-    const { compare, isIdle, nextDue, reconcile, askHalted, halted } = this.#parts;
+    const { compare, isIdle, nextDue, reconcile, askHalted, halted, look, pollIntervalMs } = this.#parts;
     if (!isIdle()) {
+      // Of frequent polls only some compare.
+      if (this.#pace && this.#polledAt - this.#comparedAt < pollIntervalMs) return look();
+      this.#comparedAt = this.#polledAt;
       askHalted();
       return compare();
     }

@@ -63,12 +63,12 @@ export class HandlerContext implements TaskContext {
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
     this.#refuseCompletion();
-    readTransaction(tx);
+    const handle = readTransaction(tx);
     const { database, workerId, maxResultBytes } = this.#surroundings;
     const { message, result: recorded } = readReturn(result, maxResultBytes);
     const { id, reservation } = this.claimed;
     const completion: Completion = { id, reservation, message, result: recorded };
-    await database.transactions.completeIn(tx, workerId, completion);
+    await database.transactions.completeIn(handle, workerId, completion);
     this.#completedElsewhere = true;
   }
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assembleCore, makeLiveness, type QueueCore } from '../../../lib/assembly/core.js';
+import { assembleCore, type QueueCore } from '../../../lib/assembly/core.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
+import type { Bell } from '../../../lib/coordination/bell.js';
 import { LeaseLiveness } from '../../../lib/coordination/lease/lease-liveness.js';
 import { QueueEvents } from '../../../lib/events.js';
 import { connectionConfig } from '../../../lib/storage/postgres/connections/connection-config.js';
 import { leaseThread } from '../../../lib/storage/postgres/connections/lease-orders.js';
-import { SharedSessions } from '../../../lib/storage/postgres/connections/shared-sessions.js';
+import { postgresOf } from '../../storage/conformance/open-postgres.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { exerciseBell } from './bell.js';
 import { exerciseLiveness, exerciseRelease } from './liveness.js';
@@ -21,7 +22,7 @@ beforeAll(async () => {
   cores = [];
   for (const queue of ['tasks', 'tasks', 'others']) {
     const options = { connection: database.url, queue, recovery: { graceMs: 0 } };
-    cores.push(await assembleCore(resolveOptions(options, {}), new QueueEvents(), new SharedSessions()));
+    cores.push(await assembleCore(resolveOptions(options, {}), new QueueEvents()));
   }
 });
 afterAll(async () => {
@@ -30,11 +31,12 @@ afterAll(async () => {
 });
 
 const core = (index: number): QueueCore => cores[index] as QueueCore;
+const bell = (index: number): Bell => core(index).storage.bell;
 
 const openSessions: OpenLiveness = async () => {
   await database.pool.query('truncate tasks_worker');
   const { workers } = core(0).database;
-  return { one: makeLiveness(core(0)), other: makeLiveness(core(1)), workers };
+  return { one: core(0).storage.liveness(), other: core(1).storage.liveness(), workers };
 };
 
 const openLeases: OpenLiveness = async () => {
@@ -42,15 +44,13 @@ const openLeases: OpenLiveness = async () => {
   const { workers } = core(0).database;
   const thread = leaseThread({
     config: connectionConfig(database.url),
-    workers: core(0).schema.tables.workers,
+    workers: postgresOf(core(0)).schema.tables.workers,
   });
   const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
   return { one: lease(), other: lease(), workers };
 };
 
-run('bell', () =>
-  exerciseBell(async () => ({ one: core(0).bell, other: core(1).bell, stranger: core(2).bell })),
-);
+run('bell', () => exerciseBell(async () => ({ one: bell(0), other: bell(1), stranger: bell(2) })));
 run('liveness of a session', () => exerciseLiveness(openSessions));
 run('release of a session', () => exerciseRelease(openSessions));
 run('liveness by lease', () => exerciseLiveness(openLeases));
@@ -64,7 +64,7 @@ test('a worker that lives by a lease is not missing to one that lives by a sessi
   }
   const thread = leaseThread({
     config: connectionConfig(database.url),
-    workers: core(0).schema.tables.workers,
+    workers: postgresOf(core(0)).schema.tables.workers,
   });
   const lease = new LeaseLiveness({ thread, workers, graceMs: 0 });
   const ignore = { lost: () => undefined, restored: () => undefined };

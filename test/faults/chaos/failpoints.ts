@@ -1,6 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { PostgresLiveness } from '../../../lib/coordination/postgres/postgres-liveness.js';
+import { SessionLiveness } from '../../../lib/coordination/session-liveness.js';
 import { TarefaError } from '../../../lib/errors.js';
+import { MysqlAdmin } from '../../../lib/storage/mysql/mysql-admin.js';
+import { MysqlAttempts } from '../../../lib/storage/mysql/mysql-attempts.js';
+import { MysqlClaims } from '../../../lib/storage/mysql/mysql-claims.js';
+import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import { MysqlEndpoints } from '../../../lib/storage/mysql/mysql-endpoints.js';
+import { MysqlInserts } from '../../../lib/storage/mysql/mysql-inserts.js';
+import { MysqlReports } from '../../../lib/storage/mysql/mysql-reports.js';
+import { MysqlSubscriptions } from '../../../lib/storage/mysql/mysql-subscriptions.js';
+import { MysqlTransaction } from '../../../lib/storage/mysql/mysql-transaction.js';
+import { MysqlTransactions } from '../../../lib/storage/mysql/mysql-transactions.js';
+import { MysqlUpkeep } from '../../../lib/storage/mysql/mysql-upkeep.js';
+import { MysqlWorkers } from '../../../lib/storage/mysql/mysql-workers.js';
 import { PostgresAdmin } from '../../../lib/storage/postgres/postgres-admin.js';
 import { PostgresAttempts } from '../../../lib/storage/postgres/postgres-attempts.js';
 import { PostgresClaims } from '../../../lib/storage/postgres/postgres-claims.js';
@@ -46,30 +58,53 @@ interface Wrapped {
   readonly only?: readonly string[];
 }
 
-const wrapped: readonly Wrapped[] = [
-  { prefix: 'database.', prototype: PostgresDatabase.prototype },
-  { prefix: 'inserts.', prototype: PostgresInserts.prototype },
-  { prefix: 'attempts.', prototype: PostgresAttempts.prototype },
-  { prefix: 'claims.', prototype: PostgresClaims.prototype },
-  { prefix: 'transactions.', prototype: PostgresTransactions.prototype },
-  { prefix: 'workers.', prototype: PostgresWorkers.prototype },
-  { prefix: 'upkeep.', prototype: PostgresUpkeep.prototype },
-  { prefix: 'admin.', prototype: PostgresAdmin.prototype },
-  { prefix: 'reports.', prototype: PostgresReports.prototype },
-  { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
-  { prefix: 'endpoints.', prototype: PostgresEndpoints.prototype },
-  { prefix: 'interop.', prototype: PostgresInterop.prototype },
-  { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
-  {
-    prefix: 'liveness.',
-    prototype: PostgresLiveness.prototype,
-    only: ['hold', 'findMissing'],
-  },
-];
+/** Storages whose calls have points. */
+export type PointedStorage = 'postgres' | 'mysql';
+
+const liveness: Wrapped = {
+  prefix: 'liveness.',
+  prototype: SessionLiveness.prototype,
+  only: ['hold', 'findMissing'],
+};
+
+/** Of a database, by its name in `lib/storage`. */
+const wrappedOf: Readonly<Record<PointedStorage, readonly Wrapped[]>> = {
+  postgres: [
+    { prefix: 'database.', prototype: PostgresDatabase.prototype },
+    { prefix: 'inserts.', prototype: PostgresInserts.prototype },
+    { prefix: 'attempts.', prototype: PostgresAttempts.prototype },
+    { prefix: 'claims.', prototype: PostgresClaims.prototype },
+    { prefix: 'transactions.', prototype: PostgresTransactions.prototype },
+    { prefix: 'workers.', prototype: PostgresWorkers.prototype },
+    { prefix: 'upkeep.', prototype: PostgresUpkeep.prototype },
+    { prefix: 'admin.', prototype: PostgresAdmin.prototype },
+    { prefix: 'reports.', prototype: PostgresReports.prototype },
+    { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
+    { prefix: 'endpoints.', prototype: PostgresEndpoints.prototype },
+    { prefix: 'interop.', prototype: PostgresInterop.prototype },
+    { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
+    liveness,
+  ],
+  mysql: [
+    { prefix: 'database.', prototype: MysqlDatabase.prototype },
+    { prefix: 'inserts.', prototype: MysqlInserts.prototype },
+    { prefix: 'attempts.', prototype: MysqlAttempts.prototype },
+    { prefix: 'claims.', prototype: MysqlClaims.prototype },
+    { prefix: 'transactions.', prototype: MysqlTransactions.prototype },
+    { prefix: 'workers.', prototype: MysqlWorkers.prototype },
+    { prefix: 'upkeep.', prototype: MysqlUpkeep.prototype },
+    { prefix: 'admin.', prototype: MysqlAdmin.prototype },
+    { prefix: 'reports.', prototype: MysqlReports.prototype },
+    { prefix: 'subscriptions.', prototype: MysqlSubscriptions.prototype },
+    { prefix: 'endpoints.', prototype: MysqlEndpoints.prototype },
+    { prefix: 'transaction.', prototype: MysqlTransaction.prototype },
+    liveness,
+  ],
+};
 
 /** Names of everything that has points: found by looking, so that a new method has some from its first day. */
-export function pointedMethods(): readonly string[] {
-  return wrapped.flatMap(({ prefix, prototype, only }) =>
+export function pointedMethods(storage: PointedStorage = 'postgres'): readonly string[] {
+  return wrappedOf[storage].flatMap(({ prefix, prototype, only }) =>
     methodsOf(prototype)
       .filter((name) => only?.includes(name) ?? true)
       .map((name) => prefix + name),
@@ -81,7 +116,7 @@ export function pointedMethods(): readonly string[] {
  *
  * @param onHit told just before a point acts; what it writes must survive the process
  */
-export function installFailpoints(onHit: (armed: ArmedPoint) => void): Failpoints {
+export function installFailpoints(storage: PointedStorage, onHit: (armed: ArmedPoint) => void): Failpoints {
   let armed: { readonly point: ArmedPoint; left: number }[] = [];
   const happened = new Set<string>();
 
@@ -108,7 +143,7 @@ export function installFailpoints(onHit: (armed: ArmedPoint) => void): Failpoint
     }
   };
 
-  for (const { prefix, prototype, only } of wrapped) {
+  for (const { prefix, prototype, only } of wrappedOf[storage]) {
     for (const name of methodsOf(prototype)) {
       if (only && !only.includes(name)) continue;
       wrapMethod(prototype as Record<string, Method>, name, { label: prefix + name, isArmed, take, act });

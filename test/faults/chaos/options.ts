@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util';
+import type { GroundName } from './ground/ground.js';
 
 /** What a chaos run may be told. */
 export interface ChaosOptions {
+  readonly database: GroundName;
   readonly minutes: number;
   readonly seed: number;
   /** How often each kind of fault must hit at least. */
@@ -14,8 +16,8 @@ export interface ChaosOptions {
   readonly intervalMs: number;
   readonly confirmMs: number;
   readonly graceMs: number;
-  /** Only kinds of faults that contain this. */
-  readonly only: string;
+  /** Only kinds of faults that contain one of these. */
+  readonly only: readonly string[];
   /** Whether the queue is a plain table, or divided into partitions. */
   readonly layout: 'plain' | 'partitioned';
   /** Where the report goes as JSON. */
@@ -27,6 +29,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {
+      database: { type: 'string', default: 'postgres' },
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string' },
       hits: { type: 'string' },
@@ -47,12 +50,18 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     return value;
   };
   const minutes = number('minutes', values.minutes);
-  const { layout } = values;
+  const { database, layout } = values;
+  if (database !== 'postgres' && database !== 'mariadb') {
+    throw new Error(`--database takes postgres or mariadb, not "${database}"`);
+  }
   if (layout !== 'plain' && layout !== 'partitioned') {
     throw new Error(`--layout takes plain or partitioned, not "${layout}"`);
   }
+  if (database === 'mariadb' && layout === 'partitioned')
+    throw new Error('there are no partitions on MariaDB');
   const most = 2 ** 32;
   return {
+    database,
     minutes,
     seed: values.seed === undefined ? Math.floor(Math.random() * most) : number('seed', values.seed),
     hits: values.hits === undefined ? Math.max(1, Math.floor(3 * minutes)) : number('hits', values.hits),
@@ -62,7 +71,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     intervalMs: number('interval-ms', values['interval-ms']),
     confirmMs: number('confirm-ms', values['confirm-ms']),
     graceMs: number('grace-ms', values['grace-ms']),
-    only: values.only,
+    only: values.only.split(','),
     layout,
     out: values.out,
   };

@@ -90,7 +90,7 @@ export function describeReport(report: ChaosReport): string {
   const { seed, options, seconds, drainSeconds, recovery, violations } = report;
   const total = Object.values(report.tasks).reduce((sum, { acked }) => sum + acked, 0);
   const lines = [
-    `Chaos run, seed ${seed}, ${options.layout} table: ${seconds} s of faults on ${options.workers} workers, drained in ${drainSeconds} s`,
+    `Chaos run, seed ${seed}, ${options.database}, ${options.layout} table: ${seconds} s of faults on ${options.workers} workers, drained in ${drainSeconds} s`,
     '',
     `${'tasks'.padEnd(24)}${['attempted', 'acked', 'refused', 'unknown'].map((name) => name.padStart(11)).join('')}`,
     ...Object.entries(report.tasks).map(

@@ -1,29 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { WorkerSlot, type Mishap } from './fleet.js';
+import type { Ground } from './ground/ground.js';
 import { now, readHistory } from './history.js';
 import { judge, orderedKeys } from './judge.js';
 import type { Nemesis } from './nemesis/nemesis.js';
-import { networkFaults } from './nemesis/network.js';
 import { processFaults } from './nemesis/processes.js';
-import { serverFaults } from './nemesis/server.js';
 import { workloadFaults } from './nemesis/workload.js';
 import type { ChaosOptions } from './options.js';
 import { violation, type Violation } from './oracles/oracle.js';
-import { idleResources, nothingLeft, readServerResources } from './oracles/resources.js';
+import { idleResources, nothingLeft, type ServerResources } from './oracles/resources.js';
 import { seededRandom } from './prng.js';
 import { countFaults, countRows, countTasks, measureRecovery, type ChaosReport } from './report.js';
 import { Schedule } from './schedule.js';
 import { buildStage, pollIntervalMs, purgeMaxAgeDays, type Stage } from './stage.js';
 import { Watch } from './watch.js';
-import { isToEnd } from './workload/hostile.js';
 
-/** Every kind of fault that there is. */
-export const allFaults: readonly Nemesis[] = [
-  ...processFaults,
-  ...serverFaults,
-  ...networkFaults,
-  ...workloadFaults,
-];
+/** Every kind of fault that there is on that database. */
+function faultsOn(ground: Ground): readonly Nemesis[] {
+  return [...processFaults, ...ground.faults, ...workloadFaults];
+}
 
 /** How a run is followed and ended early. */
 export interface RunHooks {
@@ -44,9 +39,10 @@ const settleMs = 1_500;
 export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<ChaosReport> {
   const { say, program, opened } = hooks;
   const random = seededRandom(options.seed);
-  const kinds = allFaults.filter(({ kind }) => kind.includes(options.only));
   const started = performance.now();
   const stage = await buildStage(options, random.fork(), program, opened);
+  const { ground } = stage;
+  const kinds = faultsOn(ground).filter(({ kind }) => options.only.some((part) => kind.includes(part)));
   try {
     const watch = new Watch(stage);
     const schedule = new Schedule(kinds, options);
@@ -69,14 +65,14 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
     const seconds = Math.round((performance.now() - started) / 1_000);
     say('the faults are over');
     // A start may have failed on a machine that is too busy.
-    if (stage.cluster.pid === undefined) await stage.cluster.start();
+    if (!ground.isUp) await ground.start();
     const drainSeconds = await drain(stage);
     const found: Violation[] = [...watch.violations];
     found.push(...(await leave(stage)));
     await takeInOrder(stage, program);
 
     const history = readHistory(stage.historyFolder);
-    const evidence = { db: stage.admin, history };
+    const evidence = { db: await ground.evidence(), history };
     found.push(...(await judge(evidence, { purgeMaxAgeDays, pollIntervalMs })));
     found.push(...nothingLeft(await resourcesOnceGone(stage)));
     found.push(
@@ -109,12 +105,12 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
 }
 
 /** Waits until nothing is left to do; answers how many seconds it took. */
-async function drain({ ask, slots }: Stage): Promise<number> {
+async function drain({ ground, slots }: Stage): Promise<number> {
   const started = performance.now();
   for (const slot of slots) slot.order({ type: 'disarm' });
   while (performance.now() - started < drainMs) {
-    const [row] = await ask<{ n: number }>(`select count(*)::int as n from tasks f where ${isToEnd('f')}`);
-    if (row?.n === 0 && slots.every((slot) => slot.process)) break;
+    const left = await ground.ask.countUnfinished().catch(() => undefined);
+    if (left === 0 && slots.every((slot) => slot.process)) break;
     await pause(200);
   }
   return Number(((performance.now() - started) / 1_000).toFixed(1));
@@ -124,24 +120,24 @@ async function drain({ ask, slots }: Stage): Promise<number> {
 async function leave(stage: Stage): Promise<readonly Violation[]> {
   await pause(settleMs);
   const reports = await Promise.all(stage.slots.map((slot) => slot.report(5_000)));
-  const found = idleResources(reports, await readServerResources(stage.admin), stage.poolSize);
+  const found = idleResources(
+    reports,
+    await stage.ground.ask.resources(),
+    stage.poolSize,
+    stage.ground.mostConnections(stage.poolSize),
+  );
   await Promise.all(stage.slots.map((slot) => slot.close()));
   return found;
 }
 
 /** A frozen queue, one worker, one task at a time: what I8 says about order is judged by what it takes first. */
 async function takeInOrder(stage: Stage, program: string): Promise<void> {
-  const { admin, history, historyFolder, workerParts } = stage;
+  const { ground, history, historyFolder, workerParts } = stage;
   const count = 40;
   for (let n = 0; n < count; n += 1) {
     history.write({ event: 'attempted', key: `${orderedKeys}${n}`, kind: 'plain', wall: now().wall });
   }
-  await admin.query(
-    `insert into tasks (processo, payload, origem, prioridade, data_hora)
-     select 'plain', '{}', $1 || n, 50 + (n * 7) % 3, clock_timestamp() - (n * 13) % 20 * interval '1 second'
-     from generate_series(0, $2::int - 1) n`,
-    [orderedKeys, count],
-  );
+  await ground.ask.insertUnordered(orderedKeys, count);
   const mishaps: Mishap[] = [];
   const slot = await WorkerSlot.start(
     { ...workerParts, historyFolder, program, options: { ...workerParts.options, concurrency: 1 } },
@@ -157,10 +153,10 @@ async function takeInOrder(stage: Stage, program: string): Promise<void> {
 }
 
 /** The server notices a moment later that connections are gone. */
-async function resourcesOnceGone({ admin }: Stage): Promise<Awaited<ReturnType<typeof readServerResources>>> {
+async function resourcesOnceGone({ ground }: Stage): Promise<ServerResources> {
   const deadline = performance.now() + 10_000;
   for (;;) {
-    const resources = await readServerResources(admin);
+    const resources = await ground.ask.resources();
     if (resources.connections + resources.locks === 0 || performance.now() > deadline) return resources;
     await pause(200);
   }

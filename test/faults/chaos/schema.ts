@@ -80,6 +80,12 @@ create event trigger keep_dropped on ddl_command_start when tag in ('DROP TABLE'
 
 /** Prepares a database whose queue tables exist. */
 export async function createJudgesTables(pool: Pool): Promise<void> {
+  await createRecords(pool);
+  await createSubscriptions(pool);
+}
+
+/** Makes what the judges read, beside a table `tasks`. */
+export async function createRecords(pool: Pool): Promise<void> {
   await pool.query(statements);
   const { rows } = await pool.query<{ list: string }>(
     `select string_agg(quote_ident(attname), ', ' order by attnum) as list from pg_attribute
@@ -95,6 +101,9 @@ export async function createJudgesTables(pool: Pool): Promise<void> {
   }
   await pool.query('create index on effect (task_root)');
   await pool.query('create index on audit (id)');
+}
+
+async function createSubscriptions(pool: Pool): Promise<void> {
   await pool.query(
     `insert into tasks_subscriber (id, processo, tenant)
      select id, topic, tenant from json_to_recordset($1) as (id text, topic text, tenant bigint)`,

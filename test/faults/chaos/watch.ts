@@ -1,17 +1,10 @@
+import type { Orphan } from './ground/ground.js';
 import type { World } from './nemesis/nemesis.js';
-import { payloadsResolve } from './oracles/payloads.js';
 import { violation, type Violation } from './oracles/oracle.js';
-import { sortHistory } from './history.js';
 
 /** Rows of workers that are gone are given up by then, however dense the faults. */
 const mostHeldMs = 60_000;
 const everyMs = 2_000;
-
-interface Held {
-  readonly id: string;
-  readonly reserva: number;
-  readonly executor: string;
-}
 
 /**
  * Looks for what must never be, while a run goes on: an attempt without its payload (I12), a row held for long by a
@@ -41,22 +34,13 @@ export class Watch {
   }
 
   async #look(): Promise<void> {
-    const { admin } = this.#world;
+    const { ask } = this.#world.ground;
     const now = performance.now();
     // A look that came late, because the server was down, says nothing about the time between.
     if (now - this.#lastLook > 2 * everyMs) this.#orphans.clear();
     this.#lastLook = now;
-    this.violations.push(...(await payloadsResolve({ db: admin, history: sortHistory([]) })));
-    const { rows } = await admin.query<Held>(
-      `select f.id::text, f.reserva, f.executor::text from tasks f
-       where f.status = 'processando' and not exists (
-         select from pg_locks l
-         where l.locktype = 'advisory' and l.granted
-           and l.database = (select oid from pg_database where datname = current_database())
-           and ((l.classid::bigint << 32) | l.objid::bigint)
-             = hashtextextended('tarefa:worker:' || $1 || ':' || f.executor, 0))`,
-      ['public.tasks'],
-    );
+    this.violations.push(...(await ask.withoutPayload()));
+    const rows = await ask.orphans();
     const held = new Set(rows.map(keyOf));
     for (const key of this.#orphans.keys()) if (!held.has(key)) this.#orphans.delete(key);
     const old = rows.filter((row) => {
@@ -70,27 +54,15 @@ export class Watch {
     this.violations.push(...violation('I10', what, await this.#explain(old)));
   }
 
-  /** What recovery would meet: whether somebody has locked the rows, and what the table says of the workers. */
-  async #explain(rows: readonly Held[]): Promise<readonly object[]> {
+  /** What recovery would meet. */
+  async #explain(rows: readonly Orphan[]): Promise<readonly object[]> {
     if (rows.length === 0) return [];
-    const { admin } = this.#world;
-    const free = await admin.query<{ id: string }>(
-      'select id::text from tasks where id = any($1) for update skip locked',
-      [rows.map(({ id }) => id)],
-    );
-    const workers = await admin.query<{ worker: string }>(
-      `select concat_ws(' ', id, 'missed', missed_at, 'stopped', stopped_at) as worker from tasks_worker
-       where stopped_at is null or missed_at is not null`,
-    );
-    const isFree = new Set(free.rows.map(({ id }) => id));
-    return rows.map((row) => ({
-      ...row,
-      locked: !isFree.has(row.id),
-      workers: workers.rows.map(({ worker }) => worker),
-    }));
+    const { free, workers } = await this.#world.ground.ask.explain(rows.map(({ id }) => id));
+    const isFree = new Set(free);
+    return rows.map((row) => ({ ...row, locked: !isFree.has(row.id), workers }));
   }
 }
 
-function keyOf({ id, reserva }: Held): string {
+function keyOf({ id, reserva }: Orphan): string {
   return `${id}/${reserva}`;
 }

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll } from 'vitest';
 import { assembleCore, type QueueCore } from '../../../lib/assembly/core.js';
-import { testAccess } from '../../../lib/assembly/test-access.js';
+import { PostgresStorage } from '../../../lib/assembly/postgres.js';
 import { QueueEvents } from '../../../lib/events.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import type { QueueOptions } from '../../../lib/options/queue-options.js';
-import { SharedSessions } from '../../../lib/storage/postgres/connections/shared-sessions.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import type { OpenDatabase } from './opened.js';
 
@@ -17,7 +16,7 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
     server = await createDatabase();
     await server.pool.query('create table effect (n int)');
     const options = { connection: server.url, queue: 'tasks', webhooks: true, ...layout };
-    core = await assembleCore(resolveOptions(options, {}), new QueueEvents(), new SharedSessions());
+    core = await assembleCore(resolveOptions(options, {}), new QueueEvents());
   });
   afterAll(async () => {
     await core?.close();
@@ -25,15 +24,15 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
   });
 
   return async () => {
-    const { queue, workers, paused, subscriptions, webhooks } = core.schema.tables;
+    const { queue, workers, paused, subscriptions, webhooks } = postgresOf(core).schema.tables;
     // The few rows of a test are deleted sooner than the files of many partitions are made anew.
     const all = [queue, workers, paused, subscriptions, webhooks, 'effect'];
     await server.pool.query(all.map((table) => `delete from ${table}`).join('; '));
     return {
       database: core.database,
-      access: testAccess(core),
+      access: core.testAccess(),
       undoes: true,
-      inTransaction: (work) => core.database.inTransaction(work),
+      inTransaction: (work) => postgresOf(core).database.inTransaction(work),
       effects: async () => {
         const { rows } = await server.pool.query<{ n: number }>('select count(*)::int as n from effect');
         return rows[0]?.n ?? 0;
@@ -46,4 +45,10 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
       },
     };
   };
+}
+
+/** What a core has opened, where it is PostgreSQL. */
+export function postgresOf({ storage }: QueueCore): PostgresStorage {
+  if (!(storage instanceof PostgresStorage)) throw new Error('that queue is not in PostgreSQL');
+  return storage;
 }

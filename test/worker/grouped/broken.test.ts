@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { deferred, nextEvent } from '../../support/waiting.js';
 import { noTransaction, succeed, useGroups, type Act } from './group-bench.js';
+import { ownSql } from '../../support/run-database.js';
 
 const bench = useGroups();
 
@@ -85,7 +86,7 @@ test('an attempt that was taken away commits nothing; the others do', async () =
 
 test('a constraint that is checked at COMMIT fails its own task only', async () => {
   const { rows, runs, effects } = await bench.run(
-    third(({ db, task }) => db.query('insert into effect (task, parent) values ($1, 99)', [task.id])),
+    third(({ db, task }) => db.query(ownSql('insert into effect (task, parent) values ($1, 99)'), [task.id])),
   );
   expect(rows.map(({ status }) => status)).toEqual(thirdFailed);
   expect(rows[2]?.mensagem).toContain('violates foreign key constraint');

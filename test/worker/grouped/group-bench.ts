@@ -3,6 +3,7 @@ import { TaskHandler, type HandlerOptions, type TaskContext } from '../../../lib
 import type { QueueApp, QueueAppOptions } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { useQueue, type AttemptRow, type QueueBench } from '../queue-bench.js';
+import { ownSql } from '../../support/run-database.js';
 
 /** What one task does after it has left its effect. `run` is 1 when its handler is called for the first time. */
 export type Act = (ctx: TaskContext, run: number) => unknown;
@@ -45,7 +46,7 @@ export interface StartedGroup extends QueueApp {
 
 /** Leaves a row that knows its transaction. */
 export const leaveEffect = ({ db, task }: TaskContext) =>
-  db.query('insert into effect (task) values ($1)', [task.id]);
+  db.query(ownSql('insert into effect (task) values ($1)'), [task.id]);
 
 export function useGroups(): GroupBench {
   const bench = useQueue();

@@ -1,5 +1,5 @@
 import type { ClaimForm, ClaimLock, ClaimStart } from '../statements/settle-and-claim.js';
-import { isBounded, type ClaimRequest, type Stretch } from './claim-request.js';
+import { isBounded, type ClaimRequest, type Stretch } from '../../claiming/claim-request.js';
 
 const leastOfAll = '-9223372036854775808';
 
@@ -35,7 +35,7 @@ export function claimValues(
   const bounded = [
     bounds.map(({ highest }) => highest),
     bounds.map(({ lowest }) => lowest),
-    bounds.map(({ since }) => since),
+    bounds.map(({ since }) => since ?? '-infinity'),
     leastId?.toString() ?? leastOfAll,
   ];
   return [

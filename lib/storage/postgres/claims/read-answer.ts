@@ -3,7 +3,12 @@ import { readBoolean } from '../../columns.js';
 import type { TextRow } from '../connections/control-connection.js';
 import type { QueueIdentity } from '../../task-row.js';
 import { readClaimed, readIds } from '../read-rows.js';
-import type { ClaimAnswer, ClaimedRow, Stretch } from './claim-request.js';
+import {
+  inPickUpOrder,
+  type ClaimAnswer,
+  type ClaimedRow,
+  type Stretch,
+} from '../../claiming/claim-request.js';
 
 /** Reads the answer of a statement that claims: rows of claimed tasks, what else it says in the first one. */
 export function readAnswer(
@@ -37,20 +42,4 @@ function unfolded(row: TextRow): TextRow {
 /** Ids of the completions that were written; undefined when all were. */
 export function readSettledOnly([first]: readonly TextRow[]): readonly string[] | undefined {
   return readIds(first?.['settled_only']);
-}
-
-/** Sorts in place, unless they are in order: rows of an UPDATE come as the table has them. */
-function inPickUpOrder(claimed: ClaimedRow[]): ClaimedRow[] {
-  for (let index = 1; index < claimed.length; index += 1) {
-    const [before, after] = [claimed[index - 1], claimed[index]];
-    if (before && after && comparePickUp(before, after) > 0) return claimed.sort(comparePickUp);
-  }
-  return claimed;
-}
-
-/** The text of a time sorts as the time does, within one time zone. */
-function comparePickUp(a: ClaimedRow, b: ClaimedRow): number {
-  if (a.priority !== b.priority) return (b.priority ?? Infinity) - (a.priority ?? Infinity);
-  if (a.due !== b.due) return a.due < b.due ? -1 : 1;
-  return a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 }

@@ -1,39 +1,29 @@
 import { Client } from 'pg';
 import { cleanText } from '../../../observability/clean-text.js';
-import type { TarefaErrorCode } from '../../../errors.js';
 import { connectionConfig, isConnectionError, messageOf } from './connection-config.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
+import type { StartPlace, StartProblem } from '../../start-problem.js';
 import { quoteIdentifier } from '../identifiers.js';
 
 /** Where a connection leads, and as whom. Holds no password. */
-export interface ConnectionPlace {
+interface ConnectionPlace {
   readonly host: string;
   readonly port: number;
   readonly database: string;
   readonly role: string;
 }
 
-/** Why a database cannot be used, in words. */
-export interface ConnectionProblem {
-  readonly code: Extract<TarefaErrorCode, 'DATABASE_UNREACHABLE' | 'DATABASE_REFUSED' | 'RIGHTS_MISSING'>;
-  /** What happened, in one line. */
-  readonly text: string;
-  /** What to do about it. */
-  readonly todo: string;
+/** Where a start connects by a connection. */
+export function startPlace(connection: PostgresConnection): StartPlace {
+  const { host, port, database: named, user } = new Client(connectionConfig(connection));
+  const [role, database] = [user ?? '', named ?? user ?? ''];
+  return {
+    description: `host ${host}, port ${port}, database ${quoteIdentifier(database)}, role ${quoteIdentifier(role)}`,
+    problemOf: (error) => problemOf(error, { host, port, database, role }),
+  };
 }
 
-export function placeOf(connection: PostgresConnection): ConnectionPlace {
-  const { host, port, database, user } = new Client(connectionConfig(connection));
-  return { host, port, database: database ?? user ?? '', role: user ?? '' };
-}
-
-/** `host db, port 5432, database "shop", role "ana"`. */
-export function describePlace({ host, port, database, role }: ConnectionPlace): string {
-  return `host ${host}, port ${port}, database ${quoteIdentifier(database)}, role ${quoteIdentifier(role)}`;
-}
-
-/** What went wrong with a connection or a statement at the start; undefined when it was something else. */
-export function connectionProblem(error: unknown, place: ConnectionPlace): ConnectionProblem | undefined {
+function problemOf(error: unknown, place: ConnectionPlace): StartProblem | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = codeOf(error);
   const problem = refusalOf(code, error, place);
@@ -51,10 +41,10 @@ export function connectionProblem(error: unknown, place: ConnectionPlace): Conne
 }
 
 /** Refused for good: it would be refused again. */
-function refusalOf(code: string, error: Error, place: ConnectionPlace): ConnectionProblem | undefined {
+function refusalOf(code: string, error: Error, place: ConnectionPlace): StartProblem | undefined {
   const role = quoteIdentifier(place.role);
   const database = quoteIdentifier(place.database);
-  const refused = (text: string, todo: string): ConnectionProblem => ({
+  const refused = (text: string, todo: string): StartProblem => ({
     code: 'DATABASE_REFUSED',
     text,
     todo,
@@ -95,7 +85,7 @@ function refusalOf(code: string, error: Error, place: ConnectionPlace): Connecti
   return undefined;
 }
 
-function unreachable(code: string, error: Error, { host, port }: ConnectionPlace): ConnectionProblem {
+function unreachable(code: string, error: Error, { host, port }: ConnectionPlace): StartProblem {
   const at = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
   const known: Readonly<Record<string, string>> = {
     ENOTFOUND: `there is no host named ${JSON.stringify(host)}`,

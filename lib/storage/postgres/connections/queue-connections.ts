@@ -7,7 +7,9 @@ import type { SharedSessions } from './shared-sessions.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
+import type { StartPlace } from '../../start-problem.js';
 import { connectionConfig, connectionKey, sessionSettings } from './connection-config.js';
+import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
@@ -52,7 +54,7 @@ export interface QueueConnections {
 
 /** Tries what a start needs, as often as the options say. */
 export interface StartAttempt {
-  run<T>(connection: PostgresConnection, work: () => Promise<T>): Promise<T>;
+  run<T>(place: StartPlace, work: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -67,7 +69,7 @@ export async function resolveRouting(
   starting: StartAttempt,
 ): Promise<Routing> {
   const inspect = (connection: PostgresConnection): Promise<Reach> =>
-    starting.run(connection, () => inspectReach(connection));
+    starting.run(startPlace(connection), () => inspectReach(connection));
   const mainReach = await inspect(main);
   const { sessionConnection, worker } = options;
   if (!worker) return { main, mainReach, session: undefined };

@@ -1,8 +1,8 @@
+import { readPlaces } from '../../read-status.js';
 import type { QueueTables } from '../identifiers.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { readInTransaction } from '../readable-rows.js';
 import { pendingPlaces, statusSettings, walkSettings } from '../statements/status.js';
-import { readPlaces } from './read-status.js';
 
 /** Where dead entries of the index have piled up, a look may take long: it is given up then. */
 const timeoutMs = 2_000;

@@ -1,15 +1,6 @@
 import type { SqlHandle } from '../../sql-handle.js';
 import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
-import type { StatusRequest } from '../../reports.js';
-import type { StatusReport, UnknownSection } from '../../status-report.js';
-import { findUnserved, servedRoutes } from '../../unserved-routes.js';
-import type { Upkeep } from '../../upkeep.js';
-import type { QueueTables } from '../identifiers.js';
-import type { RunTransaction } from '../partitions/short-transaction.js';
-import { isDataError, queryBytes, type ReadRows } from '../readable-rows.js';
-import { listPaused } from '../statements/admin.js';
-import * as sql from '../statements/status.js';
 import {
   mergeCounts,
   readEnded,
@@ -24,8 +15,18 @@ import {
   readSnapshot,
   readUnheard,
   readWorkers,
+  rowsOfPlace,
   type Rows,
-} from './read-status.js';
+} from '../../read-status.js';
+import type { StatusRequest } from '../../reports.js';
+import type { StatusReport, UnknownSection } from '../../status-report.js';
+import { findUnserved, servedRoutes } from '../../unserved-routes.js';
+import type { Upkeep } from '../../upkeep.js';
+import type { QueueTables } from '../identifiers.js';
+import type { RunTransaction } from '../partitions/short-transaction.js';
+import { isDataError, queryBytes, type ReadRows } from '../readable-rows.js';
+import { listPaused } from '../statements/admin.js';
+import * as sql from '../statements/status.js';
 
 export interface QueueStatusParts {
   readonly tables: QueueTables;
@@ -68,7 +69,7 @@ export class QueueStatus {
       await tx.query(sql.walkSettings);
       const places = await ask('lag', sql.pendingPlaces(tables), [], readPlaces);
       const { ids = [], isCut = false } = places ?? {};
-      const perPlace = [ids, sql.rowsOfPlace(ids.length)];
+      const perPlace = [ids, rowsOfPlace(ids.length)];
       const pending = await ask('pending', sql.pendingCounts(tables), perPlace, (rows) =>
         readPending(rows, isCut),
       );

@@ -1,4 +1,4 @@
-import type { ClaimShape } from '../claims/claim-request.js';
+import type { ClaimShape } from '../../claiming/claim-request.js';
 import type { QueueTables } from '../identifiers.js';
 import { nextReservation, type Statement } from '../statement.js';
 import {

@@ -1,4 +1,5 @@
 import { isBuried, stateSql } from '../../columns.js';
+import { listLimit, placeLimit } from '../../read-status.js';
 import { countLimit, endedLimit } from '../../reports.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
@@ -6,13 +7,6 @@ import { msBetween } from '../time-spans.js';
 
 // The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a
 // limit. Their transaction also has a time limit, and forbids plans made for a table that has grown since.
-
-/** Most pairs of a route and a priority; where there are more than ten, fewer rows of each are counted. */
-export const placeLimit = 500;
-const leastCounted = 1_000;
-const countedOfAll = 100_000;
-/** Most running attempts and workers that are listed. */
-export const listLimit = 200;
 
 type Queue = Pick<QueueTables, 'queue'>;
 
@@ -94,11 +88,6 @@ cross join lateral (
   ) one
   group by 1, 2, 3
 ) counted`;
-
-/** How many rows of a place are counted, given the number of places. */
-export function rowsOfPlace(places: number): number {
-  return Math.min(countLimit, Math.max(leastCounted, Math.floor(countedOfAll / Math.max(1, places))));
-}
 
 /** Scheduled attempts by topic and subscription, first attempts apart from retries: the first due ones, up to a limit. */
 export const scheduledCounts = ({ queue }: Queue): string => `-- name: status_scheduled

@@ -1,24 +1,19 @@
-import type { Pool, QueryResultRow } from 'pg';
 import type { DatabaseProxy } from '../../../support/database-proxy.js';
-import type { Cluster } from '../../kit/cluster.js';
 import type { WorkerSlot } from '../fleet.js';
+import type { Ground } from '../ground/ground.js';
 import type { HistoryWriter } from '../history.js';
 import type { Random } from '../prng.js';
 import type { Producer } from '../workload/producer.js';
 
 /** What faults are made with. */
 export interface World {
-  readonly cluster: Cluster;
+  readonly ground: Ground;
   readonly slots: readonly WorkerSlot[];
   readonly producer: Producer;
   readonly producerProxy: DatabaseProxy;
   readonly history: HistoryWriter;
   readonly historyFolder: string;
   readonly poolSize: number;
-  /** Straight to the database, past all proxies. */
-  readonly admin: Pool;
-  /** Asks the database, again and again while it is down. */
-  readonly ask: <Row extends QueryResultRow>(sql: string, values?: unknown[]) => Promise<readonly Row[]>;
 }
 
 /** A kind of fault. */
@@ -35,17 +30,20 @@ export interface Nemesis {
 
 /** A worker that is at work, with how many rows it holds; undefined when all are idle or gone. */
 export async function pickBusy(
-  { slots, ask }: World,
+  { slots, ground }: World,
   random: Random,
 ): Promise<{ readonly slot: WorkerSlot; readonly rows: number } | undefined> {
-  const rows = await ask<{ executor: string; n: number }>(
-    `select executor::text, count(*)::int as n from tasks where status = 'processando' group by 1`,
-  );
+  const held = await ground.ask.held();
   const busy = slots.flatMap((slot) => {
-    const held = slot.process && rows.find(({ executor }) => executor === slot.workerId);
-    return held ? [{ slot, rows: held.n }] : [];
+    const own = slot.process && held.find(({ worker }) => worker === slot.workerId);
+    return own ? [{ slot, rows: own.rows }] : [];
   });
   return busy.length === 0 ? undefined : random.pick(busy);
+}
+
+/** Rows in flight: whether the failure of a server was seen by anybody. */
+export async function countRunning(ask: Ground['ask']): Promise<number> {
+  return (await ask.held()).reduce((sum, { rows }) => sum + rows, 0);
 }
 
 /** Any worker that is at work. */

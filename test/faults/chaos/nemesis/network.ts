@@ -3,7 +3,7 @@ import type { DatabaseProxy, Fault } from '../../../support/database-proxy.js';
 import type { Random } from '../prng.js';
 import { pickAny, type Nemesis, type World } from './nemesis.js';
 
-const purposes = ['', 'session', 'control', 'pool'] as const;
+const postgresPurposes = ['', 'session', 'control', 'pool'] as const;
 
 /** A worker's network, now and then the producer's. */
 function pickProxy(world: World, random: Random): DatabaseProxy | undefined {
@@ -15,10 +15,7 @@ function lasting(
   kind: string,
   start: (proxy: DatabaseProxy, random: Random, purpose: string) => Fault,
   longest: number,
-  {
-    endsConnections = false,
-    among = purposes,
-  }: { endsConnections?: boolean; among?: readonly string[] } = {},
+  { endsConnections = false, among }: { endsConnections?: boolean; among: readonly string[] },
 ): Nemesis {
   return {
     kind,
@@ -39,15 +36,17 @@ function lasting(
   };
 }
 
-/** One that waits for its message. */
-function swallowing(kind: string, purpose: string, message: 'C' | 'D', tag?: string): Nemesis {
+type StartLosing = (proxy: DatabaseProxy, then: 'cut' | 'silent') => Fault;
+
+/** One that waits for its answer. */
+function losing(kind: string, purpose: string, start: StartLosing): Nemesis {
   return {
     kind,
     strike: async (world, random) => {
       const proxy = pickAny(world, random)?.proxy;
       if (!proxy) return undefined;
       const then = random.pick(['cut', 'silent'] as const);
-      const fault = proxy.swallow({ purpose, message, then, ...(tag === undefined ? {} : { tag }) });
+      const fault = start(proxy, then);
       await Promise.race([fault.hit, pause(2_500)]);
       const isHit = fault.hits.connections > 0;
       if (isHit && then === 'silent') await pause(random.whole(200, 2_000));
@@ -58,7 +57,7 @@ function swallowing(kind: string, purpose: string, message: 'C' | 'D', tag?: str
   };
 }
 
-const reset: Nemesis = {
+const reset = (purposes: readonly string[]): Nemesis => ({
   kind: 'reset connections',
   strike: async (world, random) => {
     const proxy = pickProxy(world, random);
@@ -66,26 +65,55 @@ const reset: Nemesis = {
     const broken = proxy?.reset(purpose) ?? 0;
     return broken > 0 ? `${broken} connections (${purpose || 'all'})` : undefined;
   },
-};
+});
 
-/** Faults of the network between workers and database. */
-export const networkFaults: readonly Nemesis[] = [
-  lasting('delay', (proxy, random, purpose) => proxy.delay(random.whole(20, 200), purpose), 2_000),
-  lasting('stall', (proxy, _, purpose) => proxy.stall(purpose), 3_500),
-  lasting('silence', (proxy, _, purpose) => proxy.silence(purpose), 3_000, { endsConnections: true }),
-  lasting(
-    'half-close',
-    (proxy, random, purpose) => proxy.halfClose(random.pick(['worker', 'database'] as const), purpose),
-    1_500,
-    { endsConnections: true },
+/** Faults of a network that knows nothing of what it carries, on connections with names that end so. */
+function plainFaults(among: readonly string[]): readonly Nemesis[] {
+  return [
+    lasting('delay', (proxy, random, purpose) => proxy.delay(random.whole(20, 200), purpose), 2_000, {
+      among,
+    }),
+    lasting('stall', (proxy, _, purpose) => proxy.stall(purpose), 3_500, { among }),
+    lasting('silence', (proxy, _, purpose) => proxy.silence(purpose), 3_000, {
+      endsConnections: true,
+      among,
+    }),
+    lasting(
+      'half-close',
+      (proxy, random, purpose) => proxy.halfClose(random.pick(['worker', 'database'] as const), purpose),
+      1_500,
+      { endsConnections: true, among },
+    ),
+    lasting(
+      'cut after n bytes',
+      (proxy, random, purpose) => proxy.cutAfter(random.whole(1, 3_000), purpose),
+      2_000,
+      { among: among.filter((purpose) => purpose !== 'session' && purpose !== 'sleeper') },
+    ),
+    reset(among),
+  ];
+}
+
+/** Faults of the network between workers and PostgreSQL. */
+export const postgresNetworkFaults: readonly Nemesis[] = [
+  ...plainFaults(postgresPurposes),
+  losing('swallow the answer of COMMIT', 'pool', (proxy, then) =>
+    proxy.swallow({ purpose: 'pool', message: 'C', tag: 'COMMIT', then }),
   ),
-  lasting(
-    'cut after n bytes',
-    (proxy, random, purpose) => proxy.cutAfter(random.whole(1, 3_000), purpose),
-    2_000,
-    { among: ['', 'control', 'pool'] },
+  losing('swallow the rows of a claim', 'control', (proxy, then) =>
+    proxy.swallow({ purpose: 'control', message: 'D', then }),
   ),
-  reset,
-  swallowing(`swallow the answer of COMMIT`, 'pool', 'C', 'COMMIT'),
-  swallowing('swallow the rows of a claim', 'control', 'D'),
+];
+
+const mysqlPurposes = ['', 'session', 'sleeper', 'control', 'pool'] as const;
+
+/** Faults of the network between workers and MySQL or MariaDB. */
+export const mysqlNetworkFaults: readonly Nemesis[] = [
+  ...plainFaults(mysqlPurposes),
+  losing('lose the answer of a completion', 'pool', (proxy, then) =>
+    proxy.loseAnswer({ purpose: 'pool', to: '-- name: complete', then }),
+  ),
+  losing('lose the answer of a claim', 'control', (proxy, then) =>
+    proxy.loseAnswer({ purpose: 'control', to: 'commit', then }),
+  ),
 ];

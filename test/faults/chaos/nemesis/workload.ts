@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { hostile, hostileRows, insertHostile, isToEnd } from '../workload/hostile.js';
+import { hostileRows } from '../workload/hostile.js';
 import { pickAny, type Nemesis } from './nemesis.js';
 
 /** Losses in a row after which a chain is buried. */
@@ -8,21 +8,17 @@ const always = 99;
 const poison: Nemesis = {
   kind: 'task kills its process',
   group: 'poison',
-  strike: async ({ producer, admin, slots, ask }, random) => {
+  strike: async ({ producer, ground, slots }, random) => {
     const how = random.pick(['exit', 'kill', 'loop'] as const);
     const isPoison = random.chance(0.15);
     const kills = isPoison ? always : random.whole(1, 2);
-    const key = await producer.insert(isPoison ? 'poison' : 'killer', { how, kills }, admin);
+    const key = await producer.insert(isPoison ? 'poison' : 'killer', { how, kills });
     const deadline = performance.now() + 4_000;
     while (performance.now() < deadline) {
       await pause(100);
-      const [claim] = await ask<{ worker: string }>(
-        `select a.new_executor::text as worker from audit a join tasks t using (id)
-         where t.origem = $1 and a.new_status = 'processando'`,
-        [key],
-      );
-      if (!claim) continue;
-      const slot = slots.find(({ workerId }) => workerId === claim.worker);
+      const claimer = await ground.ask.claimerOf(key);
+      if (claimer === undefined) continue;
+      const slot = slots.find(({ workerId }) => workerId === claimer);
       // Without one the process is gone already.
       if (slot && !(await slot.gone(4_000))) return undefined;
       return `${how}, ${isPoison ? 'always' : `${kills} times`}`;
@@ -35,9 +31,9 @@ const exhaustPool: Nemesis = {
   kind: 'exhaust pool',
   group: 'poison',
   strike: async (world, random) => {
-    const { producer, admin, slots, poolSize } = world;
+    const { producer, slots, poolSize } = world;
     const count = slots.length * (poolSize + 3);
-    for (let n = 0; n < count; n += 1) await producer.insert('hog', { ms: random.whole(300, 900) }, admin);
+    for (let n = 0; n < count; n += 1) await producer.insert('hog', { ms: random.whole(300, 900) });
     const deadline = performance.now() + 2_500;
     while (performance.now() < deadline) {
       for (const slot of slots) {
@@ -67,25 +63,15 @@ const purge: Nemesis = {
 /** Rows of another program, as no client would insert them, beside the ordinary tasks. */
 const hostileProgram: Nemesis = {
   kind: 'hostile rows',
-  strike: async ({ ask }) => {
+  strike: async ({ ground: { ask } }) => {
     // Those of the last time that stay for ever: they would keep every partition.
-    await ask(
-      `delete from tasks f where origem like $1 || '%' and status not in ('sucesso', 'falha') and not (${isToEnd('f')})`,
-      [hostile],
-    );
+    await ask.dropHostile();
     const ids: string[] = [];
-    for (const row of hostileRows) {
-      const { sql, values } = insertHostile(row);
-      ids.push(...(await ask<{ id: string }>(sql, values)).map(({ id }) => id));
-    }
+    for (const row of hostileRows) ids.push(await ask.insertHostile(row));
     const deadline = performance.now() + 10_000;
     while (performance.now() < deadline) {
       await pause(200);
-      const over = await ask(
-        `select from tasks where id = any($1::bigint[]) and status in ('sucesso', 'falha') limit 1`,
-        [ids],
-      );
-      if (over.length > 0) return `${ids.length} rows`;
+      if (await ask.isAnyOver(ids)) return `${ids.length} rows`;
     }
     return undefined;
   },

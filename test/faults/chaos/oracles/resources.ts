@@ -34,8 +34,8 @@ export function idleResources(
   reports: readonly (WorkerReport | undefined)[],
   server: ServerResources,
   poolSize: number,
+  most = mostConnections(poolSize),
 ): readonly Violation[] {
-  const most = mostConnections(poolSize);
   const heavy = reports.flatMap((report) => {
     const { TCPSocketWrap: sockets = 0, Timeout: timers = 0 } = report?.resources ?? {};
     return report && (sockets > most || timers > mostTimers || report.running > 0) ? [report] : [];

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { Pool } from 'pg';
 import {
   DeadTaskHandler,
   QueueClient,
@@ -9,6 +8,7 @@ import {
   type SqlHandle,
   type TaskContext,
 } from '../../../../lib/index.js';
+import type { ClientPool, WorkGround } from '../ground/clients.js';
 import { HistoryWriter, now } from '../history.js';
 
 /** What a task of the workload asks for. */
@@ -26,7 +26,8 @@ export class WorkBench {
   constructor(
     readonly name: string,
     readonly history: HistoryWriter,
-    readonly pool: Pool,
+    readonly work: WorkGround,
+    readonly clients: ClientPool,
     readonly tell: (message: object) => Promise<void>,
   ) {}
 
@@ -76,7 +77,7 @@ export class Handlers {
   @TaskHandler('elsewhere', rules)
   elsewhere(work: Work, ctx: TaskContext): Promise<void> {
     return this.#record(ctx, async () => {
-      const client = await this.bench.pool.connect();
+      const client = await this.bench.clients.connect();
       let failed: Error | undefined;
       try {
         await client.query('begin');
@@ -169,14 +170,10 @@ export class Handlers {
   }
 
   async #leaveEffect({ task }: TaskContext, db: SqlHandle): Promise<void> {
-    const { rows } = await db.query(
-      `insert into effect (task_root, attempt, dead, key, worker) values ($1::bigint, $2, $3, $4, $5)
-       returning backend::text || ' ' || (select backend_start::text from pg_stat_get_activity(backend)) as backend,
-         xid::text, app`,
-      [task.firstAttemptId, task.attempt, task.dead, task.origin, this.bench.name],
-    );
-    const { backend, xid, app } = rows[0] as { backend: string; xid: string; app: string };
-    this.bench.history.write({ event: 'transaction', id: task.id, backend, xid, app });
+    const { name: worker, work, history } = this.bench;
+    const { firstAttemptId: root, attempt, dead, origin: key } = task;
+    const transaction = await work.writeEffect(db, { root, attempt, dead, key, worker });
+    history.write({ event: 'transaction', id: task.id, ...transaction });
   }
 
   async #endProcess({ how }: Work): Promise<void> {

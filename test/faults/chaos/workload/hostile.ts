@@ -54,5 +54,10 @@ export function isToEnd(row: string): string {
   const names = hostileRows
     .filter(({ stays }) => stays !== undefined)
     .map(({ name }) => `'${hostile}${name}'`);
-  return `${row}.status in ('pendente', 'agendada', 'processando') and ${row}.origem not in (${names.join(', ')})`;
+  return `${isUnfinished(row)} and ${row}.origem not in (${names.join(', ')})`;
+}
+
+/** Condition that `row` is not over. */
+export function isUnfinished(row: string): string {
+  return `${row}.status in ('pendente', 'agendada', 'processando')`;
 }

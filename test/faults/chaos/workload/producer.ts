@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { DatabaseError, Pool, type PoolClient } from 'pg';
-import { QueueClient, type TaskInput } from '../../../../lib/index.js';
+import type { TaskInput } from '../../../../lib/index.js';
+import type { ClientPool, QueueConnection, WorkGround } from '../ground/clients.js';
 import { now, type HistoryWriter } from '../history.js';
 import type { Random } from '../prng.js';
 import { publicationShare, subscriptions, taskKinds, type TaskKind } from './kinds.js';
@@ -9,6 +9,9 @@ import { publicationShare, subscriptions, taskKinds, type TaskKind } from './kin
 export interface ProducerParts {
   /** Through a proxy: producers see the same faults as workers. */
   readonly url: string;
+  readonly work: WorkGround;
+  /** Straight to the database: what faults insert. */
+  readonly clients: ClientPool;
   readonly history: HistoryWriter;
   readonly random: Random;
   /** Tasks that wait or run now: while there are too many nothing is inserted. */
@@ -32,22 +35,20 @@ interface Planned {
  */
 export class Producer {
   readonly #parts: ProducerParts;
-  readonly #pool: Pool;
+  readonly #pool: ClientPool;
   #number = 0;
   #running: Promise<unknown> | undefined;
   #stopped = false;
 
   constructor(parts: ProducerParts) {
     this.#parts = parts;
-    this.#pool = new Pool({
-      connectionString: parts.url,
-      application_name: 'producer',
+    this.#pool = parts.work.openClients({
+      url: parts.url,
+      name: 'producer',
       max: 4,
-      connectionTimeoutMillis: 3_000,
-      query_timeout: 8_000,
+      connectMs: 3_000,
+      answerMs: 8_000,
     });
-    this.#pool.on('error', () => undefined);
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** @param perSecond tasks, publications counted once */
@@ -69,11 +70,11 @@ export class Producer {
   }
 
   /** One task of a kind that only faults insert, before all others; answers its key. */
-  async insert(kind: string, payload: object, database: Pool): Promise<string> {
+  async insert(kind: string, payload: object): Promise<string> {
     const found = taskKinds.find(({ name }) => name === kind);
     if (!found) throw new Error(`there is no kind of task called ${kind}`);
     const planned = { ...this.#planTask(found), input: { topic: found.topic, payload, priority: 90 } };
-    const client = await database.connect();
+    const client = await this.#parts.clients.connect();
     await this.#attempt(client, [planned], () => this.#insertAll(client, [planned]));
     return planned.key;
   }
@@ -108,7 +109,7 @@ export class Producer {
 
   /** Writes down how an insert ended. */
   async #attempt(
-    client: PoolClient,
+    client: QueueConnection,
     planned: readonly Planned[],
     insert: () => Promise<'done' | 'rolled back'>,
     inTransaction = false,
@@ -133,7 +134,7 @@ export class Producer {
       }
     } catch (error) {
       client.release(error as Error);
-      const isCertain = error instanceof Uncommitted || (!inTransaction && isRefusal(error));
+      const isCertain = error instanceof Uncommitted || (!inTransaction && this.#pool.isRefusal(error));
       for (const { key } of planned) {
         history.write({ event: isCertain ? 'refused' : 'unknown', key, error: String(error) });
       }
@@ -142,8 +143,7 @@ export class Producer {
     return planned.length;
   }
 
-  async #insertAll(client: PoolClient, planned: readonly Planned[]): Promise<'done'> {
-    const queue = new QueueClient(client, { table: 'tasks' });
+  async #insertAll({ queue }: QueueConnection, planned: readonly Planned[]): Promise<'done'> {
     const [first] = planned;
     if (first && planned.length === 1) {
       const task = withKey(first);
@@ -155,7 +155,10 @@ export class Producer {
   }
 
   /** The transaction of an application; now and then it changes its mind. */
-  async #inTransaction(client: PoolClient, planned: readonly Planned[]): Promise<'done' | 'rolled back'> {
+  async #inTransaction(
+    client: QueueConnection,
+    planned: readonly Planned[],
+  ): Promise<'done' | 'rolled back'> {
     const changesItsMind = this.#parts.random.chance(0.05);
     try {
       await client.query('begin');
@@ -219,11 +222,6 @@ export class Producer {
 
 /** The transaction failed before its COMMIT was sent. */
 class Uncommitted extends Error {}
-
-/** An error of the statement itself; one that ends the connection may come after the commit. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof DatabaseError && error.severity === 'ERROR';
-}
 
 /** The key travels in a column that attempts, copies and dead chains keep. */
 function withKey({ key, input }: Planned): TaskInput & { readonly topic: string } {

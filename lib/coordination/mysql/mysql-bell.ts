@@ -1,0 +1,124 @@
+import type { Bell, BellTopic, HeardMessages, SentMessages } from '../bell.js';
+import { heardRing, type RingRequest } from '../ring.js';
+import { NoticeBoard, type Notices } from './notice-board.js';
+
+/** A session of this process that sleeps until another process wakes it. */
+export interface WakeableSession {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface MysqlBellParts {
+  /** Undefined where no session of this process can be woken. */
+  readonly sleeper: ((woken: () => void) => WakeableSession) | undefined;
+  /** Wakes that many sleeping sessions of other processes, if there are so many; answers how many they were. */
+  readonly wake: (most: number) => Promise<number>;
+  /** What else one may have been woken for. */
+  readonly notices: () => Promise<Notices>;
+}
+
+/** A ring for tasks wakes so many others: that is enough for a start, and those find the rest while they work. */
+const mostWoken = 8;
+/** The time that one waking is worth: a producer at full speed must not keep the server busy with them. */
+const msPerWaking = 1;
+
+type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[Topic]) => void> };
+
+/**
+ * {@link Bell} of MySQL and MariaDB, which have no channels: it wakes sleeping sessions of other processes, which then look. So
+ * they hear that there is something, and not what; only the process that rings hears it in full. What is waited for, its ends, and
+ * looks for lost workers are not heard by others at all: these are for polls to find.
+ */
+export class MysqlBell implements Bell {
+  readonly #parts: MysqlBellParts;
+  readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
+  readonly #board: NoticeBoard;
+  #sleeper: WakeableSession | undefined;
+  /** How many are to be woken next; 0 when nobody rang. */
+  #most = 0;
+  #waking: Promise<void> | undefined;
+  #mayWakeAt = -Infinity;
+
+  constructor(parts: MysqlBellParts) {
+    this.#parts = parts;
+    this.#board = new NoticeBoard(parts.notices, (ring) => this.#tell('tasks', ring));
+  }
+
+  readonly tellsOthers = false;
+
+  get canListen(): boolean {
+    return this.#parts.sleeper !== undefined;
+  }
+
+  async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
+    if (topic === 'tasks') await this.ringForTasks(message as SentMessages['tasks']);
+    else this.#tell(topic, message as HeardMessages[Topic]);
+  }
+
+  /** No statement of MySQL's can ring once it is committed. */
+  carried(): undefined {
+    return undefined;
+  }
+
+  /** Rings for what was committed; resolves when it is on its way. */
+  ringForTasks(ring: RingRequest = {}): Promise<void> {
+    this.#tell('tasks', heardRing(ring));
+    this.#most = ring.halt || ring.paused ? Infinity : Math.max(this.#most, mostWoken);
+    this.#waking ??= this.#wakeAll().finally(() => (this.#waking = undefined));
+    return this.#waking;
+  }
+
+  async listen<Topic extends BellTopic>(
+    topic: Topic,
+    heard: (message: HeardMessages[Topic]) => void,
+  ): Promise<() => Promise<void>> {
+    const listener = (message: HeardMessages[Topic]): void => heard(message);
+    this.#listeners[topic].add(listener);
+    if (topic === 'tasks') await this.#fallAsleep();
+    return async () => {
+      this.#listeners[topic].delete(listener);
+      if (this.#listeners.tasks.size === 0) await this.#stopSleeping();
+    };
+  }
+
+  /** Resolves when every ring so far is on its way: before the connections are closed. */
+  async settled(): Promise<void> {
+    await this.#waking;
+  }
+
+  async #fallAsleep(): Promise<void> {
+    if (this.#sleeper) return;
+    this.#sleeper = this.#parts.sleeper?.(() => this.#woken());
+    await this.#board.start();
+    await this.#sleeper?.start();
+  }
+
+  async #stopSleeping(): Promise<void> {
+    const sleeper = this.#sleeper;
+    this.#sleeper = undefined;
+    this.#board.stop();
+    await sleeper?.stop();
+  }
+
+  #woken(): void {
+    this.#tell('tasks', heardRing({}));
+    this.#board.look();
+  }
+
+  /** While some are being woken, the next rings become one. */
+  async #wakeAll(): Promise<void> {
+    while (this.#most > 0) {
+      const pauseMs = this.#mayWakeAt - performance.now();
+      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      const most = this.#most;
+      this.#most = 0;
+      // A ring that is lost delays a task until the next poll.
+      const woken = await this.#parts.wake(most).catch(() => 0);
+      this.#mayWakeAt = performance.now() + woken * msPerWaking;
+    }
+  }
+
+  #tell<Topic extends BellTopic>(topic: Topic, message: HeardMessages[Topic]): void {
+    for (const listener of this.#listeners[topic]) listener(message);
+  }
+}

@@ -1,0 +1,91 @@
+import type { WorkerId } from '../storage/attempt.js';
+import type { CarriedRing } from './bell.js';
+import type { MissingWorkers, WorkerRegistry } from '../storage/workers.js';
+import { livenessPrefix, routineKey } from './lock-names.js';
+import type { Liveness, LivenessWatcher, Routine } from './liveness.js';
+import type { Session, SessionUse } from './session.js';
+
+export interface SessionLivenessParts {
+  readonly use: SessionUse;
+  /** Not asked by the session, which may have no right to the tables. */
+  readonly workers: Pick<WorkerRegistry, 'revive' | 'findMissing'>;
+  /** Schema-qualified table: part of every lock's key, so that queues never meet. */
+  readonly qualifiedTable: string;
+  /**
+   * No worker is called lost this soon after the server's start, or after this session came back: others may still be
+   * reconnecting.
+   */
+  readonly graceMs: number;
+}
+
+/**
+ * {@link Liveness} by a lock of a session with the database: no timer renews it, so a blocked event loop loses nothing,
+ * and the server frees it the moment the connection of a killed process closes.
+ */
+export class SessionLiveness implements Liveness {
+  readonly connection = 'session';
+  readonly #parts: SessionLivenessParts;
+  #session: Session | undefined;
+  #workerId: WorkerId = '';
+  #alive = false;
+  #stopWatching: (() => void) | undefined;
+
+  constructor(parts: SessionLivenessParts) {
+    this.#parts = parts;
+  }
+
+  get alive(): boolean {
+    return this.#alive && this.#session?.up === true;
+  }
+
+  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
+    const { use, workers } = this.#parts;
+    const session = await use.open();
+    this.#session = session;
+    this.#workerId = workerId;
+    await session.hold(this.#key);
+    // A look between the registration and the lock has noted it as missing; before the first claim that must go.
+    await workers.revive(workerId);
+    this.#alive = true;
+    this.#stopWatching = session.watch({
+      lost: (error) => watcher.lost(error),
+      restored: () => {
+        // Should it fail, the worker's death is noticed all the same, a minute later.
+        void workers.revive(workerId).catch(() => undefined);
+        watcher.restored();
+      },
+    });
+  }
+
+  async exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {
+    const key = routineKey(this.#parts.qualifiedTable, routine);
+    const session = this.#session;
+    if (!session?.up || !(await session.tryLock(key))) return undefined;
+    try {
+      return await work();
+    } finally {
+      await session.unlock(key);
+    }
+  }
+
+  async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
+    const session = this.#session;
+    const { graceMs, workers } = this.#parts;
+    if (!session?.up || session.steadyMs < graceMs) return undefined;
+    return workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+  }
+
+  async release(): Promise<void> {
+    this.#alive = false;
+    this.#stopWatching?.();
+    const session = this.#session;
+    if (!session) return;
+    this.#session = undefined;
+    await session.unlock(this.#key);
+    await this.#parts.use.close();
+  }
+
+  get #key(): string {
+    return livenessPrefix(this.#parts.qualifiedTable) + this.#workerId;
+  }
+}

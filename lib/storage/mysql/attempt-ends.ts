@@ -1,0 +1,146 @@
+import type { Claim, Failure, FailureOutcome, FanOutOutcome, WorkerId } from '../attempt.js';
+import type { Answer, TextRow } from './connections/answers.js';
+import type { Run } from './connections/transactions.js';
+import type { QueueTables } from './identifiers.js';
+import {
+  closeFailed,
+  deadBefore,
+  failedJson,
+  failuresJson,
+  insertNext,
+  readFailed,
+  startDead,
+} from './statements/fail.js';
+import {
+  countCopies,
+  firstCopy,
+  insertCopies,
+  settlePublications,
+  type FanOutTables,
+} from './statements/fan-out.js';
+import { claimsJson, idsJson, lockHeld, type HeldClaim } from './statements/held.js';
+import { release } from './statements/release.js';
+import { packetTooLarge } from './transaction-errors.js';
+
+// How attempts end, each in two or three texts: the rows that are still held are locked, then changed.
+
+/** What is inserted here is as it should be: the table's trigger leaves it alone. */
+const [quiet, loud] = ['set @tarefa_quiet = 1', 'set @tarefa_quiet = null'];
+
+/**
+ * Closes attempts as failed and inserts their next attempts or dead chains. Rows that another session has locked are skipped, and
+ * failed next time.
+ *
+ * @param run runs texts of one transaction, which begins and ends here
+ */
+export async function failAttempts(
+  run: Run,
+  tables: QueueTables,
+  failures: readonly Failure[],
+  maxPacketBytes: number,
+): Promise<readonly FailureOutcome[]> {
+  const held = await beginWith(run, tables, failures);
+  const failed = unique(failures).filter(({ id }) => held.has(id));
+  if (failed.length === 0) return endEmpty(run);
+  const [json, ids] = [failuresJson(failed), failedJson(failed)];
+  refuseTooLarge(json, maxPacketBytes);
+  const buries = failed.some(({ next }) => next === undefined);
+  const retries = failed.some(({ next }) => next !== undefined);
+  const texts = [
+    closeFailed(tables),
+    ...(retries ? [insertNext(tables)] : []),
+    ...(buries ? [deadBefore(tables), startDead(tables)] : []),
+    readFailed(tables),
+  ];
+  const answers = await run([quiet, ...texts, loud, 'commit'].join(';\n'), [
+    json,
+    ...texts.slice(1).map(() => ids),
+  ]);
+  const answerOf = (text: string): readonly TextRow[] => answers[texts.indexOf(text) + 1]?.rows ?? [];
+  const before = new Set(answerOf(deadBefore(tables)).map(idOf));
+  return answerOf(readFailed(tables)).map((row) => ({
+    id: idOf(row),
+    nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
+    deadId: before.has(idOf(row)) ? undefined : (row['dead_id'] ?? undefined),
+  }));
+}
+
+/** Gives attempts back that were claimed but not started. */
+export async function releaseAttempts(
+  run: Run,
+  tables: QueueTables,
+  workerId: WorkerId,
+  claims: readonly Claim[],
+): Promise<readonly string[]> {
+  const held = await beginWith(run, tables, of(workerId, claims));
+  if (held.size === 0) return endEmpty(run);
+  const ids = [...held];
+  await run(`${release(tables)};\ncommit`, [idsJson(ids)]);
+  return ids;
+}
+
+/**
+ * Delivers publications to their subscriptions and completes them.
+ *
+ * @param seals true where the key may be read that deliveries are sealed with
+ */
+export async function fanOutPublications(
+  run: Run,
+  tables: FanOutTables,
+  workerId: WorkerId,
+  publications: readonly Claim[],
+  seals: boolean,
+): Promise<readonly FanOutOutcome[]> {
+  const held = await beginWith(run, tables, of(workerId, publications));
+  if (held.size === 0) return endEmpty(run);
+  const ids = idsJson([...held]);
+  const copying = [quiet, insertCopies(tables, seals), firstCopy, loud, countCopies(tables)].join(';\n');
+  const counted = (await run(copying, [ids, ids])).at(-1)?.rows ?? [];
+  const outcomes = counted.map((row) => ({ id: idOf(row), deliveries: Number(row['deliveries']) }));
+  const messages = outcomes.map(({ id, deliveries }) => ({ id, message: deliveryMessage(deliveries) }));
+  await run(`${settlePublications(tables)};\ncommit`, [JSON.stringify(messages)]);
+  return outcomes;
+}
+
+function deliveryMessage(deliveries: number): string {
+  if (deliveries === 0) return 'discarded: no active subscription matches';
+  return `delivered to ${deliveries} subscription${deliveries === 1 ? '' : 's'}`;
+}
+
+/** Begins a transaction with locking what is still held; answers the ids. */
+async function beginWith(
+  run: Run,
+  tables: Pick<QueueTables, 'queue'>,
+  claims: readonly HeldClaim[],
+): Promise<ReadonlySet<string>> {
+  const answers: readonly Answer[] = await run(`start transaction;\n${lockHeld(tables)}`, [
+    claimsJson(claims),
+  ]);
+  return new Set(answers.at(-1)?.rows.map(idOf));
+}
+
+async function endEmpty(run: Run): Promise<readonly never[]> {
+  await run('rollback');
+  return [];
+}
+
+function of(workerId: WorkerId, claims: readonly Claim[]): readonly HeldClaim[] {
+  return claims.map(({ id, reservation }) => ({ id, reservation, workerId }));
+}
+
+/** An attempt fails once. */
+function unique(failures: readonly Failure[]): readonly Failure[] {
+  return [...new Map(failures.map((failure) => [failure.id, failure])).values()];
+}
+
+/** A server cuts the connection of who sends more than it takes, which would look like a server that is gone. */
+function refuseTooLarge(json: string, maxPacketBytes: number): void {
+  const escaped = json.match(/["'\\]/g)?.length ?? 0;
+  if (Buffer.byteLength(json) + escaped > maxPacketBytes - roomForStatements) throw packetTooLarge();
+}
+
+const roomForStatements = 256 * 1024;
+
+function idOf(row: TextRow): string {
+  return String(row['id']);
+}

@@ -1,0 +1,30 @@
+import { Worker } from 'node:worker_threads';
+import type { ConnectionOptions } from 'mysql2';
+import type { LeaseThread } from '../../../coordination/lease-protocol.js';
+import { TarefaError } from '../../../errors.js';
+
+/** Where a lease is renewed. */
+export interface LeaseDatabase {
+  readonly config: ConnectionOptions;
+  /** Quoted name of the workers' table. */
+  readonly workers: string;
+}
+
+/** The thread that renews a worker's lease in MySQL or MariaDB. */
+export function leaseThread(database: LeaseDatabase): LeaseThread {
+  return { module: new URL('./lease-thread.js', import.meta.url), database };
+}
+
+/** Starts a thread that has a connection of its own. Only plain values reach a thread. */
+export function openThread(module: URL, workerData: unknown): Worker {
+  try {
+    return new Worker(module, { workerData });
+  } catch (cause) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `a thread has to show that this worker lives, and the connection's configuration cannot be handed to it ` +
+        `(${String(cause)}): leave functions out of it`,
+      { cause },
+    );
+  }
+}

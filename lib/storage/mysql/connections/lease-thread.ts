@@ -1,0 +1,68 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Connection } from 'mysql2';
+import type { LeaseOrders, LeaseReport } from '../../../coordination/lease-protocol.js';
+import { renewLease } from '../statements/workers.js';
+import { connectWithin, withAnswerLimit } from './answer-limit.js';
+import { ask } from './answers.js';
+import type { LeaseDatabase } from './lease-orders.js';
+import { loadMysql2 } from './mysql-package.js';
+
+/**
+ * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it is told to stop.
+ */
+const { database, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const { config, workers } = database as LeaseDatabase;
+const mysql = await loadMysql2();
+const renewed = new BigInt64Array(renewedAt);
+const stopping = new AbortController();
+let connection: Connection | undefined;
+let troubled = false;
+
+parentPort?.on('message', () => stopping.abort());
+while (!stopping.signal.aborted) {
+  await renew();
+  await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+}
+if (connection) await sayGoodbye(connection);
+parentPort?.close();
+
+async function renew(): Promise<void> {
+  // A moment before the server's: a lease that is trusted too long would claim what others recover.
+  const sentAt = process.hrtime.bigint();
+  try {
+    connection ??= await connect();
+    const renewal = ask(connection, renewLease({ workers }), [leaseMs, workerId]);
+    // An answer that does not come in time is a lease that is not renewed.
+    const [answer] = await withAnswerLimit(connection, renewal, leaseMs / 2);
+    if (answer?.changed === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
+    Atomics.store(renewed, 0, sentAt);
+    if (troubled) report({ type: 'restored' });
+    troubled = false;
+  } catch (error) {
+    connection?.destroy();
+    connection = undefined;
+    if (!troubled) report({ type: 'lost', error: error instanceof Error ? error : new Error(String(error)) });
+    troubled = true;
+  }
+}
+
+async function connect(): Promise<Connection> {
+  const opened = mysql.createConnection({ ...config, connectTimeout: leaseMs / 2 });
+  opened.on('error', () => undefined);
+  try {
+    await connectWithin(opened, leaseMs / 2);
+  } catch (error) {
+    opened.destroy();
+    throw error;
+  }
+  return opened;
+}
+
+function sayGoodbye(last: Connection): Promise<void> {
+  return new Promise((resolve) => last.end(() => resolve()));
+}
+
+function report(message: LeaseReport): void {
+  parentPort?.postMessage(message);
+}

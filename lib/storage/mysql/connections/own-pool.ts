@@ -1,0 +1,154 @@
+import type { ConnectionOptions, Pool, PoolConnection } from 'mysql2';
+import type { SqlHandle } from '../../sql-handle.js';
+import { isConnectionError } from '../mysql-errors.js';
+import { ask, type Answer } from './answers.js';
+import { rethrowConnectionError } from './lost-connection.js';
+import type { Mysql2 } from './mysql-package.js';
+import { Slots } from './slots.js';
+import { streamOf } from './stream-of.js';
+import { inTransaction, type Run } from './transactions.js';
+
+/** The driver's code for a connection that is closed on this side. */
+const closedCode = 'PROTOCOL_ENQUEUE_AFTER_QUIT';
+
+/** How long an idle connection is kept. */
+const idleMs = 30_000;
+
+export interface OwnPoolParts {
+  readonly mysql: Mysql2;
+  readonly config: ConnectionOptions;
+  readonly max: number;
+  /** Statements that every connection begins with. */
+  readonly settings: string;
+}
+
+/** A connection that somebody has. Whoever has it releases it, or destroys it, also when it is lost: others wait for its place. */
+export interface LentConnection {
+  readonly raw: PoolConnection;
+  release(): void;
+  destroy(): void;
+  /** It was ended by other means than {@link destroy}. */
+  forget(): void;
+}
+
+/**
+ * Connections to one database, each opened when it is needed and set up before its first statement. It counts them itself: the
+ * driver's pool serves those who wait when a connection is released, and not when one is lost or cannot be opened.
+ */
+export class OwnPool {
+  readonly #pool: Pool;
+  readonly #slots: Slots;
+  #closed: Promise<void> | undefined;
+
+  constructor({ mysql, config, max, settings }: OwnPoolParts) {
+    this.#pool = mysql.createPool({
+      ...config,
+      // Never reached: those that are being ended count for a moment beside those in use.
+      connectionLimit: 2 * max + 1,
+      maxIdle: 0,
+      idleTimeout: idleMs,
+      waitForConnections: true,
+    });
+    this.#slots = new Slots(max);
+    this.#pool.on('connection', (connection) => {
+      connection.on('error', () => undefined);
+      // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
+      connection.query(settings, (error) => {
+        // The driver's own way to end it would leave waiting for ever what was sent behind.
+        if (error) streamOf(connection).destroy(error);
+      });
+    });
+  }
+
+  /** Runs one statement, which commits by itself. */
+  async query(text: string, values?: readonly unknown[]): Promise<Answer> {
+    const [answer] = await this.several(text, values);
+    if (!answer) throw new Error('the server answered nothing');
+    return answer;
+  }
+
+  /** Runs a text of several statements. */
+  several(text: string, values?: readonly unknown[]): Promise<readonly Answer[]> {
+    return this.use((run) => run(text, values));
+  }
+
+  /** The same as a handle, as users' transactions are. */
+  useHandle<T>(work: (handle: SqlHandle) => Promise<T>): Promise<T> {
+    return this.use((run) => work(asHandle(run)));
+  }
+
+  /** Runs work in a transaction of its own, again when it loses to others. */
+  transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.use((run) => inTransaction(run, work));
+  }
+
+  /** Lends a connection to work. One that was lost is not lent again. */
+  async use<T>(work: (run: Run, connection: PoolConnection) => Promise<T>): Promise<T> {
+    const lent = await this.take().catch(rethrowConnectionError);
+    try {
+      const result = await work((text, values) => ask(lent.raw, text, values), lent.raw);
+      lent.release();
+      return result;
+    } catch (error) {
+      if (isConnectionError(error)) lent.destroy();
+      else lent.release();
+      return rethrowConnectionError(error);
+    }
+  }
+
+  /** A connection of the caller's, once there is one. */
+  async take(): Promise<LentConnection> {
+    await this.#slots.take();
+    let isLent = true;
+    const giveBack = (): void => {
+      if (isLent) this.#slots.giveBack();
+      isLent = false;
+    };
+    try {
+      const raw = await this.#open();
+      return {
+        raw,
+        release: () => {
+          raw.release();
+          giveBack();
+        },
+        destroy: () => {
+          raw.destroy();
+          giveBack();
+        },
+        forget: giveBack,
+      };
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  /** Closes all connections. Idempotent. */
+  close(): Promise<void> {
+    this.#slots.close(
+      Object.assign(new Error('Connection closed: this queue is closed'), { code: closedCode }),
+    );
+    this.#closed ??= new Promise((resolve) => this.#pool.end(() => resolve()));
+    return this.#closed;
+  }
+
+  #open(): Promise<PoolConnection> {
+    return new Promise((resolve, reject) => {
+      this.#pool.getConnection((error, connection) => {
+        if (error) reject(error);
+        else resolve(connection);
+      });
+    });
+  }
+}
+
+/** A handle of one statement at a time. */
+export function asHandle(run: Run): SqlHandle {
+  return {
+    query: async (text, values) => {
+      const [answer] = await run(text, values);
+      return { rows: [...(answer?.rows ?? [])] };
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { OwnPool } from './own-pool.js';
+import { findSleepers } from './sleeper-places.js';
+
+/** How long found sleepers are trusted to be there. */
+const freshMs = 1_000;
+
+/** Numbers of errors: the session is gone, and is another user's. */
+const [gone, notOurs] = [1094, 1095];
+
+export interface SleeperWakerParts {
+  readonly pool: Pick<OwnPool, 'query'>;
+  /** What the names of the places begin with, once it is known. */
+  readonly prefix: () => string;
+  /** The session of this process's own sleeper, which hears of rings without that. */
+  readonly own: () => string | undefined;
+  /** Told once, where the sleepers are another user's and may not be woken. */
+  readonly refused: (error: unknown) => void;
+}
+
+/** Wakes the sleepers of a queue in other processes, by killing the statements that they sleep in. */
+export class SleeperWaker {
+  readonly #parts: SleeperWakerParts;
+  readonly #notOurs = new Set<string>();
+  #sleepers: readonly string[] = [];
+  #foundAt = -Infinity;
+
+  constructor(parts: SleeperWakerParts) {
+    this.#parts = parts;
+  }
+
+  /** Wakes some, by chance, and answers how many; all when there is no limit. Rejects when the connection fails. */
+  async wake(most: number): Promise<number> {
+    // What is for everybody is for those as well that have just fallen asleep.
+    if (most === Infinity) this.#foundAt = -Infinity;
+    const tried = new Set<string>();
+    let woken = 0;
+    for (let isFresh = false; !isFresh && woken < most;) {
+      const sleepers = (await this.#find()).filter((id) => !tried.has(id));
+      isFresh = true;
+      for (const id of someOf(sleepers, most - woken)) {
+        tried.add(id);
+        if (await this.#interrupt(id)) woken += 1;
+        // Others may sleep in its place.
+        else isFresh = false;
+      }
+    }
+    return woken;
+  }
+
+  /** Ends what one session sleeps in. */
+  async interrupt(id: string): Promise<void> {
+    await this.#parts.pool.query(`kill query ${BigInt(id)}`);
+  }
+
+  async #find(): Promise<readonly string[]> {
+    if (performance.now() - this.#foundAt > freshMs) {
+      const { pool, prefix } = this.#parts;
+      const askedAt = performance.now();
+      const { rows } = await pool.query(findSleepers, [prefix()]);
+      this.#sleepers = rows.map(({ id }) => String(id));
+      this.#foundAt = askedAt;
+    }
+    const own = this.#parts.own();
+    return this.#sleepers.filter((id) => id !== own && !this.#notOurs.has(id));
+  }
+
+  /** False when nobody sleeps there any more. */
+  async #interrupt(id: string): Promise<boolean> {
+    try {
+      await this.interrupt(id);
+      return true;
+    } catch (error) {
+      const { errno } = error as { readonly errno?: unknown };
+      if (errno === notOurs) this.#refuse(id, error);
+      // A server that has started again gives ids to others.
+      else this.#foundAt = -Infinity;
+      if (errno !== gone && errno !== notOurs) throw error;
+      return false;
+    }
+  }
+
+  #refuse(id: string, error: unknown): void {
+    if (this.#notOurs.size === 0) this.#parts.refused(error);
+    this.#notOurs.add(id);
+  }
+}
+
+/** Some of them, no one more likely than another. */
+function someOf(all: readonly string[], most: number): readonly string[] {
+  if (all.length <= most) return all;
+  const left = [...all];
+  return Array.from({ length: most }, () => left.splice(Math.floor(Math.random() * left.length), 1)[0] ?? '');
+}

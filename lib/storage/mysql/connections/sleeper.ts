@@ -1,0 +1,153 @@
+import type { Connection, ConnectionOptions } from 'mysql2';
+import { Backoff } from '../../../timing/backoff.js';
+import { within } from '../../../timing/deadline.js';
+import { readBoolean } from '../../columns.js';
+import { connectWithin, withAnswerLimit } from './answer-limit.js';
+import { ask } from './answers.js';
+import type { Mysql2 } from './mysql-package.js';
+import { sleeperPlaces } from './sleeper-places.js';
+
+/** One night: what is left of a process that is gone sleeps no longer. */
+const sleepSeconds = 15;
+/** An answer that takes longer than its sleep and that will not come. */
+const answerMs = 5_000;
+/** How long its goodbye may take. */
+const goodbyeMs = 500;
+/** Number of the error with which a statement ends that was killed. */
+const interrupted = 1317;
+
+const settings = `set session wait_timeout = 30 /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
+
+export interface SleeperParts {
+  readonly mysql: Mysql2;
+  readonly config: ConnectionOptions;
+  /** What the names of the places begin with. */
+  readonly prefix: string;
+  /** Ends the statement of a session, by another connection. */
+  readonly interrupt: (sessionId: string) => Promise<void>;
+  /** It was woken, or may have been while it had no connection. */
+  readonly woken: () => void;
+}
+
+/**
+ * A session that sleeps until another one kills its statement: how MySQL can wake a process. It holds a lock whose name says that
+ * it sleeps, and by which its id is found: ids in a table would outlive it, and belong to others after a restart of the server.
+ */
+export class Sleeper {
+  readonly #parts: SleeperParts;
+  readonly #backoff = new Backoff({ firstMs: 100, mostMs: 30_000 });
+  #connection: Connection | undefined;
+  #sessionId: string | undefined;
+  #loop: Promise<void> | undefined;
+  #stopped = false;
+  /** Rejects once nothing more is to be waited for. */
+  readonly #abandoned: Promise<never>;
+  #abandon: () => void = () => undefined;
+
+  constructor(parts: SleeperParts) {
+    this.#parts = parts;
+    this.#abandoned = new Promise((_, reject) => {
+      this.#abandon = () => reject(new Error('the sleeper was stopped'));
+    });
+    this.#abandoned.catch(() => undefined);
+  }
+
+  /** The server's id of its connection; undefined while it has none. */
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  /** Falls asleep; resolves also where that has failed, because it is tried again. Without it a poll finds what is new. */
+  start(): Promise<void> {
+    return new Promise((tried) => {
+      this.#loop = this.#run(tried);
+    });
+  }
+
+  /** Gives its place up. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#backoff.cancel();
+    const id = this.#sessionId;
+    if (id !== undefined)
+      await within(
+        this.#parts.interrupt(id).catch(() => undefined),
+        goodbyeMs,
+      );
+    await within(this.#loop ?? Promise.resolve(), goodbyeMs);
+    this.#connection?.destroy();
+    this.#abandon();
+    await this.#loop;
+  }
+
+  async #run(tried: () => void): Promise<void> {
+    for (let nights = 0; !this.#stopped; nights += 1) {
+      try {
+        const connection = await this.#open();
+        this.#backoff.reset();
+        tried();
+        await this.#sleepOn(connection, nights > 0);
+      } catch {
+        tried();
+      }
+      this.#sessionId = undefined;
+      this.#connection?.destroy();
+      if (!this.#stopped) await this.#backoff.wait();
+    }
+  }
+
+  async #open(): Promise<Connection> {
+    const { mysql, config, prefix } = this.#parts;
+    const connection = mysql.createConnection({ ...config, connectTimeout: answerMs });
+    this.#connection = connection;
+    // Told by the statement that fails of it.
+    connection.on('error', () => undefined);
+    await connectWithin(connection, answerMs);
+    const run = (text: string, values: readonly unknown[] = []) =>
+      withAnswerLimit(connection, ask(connection, text, values), answerMs);
+    const [, session] = await run(`${settings}; select connection_id() as id`);
+    await takePlace(run, prefix);
+    this.#sessionId = session?.rows[0]?.['id'] ?? undefined;
+    return connection;
+  }
+
+  /** Sleeps until it is stopped or its connection is lost. */
+  async #sleepOn(connection: Connection, wasAway: boolean): Promise<void> {
+    let wasWoken = wasAway;
+    while (!this.#stopped) {
+      // It is asleep again before anybody hears of it: who looks then finds what a ring was for that came in between.
+      const sleep = this.#sleep(connection);
+      if (wasWoken) this.#parts.woken();
+      wasWoken = await sleep;
+    }
+    await within(new Promise<void>((resolve) => connection.end(() => resolve())), goodbyeMs);
+  }
+
+  /** True when it was woken. Some servers answer that they were, others fail. */
+  async #sleep(connection: Connection): Promise<boolean> {
+    const text = `-- name: sleep\nselect sleep(${sleepSeconds}) as woken`;
+    try {
+      const mostMs = sleepSeconds * 1_000 + answerMs;
+      const [answer] = await Promise.race([
+        withAnswerLimit(connection, ask(connection, text), mostMs),
+        this.#abandoned,
+      ]);
+      return readBoolean(answer?.rows[0]?.['woken']);
+    } catch (error) {
+      if ((error as { readonly errno?: unknown }).errno === interrupted) return true;
+      throw error;
+    }
+  }
+}
+
+type Run = (text: string, values: readonly unknown[]) => ReturnType<typeof ask>;
+
+/** Takes a lock of those that wakers look at. */
+async function takePlace(run: Run, prefix: string): Promise<void> {
+  const [free] = await run(sleeperPlaces('is_free_lock(concat(?, place.n)) = 1'), [prefix]);
+  for (const { n } of free?.rows ?? []) {
+    const [taken] = await run('select get_lock(?, 0) as got', [prefix + String(n)]);
+    if (readBoolean(taken?.rows[0]?.['got'])) return;
+  }
+  throw new Error('as many processes are asleep as can be woken');
+}

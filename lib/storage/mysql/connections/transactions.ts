@@ -1,0 +1,41 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { isRetryable } from '../mysql-errors.js';
+import type { Answer } from './answers.js';
+
+/** Sends a text of one or several statements. */
+export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Answer[]>;
+
+/** A transaction that loses to others so often meets something that does not pass. */
+const mostTries = 8;
+const [firstPauseMs, mostPauseMs] = [2, 100];
+
+/** What tells the trigger to leave rows alone is no part of the transaction: left behind, it would exempt the inserts that follow. */
+const undo = 'rollback; set @tarefa_quiet = null';
+
+/**
+ * Runs work that is one transaction, again from its beginning when the server has given it up for another one. After a lock wait
+ * the transaction is still open there, so it is always rolled back.
+ */
+export async function repeated<T>(run: Run, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      // On a connection that is gone there is nothing to undo.
+      await run(undo).catch(() => undefined);
+      if (tries === mostTries || !isRetryable(error)) throw error;
+      const full = Math.min(mostPauseMs, firstPauseMs * 2 ** tries);
+      await pause(full * (0.5 + Math.random() / 2));
+    }
+  }
+}
+
+/** The same with the statements that begin and end it. */
+export function inTransaction<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
+  return repeated(run, async () => {
+    await run('start transaction');
+    const result = await work(run);
+    await run('commit');
+    return result;
+  });
+}

@@ -1,0 +1,258 @@
+import type { RingRequest } from '../../coordination/ring.js';
+import type {
+  BulkBlock,
+  BulkKind,
+  BulkPlace,
+  EditedPayload,
+  ListedPage,
+  MeantTasks,
+  TaskAdmin,
+  TaskCount,
+  WaitingTask,
+} from '../admin.js';
+import type { TaskRecord } from '../../task.js';
+import type { Route } from '../attempt.js';
+import { readDate, readTaskRecord, readText } from '../columns.js';
+import { pauseOf, type Pause } from '../pause.js';
+import type { TaskSelection } from '../task-selection.js';
+import { changedBy, idsOf, rowsOf } from './administration/answered.js';
+import { deleteWhole } from './administration/delete-whole.js';
+import { editedMetadata } from './administration/edit-metadata.js';
+import { jsonIds } from './administration/id-list.js';
+import { momentOf } from './administration/moments.js';
+import { startAnew } from './administration/start-anew.js';
+import { isTaken } from './administration/taken.js';
+import type { TextRow } from './connections/answers.js';
+import type { Run } from './connections/transactions.js';
+import type { QueueTables } from './identifiers.js';
+import type { MysqlAccess } from './mysql-access.js';
+import { limited } from './reports/limited.js';
+import * as sql from './statements/admin.js';
+import * as bulk from './statements/bulk.js';
+import { conditionsOf } from './task-conditions.js';
+
+/** Tells workers what an operator has changed, after its commit: no statement can ring. */
+export interface PauseBell {
+  /** What is paused has changed. */
+  paused(): Promise<void>;
+  /** Tasks are due. */
+  ring(ring: RingRequest): void;
+}
+
+/** {@link TaskAdmin} in MySQL and MariaDB, on the connections of the library: handlers that hold all of theirs do not delay it. */
+export class MysqlAdmin implements TaskAdmin {
+  readonly #access: MysqlAccess;
+  readonly #bell: PauseBell;
+
+  constructor(access: MysqlAccess, bell: PauseBell) {
+    this.#access = access;
+    this.#bell = bell;
+  }
+
+  async ping(): Promise<void> {
+    await this.#ask('select 1');
+  }
+
+  async counts(since: string | null): Promise<readonly TaskCount[]> {
+    const values = since === null ? [] : [momentOf(since)];
+    const rows = await this.#ask(sql.countTasks(this.#tables, since === null), values);
+    return rows.map((row) => ({
+      topic: readText(row['processo']),
+      subscriptionId: readText(row['subscriber_id']),
+      status: String(row['status']),
+      count: Number(row['n']),
+    }));
+  }
+
+  async oldestPending(): Promise<WaitingTask | undefined> {
+    const [row] = await this.#ask(sql.oldestPending(this.#tables));
+    return row && { task: readTaskRecord(row), waitingMs: Number(row['waiting_ms']) };
+  }
+
+  async list(selection: TaskSelection, page: ListedPage): Promise<readonly TaskRecord[]> {
+    const meant = conditionsOf(selection, this.#tables);
+    const text = sql.listTasks(this.#tables, meant, page.payload);
+    const { beginValues, values } = meant;
+    const rows = await this.#ask(text, [...beginValues, String(page.greatest), ...values, page.limit + 1]);
+    return rows.map(readTaskRecord);
+  }
+
+  async attemptsOf(id: string, withPayload: boolean): Promise<readonly TaskRecord[]> {
+    return (await this.#ask(sql.taskAttempts(this.#tables, withPayload), [id, id])).map(readTaskRecord);
+  }
+
+  async deadTasksOf(firstAttemptId: string): Promise<readonly string[]> {
+    return idsOf(await this.#ask(sql.deadChains(this.#tables), [firstAttemptId]));
+  }
+
+  async retry(id: string): Promise<string | undefined> {
+    return this.#retry(id, sql.hasFailedForGood, (run, failed) =>
+      startAnew(run, this.#tables, idsOf(failed)),
+    );
+  }
+
+  /** A delivery carries what was published, and is left alone. */
+  async retryEdited(id: string, edited: EditedPayload): Promise<string | undefined> {
+    const condition = `${sql.hasFailedForGood} and f.subscriber_id is null`;
+    return this.#retry(id, condition, async (run, failed) => {
+      const [one] = failed;
+      if (!one) return [];
+      const { payload, hash } = edited;
+      return startAnew(run, this.#tables, idsOf([one]), {
+        payload,
+        hash,
+        metadata: editedMetadata(one, edited),
+      });
+    });
+  }
+
+  async runNow(id: string): Promise<boolean> {
+    const moved = await this.#change(id, `f.status = 'agendada'`, async (run, chosen) => {
+      const list = [jsonIds(idsOf(chosen))];
+      await run(sql.runNow(this.#tables), list);
+      await run(sql.linkPrevious(this.#tables), list);
+      return true;
+    });
+    return this.#rung(moved) ?? false;
+  }
+
+  async cancel(id: string, message: string): Promise<boolean> {
+    const cancelled = await this.#change(id, sql.isWaiting, async (run, chosen) => {
+      await run(sql.cancelTasks(this.#tables), [jsonIds(idsOf(chosen)), message]);
+      return true;
+    });
+    return cancelled ?? false;
+  }
+
+  async bury(id: string, message: string): Promise<string | undefined> {
+    const dead = await this.#change(id, `${sql.isWaiting} and not f.dead`, async (run, [one]) => {
+      const own = String(one?.['id']);
+      await run(sql.endBuried(this.#tables), [message, own]);
+      const [inserted] = await run(sql.insertDead(this.#tables), [own]);
+      if (inserted && inserted.changed > 0) return inserted.insertId;
+      // One that was inserted by hand before.
+      const [first] = await rowsOf(run, sql.firstDead(this.#tables), [own]);
+      return readText(first?.['id']) ?? undefined;
+    });
+    return this.#rung(dead);
+  }
+
+  async delete(firstAttemptId: string): Promise<number> {
+    const { attempts } = await this.#access.own.transaction((run) =>
+      deleteWhole(run, this.#tables, [firstAttemptId], { skips: false }),
+    );
+    return attempts;
+  }
+
+  async countMeant(kind: BulkKind, selection: TaskSelection, timeoutMs: number): Promise<MeantTasks> {
+    const meant = conditionsOf(selection, this.#tables);
+    const text = bulk.countMeant(this.#tables, kind, meant);
+    const values = [...meant.beginValues, ...meant.values];
+    const rows = await limited(this.#access.own, timeoutMs, (run) => rowsOf(run, text, values));
+    const last = rows.map((row) => BigInt(String(row['last']))).reduce((a, b) => (a > b ? a : b), 0n);
+    return {
+      counts: rows.map((row) => ({
+        topic: readText(row['processo']),
+        subscriptionId: readText(row['subscriber_id']),
+        count: Number(row['n']),
+        oldest: readDate(row['oldest']),
+      })),
+      lastId: String(last),
+    };
+  }
+
+  async runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
+    const meant = conditionsOf(selection, this.#tables);
+    const { beginValues, values } = meant;
+    const chosen = await this.#ask(bulk.chooseBlock(this.#tables, kind, meant), [
+      ...beginValues,
+      place.after,
+      place.lastId,
+      ...values,
+      place.rows,
+    ]);
+    const done =
+      chosen.length === 0
+        ? 0
+        : await this.#access.own.transaction((run) => this.#doBlock(run, kind, chosen, place.reason));
+    if (kind === 'retry' && done > 0) this.#rung(done);
+    return { done, after: chosen.length < place.rows ? null : String(chosen.at(-1)?.['id']) };
+  }
+
+  async pause(route: Route): Promise<void> {
+    try {
+      await this.#access.own.query(sql.pauseRoute(this.#tables), [route]);
+    } catch (error) {
+      if (isTaken(error)) return;
+      throw error;
+    }
+    await this.#bell.paused();
+  }
+
+  async resume(route: Route): Promise<void> {
+    const { changed } = await this.#access.own.query(sql.resumeRoute(this.#tables), [route]);
+    if (changed > 0) await this.#bell.paused();
+  }
+
+  async paused(): Promise<readonly Pause[]> {
+    const rows = await this.#ask(sql.listPaused(this.#tables));
+    return rows.map((row) =>
+      pauseOf(String(row['route']), readDate(row['paused_at']) ?? new Date(Number.NaN)),
+    );
+  }
+
+  /** What another session has locked, or has changed since it was chosen, is left out. */
+  async #doBlock(run: Run, kind: BulkKind, chosen: readonly TextRow[], reason: string): Promise<number> {
+    if (kind === 'delete') {
+      const firstIds = [...new Set(chosen.map((row) => String(row['first_id'])))];
+      return (await deleteWhole(run, this.#tables, firstIds, { skips: true })).done;
+    }
+    const lock = sql.lockAttempts(this.#tables, bulk.meant[kind], { skips: true });
+    const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
+    if (kind === 'retry') return (await startAnew(run, this.#tables, ids)).length;
+    return ids.length === 0 ? 0 : changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), reason]);
+  }
+
+  async #retry(
+    id: string,
+    condition: string,
+    start: (run: Run, failed: readonly TextRow[]) => Promise<readonly string[]>,
+  ): Promise<string | undefined> {
+    const anew = await this.#change(id, condition, start);
+    return this.#rung(anew?.[0]);
+  }
+
+  /**
+   * Changes what of a task meets a condition, in one transaction: its attempts are found first, then locked by their keys.
+   *
+   * @param id of any of its attempts
+   * @returns undefined when there is nothing
+   */
+  async #change<T>(
+    id: string,
+    condition: string,
+    work: (run: Run, chosen: readonly TextRow[]) => Promise<T>,
+  ): Promise<T | undefined> {
+    const lock = sql.lockAttempts(this.#tables, condition, { fields: sql.ofEdits });
+    return this.#access.own.transaction(async (run) => {
+      const found = await rowsOf(run, sql.findAttempts(this.#tables), [id, id]);
+      if (found.length === 0) return undefined;
+      const chosen = await rowsOf(run, lock, [jsonIds(idsOf(found))]);
+      return chosen.length === 0 ? undefined : work(run, chosen);
+    });
+  }
+
+  /** Rings when something is due. */
+  #rung<T>(changed: T): T {
+    if (changed !== undefined) this.#bell.ring({});
+    return changed;
+  }
+
+  get #tables(): QueueTables {
+    return this.#access.tables;
+  }
+
+  async #ask(text: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
+    return (await this.#access.own.query(text, values)).rows;
+  }
+}

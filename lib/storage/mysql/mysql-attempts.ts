@@ -1,0 +1,185 @@
+import type {
+  AttemptOutcome,
+  Claim,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  HeldTask,
+  NextDue,
+  PromoteResult,
+  Route,
+  WorkerId,
+} from '../attempt.js';
+import type { AttemptStore } from '../attempts.js';
+import { readBoolean } from '../columns.js';
+import { everyTopic } from '../route.js';
+import { attemptOutcomes, readHeldTask } from '../task-row.js';
+import {
+  unknownAtOnce,
+  type AwaitedRoutes,
+  type RouteHead,
+  type RouteRange,
+  type WaitingRoute,
+} from '../waiting-route.js';
+import { failAttempts, fanOutPublications, releaseAttempts } from './attempt-ends.js';
+import { repeated, type Run } from './connections/transactions.js';
+import type { MysqlAccess } from './mysql-access.js';
+import { readWaiting, timeMs } from './read-waiting.js';
+import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
+import { loadPayload, pausedRoutes } from './statements/look.js';
+import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
+import { deadForUs, handledDead, idleLook, nextRoute } from './statements/waiting.js';
+import { explainFanOut, noSubscriptions } from './transaction-errors.js';
+import { walkRoutes } from './walk-routes.js';
+
+/** {@link AttemptStore} in the queue's table. */
+export class MysqlAttempts implements AttemptStore {
+  readonly #access: MysqlAccess;
+  readonly #fansOut: boolean;
+
+  /** @param options.fansOut true where the queue has a subscriptions table */
+  constructor(access: MysqlAccess, { fansOut }: { readonly fansOut: boolean }) {
+    this.#access = access;
+    this.#fansOut = fansOut;
+  }
+
+  async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    if (failures.length === 0) return [];
+    const { tables, prepared } = this.#access;
+    return this.#access.transaction((run) =>
+      failAttempts(run, tables, failures, prepared.server.maxPacketBytes),
+    );
+  }
+
+  async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
+    if (claims.length === 0) return [];
+    const { tables } = this.#access;
+    return this.#access.transaction((run) => releaseAttempts(run, tables, workerId, claims));
+  }
+
+  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+    const { tables, prepared, own } = this.#access;
+    const { queue, seal, subscriptions } = tables;
+    if (!this.#fansOut || subscriptions === undefined) throw noSubscriptions();
+    if (publications.length === 0) return [];
+    return own
+      .use((run) =>
+        repeated(run, () =>
+          fanOutPublications(run, { queue, seal, subscriptions }, workerId, publications, prepared.seals),
+        ),
+      )
+      .catch((error: unknown) => {
+        throw explainFanOut(error);
+      });
+  }
+
+  async promote(limit: number): Promise<PromoteResult> {
+    const look = await this.#lookAtSchedule((text) => this.#access.controlled().several(text));
+    // What is due beside what another session has locked is found by the statement that locks.
+    const isDue = look.nextDueInMs !== undefined && look.nextDueInMs <= 0;
+    return limit > 0 && isDue ? this.#promote(limit) : look;
+  }
+
+  async nextDue(
+    workerId: WorkerId,
+    asksHeld: boolean,
+    { ranges, deadRoutes, unknown }: AwaitedRoutes,
+  ): Promise<NextDue> {
+    const { text, values } = idleLook(this.#access.tables, ranges, workerId, asksHeld);
+    const [row] = await this.#access.ask(text, values);
+    const isDue =
+      readBoolean(row?.['pending']) || (readBoolean(row?.['dead']) && (await this.#isDeadForUs(deadRoutes)));
+    const scheduled = row?.['next_due_ms'] == null ? undefined : Number(row['next_due_ms']);
+    return {
+      inMs: isDue ? Math.min(0, scheduled ?? 0) : scheduled,
+      pending: (await this.#heads(unknown, unknownAtOnce)).map(({ route }) => route),
+      holding: readBoolean(row?.['holding']),
+      halted: readBoolean(row?.['halted']),
+    };
+  }
+
+  async loadPayload(id: string): Promise<string | null> {
+    const { rows } = await this.#access.own.query(loadPayload(this.#access.tables), [id]);
+    return rows[0]?.['payload'] ?? null;
+  }
+
+  async readOutcome(workerId: WorkerId, { id, reservation }: Claim): Promise<AttemptOutcome> {
+    const { rows } = await this.#access.own.query(readOutcome(this.#access.tables), [id]);
+    const row = rows[0];
+    const isOurs = row?.['executor'] === workerId && Number(row['reserva']) === reservation;
+    return (isOurs && attemptOutcomes.get(row['status'])) || 'lost';
+  }
+
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+    if (ids.length === 0) return [];
+    const rows = await this.#access.ask(stillHeld(this.#access.tables), [idsJson(ids), workerId]);
+    return rows.map((row) => ({ id: String(row['id']), reservation: Number(row['reserva']) }));
+  }
+
+  async heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
+    const { tables, identity } = this.#access;
+    const rows = await this.#access.ask(readHeld(tables), [workerId, lost, workerId, limit]);
+    return rows.map((row) => readHeldTask(row, workerId, identity));
+  }
+
+  async pausedRoutes(): Promise<readonly Route[]> {
+    const rows = await this.#access.ask(pausedRoutes(this.#access.tables));
+    return rows.map((row) => String(row['route']));
+  }
+
+  async routeHeads(ranges: readonly RouteRange[], limit: number): Promise<readonly RouteHead[]> {
+    const heads = await this.#heads(ranges, limit);
+    return heads.map(({ route, priority, due }) => ({
+      route,
+      // Null sorts last here.
+      priority: priority === null ? -Infinity : Number(priority),
+      dueMs: timeMs(due),
+    }));
+  }
+
+  waitingRoutes(): Promise<readonly WaitingRoute[]> {
+    return this.#access.controlled().use((run) => readWaiting(run, this.#access.tables));
+  }
+
+  #heads(ranges: readonly RouteRange[], limit: number): ReturnType<typeof walkRoutes> {
+    return this.#access
+      .controlled()
+      .use((run) => walkRoutes(run, this.#access.tables.queue, ranges, limit, nextRoute));
+  }
+
+  #promote(limit: number): Promise<PromoteResult> {
+    const { tables } = this.#access;
+    return this.#access.transaction(async (run) => {
+      const due = (await run(`start transaction;\n${lockDue(tables)}`, [limit])).at(-1)?.rows ?? [];
+      if (due.length > 0) await run(promote(tables), [idsJson(due.map((row) => String(row['id'])))]);
+      const look = await this.#lookAtSchedule(run);
+      await run('commit');
+      const earliest = due[0]?.['data_hora'];
+      return {
+        ...look,
+        promoted: due.length,
+        earliestMs: earliest == null ? undefined : Date.parse(earliest) || 0,
+      };
+    });
+  }
+
+  async #lookAtSchedule(run: Run): Promise<PromoteResult> {
+    const row = (await run(lookAtSchedule(this.#access.tables))).at(-1)?.rows[0];
+    const nextDue = row?.['next_due_ms'];
+    return {
+      promoted: 0,
+      earliestMs: undefined,
+      nextDueInMs: nextDue == null ? undefined : Number(nextDue),
+      isolated: readBoolean(row?.['isolated']),
+    };
+  }
+
+  async #isDeadForUs(deadRoutes: readonly Route[]): Promise<boolean> {
+    const { tables } = this.#access;
+    const workers = await this.#access.ask(handledDead(tables));
+    const handled = workers.flatMap((row) => JSON.parse(row['routes'] ?? '[]') as Route[]);
+    const { text, values } = deadForUs(tables, deadRoutes, [...new Set(handled)], everyTopic);
+    const [row] = await this.#access.ask(text, values);
+    return readBoolean(row?.['found']);
+  }
+}

@@ -1,0 +1,91 @@
+import type { WorkerId } from '../attempt.js';
+import type { ClaimsOptions } from '../claims.js';
+import type { QueueDatabase } from '../database.js';
+import type { ErrorKind } from '../error-kind.js';
+import type { SqlHandle } from '../sql-handle.js';
+import { asHandle } from './connections/own-pool.js';
+import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
+import { MysqlAdmin, type PauseBell } from './mysql-admin.js';
+import { MysqlAttempts } from './mysql-attempts.js';
+import { MysqlClaims } from './mysql-claims.js';
+import { MysqlEndpoints } from './mysql-endpoints.js';
+import { classifyError } from './mysql-errors.js';
+import { MysqlInserts, type InsertBell } from './mysql-inserts.js';
+import { MysqlReports } from './mysql-reports.js';
+import { MysqlSubscriptions } from './mysql-subscriptions.js';
+import { MysqlTransactions } from './mysql-transactions.js';
+import { MysqlUpkeep } from './mysql-upkeep.js';
+import { MysqlWorkers, type HaltBell } from './mysql-workers.js';
+import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/prepare-schema.js';
+
+/** What a queue in MySQL or MariaDB is made of. */
+export interface MysqlDatabaseParts extends MysqlAccessParts {
+  readonly schema: SchemaRequest;
+  readonly bell: InsertBell & PauseBell & HaltBell;
+}
+
+/** {@link QueueDatabase} on MySQL 8.0.16 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
+export class MysqlDatabase implements QueueDatabase {
+  readonly inserts: MysqlInserts;
+  readonly attempts: MysqlAttempts;
+  readonly transactions: MysqlTransactions;
+  readonly workers: MysqlWorkers;
+  readonly upkeep: MysqlUpkeep;
+  readonly admin: MysqlAdmin;
+  readonly reports: MysqlReports;
+  readonly subscriptions: MysqlSubscriptions;
+  readonly endpoints: MysqlEndpoints;
+  /** For what else reaches the queue's tables. */
+  readonly access: MysqlAccess;
+  readonly #request: SchemaRequest;
+
+  constructor({ schema, bell, ...parts }: MysqlDatabaseParts) {
+    const access = new MysqlAccess(parts);
+    this.access = access;
+    this.#request = schema;
+    this.inserts = new MysqlInserts(
+      {
+        use: (work) => access.own.useHandle(work),
+        transaction: (work) => this.inTransaction(work),
+      },
+      () => ({
+        table: access.tables.queue,
+        maxPacketBytes: access.prepared.server.maxPacketBytes,
+      }),
+      bell,
+    );
+    this.attempts = new MysqlAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
+    this.transactions = new MysqlTransactions(access);
+    this.workers = new MysqlWorkers(access, bell);
+    this.upkeep = new MysqlUpkeep(access);
+    this.admin = new MysqlAdmin(access, bell);
+    this.reports = new MysqlReports(access, this.upkeep);
+    this.subscriptions = new MysqlSubscriptions(access);
+    this.endpoints = new MysqlEndpoints(access);
+  }
+
+  /** Creates or checks table, columns, indexes, trigger and view; learns the queue's identity. */
+  async prepare(): Promise<PreparedQueue> {
+    const { own } = this.access;
+    const prepared = await own.use((run) => prepareSchema(run, this.#request));
+    this.access.prepare(prepared);
+    return prepared;
+  }
+
+  /** Runs work in a transaction of its own. */
+  inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+    return this.access.own.transaction((run) => work(asHandle(run)));
+  }
+
+  claimsOf(workerId: WorkerId, options: ClaimsOptions): MysqlClaims {
+    return new MysqlClaims(this.access, workerId, options);
+  }
+
+  classify(error: unknown): ErrorKind {
+    return classifyError(error);
+  }
+
+  close(): Promise<void> {
+    return this.access.close();
+  }
+}

@@ -1,0 +1,113 @@
+import type { RingRequest } from '../../coordination/ring.js';
+import type { TaskRecord, TaskStatus } from '../../task.js';
+import { readTaskRecord } from '../columns.js';
+import type { NewTask, TaskInserts } from '../inserts.js';
+import { ringFor } from '../../coordination/new-task-ring.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
+import { insertedIds, insertRows, listEquivalent, valuesOf } from './statements/insert.js';
+
+/** Rings for inserts that the library commits itself. A ring inside of a transaction would be heard before its commit. */
+export interface InsertBell {
+  ring(ring: RingRequest): void;
+}
+
+/** What tasks are inserted into. */
+export interface InsertTarget {
+  /** Quoted. */
+  readonly table: string;
+  /** The largest text that the server takes. */
+  readonly maxPacketBytes: number;
+}
+
+/** What {@link MysqlInserts} runs without a transaction of the caller's. */
+export interface InsertConnections {
+  /** Runs work in a transaction of its own. */
+  transaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T>;
+  /** Runs statements one after the other on one connection; each commits by itself. */
+  use<T>(work: (handle: SqlHandle) => Promise<T>): Promise<T>;
+}
+
+/** Rows of one statement: more gain nothing. */
+const mostRows = 1_000;
+/** What a row has besides its texts. */
+const rowBytes = 200;
+
+/** {@link TaskInserts} in the queue table. */
+export class MysqlInserts implements TaskInserts {
+  readonly #connections: InsertConnections;
+  readonly #target: () => InsertTarget;
+  readonly #bell: InsertBell | undefined;
+
+  /** @param target asked for by each insert, because a queue learns its database when it is prepared */
+  constructor(connections: InsertConnections, target: () => InsertTarget, bell?: InsertBell) {
+    this.#connections = connections;
+    this.#target = target;
+    this.#bell = bell;
+  }
+
+  async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
+    const [id] = await this.insertMany([task], tx);
+    if (id === undefined) throw new Error('the server told no id');
+    return id;
+  }
+
+  async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
+    const { table, maxPacketBytes } = this.#target();
+    const blocks = blocksOf(tasks, maxPacketBytes / 2);
+    const insertAll = async (handle: SqlHandle): Promise<string[]> => {
+      const ids: string[] = [];
+      for (const block of blocks) ids.push(...(await insertBlock(handle, table, block)));
+      return ids;
+    };
+    if (tx) return insertAll(tx);
+    const sentAt = performance.now();
+    // One statement is a transaction.
+    const ids = await (blocks.length > 1
+      ? this.#connections.transaction(insertAll)
+      : this.#connections.use(insertAll));
+    if (tasks.length > 0) this.#bell?.ring(ringFor(tasks, sentAt));
+    return ids;
+  }
+
+  async listEquivalent(
+    task: NewTask,
+    statuses: readonly TaskStatus[],
+    tx?: SqlHandle,
+  ): Promise<TaskRecord[]> {
+    const { externalKey, payloadHash, origin, destination, topic, tenant, group } = task;
+    const values = [externalKey, payloadHash, origin, destination, topic, tenant, group];
+    const ask = (handle: SqlHandle): Promise<Record<string, unknown>[]> =>
+      askHandle(handle, listEquivalent(this.#target().table, statuses), values);
+    return (await (tx ? ask(tx) : this.#connections.use(ask))).map(readTaskRecord);
+  }
+}
+
+async function insertBlock(handle: SqlHandle, table: string, tasks: readonly NewTask[]): Promise<string[]> {
+  await handle.query(insertRows(table, tasks.length), tasks.flatMap(valuesOf));
+  const [row] = await askHandle(handle, insertedIds, []);
+  const [first, step] = [BigInt(String(row?.['id'])), BigInt(String(row?.['step']))];
+  return tasks.map((_, index) => String(first + BigInt(index) * step));
+}
+
+/** Divides tasks into those of one statement each, which the server must take as one text. */
+function blocksOf(tasks: readonly NewTask[], mostBytes: number): readonly (readonly NewTask[])[] {
+  const blocks: NewTask[][] = [];
+  let bytes = Infinity;
+  for (const task of tasks) {
+    const size = rowBytes + textBytes(task);
+    const block = blocks.at(-1);
+    if (!block || block.length === mostRows || bytes + size > mostBytes) {
+      blocks.push([task]);
+      bytes = size;
+    } else {
+      block.push(task);
+      bytes += size;
+    }
+  }
+  return blocks;
+}
+
+/** Quotes and backslashes are doubled on their way; half of what the server takes is left for them. */
+function textBytes({ payload, metadata }: NewTask): number {
+  return Buffer.byteLength(payload ?? '') + (metadata ? JSON.stringify(metadata).length : 0);
+}

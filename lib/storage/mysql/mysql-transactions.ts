@@ -1,0 +1,34 @@
+import type { Completion, WorkerId } from '../attempt.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
+import { lostElsewhere } from '../transaction-errors.js';
+import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import type { MysqlAccess } from './mysql-access.js';
+import { MysqlGroup } from './mysql-group.js';
+import { MysqlTransaction } from './mysql-transaction.js';
+import { changedRows, complete } from './statements/complete-in.js';
+
+/** {@link TaskTransactions} on the connections of handlers. */
+export class MysqlTransactions implements TaskTransactions {
+  readonly #access: MysqlAccess;
+
+  constructor(access: MysqlAccess) {
+    this.#access = access;
+  }
+
+  begin(workerId: WorkerId): TaskTransaction {
+    return new MysqlTransaction(this.#access, workerId);
+  }
+
+  beginGroup(workerId: WorkerId): TaskGroup {
+    return new MysqlGroup(this.#access, workerId);
+  }
+
+  /** Handles of other libraries tell changed rows in ways of their own, so the server is asked. */
+  async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
+    const { id, reservation, message, result } = completion;
+    const text = complete(this.#access.tables, 'complete_in');
+    await tx.query(text, [message, result, id, reservation, workerId]);
+    const [row] = await askHandle(tx, changedRows, []);
+    if (Number(row?.['changed']) !== 1) throw lostElsewhere(id);
+  }
+}

@@ -1,0 +1,145 @@
+import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
+import type { WorkerId } from '../attempt.js';
+import { readBoolean } from '../columns.js';
+import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import { lockName, lockPrefix } from './lock-name.js';
+import type { MysqlAccess } from './mysql-access.js';
+import {
+  findMissing,
+  forgetWorkers,
+  haltWorkers,
+  holdsAttempts,
+  isHalted,
+  lockRunning,
+  missingLongEnough,
+  noteMissing,
+  readNotices,
+  registerWorker,
+  renewLease,
+  retireWorker,
+  reviveWorker,
+  unregisteredHolders,
+} from './statements/workers.js';
+
+/** Rings once workers were told to stop: no statement can ring when it is committed. */
+export interface HaltBell {
+  halted(): Promise<void>;
+}
+
+/** {@link WorkerRegistry} in `<table>_worker`. */
+export class MysqlWorkers implements WorkerRegistry {
+  readonly #access: MysqlAccess;
+  readonly #bell: HaltBell;
+
+  constructor(access: MysqlAccess, bell: HaltBell) {
+    this.#access = access;
+    this.#bell = bell;
+  }
+
+  async register(worker: WorkerDescription): Promise<WorkerId> {
+    const { host, pid, version, concurrency, routes, deadRoutes } = worker;
+    const values = [host, pid, version, concurrency, JSON.stringify(routes), JSON.stringify(deadRoutes)];
+    const { insertId } = await this.#access.own.query(registerWorker(this.#access.tables), values);
+    return insertId;
+  }
+
+  /** Two statements: one would lock what it reads of the queue. Who is written down as stopped claims nothing in between. */
+  async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
+    const { tables } = this.#access;
+    const [row] = await this.#access.ask(holdsAttempts(tables), [workerId]);
+    if (readBoolean(row?.['holding'])) return;
+    await this.#access.change(retireWorker(tables), [workerId, why === 'lost']);
+  }
+
+  async haltAll(): Promise<readonly WorkerId[]> {
+    const { tables, own } = this.#access;
+    const told = await own.transaction(async (run) => {
+      const [running] = await run(lockRunning(tables));
+      await run(haltWorkers(tables));
+      return running?.rows.map(idOf) ?? [];
+    });
+    if (told.length > 0) await this.#bell.halted();
+    return told;
+  }
+
+  async isHalted(workerId: WorkerId): Promise<boolean> {
+    const [row] = await this.#access.ask(isHalted(this.#access.tables), [workerId]);
+    return readBoolean(row?.['halted']);
+  }
+
+  async unregisteredHolders(): Promise<readonly WorkerId[]> {
+    return (await this.#access.ask(unregisteredHolders(this.#access.tables))).map(idOf);
+  }
+
+  async revive(workerId: WorkerId): Promise<void> {
+    await this.#access.change(reviveWorker(this.#access.tables), [workerId]);
+  }
+
+  async renewLease(workerId: WorkerId, forMs: number): Promise<void> {
+    await this.#access.change(renewLease(this.#access.tables), [forMs, workerId]);
+  }
+
+  /** The transaction keeps one connection of the server for the lock, whatever stands in between. */
+  runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined> {
+    const name = lockName(routineKey(this.#access.tables.qualifiedName, routine));
+    return this.#access.own.use(async (run) => {
+      const [, lock] = await run('start transaction; select get_lock(?, 0) as locked', [name]);
+      try {
+        return readBoolean(lock?.rows[0]?.['locked']) ? await work() : undefined;
+      } finally {
+        // A connection that is gone has given it up.
+        await run('do release_lock(?); commit', [name]).catch(() => undefined);
+      }
+    });
+  }
+
+  async findMissing({ looker, others, graceMs }: LookForMissing): Promise<MissingWorkers | undefined> {
+    const { tables } = this.#access;
+    const prefix = lockPrefix(livenessPrefix(tables.qualifiedName));
+    const [upTime, missing, counts] = await this.#access
+      .controlled()
+      .several(findMissing(tables), [jsonOf(others), prefix, looker]);
+    if (isEarly(Number(upTime?.rows[0]?.['Value']), graceMs)) return undefined;
+    return {
+      missing: missing?.rows.map(idOf) ?? [],
+      noted: readBoolean(counts?.rows[0]?.['noted']),
+      hasOthers: readBoolean(counts?.rows[0]?.['others']),
+    };
+  }
+
+  async confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]> {
+    const { tables } = this.#access;
+    const list = jsonOf(missing);
+    const text = `start transaction; ${missingLongEnough(tables)}; ${noteMissing(tables)}; commit`;
+    const [, lost] = await this.#access.transaction((run) => run(text, [list, missingForMs, list]));
+    return lost?.rows.map(idOf) ?? [];
+  }
+
+  /** What changes when workers are told to stop, routes paused or resumed, and tasks scheduled. */
+  async notices(): Promise<Readonly<Record<'halted' | 'paused' | 'due', string | null>>> {
+    const { rows } = await this.#access.own.query(readNotices(this.#access.tables));
+    const { halted = null, paused = null, due = null } = rows[0] ?? {};
+    return { halted, paused, due };
+  }
+
+  async forget(olderThanDays: number): Promise<void> {
+    await this.#access.own.query(forgetWorkers(this.#access.tables), [olderThanDays]);
+  }
+}
+
+function idOf(row: Readonly<Record<string, string | null>>): WorkerId {
+  return String(row['id']);
+}
+
+/** Ids as numbers of JSON, which lose nothing as text. */
+function jsonOf(ids: readonly WorkerId[]): string {
+  return `[${ids.map((id) => BigInt(id)).join(',')}]`;
+}
+
+/**
+ * Start and time of day are cut to whole seconds, so that a server that has run for a moment may tell a second. Without a grace it
+ * is never early.
+ */
+function isEarly(upSeconds: number, graceMs: number): boolean {
+  return graceMs > 0 && (upSeconds - 1) * 1_000 < graceMs;
+}

@@ -1,0 +1,37 @@
+import { column } from '../columns.js';
+
+const timeColumns: ReadonlySet<string> = new Set([
+  column.firstDueAt,
+  column.dueAt,
+  column.nextAttemptAt,
+  column.startedAt,
+  column.finishedAt,
+]);
+
+/** Columns of 64 bits, which drivers may read as numbers that are not exact. */
+const longColumns: ReadonlySet<string> = new Set([
+  column.id,
+  column.firstAttemptId,
+  column.tenant,
+  column.publicationId,
+  column.liveId,
+]);
+
+/** SQL of a time as text, which no driver reads in a time zone of its own. */
+export const timeText = (time: string): string => `concat(date_format(${time}, '%Y-%m-%dT%H:%i:%s.%f'), 'Z')`;
+
+/**
+ * A select list of all columns that `readTaskRecord` reads, of one row; as text where handles of users' own read values otherwise.
+ *
+ * @param payload SQL that stands in place of the payload
+ */
+export function recordFields(row: string, payload: string): string {
+  return Object.values(column)
+    .map((name) => {
+      if (name === column.payload) return `${payload} as ${name}`;
+      if (timeColumns.has(name)) return `${timeText(`${row}.${name}`)} as ${name}`;
+      if (longColumns.has(name)) return `cast(${row}.${name} as char) as ${name}`;
+      return `${row}.${name}`;
+    })
+    .join(', ');
+}

@@ -1,0 +1,134 @@
+import { TarefaError } from '../../../errors.js';
+import { rolesLink } from '../../../values/docs-link.js';
+import type { Run } from '../connections/transactions.js';
+import type { QueueTables } from '../identifiers.js';
+import { isRefusal } from './refusals.js';
+
+/** What decides which rights a user needs. */
+export interface RightsRequest {
+  /** False for a process that only produces: it needs fewer rights. Default: true. */
+  readonly works?: boolean;
+  /** True when webhooks are delivered. */
+  readonly webhooks: boolean;
+}
+
+/** What a user may do. */
+export interface Rights {
+  /** True when it may read the key that deliveries are sealed with. */
+  readonly seals: boolean;
+  /** What works differently without some right: for the log. */
+  readonly warnings: readonly string[];
+}
+
+type Privilege = 'select' | 'insert' | 'update' | 'delete';
+
+/** A statement for each right that changes and reads nothing: only trying tells what roles and proxies add up to. */
+const probes: Readonly<Record<Privilege, (table: string, column: string) => string>> = {
+  select: (table) => `select 1 from ${table} where false`,
+  insert: (table, column) =>
+    `insert ignore into ${table} (${column}) select ${column} from ${table} where false`,
+  update: (table, column) => `update ${table} set ${column} = ${column} where false`,
+  delete: (table) => `delete from ${table} where false`,
+};
+
+/**
+ * Reads what this user may do.
+ *
+ * @throws {TarefaError} `RIGHTS_MISSING` when it cannot work with these rights, with all grants that it lacks
+ */
+export async function checkRights(run: Run, tables: QueueTables, request: RightsRequest): Promise<Rights> {
+  if (request.works === false) return { seals: false, warnings: [] };
+  const lacking = new Map<string, Privilege[]>();
+  for (const { table, column, privileges } of needsOf(tables, request)) {
+    for (const privilege of privileges) {
+      if (await may(run, probes[privilege](table, column))) continue;
+      lacking.set(table, [...(lacking.get(table) ?? []), privilege]);
+    }
+  }
+  if (lacking.size > 0) throw await missingGrants(run, tables, lacking);
+  const seals = await may(run, probes.select(tables.seal, ''));
+  if (seals || tables.subscriptions === undefined) return { seals, warnings: [] };
+  if (request.webhooks) throw await missingGrants(run, tables, new Map([[tables.seal, ['select']]]));
+  const user = await currentUser(run);
+  const warning =
+    `the user ${user} may not read the key that deliveries are sealed with (\`grant select on ${tables.seal} to ${user}\`): ` +
+    `webhooks of what this worker delivers go to where their subscriptions lead when they are sent, not when they were published`;
+  return { seals, warnings: [warning] };
+}
+
+/** What is said when the missing parts of a queue may not be made. */
+export async function refusedCreation(run: Run, tables: QueueTables, error: unknown): Promise<TarefaError> {
+  const user = await currentUser(run);
+  const { errno, message } = error as { readonly errno?: unknown; readonly message?: unknown };
+  // With a binary log triggers may only be made by users who could do anything, unless the server is told to trust them.
+  const trust =
+    errno === 1419
+      ? ' The server writes a binary log: set global log_bin_trust_function_creators = 1, or'
+      : ' Or';
+  return new TarefaError(
+    'RIGHTS_MISSING',
+    `the user ${user} may not make what is missing of the queue ${tables.qualifiedName} (${String(message)}). What it needs:\n\n` +
+      `grant create, alter, drop, index, references, trigger, create view, select, insert, update, delete on ${tables.quotedDatabase}.* to ${user};\n\n` +
+      `${trust.trim()} make the tables as another user by \`npx tarefa migrate\`, and grant this one what ${rolesLink()} says`,
+    { cause: error },
+  );
+}
+
+interface Need {
+  readonly table: string;
+  /** One that the probes can name. */
+  readonly column: string;
+  readonly privileges: readonly Privilege[];
+}
+
+function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Need[] {
+  const all = ['select', 'insert', 'update', 'delete'] as const;
+  return [
+    { table: tables.queue, column: 'reserva', privileges: all },
+    { table: tables.workers, column: 'pid', privileges: all },
+    { table: tables.history, column: 'succeeded', privileges: all },
+    { table: tables.paused, column: 'route', privileges: ['select'] },
+    { table: tables.migrations, column: 'version', privileges: ['select'] },
+    ...(tables.subscriptions === undefined
+      ? []
+      : [{ table: tables.subscriptions, column: 'id', privileges: ['select'] } as const]),
+    ...(webhooks
+      ? [{ table: tables.webhooks, column: 'failures', privileges: ['select', 'insert', 'update'] } as const]
+      : []),
+    ...(webhooks && tables.subscriptions !== undefined
+      ? [{ table: tables.subscriptions, column: 'ativo', privileges: ['update'] } as const]
+      : []),
+  ];
+}
+
+async function may(run: Run, probe: string): Promise<boolean> {
+  try {
+    await run(probe);
+    return true;
+  } catch (error) {
+    if (isRefusal(error)) return false;
+    throw error;
+  }
+}
+
+async function missingGrants(
+  run: Run,
+  tables: QueueTables,
+  lacking: ReadonlyMap<string, readonly Privilege[]>,
+): Promise<TarefaError> {
+  const user = await currentUser(run);
+  const grants = [...lacking].map(
+    ([table, privileges]) => `grant ${privileges.join(', ')} on ${table} to ${user};`,
+  );
+  return new TarefaError(
+    'RIGHTS_MISSING',
+    `the user ${user} lacks rights on the queue ${tables.qualifiedName}:\n\n${grants.join('\n')}\n`,
+  );
+}
+
+/** As grants name it. */
+async function currentUser(run: Run): Promise<string> {
+  const [answer] = await run('select current_user() as user');
+  const [name = '', host = '%'] = (answer?.rows[0]?.['user'] ?? '').split(/@(?=[^@]*$)/);
+  return `'${name}'@'${host}'`;
+}

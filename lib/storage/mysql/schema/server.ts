@@ -1,0 +1,90 @@
+import { TarefaError } from '../../../errors.js';
+import type { Run } from '../connections/transactions.js';
+
+/** What a server says of itself. */
+export interface Server {
+  readonly flavour: 'mysql' | 'mariadb';
+  /** As it writes it. */
+  readonly version: string;
+  /** The connection's database; undefined without one. */
+  readonly database: string | undefined;
+  /** The largest text that it takes, in bytes. */
+  readonly maxPacketBytes: number;
+  /** True for a node of a Galera cluster. */
+  readonly isGalera: boolean;
+}
+
+const leastVersions = { mysql: [8, 0, 16], mariadb: [10, 8, 0] } as const;
+
+/**
+ * Reads what the server is.
+ *
+ * @throws {TarefaError} `OPTIONS_INVALID` for one on which the queue would not keep its promises
+ */
+export async function inspectServer(run: Run): Promise<Server> {
+  const [answer] = await run(
+    `-- name: inspect_server
+select version() as version, @@version_comment as comment, database() as name, @@max_allowed_packet as packet`,
+  );
+  const { version = null, comment = null, name = null, packet = null } = answer?.rows[0] ?? {};
+  const variables = await readVariables(run, ['log_bin', 'binlog_format', 'wsrep_on']);
+  const server = {
+    flavour: /mariadb/i.test(version ?? '') ? 'mariadb' : 'mysql',
+    version: version ?? '',
+    database: name ?? undefined,
+    maxPacketBytes: Number(packet),
+    isGalera: variables.get('wsrep_on') === 'ON',
+  } as const;
+  const problem = problemOf(server, comment ?? '', variables);
+  if (problem !== undefined) throw new TarefaError('OPTIONS_INVALID', problem);
+  return server;
+}
+
+/** Some servers lack some. */
+async function readVariables(run: Run, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const list = names.map((name) => `'${name}'`).join(', ');
+  const [answer] = await run(`show global variables where variable_name in (${list})`);
+  const rows = answer?.rows ?? [];
+  return new Map(rows.map((row) => [String(row['Variable_name']), String(row['Value'])]));
+}
+
+/** Why a queue cannot be kept there. Each of these servers speaks the protocol, and some take its statements without obeying. */
+function problemOf(
+  { flavour, version }: Pick<Server, 'flavour' | 'version'>,
+  comment: string,
+  variables: ReadonlyMap<string, string>,
+): string | undefined {
+  const told = `${version} ${comment}`;
+  if (/tidb/i.test(told)) {
+    return `the server is TiDB (${version}), which ignores FOR UPDATE SKIP LOCKED: two workers would run the same task. Use MySQL, MariaDB or PostgreSQL.`;
+  }
+  if (/vitess|planetscale/i.test(told)) {
+    return `the server is Vitess (${version}), whose shards do not lock rows across statements as a queue needs. Use MySQL, MariaDB or PostgreSQL.`;
+  }
+  if (/singlestore|memsql/i.test(told)) {
+    return `the server is SingleStore (${version}), which has no SKIP LOCKED. Use MySQL, MariaDB or PostgreSQL.`;
+  }
+  const least = leastVersions[flavour];
+  if (isOlder(version, least)) {
+    const name = flavour === 'mariadb' ? 'MariaDB' : 'MySQL';
+    return `the server is ${name} ${version}; a queue needs ${name} ${least.join('.')} or newer.`;
+  }
+  if (variables.get('log_bin') === 'ON' && variables.get('binlog_format') === 'STATEMENT') {
+    return `the server has binlog_format = STATEMENT, which cannot replicate what skips locked rows. Set it to ROW or MIXED.`;
+  }
+  return undefined;
+}
+
+function isOlder(version: string, least: readonly number[]): boolean {
+  // Some answer 5.5.5-10.11.2-MariaDB, for clients that know no newer versions.
+  const parts = /(\d+)\.(\d+)\.(\d+)/
+    .exec(version.replace(/^5\.5\.5-/, ''))
+    ?.slice(1)
+    .map(Number);
+  if (!parts) return false;
+  for (const [index, wanted] of least.entries()) {
+    const difference = (parts[index] ?? 0) - wanted;
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}

@@ -1,0 +1,87 @@
+import type { TaskStatus } from '../../../task.js';
+import { parseInstant } from '../../../values/instant.js';
+import { statusTexts } from '../../columns.js';
+import type { NewTask } from '../../inserts.js';
+import { recordFields } from '../record-fields.js';
+import { after } from '../sql-time.js';
+import { named } from '../statement.js';
+
+const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
+  tenant, grupo_empresarial, prioridade, pub_sub, metadados`;
+
+/** Calls of the clock in one statement answer the same. */
+const due = `coalesce(?, ${after('coalesce(?, 0)')})`;
+const row = `(${due}, ${due}, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 50), ?, ?)`;
+
+/**
+ * Inserts tasks, a row each with the parameters of {@link valuesOf}. Rows of one statement get ids that rise in their order by
+ * the server's step, because their number is known before it begins. `status` is left to the table's trigger.
+ *
+ * @param queue quoted table name
+ */
+export function insertRows(queue: string, count: number): string {
+  return named(
+    'insert_tasks',
+    `insert into ${queue} (${columns})\nvalues ${Array(count).fill(row).join(',\n  ')}`,
+  );
+}
+
+/** The id of the first row that the last statement of a session has inserted, and by how much each next one is greater. */
+export const insertedIds = named(
+  'inserted_ids',
+  'select cast(last_insert_id() as char) as id, @@session.auto_increment_increment as step',
+);
+
+/** Parameters of a row. */
+export function valuesOf(task: NewTask): readonly unknown[] {
+  // The server reads no zones.
+  const at = task.dueAt === null ? null : inUtc(task.dueAt);
+  return [
+    at,
+    task.delayMs,
+    at,
+    task.delayMs,
+    task.origin,
+    task.destination,
+    task.topic,
+    task.externalKey,
+    task.payload,
+    task.payloadHash,
+    task.tenant,
+    task.group,
+    task.priority,
+    task.publication ? 1 : 0,
+    task.metadata && JSON.stringify(task.metadata),
+  ];
+}
+
+/** Digits below a millisecond are kept. */
+function inUtc(iso: string): string {
+  const [, below = ''] = /\.\d{3}(\d{1,3})\d*(?:Z|[+-]\d\d(?::?\d\d)?)$/i.exec(iso) ?? [];
+  // Some of what producers may write is no date to JavaScript.
+  const date = parseInstant(iso, { zone: 'required' }) ?? new Date(iso);
+  return date.toISOString().replace('T', ' ').replace('Z', below);
+}
+
+/**
+ * Attempts equal to a task: same payload, external key, origin, destination, topic, tenant and group, where no value equals only
+ * no value. Parameters: external key, hash, origin, destination, topic, tenant, group. The payload of a later attempt is that of
+ * the first one.
+ *
+ * @param queue quoted table name
+ */
+export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): string {
+  const texts = statuses.flatMap(statusTexts);
+  const list = texts.map((text) => `'${text}'`).join(', ');
+  const isIndexed = texts.every((text) => ['pendente', 'agendada', 'sucesso'].includes(text));
+  const key = isIndexed ? 'f.equivalente = cast(? as binary)' : 'f.chave_externa = ?';
+  const payload = `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
+  return named(
+    'list_equivalent',
+    `select ${recordFields('f', payload)}
+from ${queue} f
+where ${key} and f.payload_hash = cast(? as binary) and f.status in (${list})
+  and f.origem <=> ? and f.destino <=> ? and f.processo <=> ? and f.tenant <=> ? and f.grupo_empresarial <=> ?
+order by f.id`,
+  );
+}

@@ -1,0 +1,187 @@
+import type { Connection, ConnectionOptions } from 'mysql2';
+import type { ResolvedTenantOptions } from '../../../options/tenant-options.js';
+import type { TenantConnection } from '../../../tenants/tenant-connection.js';
+import type { ConnectionEnded, TenantConnections } from '../../../tenants/tenant-driver.js';
+import { within } from '../../../timing/deadline.js';
+import { connectWithin, withAnswerLimit } from '../connections/answer-limit.js';
+import { ask } from '../connections/answers.js';
+import { taskSettings } from '../connections/mysql-config.js';
+import type { Mysql2 } from '../connections/mysql-package.js';
+import { quoteIdentifier } from '../identifiers.js';
+import type { DoneStatements } from './done-table.js';
+import { MysqlTenantConnection } from './mysql-tenant-connection.js';
+import { streamOf } from '../connections/stream-of.js';
+
+/** How long a server may take to close what is said goodbye to. */
+const goodbyeMs = 500;
+
+/**
+ * What logging in has set, and no reset brings back: some servers forget the character set, and the driver asks for a mode of SQL.
+ * Nor does one go back to the database.
+ */
+const asLoggedIn = `set names utf8mb4 collate utf8mb4_bin;
+set session sql_mode = trim(both ',' from concat('IGNORE_SPACE,', @@session.sql_mode))`;
+
+/** What of the options concerns connections. */
+export type ConnectionLimits = Pick<ResolvedTenantOptions, 'connectTimeoutMs' | 'queryTimeoutMs' | 'idleMs'>;
+
+export interface MysqlTenantConnectionsParts {
+  readonly mysql: Mysql2;
+  readonly config: ConnectionOptions;
+  readonly limits: ConnectionLimits;
+  readonly statements: DoneStatements;
+}
+
+/**
+ * {@link TenantConnections} to MySQL or MariaDB. Not a pool of the driver's: one that ends would say goodbye to connections that
+ * are lent, too.
+ */
+export class MysqlTenantConnections implements TenantConnections {
+  readonly #tenant: string;
+  readonly #parts: MysqlTenantConnectionsParts;
+  /** Open, or being opened. */
+  readonly #open = new Set<Connection>();
+  /** The one used last is at the end, and is lent first: the others grow old. */
+  readonly #idle = new Map<Connection, NodeJS.Timeout>();
+  readonly #killing = new Set<Promise<void>>();
+  #empty: (() => void) | undefined;
+  #ended: Promise<void> | undefined;
+
+  constructor(tenant: string, parts: MysqlTenantConnectionsParts) {
+    this.#tenant = tenant;
+    this.#parts = parts;
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  get ending(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  async connect(ended: ConnectionEnded): Promise<TenantConnection> {
+    const connection = this.#takeIdle() ?? (await this.#connect());
+    const { limits, statements } = this.#parts;
+    const lent: TenantConnection = new MysqlTenantConnection(this.#tenant, connection, {
+      queryTimeoutMs: limits.queryTimeoutMs,
+      statements,
+      reset: this.#reset,
+      back: () => {
+        this.#keep(connection);
+        ended(lent);
+      },
+      cut: (threadToKill) => {
+        if (threadToKill !== undefined) this.#kill(threadToKill);
+        ended(lent);
+      },
+    });
+    return lent;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async close(): Promise<void> {
+    await within(this.end(), goodbyeMs);
+    for (const connection of this.#open) streamOf(connection).destroy();
+    await this.end();
+  }
+
+  async #end(): Promise<void> {
+    const empty = new Promise<void>((resolve) => (this.#empty = resolve));
+    for (const connection of this.#idle.keys()) this.#close(connection);
+    if (this.#open.size > 0) await empty;
+    await Promise.all(this.#killing);
+  }
+
+  #takeIdle(): Connection | undefined {
+    const connection = [...this.#idle.keys()].at(-1);
+    if (connection) this.#forgetIdle(connection);
+    return connection;
+  }
+
+  async #connect(): Promise<Connection> {
+    const { connectTimeoutMs } = this.#parts.limits;
+    const connection = this.#make();
+    this.#open.add(connection);
+    streamOf(connection).once('close', () => this.#closed(connection));
+    try {
+      await connectWithin(connection, connectTimeoutMs);
+      await withAnswerLimit(connection, ask(connection, taskSettings), connectTimeoutMs);
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  #make(): Connection {
+    const { mysql, config, limits } = this.#parts;
+    const connection = mysql.createConnection({ ...config, connectTimeout: limits.connectTimeoutMs });
+    // Told by the statements that fail of it. A server that goes takes the idle ones along; others are opened when needed.
+    connection.on('error', () => undefined);
+    return connection;
+  }
+
+  /** Leaves a session as it was opened. */
+  readonly #reset = async (connection: Connection): Promise<void> => {
+    await new Promise<void>((resolve, reject) => {
+      // Its type is that of the interface with promises.
+      const reset = connection.reset.bind(connection) as (done: (error: unknown) => void) => void;
+      reset((error) => (error ? reject(error) : resolve()));
+    });
+    const database = quoteIdentifier(String(this.#parts.config.database));
+    await ask(connection, `-- name: reset_tenant_session\nuse ${database}; ${asLoggedIn}; ${taskSettings}`);
+  };
+
+  #keep(connection: Connection): void {
+    if (!this.#open.has(connection)) return;
+    if (this.ending) {
+      this.#close(connection);
+      return;
+    }
+    this.#idle.set(
+      connection,
+      setTimeout(() => this.#close(connection), this.#parts.limits.idleMs),
+    );
+  }
+
+  #close(connection: Connection): void {
+    this.#forgetIdle(connection);
+    const stream = streamOf(connection);
+    const late = setTimeout(() => stream.destroy(), goodbyeMs);
+    stream.once('close', () => clearTimeout(late));
+    connection.end();
+  }
+
+  #closed(connection: Connection): void {
+    this.#forgetIdle(connection);
+    this.#open.delete(connection);
+    if (this.#open.size === 0) this.#empty?.();
+  }
+
+  #forgetIdle(connection: Connection): void {
+    clearTimeout(this.#idle.get(connection));
+    this.#idle.delete(connection);
+  }
+
+  /** A server at work on a statement does not notice that its client is gone, and keeps its locks: it is told. */
+  #kill(thread: number): void {
+    const killer = this.#make();
+    const killed = withAnswerLimit(killer, ask(killer, `kill ${thread}`), this.#killMs)
+      .catch(() => undefined)
+      .then(() => {
+        killer.destroy();
+        this.#killing.delete(killed);
+      });
+    this.#killing.add(killed);
+  }
+
+  /** Closing waits for it. */
+  get #killMs(): number {
+    return Math.min(this.#parts.limits.connectTimeoutMs, 2_000);
+  }
+}

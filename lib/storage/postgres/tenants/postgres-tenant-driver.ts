@@ -1,0 +1,144 @@
+import { Pool, type ClientConfig } from 'pg';
+import type { PostgresConnection } from '../../../options/postgres-connection.js';
+import type { ResolvedTenantOptions } from '../../../options/tenant-options.js';
+import type { TenantConnection } from '../../../tenants/tenant-connection.js';
+import type { ConnectionEnded, TenantConnections, TenantDriver } from '../../../tenants/tenant-driver.js';
+import { unavailable } from '../../../tenants/tenant-error.js';
+import { connectionConfig, connectionKey } from '../connections/connection-config.js';
+import { goodbyeMs, Sockets } from '../connections/sockets.js';
+import { doneStatements, type DoneStatements } from './done-table.js';
+import { isRefusedLogin } from './login-error.js';
+import { PostgresTenantConnection } from './postgres-tenant-connection.js';
+
+/** Parameters: process id of the backend, name of the application. */
+const terminate = `-- name: terminate a tenant's backend
+select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
+where a.pid = $1::int and a.application_name = $2 and a.datname = current_database() and a.usename = current_user`;
+
+/** What of the options concerns connections. */
+type Limits = Pick<
+  ResolvedTenantOptions,
+  'connectTimeoutMs' | 'queryTimeoutMs' | 'maxConnectionsPerTenant' | 'idleMs' | 'dedupTable'
+>;
+
+/** {@link TenantDriver} of PostgreSQL. */
+export class PostgresTenantDriver implements TenantDriver {
+  readonly #options: Limits;
+  readonly #applicationName: string;
+  readonly #statements: DoneStatements;
+
+  constructor(options: Limits, applicationName: string) {
+    this.#options = options;
+    this.#applicationName = applicationName;
+    this.#statements = doneStatements(options.dedupTable);
+  }
+
+  open(connection: unknown, tenant: string): TenantConnections {
+    const { connectTimeoutMs, queryTimeoutMs, maxConnectionsPerTenant, idleMs } = this.#options;
+    const sockets = new Sockets();
+    const pool = new Pool({
+      stream: sockets.open,
+      ...readConfig(connection, tenant),
+      application_name: this.#applicationName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      ...(queryTimeoutMs > 0 ? { query_timeout: queryTimeoutMs } : {}),
+      max: maxConnectionsPerTenant,
+      idleTimeoutMillis: idleMs,
+    });
+    pool.on('connect', (client) => client.on('error', () => undefined));
+    // A server that goes takes the idle ones along; others are opened when they are needed.
+    pool.on('error', () => undefined);
+    return new PostgresTenantConnections(tenant, {
+      pool,
+      sockets,
+      statements: this.#statements,
+      applicationName: this.#applicationName,
+    });
+  }
+
+  isRefusedLogin(error: unknown): boolean {
+    return isRefusedLogin(error);
+  }
+
+  isLate(error: unknown): boolean {
+    return (
+      error instanceof Error && /timeout expired|connection timeout|timeout exceeded/.test(error.message)
+    );
+  }
+}
+
+interface ConnectionsParts {
+  readonly pool: Pool;
+  readonly sockets: Sockets;
+  readonly statements: DoneStatements;
+  readonly applicationName: string;
+}
+
+/** {@link TenantConnections} to PostgreSQL. */
+class PostgresTenantConnections implements TenantConnections {
+  readonly #tenant: string;
+  readonly #parts: ConnectionsParts;
+  #ended: Promise<void> | undefined;
+
+  constructor(tenant: string, parts: ConnectionsParts) {
+    this.#tenant = tenant;
+    this.#parts = parts;
+  }
+
+  get count(): number {
+    return this.#parts.pool.totalCount;
+  }
+
+  get ending(): boolean {
+    return this.#parts.pool.ending;
+  }
+
+  async connect(ended: ConnectionEnded): Promise<TenantConnection> {
+    const { pool, statements, applicationName } = this.#parts;
+    const client = await pool.connect();
+    const lent: TenantConnection = new PostgresTenantConnection(this.#tenant, client, statements, {
+      ended: () => ended(lent),
+      terminate: (processId) => {
+        pool.query(terminate, [processId, applicationName]).catch(() => undefined);
+      },
+    });
+    return lent;
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#parts.pool.end();
+    return this.#ended;
+  }
+
+  close(): Promise<void> {
+    return this.#parts.sockets.closeAfter(this.end(), goodbyeMs);
+  }
+}
+
+/**
+ * Never shows what it was given. One that names no database is refused: the driver's default would be the same for all
+ * tenants.
+ */
+function readConfig(connection: unknown, tenant: string): ClientConfig {
+  const isUrl = typeof connection === 'string' && /^(postgres|postgresql|socket):\/\/|^\//.test(connection);
+  const config = isUrl || (typeof connection === 'object' && connection !== null) ? connection : undefined;
+  try {
+    const read = connectionConfig(config as PostgresConnection);
+    connectionKey(read);
+    if (namesDatabase(read)) return read;
+  } catch {
+    // Said below, without what it was.
+  }
+  throw unavailable(
+    `what was given as the address of the database of tenant ${tenant} is neither a URL that begins with postgres:// nor ` +
+      `a configuration of pg with a database (special characters of a password stand in a URL as %XX)`,
+  );
+}
+
+function namesDatabase({ database, connectionString: url }: ClientConfig): boolean {
+  if (database) return true;
+  return (
+    url !== undefined &&
+    (!URL.canParse(url) || !url.startsWith('postgres') || new URL(url).pathname.length > 1)
+  );
+}

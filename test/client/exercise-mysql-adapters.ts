@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { RowDataPacket } from 'mysql2/promise';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  fromDrizzle,
+  fromKnex,
+  fromKysely,
+  fromMikroOrm,
+  fromMysql2,
+  fromSequelize,
+  fromTypeOrm,
+  QueueClient,
+  TaskHandler,
+  type EquivalentTaskInput,
+  type SqlHandle,
+  type TaskContext,
+  type TaskInput,
+} from '../../lib/index.js';
+import {
+  createMysqlDatabase,
+  mysqlStartMs,
+  type MysqlFlavour,
+  type MysqlTestDatabase,
+} from '../support/mysql.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { nextEvent } from '../support/waiting.js';
+import { openMysqlLibraries, type MysqlLibraries } from './mysql-libraries.js';
+
+const beyondDoubles = 9_007_199_254_740_993n;
+const names = [
+  'TypeORM EntityManager',
+  'Knex',
+  'Drizzle on mysql2',
+  'Kysely',
+  'MikroORM',
+  'Sequelize',
+  'mysql2',
+  'the shape of Prisma',
+];
+
+/** Texts on which placeholders, quotes and encodings break, and numbers that doubles cannot hold. */
+function task(externalKey: string): TaskInput & { readonly topic: string } {
+  return {
+    topic: 'olá ? $1 ?? :name 🦄',
+    payload: { note: 'it\'s "日本" \\ ? $2', amount: '9007199254740993' },
+    externalKey,
+    tenant: beyondDoubles,
+    priority: 7,
+    metadata: { question: '?', nested: { list: [1, '$3', null] } },
+  };
+}
+
+function pick(key: string): EquivalentTaskInput {
+  const { priority: _priority, metadata: _metadata, ...equal } = task(key);
+  return equal;
+}
+
+/** Every adapter with its real library, on a server of that kind. */
+export function exerciseAdapters(flavour: MysqlFlavour): void {
+  let database: MysqlTestDatabase;
+  let libraries: MysqlLibraries;
+  let app: QueueApp;
+
+  class Handlers {
+    @TaskHandler('complete')
+    async complete({ name, undo }: { name: string; undo: boolean }, ctx: TaskContext): Promise<void> {
+      await transactionOf(name)(async (tx) => {
+        await tx.query('insert into orders values (?)', [ctx.task.id]);
+        await ctx.completeIn(tx, { done: true });
+        if (undo) throw new Error('changed my mind');
+      });
+    }
+  }
+
+  beforeAll(async () => {
+    database = await createMysqlDatabase(flavour);
+    await database.pool.query('create table orders (id varchar(40) primary key)');
+    app = await startApp(database, { handlers: [Handlers], maxAttempts: 1 });
+    await database.pool.query(`alter table tasks auto_increment = ${beyondDoubles + 1n}`);
+    libraries = await openMysqlLibraries(database);
+  }, mysqlStartMs);
+
+  afterAll(async () => {
+    await app?.close();
+    await libraries?.close();
+    await database?.drop();
+  });
+
+  const transactionOf = (name: string): MysqlLibraries['transactions'][string] => {
+    const transaction = libraries.transactions[name];
+    if (!transaction) throw new Error(`no transaction of ${name}`);
+    return transaction;
+  };
+
+  test('every library is tried', () => {
+    expect(Object.keys(libraries.transactions)).toEqual(names);
+  });
+
+  describe.each(names)('a transaction of %s', (name) => {
+    test('commits the tasks with its own rows', async () => {
+      const { queue } = app;
+      const key = randomUUID();
+      const ids = await transactionOf(name)(async (tx) => {
+        await tx.query('insert into orders values (?)', [key]);
+        const one = await queue.insertTask({ ...task(key), delayMs: 60_000.5 }, { tx });
+        const later = { ...task(key), runAt: new Date('2031-02-03T04:05:06.789Z') };
+        const many = await queue.insertTasks([task(key), later], { tx });
+        const publication = await queue.insertTaskPubSub(task(key), { tx });
+        const own = await queue.listEquivalentTask(pick(key), { tx });
+        expect(own.map(({ id }) => id)).toEqual([one, ...many, publication]);
+        return [one, ...many, publication];
+      });
+      expect(ids.every((id) => BigInt(id) > beyondDoubles)).toBe(true);
+      const equal = await queue.listEquivalentTask({
+        ...pick(key),
+        status: ['pending', 'scheduled', 'processing', 'succeeded'],
+      });
+      expect(equal.map(({ id }) => id)).toEqual(ids);
+      expect(equal[0]?.status).toBe('scheduled');
+      expect(equal[2]?.dueAt.toISOString()).toBe('2031-02-03T04:05:06.789Z');
+      const { topic, payload, metadata } = task(key);
+      expect(equal[0]).toMatchObject({ topic, metadata, tenant: String(beyondDoubles), priority: 7 });
+      expect(JSON.parse(equal[0]?.payload ?? '')).toEqual(payload);
+      expect(await countOrders(key)).toBe(1);
+    });
+
+    test('leaves nothing when it rolls back', async () => {
+      const { queue } = app;
+      const key = randomUUID();
+      const rolledBack = transactionOf(name)(async (tx) => {
+        await tx.query('insert into orders values (?)', [key]);
+        await queue.insertTask(task(key), { tx });
+        throw new Error('as wanted');
+      });
+      await expect(rolledBack).rejects.toThrow('as wanted');
+      expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
+      expect(await countOrders(key)).toBe(0);
+    });
+
+    test('answers rows, none for a change', async () => {
+      const key = randomUUID();
+      await transactionOf(name)(async (tx) => {
+        const inserted = await tx.query('insert into orders values (?)', [key]);
+        const found = await tx.query('select id from orders where id = ?', [key]);
+        const updated = await tx.query('update orders set id = ? where id = ?', [key, key]);
+        const missed = await tx.query('select id from orders where id = ?', ['none']);
+        const literal = await tx.query("select '?' as asked");
+        expect([inserted, found, updated, missed, literal].map(({ rows }) => rows)).toEqual([
+          [],
+          [{ id: key }],
+          [],
+          [],
+          [{ asked: '?' }],
+        ]);
+      });
+    });
+
+    test('ends a task with it, and fails the attempt when it rolls back', async () => {
+      const { queue, events } = app;
+      const kept = await queue.insertTask({ topic: 'complete', payload: { name, undo: false } });
+      await nextEvent(events, 'task.completed', ({ task: { id } }) => id === kept);
+      expect(await countOrders(kept)).toBe(1);
+      const undone = await queue.insertTask({ topic: 'complete', payload: { name, undo: true } });
+      await nextEvent(events, 'task.failed', ({ task: { id } }) => id === undone);
+      expect(await countOrders(undone)).toBe(0);
+    });
+  });
+
+  test.each<[string, () => SqlHandle]>([
+    ['TypeORM', () => fromTypeOrm(libraries.dataSource)],
+    ['TypeORM', () => fromTypeOrm(libraries.dataSource.createQueryRunner())],
+    ['Knex', () => fromKnex(libraries.knex)],
+    ['Drizzle', () => fromDrizzle(libraries.onMysql2, sql)],
+    ['Kysely', () => fromKysely(libraries.kysely)],
+    ['MikroORM', () => fromMikroOrm(libraries.orm.em.fork())],
+    ['Sequelize', () => fromSequelize(libraries.sequelize, undefined as never)],
+    ['a pool of mysql2', () => fromMysql2(libraries.pool)],
+  ])('%s without a transaction is refused', (_, adapt) => {
+    expect(adapt).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }) as Error);
+    expect(adapt).toThrow(/a transaction was asked for/);
+  });
+
+  test('a connection of mysql2 that has begun nothing, or is not wrapped, is refused before anything is inserted', async () => {
+    const { queue } = app;
+    const key = randomUUID();
+    const connection = await libraries.pool.getConnection();
+    const outside = queue.insertTask(task(key), { tx: fromMysql2(connection) });
+    await expect(outside).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringContaining('a connection of mysql2 without one') as unknown,
+    });
+    for (const tx of [connection, libraries.pool] as unknown as SqlHandle[]) {
+      await expect(queue.insertTask(task(key), { tx })).rejects.toMatchObject({
+        code: 'INPUT_INVALID',
+        message: expect.stringContaining('wrap it with fromMysql2()') as unknown,
+      });
+    }
+    await connection.query('set autocommit = 0');
+    const ids = await queue.insertTasks([task(key)], { tx: fromMysql2(connection) });
+    expect(ids).toHaveLength(1);
+    await connection.rollback();
+    connection.destroy();
+    expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
+  });
+
+  test('a client without the module inserts through a connection', async () => {
+    const key = randomUUID();
+    const connection = await libraries.pool.getConnection();
+    const client = new QueueClient(fromMysql2(connection), { table: 'tasks', driver: 'mysql' });
+    const ids = [
+      await client.insertTask({ ...task(key), topic: 'nobody' }),
+      ...(await client.insertTasks([{ ...task(key), topic: 'nobody' }])),
+    ];
+    const equal = await client.listEquivalentTask({ ...pick(key), topic: 'nobody' });
+    expect(equal.map(({ id }) => id)).toEqual(ids);
+    const many = Array.from({ length: 1_001 }, () => ({ topic: 'nobody' }));
+    await expect(client.insertTasks(many)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+    connection.release();
+  });
+
+  async function countOrders(id: string): Promise<number> {
+    const text = 'select count(*) as n from orders where id = ?';
+    const [rows] = await database.pool.query<RowDataPacket[]>(text, [id]);
+    return Number(rows[0]?.['n']);
+  }
+}

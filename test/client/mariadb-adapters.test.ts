@@ -1,0 +1,3 @@
+import { exerciseAdapters } from './exercise-mysql-adapters.js';
+
+exerciseAdapters('mariadb');

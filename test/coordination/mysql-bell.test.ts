@@ -1,0 +1,3 @@
+import { exerciseMysqlBell } from './mysql-bell-suite.js';
+
+exerciseMysqlBell('mariadb');

@@ -1,0 +1,3 @@
+import { exerciseMysqlLiveness } from './mysql-liveness-suite.js';
+
+exerciseMysqlLiveness('mariadb');

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ServerUser } from '../../../lib/embedded/server-user.js';
+import {
+  answers,
+  asUser,
+  findProgram,
+  makeData,
+  optionsOf,
+  placesOf,
+  type MysqlFlavour,
+} from '../../support/mysql-server.js';
+import { until } from '../../support/waiting.js';
+import { findFreePort } from './free-port.js';
+
+/** A MariaDB or MySQL of one run's own, durable as in production, that may be killed and started again. */
+export interface MysqlCluster {
+  /** Address of the server, with all rights, without a database. */
+  readonly url: string;
+  readonly port: number;
+  /** Undefined while it is down. */
+  readonly pid: number | undefined;
+  /** `kill -9`: as a power failure would, but for the disk. */
+  crash(): Promise<void>;
+  /** Ends it in good order. */
+  shutDown(): Promise<void>;
+  /** Starts it on the same data and port; resolves when it takes connections. */
+  start(): Promise<void>;
+  /** What it has written to its log since the first start. */
+  log(): Promise<string>;
+  /** Ends everything and removes the folder. May be called again. */
+  stop(): Promise<void>;
+}
+
+const startLimitMs = 120_000;
+
+/** Starts a server, with its data in a temporary folder, on a port of 127.0.0.1. */
+export async function startMysqlCluster(
+  flavour: MysqlFlavour,
+  more: readonly string[] = [],
+): Promise<MysqlCluster> {
+  const { program, user } = await findProgram(flavour);
+  const folder = await mkdtemp(join(tmpdir(), `tarefa-${flavour}-cluster-${process.pid}-`));
+  const cluster = new LocalServer(folder, program, user, await findFreePort(), [
+    ...optionsOf(flavour, { durable: true, more }),
+  ]);
+  try {
+    await makeData(flavour, program, folder, user);
+    await cluster.start();
+    return cluster;
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+/**
+ * The keeper tells the server's process id, and ends the server when its own input ends, which it does with this process, however
+ * that ends.
+ */
+const keeper = `folder=$1; shift; exec 3<&0
+"$@" >> "$folder/log" 2>&1 3<&- < /dev/null &
+server=$!
+echo $server
+{ cat <&3 > /dev/null; kill -9 $server; } > /dev/null 2>&1 &
+cat=$!
+trap '' PIPE
+wait $server
+kill $cat 2> /dev/null`;
+
+class LocalServer implements MysqlCluster {
+  readonly url: string;
+  readonly port: number;
+  readonly #folder: string;
+  readonly #program: string;
+  readonly #user: ServerUser | undefined;
+  readonly #options: readonly string[];
+  #keeper: ChildProcess | undefined;
+  #pid: number | undefined;
+  #ended: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    folder: string,
+    program: string,
+    user: ServerUser | undefined,
+    port: number,
+    options: readonly string[],
+  ) {
+    this.#folder = folder;
+    this.#program = program;
+    this.#user = user;
+    this.#options = options;
+    this.port = port;
+    this.url = `mysql://root@127.0.0.1:${port}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#pid;
+  }
+
+  crash(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  shutDown(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  async start(): Promise<void> {
+    if (this.#keeper) throw new Error('the server runs already');
+    await until(
+      async () => {
+        this.#launch();
+        const outcome = await until(
+          async () => (this.#keeper ? (await answers(this.url)) && 'ready' : 'ended'),
+          'the server is ready',
+          startLimitMs,
+        );
+        if (outcome === 'ready') return true;
+        const said = (await this.log()).trim().split('\n').slice(-12).join('\n');
+        // Something else took the port, or the kernel has not freed it yet.
+        if (!/in use/i.test(said)) throw new Error(`${this.#program} did not start:\n${said}`);
+        return false;
+      },
+      'the server starts',
+      startLimitMs,
+    );
+  }
+
+  log(): Promise<string> {
+    return readFile(join(this.#folder, 'log'), 'utf8').catch(() => '');
+  }
+
+  async stop(): Promise<void> {
+    this.#keeper?.stdin?.end();
+    await this.#ended;
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #launch(): void {
+    const args = [...placesOf(this.#folder, this.port), ...this.#options];
+    // Detached, so that Ctrl-C reaches only the runner, which then ends this.
+    const child = spawn('/bin/sh', ['-c', keeper, 'keeper', this.#folder, this.#program, ...args], {
+      ...asUser(this.#user),
+      detached: true,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#keeper = child;
+    child.stdin?.on('error', () => undefined);
+    child.stdout?.once('data', (text) => {
+      if (this.#keeper === child) this.#pid = Number.parseInt(String(text), 10);
+    });
+    this.#ended = once(child, 'exit').finally(() => {
+      this.#keeper = undefined;
+      this.#pid = undefined;
+    });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    if (this.#pid === undefined) throw new Error('the server is down');
+    process.kill(this.#pid, signal);
+    await this.#ended;
+  }
+}

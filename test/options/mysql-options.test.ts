@@ -1,0 +1,67 @@
+import mysql from 'mysql2';
+import promises from 'mysql2/promise';
+import { expect, test } from 'vitest';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
+import { hasCode, type QueueOptions } from '../../lib/index.js';
+
+const config = { host: 'db', port: 3307, user: 'ana', password: 'secret', database: 'shop' };
+
+const resolve = (options: QueueOptions) => resolveOptions({ queue: 'orders', ...options }, {});
+
+/** What is wrong, one line for each mistake. */
+function mistakes(options: QueueOptions): readonly string[] {
+  try {
+    resolve(options);
+    return [];
+  } catch (error) {
+    if (!hasCode(error, 'OPTIONS_INVALID')) throw error;
+    return error.message.split('\n- ').slice(1);
+  }
+}
+
+test('a URL by its scheme, a configuration by its driver or URI, and a pool are a connection of mysql2', () => {
+  for (const address of ['mysql://h/d', 'mariadb://ana:secret@h:3307/d', 'MySQL://h/d']) {
+    expect(resolve({ connection: address }).connection).toEqual({ driver: 'mysql', address });
+  }
+  // The driver is our word: mysql2 complains of options that it does not know.
+  expect(resolve({ connection: { driver: 'mysql', ...config, charset: 'utf8mb4' } }).connection).toEqual({
+    driver: 'mysql',
+    address: { ...config, charset: 'utf8mb4' },
+  });
+  expect(resolve({ connection: { uri: 'mysql://h/d' } }).connection.driver).toBe('mysql');
+  for (const pool of [mysql.createPool(config), promises.createPool(config)]) {
+    expect(resolve({ connection: pool }).connection).toEqual({ driver: 'mysql', address: pool });
+  }
+  expect(resolve({ connection: config }).connection).toEqual({ driver: 'postgres', address: config });
+});
+
+test('what only PostgreSQL has is refused, all of it at once', () => {
+  const connection = 'mysql://ana:secret@db/shop';
+  const sessionConnection = 'postgres://db/shop';
+  expect(
+    mistakes({ connection, layout: 'partitioned', interop: 'nsj', sessionConnection, wake: 'listen' }),
+  ).toEqual([
+    'sessionConnection is for PostgreSQL behind a pooler: leave it out on MySQL and MariaDB',
+    'layout: only tables in PostgreSQL are divided into partitions: leave it out',
+    'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB',
+    `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
+  ]);
+  expect(mistakes({ connection, layout: 'plain', interop: false, embeddedDataDir: '/data' })).toEqual([]);
+});
+
+test('workers are woken by kill unless they poll, and look every second in any case', () => {
+  const connection = 'mysql://db/shop';
+  expect(resolve({ connection })).toMatchObject({ wake: 'kill', pollIntervalMs: 1_000 });
+  expect(resolve({ connection, wake: 'poll' })).toMatchObject({ wake: 'poll', pollIntervalMs: 1_000 });
+  expect(mistakes({ connection: 'postgres://db/shop', wake: 'kill' })).toEqual([
+    `wake: 'kill' is for MySQL and MariaDB: PostgreSQL wakes by 'listen' or 'poll'`,
+  ]);
+});
+
+test('a URL that cannot be read is not shown', () => {
+  for (const connection of ['mysql://ana:12/secret@h/d', 'mysql://ana:secret@h:port/d']) {
+    const found = mistakes({ connection });
+    expect(found).toEqual([expect.stringContaining('cannot be read as a URL')]);
+    expect(found.join()).not.toContain('secret');
+  }
+});

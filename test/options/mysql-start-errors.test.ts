@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { startApp, type QueueAppOptions } from '../support/queue-app.js';
+
+let database: MysqlTestDatabase;
+const user = 'clerk_e';
+
+beforeAll(async () => {
+  database = await createMysqlDatabase('mariadb');
+  await database.pool.query(
+    `drop user if exists '${user}'@'127.0.0.1'; create user '${user}'@'127.0.0.1' identified by 'secret'`,
+  );
+}, mysqlStartMs);
+
+afterAll(async () => {
+  await database?.pool.query(`drop user if exists '${user}'@'127.0.0.1'`);
+  await database?.drop();
+});
+
+function address(change: (url: URL) => void): string {
+  const url = new URL(database.url);
+  change(url);
+  return url.href;
+}
+
+/** What a start says that fails. */
+async function refusal(
+  url: string,
+  options: QueueAppOptions = {},
+): Promise<{ code: string; message: string }> {
+  try {
+    await (await startApp({ url }, { queue: 'orders', table: 'tasks', ...options })).close();
+  } catch (error) {
+    const { code, message } = error as { code: string; message: string };
+    return { code, message };
+  }
+  throw new Error('it started');
+}
+
+const asClerk = (url: URL, password = 'secret'): void => {
+  url.username = user;
+  url.password = password;
+};
+
+test.each<readonly [string, (url: URL) => void, string, RegExp]>([
+  [
+    'a wrong password',
+    (url) => asClerk(url, 'open-sesame'),
+    'DATABASE_REFUSED',
+    /^the database of the queue 'orders' cannot be used: the password of the user `clerk_e` is missing or wrong/,
+  ],
+  [
+    'a database that is not there',
+    (url) => (url.pathname = '/no_such_database'),
+    'DATABASE_REFUSED',
+    /there is no database `no_such_database` on that server\n.*\n.*\n\ncreate database `no_such_database`;\n/,
+  ],
+  [
+    'a database without rights',
+    (url) => asClerk(url),
+    'RIGHTS_MISSING',
+    /the user `clerk_e` may not use the database/,
+  ],
+  [
+    'a host that is not there',
+    (url) => (url.hostname = 'database.invalid'),
+    'DATABASE_UNREACHABLE',
+    /: (there is no host named|no name server answers who) "database.invalid"/,
+  ],
+  [
+    'a port where nobody listens',
+    (url) => (url.port = '1'),
+    'DATABASE_UNREACHABLE',
+    /: no server listens at 127\.0\.0\.1:1 /,
+  ],
+])('%s is said with the queue, the place and what to do', async (_, change, code, problem) => {
+  const url = address(change);
+  // What is refused ends at once, however long a server may take.
+  const options = code === 'DATABASE_UNREACHABLE' ? { connectRetryMs: 0 } : {};
+  const said = await refusal(url, options);
+  expect(said).toEqual({ code, message: expect.stringMatching(problem) as unknown });
+  const { hostname, port, pathname, username } = new URL(url);
+  expect(said.message).toContain(
+    `\nhost ${hostname}, port ${port}, database \`${pathname.slice(1)}\`, user \`${username}\`\n`,
+  );
+  expect(said.message).toMatch(new RegExp(`\\nSee .*docs/reference/errors\\.md#${code.toLowerCase()}$`));
+  expect(said.message).not.toContain('open-sesame');
+});
+
+test('rights that are missing are said as SQL, which is enough once it was run', async () => {
+  const url = address(asClerk);
+  await database.pool.query(`grant select on ${database.name}.* to '${user}'@'127.0.0.1'`);
+  const { code, message } = await refusal(url);
+  expect(code).toBe('RIGHTS_MISSING');
+  const statements = message.split('\n').filter((line) => line.endsWith(';'));
+  expect(statements.length).toBeGreaterThan(0);
+  await database.pool.query(statements.join('\n'));
+  await (await startApp({ url }, { queue: 'orders', table: 'tasks' })).close();
+});

@@ -1,0 +1,4 @@
+import { exercise } from './exercise.js';
+import { useMysql } from './open-mysql.js';
+
+exercise(useMysql('mariadb'));

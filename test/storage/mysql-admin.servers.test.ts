@@ -1,0 +1,3 @@
+import { exerciseMysqlAdmin } from './mysql-admin-contract.js';
+
+exerciseMysqlAdmin('mysql');

@@ -1,0 +1,3 @@
+import { exerciseMysqlClaimPlans } from './mysql-claim-plans.js';
+
+exerciseMysqlClaimPlans('mariadb');

@@ -1,0 +1,3 @@
+import { exerciseMysqlClaims } from './mysql-claim-contract.js';
+
+exerciseMysqlClaims('mysql');

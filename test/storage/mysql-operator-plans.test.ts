@@ -1,0 +1,3 @@
+import { exerciseMysqlOperatorPlans } from './mysql-operator-plans.js';
+
+exerciseMysqlOperatorPlans('mariadb');

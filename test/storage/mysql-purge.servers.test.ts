@@ -1,0 +1,3 @@
+import { exerciseMysqlPurge } from './mysql-purge-contract.js';
+
+exerciseMysqlPurge('mysql');

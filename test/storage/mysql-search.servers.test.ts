@@ -1,0 +1,3 @@
+import { exerciseMysqlSearch } from './mysql-search-contract.js';
+
+exerciseMysqlSearch('mysql');

@@ -1,0 +1,3 @@
+import { exerciseMysqlStatus } from './mysql-status-contract.js';
+
+exerciseMysqlStatus('mariadb');

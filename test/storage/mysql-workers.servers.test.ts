@@ -1,0 +1,3 @@
+import { exerciseMysqlWorkers } from './mysql-workers-suite.js';
+
+exerciseMysqlWorkers('mysql');
