@@ -199,7 +199,7 @@ export class Dispatcher {
 
   async #cycle(): Promise<void> {
     if (this.#mustCompare) await this.#compareWithTable();
-    if (this.#isClaiming) await this.#pauses.refresh();
+    if (this.#isClaiming && (await this.#pauses.refresh())) this.#claimer.expectAnything();
     if (this.#promotion.due && this.#isClaiming) await this.#promote();
     await this.#flushFailures();
     if (this.#isClaiming && this.#discovery.comesFirst) await this.#discover();

@@ -31,21 +31,26 @@ export class Pauses {
     this.#isStale = true;
   }
 
-  /** Reads them again, when they may have changed. */
-  async refresh(): Promise<void> {
+  /**
+   * Reads them again, when they may have changed. Answers whether one of them waits no longer: claims have passed by its tasks,
+   * which no ring announces.
+   */
+  async refresh(): Promise<boolean> {
     const leftMs = this.#overAt - performance.now();
     if (!this.#isStale && leftMs > 0) {
       // A timer of Node may come some ms early.
       if (leftMs < Infinity) this.#parts.later(leftMs);
-      return;
+      return false;
     }
     this.#isStale = false;
     try {
       const holds = await this.#parts.read();
+      const before = this.#routes;
       this.#routes = new Set(holds.map(({ route }) => route));
       const firstMs = Math.min(...holds.map(({ forMs = Infinity }) => forMs));
       this.#overAt = performance.now() + firstMs;
       if (firstMs < Infinity) this.#parts.later(Math.max(1, firstMs));
+      return [...before].some((route) => !this.#routes.has(route));
     } catch (error) {
       this.#isStale = true;
       throw error;
