@@ -4,6 +4,7 @@ import { encodeTask, type TaskInput } from '../../lib/client/task-input.js';
 import { MysqlImportTransactions } from '../../lib/storage/mysql/import-transactions.js';
 import type { NumberedTask } from '../../lib/storage/task-import.js';
 import type { MysqlFlavour } from '../support/mysql.js';
+import { untilListed } from '../support/listed-transactions.js';
 import { until } from '../support/waiting.js';
 import { ago, useMysqlOperators } from './mysql-operators.js';
 
@@ -123,7 +124,7 @@ export function exerciseMysqlPurge(flavour: MysqlFlavour): void {
     const [id] = await bench.ask('select connection_id() as own');
     await transactions.insert(numbered([{ topic: 'a' }]));
     // Other files have transactions on this server too.
-    const session = await until(async () => {
+    const session = await untilListed(async () => {
       const [open] = await bench.ask(
         `select t.trx_mysql_thread_id as id from information_schema.innodb_trx t
          join information_schema.processlist p on p.id = t.trx_mysql_thread_id

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { countLimit, type StatusRequest } from '../../lib/storage/reports.js';
 import type { StatusReport } from '../../lib/storage/status-report.js';
 import type { MysqlFlavour } from '../support/mysql.js';
-import { until } from '../support/waiting.js';
+import { untilListed } from '../support/listed-transactions.js';
 import { ago, useMysqlOperators } from './mysql-operators.js';
 
 const hour = 3_600;
@@ -129,7 +129,7 @@ export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
     await holder.query(`select 'hunter2' as secret, count(*) from tasks`);
     await bench.insert([{}]);
     // Other files have transactions on this server too, some of them older.
-    const report = await until(async () => {
+    const report = await untilListed(async () => {
       const found = await read();
       return found.oldestSnapshot?.pid === holder.threadId ? found : undefined;
     }, 'it is the oldest one');
@@ -147,8 +147,7 @@ export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
     expect(report.oldestSnapshot?.sinceMs).toBeGreaterThanOrEqual(0);
     expect(JSON.stringify(report)).not.toContain('hunter2');
     await holder.query('commit');
-    // What the server lists of transactions it keeps for a tenth of a second.
-    await until(
+    await untilListed(
       async () => (await read()).oldestSnapshot?.pid !== holder.threadId,
       'it is not listed any more',
     );

@@ -1,12 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Client, Pool } from 'pg';
 import { onPostgres, runsOn } from './run-database.js';
+import { untilListed } from './listed-transactions.js';
 import { until } from './waiting.js';
 
 /** Waits until a session waits for a lock on that table. Relations of other databases may have the same number. */
 export function lockIsWaitedFor(handle: Pick<Pool | Client, 'query'>, table: string): Promise<boolean> {
+  const what = `a session that waits for ${table}`;
+  if (!onPostgres) return untilListed(() => someoneWaits(handle), what);
   return until(async () => {
-    if (!onPostgres) return someoneWaits(handle);
     const { rows } = await handle.query<{ found: boolean }>(
       `select exists (
          select from pg_locks
@@ -16,13 +17,11 @@ export function lockIsWaitedFor(handle: Pick<Pool | Client, 'query'>, table: str
       [table],
     );
     return rows[0]?.found;
-  }, `a session that waits for ${table}`);
+  }, what);
 }
 
 /** MySQL and MariaDB tell to everybody that a session waits, not for which table. */
 async function someoneWaits(handle: Pick<Pool | Client, 'query'>): Promise<boolean> {
-  // MariaDB answers innodb_trx from a copy that it makes anew only when nobody has read it for 100 ms, of whatever database.
-  await pause(250);
   const { rows } = await handle.query(runsOn === 'mysql' ? waitingOnMysql : waitingOnMariadb);
   return rows.length > 0;
 }
@@ -38,11 +37,12 @@ const waitingOnMariadb = `select 1 from information_schema.processlist p
 
 /** Waits until a session waits for a row that another one has locked. */
 export function rowIsWaitedFor(pool: Pool): Promise<boolean> {
+  const what = 'the lock of the attempt is waited for';
+  if (!onPostgres) return untilListed(() => someoneWaits(pool), what);
   return until(async () => {
-    if (!onPostgres) return someoneWaits(pool);
     const { rowCount } = await pool.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     );
     return rowCount === 1;
-  }, 'the lock of the attempt is waited for');
+  }, what);
 }

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { untilListed } from '../support/listed-transactions.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 import { onPostgres, ownSql, testOnPostgres } from '../support/run-database.js';
@@ -44,7 +45,7 @@ async function hasEffect(id: string): Promise<boolean> {
 
 /** Resolves when no connection of the pool is in a transaction. */
 async function noTransaction(): Promise<void> {
-  await until(async () => {
+  await (onPostgres ? until : untilListed)(async () => {
     const { rows } = await bench.pool.query(
       onPostgres
         ? `select from pg_stat_activity

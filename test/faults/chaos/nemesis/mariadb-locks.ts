@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'mysql2/promise';
+import { untilListedAnewMs } from '../../../support/listed-transactions.js';
 import type { QueueConnection } from '../ground/clients.js';
 import type { Random } from '../prng.js';
 import type { Nemesis, World } from './nemesis.js';
@@ -38,7 +39,11 @@ async function lockRunning(
   { producer, ground }: World,
 ): Promise<string | undefined> {
   const key = await producer.insert('long transaction', { ms: 700 });
-  for (const deadline = performance.now() + 3_000; performance.now() < deadline; await pause(20)) {
+  for (
+    const deadline = performance.now() + 3_000;
+    performance.now() < deadline;
+    await pause(untilListedAnewMs)
+  ) {
     if ((await ground.ask.claimerOf(key)) === undefined) continue;
     // Its handler leaves its effect first.
     await pause(150);
