@@ -33,6 +33,9 @@ const servers = [
   'test/**/*.{browser,servers}.test.ts',
 ];
 
+/** What only matters for a release: `npm run test:long`. */
+const long = 'test/**/*.long.test.ts';
+
 export default defineConfig({
   plugins: [compiledLibrary],
   test: {
@@ -51,10 +54,11 @@ export default defineConfig({
       // Files take turns in two processes: loading Nest and the library anew for each takes a third of the time.
       {
         extends: true,
-        test: { name: 'queue', include: ['test/**/*.test.ts'], exclude: servers, isolate: false },
+        test: { name: 'queue', include: ['test/**/*.test.ts'], exclude: [...servers, long], isolate: false },
       },
       // A process each, so that a broken connection or a changed environment harms no other file.
-      { extends: true, test: { name: 'servers', include: servers, exclude: await leftOut() } },
+      { extends: true, test: { name: 'servers', include: servers, exclude: [long, ...(await leftOut())] } },
+      { extends: true, test: { name: 'long', include: [long] } },
     ],
   },
 });

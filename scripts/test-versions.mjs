@@ -5,13 +5,12 @@
 //   --closing FILE     writes the closing lines to a file as well
 // Fetches first what is not there yet. Ends with what passed, failed and was not run on each version; exit code 1
 // unless everything passed, 2 when the command line is wrong.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fetchVersion, pinnedMajors } from './fetch-version.mjs';
 import { failuresOf, passedOf } from './test-report.mjs';
+import { runTests, wasStopped } from './vitest-twice.mjs';
 
 /** Files of each suite, by how their paths begin. */
 const suites = {
@@ -26,6 +25,8 @@ const suites = {
 };
 /** In every run: that it is the version which was asked for. */
 const always = 'test/versions/server';
+/** The tests of MariaDB and MySQL find the same on every version of PostgreSQL. */
+const othersLeftOut = ['--exclude', 'test/**/{mysql,mariadb}*.test.ts'];
 
 const root = dirname(import.meta.dirname);
 const ownPostgres = String(
@@ -47,18 +48,6 @@ try {
   process.stderr.write(`${error.message}\n`);
   process.exit(2);
 }
-const folder = mkdtempSync(join(tmpdir(), 'tarefa-versions-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-let runner;
-let stopped = false;
-// Ctrl-C reaches the runner as well, which takes its servers down; this waits for it.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    if (signal !== 'SIGINT') runner?.kill(signal);
-    stopped = true;
-  });
-}
-
 const runs = [];
 for (const run of planRuns()) runs.push({ ...run, ...(await fetchFor(run)) });
 const lines = [];
@@ -113,17 +102,23 @@ async function fetchFor({ postgres, node }) {
 
 /** Runs the suites on one version; answers its closing lines. */
 async function close(run) {
-  const fault = run.fault ?? (stopped ? 'the run was stopped' : undefined);
+  const fault = run.fault ?? (wasStopped() ? 'the run was stopped' : undefined);
   const outcome = fault === undefined ? await runSuites(run) : { fault };
   const results = outcome.results ?? [];
-  const failures = results.flatMap(failuresOf).map((line) => `${line} [${run.name}]`);
+  const [failures, unstable] = ['failures', 'unstable'].map((list) =>
+    (outcome[list] ?? []).map((line) => `${line} [${run.name}]`),
+  );
   const parts = chosen.suites.map((suite) => describe(suite, results));
   const why = outcome.fault === undefined ? '' : ` (${outcome.fault})`;
   const isGreen =
     failures.length === 0 && outcome.fault === undefined && !parts.some((part) => part.endsWith('not run'));
   if (!isGreen) process.exitCode = 1;
   const took = outcome.seconds === undefined ? '' : ` in ${outcome.seconds} s`;
-  return [...failures, `${isGreen ? 'passed' : 'FAILED'} ${run.name}${took}: ${parts.join('; ')}${why}`];
+  return [
+    ...failures,
+    ...unstable,
+    `${isGreen ? 'passed' : 'FAILED'} ${run.name}${took}: ${parts.join('; ')}${why}`,
+  ];
 }
 
 function describe(suite, results) {
@@ -136,39 +131,16 @@ function describe(suite, results) {
   return `${suite} ${passed} passed${failed === 0 ? '' : `, ${failed} failed`}`;
 }
 
-function runSuites({ name, server, program, postgres, node }) {
+function runSuites({ name, server, program }) {
   process.stdout.write(`\n== ${name}: ${chosen.suites.join(', ')}\n`);
-  const started = performance.now();
-  const report = join(folder, `${postgres}-${node ?? 'own'}.json`);
-  const executable = program === undefined ? process.execPath : join(program.folder, 'bin/node');
+  const node = program === undefined ? process.execPath : join(program.folder, 'bin/node');
   const env = {
-    ...process.env,
     // What tests start by name is of the same version.
-    PATH: `${dirname(executable)}${delimiter}${process.env.PATH}`,
+    PATH: `${dirname(node)}${delimiter}${process.env.PATH}`,
     TAREFA_TEST_POSTGRES: server?.folder ?? '',
     // It would name a server of some other version.
     DATABASE_URL: '',
   };
   const paths = [always, ...new Set(chosen.suites.flatMap((suite) => suites[suite]))];
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...paths, ...reporters];
-  return new Promise((resolve) => {
-    runner = spawn(executable, args, { cwd: root, env, stdio: 'inherit' });
-    runner.once('close', (code, signal) => {
-      const seconds = Math.round((performance.now() - started) / 1_000);
-      const results = readResults(report);
-      const ended = `the test runner ended with ${signal ?? `code ${code}`}`;
-      const isExplained = code === 0 || results?.flatMap(failuresOf).length > 0;
-      resolve({ seconds, results, fault: isExplained ? undefined : ended });
-    });
-  });
-}
-
-/** Undefined when the runner ended before it wrote its report. */
-function readResults(report) {
-  try {
-    return JSON.parse(readFileSync(report, 'utf8')).testResults;
-  } catch {
-    return undefined;
-  }
+  return runTests([...paths, ...othersLeftOut], { env, node });
 }
