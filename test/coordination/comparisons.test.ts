@@ -8,7 +8,7 @@ import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
 
-const options = { pollIntervalMs: 300, recovery: false, retryMinutes: [], notifyMinutes: [] } as const;
+const options = { pollIntervalMs: 300, recovery: false } as const;
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -7,7 +7,7 @@ import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
-/** What is promised, with every option at its default. */
+/** What is promised, with every option at its default; the routines, which might be sooner, are off. */
 const promisedMs = 15_000;
 
 let databases: TestDatabase[];

@@ -46,7 +46,6 @@ async function startIdle(
     handlers: [Handlers],
     retryMinutes: everyMinute,
     notifyMinutes: everyMinute,
-    purgeMinutes: [],
     ...options,
   });
   // Something has ended before, and is written down by now.

@@ -8,8 +8,6 @@ import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
 
-/** The minutes of the hour come while tests run. */
-const withoutRoutines = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
 const pollIntervalMs = 200;
 
 afterEach(() => vi.restoreAllMocks());
@@ -43,7 +41,7 @@ async function insertQuietly(columns: string, values: string): Promise<void> {
 
 test('an idle worker asks by one statement at each poll, whatever it is a worker of', async () => {
   const recovery = false;
-  await bench.start({ handlers: [Handlers], pollIntervalMs, recovery, ...withoutRoutines });
+  await bench.start({ handlers: [Handlers], pollIntervalMs, recovery });
   // What a start asks is over.
   await pause(1_000);
   const sent = await sentWithin(10 * pollIntervalMs);
@@ -54,7 +52,7 @@ test('an idle worker asks by one statement at each poll, whatever it is a worker
 
 test('the one that recovers sends one statement at each look besides, and one at every twelfth look', async () => {
   const recovery = { intervalMs: 200, confirmMs: 200, graceMs: 0 };
-  await bench.start({ handlers: [Handlers], pollIntervalMs: 0, recovery, ...withoutRoutines });
+  await bench.start({ handlers: [Handlers], pollIntervalMs: 0, recovery });
   // An earlier test's worker may have been stopped a moment ago.
   await pause(1_000);
   const sent = await sentWithin(2_000);
@@ -67,7 +65,7 @@ test('the one that recovers sends one statement at each look besides, and one at
 });
 
 test('an idle worker finds at a poll what nobody has rung for', async () => {
-  const { events } = await bench.start({ handlers: [Handlers], pollIntervalMs: 1_500, ...withoutRoutines });
+  const { events } = await bench.start({ handlers: [Handlers], pollIntervalMs: 1_500 });
   await workersAreQuiet({ pool: bench.pool });
   const completed = nextEvent(events, 'task.completed');
   await insertQuietly('payload', `'{}'`);
@@ -79,7 +77,6 @@ test('a poll sets the timer for what is scheduled and nobody has rung for', asyn
   const { events } = await bench.start({
     handlers: [Handlers],
     pollIntervalMs: intervalMs,
-    ...withoutRoutines,
   });
   await workersAreQuiet({ pool: bench.pool });
   const completed = nextEvent(events, 'task.completed');

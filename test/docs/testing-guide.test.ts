@@ -47,6 +47,9 @@ test('with the options for tests a task is dead without waiting, and a routine r
     retryIntervalMinutes: 0,
     maxAttempts: 2,
     shutdownTimeoutMs: 1_000,
+    retryMinutes: [],
+    notifyMinutes: [],
+    purgeMinutes: [],
   });
   const buried = nextEvent(events, 'task.buried', ({ task }) => task.attempt === 2);
   await queue.insertTask({ topic: 'send-receipt' });

@@ -15,9 +15,6 @@ export interface RecoveryBench {
   startChild(options: QueueModuleOptions): Promise<ChildWorker>;
 }
 
-/** The minutes of the hour come while tests run. */
-const withoutRoutines = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
-
 /** For a file of tests: a database, workers here and in processes that end with their test, and empty tables after it. */
 export function useRecoveryBench(): RecoveryBench {
   let database: TestDatabase;
@@ -45,12 +42,12 @@ export function useRecoveryBench(): RecoveryBench {
       return database;
     },
     async start(options) {
-      const app = await startApp(database, { ...withoutRoutines, ...options });
+      const app = await startApp(database, options);
       apps.push(app);
       return app;
     },
     async startChild(options) {
-      const child = forkWorker(database, { ...withoutRoutines, ...options });
+      const child = forkWorker(database, options);
       children.push(child);
       const { workerId } = await child.message('ready');
       return Object.assign(child, { workerId: String(workerId) });

@@ -61,8 +61,7 @@ async function startBeforeMinuteSeven({ worker }: QueueApp): Promise<void> {
 test.each(routines)(
   'the %s routine does its own work, and no other, at its listed minute',
   async (routine) => {
-    const none = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
-    const queue = await start({ ...none, [`${routine}Minutes`]: [7, 9], autoStart: false });
+    const queue = await start({ [`${routine}Minutes`]: [7, 9], autoStart: false });
     await database.pool.query(insertWork);
     const before = await statuses();
     const finished = nextEvent(queue.events, 'routine.finished');
@@ -88,7 +87,7 @@ test('no routine runs at a minute that is not listed', async () => {
 });
 
 test('by default the routines run every five minutes, the purge once an hour', async () => {
-  const { app: nest } = await start({});
+  const { app: nest } = await start({ routines: true });
   const registry = nest.get(SchedulerRegistry);
   const minutes = routines.map((routine) => {
     const next = registry.getCronJob(`tarefa:default:${routine}`).nextDates(12);
@@ -99,7 +98,7 @@ test('by default the routines run every five minutes, the purge once an hour', a
 });
 
 test('scenario 62: a routine that throws is reported, stops nothing, and runs again', async () => {
-  const { app: nest, events, worker } = await start({});
+  const { app: nest, events, worker } = await start({ routines: true });
   const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:notify');
   await database.pool.query(insertWork);
   await refuseRows(database.pool, { when: 'before update', condition: 'true', message: 'not now' });
@@ -119,7 +118,7 @@ test('scenario 62: a routine that throws is reported, stops nothing, and runs ag
 });
 
 test('scenario 62: a round that takes longer than its interval is waited for, at the end as well', async () => {
-  const queue = await start({});
+  const queue = await start({ routines: true });
   const { app: nest, events } = queue;
   const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:purge');
   await database.pool.query(insertWork);

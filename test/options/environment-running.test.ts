@@ -160,7 +160,7 @@ test('the three minute lists are the minutes of the three routines', async () =>
       QUEUE_MINUTE_NOTIFY_THREAD: '2',
       QUEUE_MINUTE_PURGE_THREAD: '3, 04',
     },
-    { imports: [ScheduleModule.forRoot()] },
+    { imports: [ScheduleModule.forRoot()], routines: true },
   );
   const registry = app.get(SchedulerRegistry);
   const times = ['retry', 'notify', 'purge'].map(

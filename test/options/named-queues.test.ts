@@ -23,6 +23,7 @@ import {
 } from '../../lib/index.js';
 import { allClosed, connectionsAre } from '../support/connections.js';
 import { createDatabase } from '../support/database.js';
+import { withoutRoutines } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 const database = await createDatabase();
@@ -65,6 +66,7 @@ const ordersQueue = (options: QueueModuleOptions = {}): DynamicModule =>
     queue: 'orders',
     poolSize: 1,
     pollIntervalMs: 0,
+    ...withoutRoutines,
     ...options,
   });
 

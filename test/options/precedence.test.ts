@@ -10,6 +10,7 @@ import {
   type QueueOptionsFactory,
 } from '../../lib/index.js';
 import { createDatabase } from '../support/database.js';
+import { withoutRoutines } from '../support/queue-app.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -57,8 +58,8 @@ class AsyncFactory implements QueueOptionsFactory {
 @Module({ imports: [SettingsModule], providers: [AsyncFactory], exports: [AsyncFactory] })
 class FactoryModule {}
 
-const explicit: QueueOptions = { connection: database.url, table: 'from_options', purgeMaxAgeDays: 5 };
-const bare: QueueOptions = { connection: database.url };
+const bare: QueueOptions = { connection: database.url, ...withoutRoutines };
+const explicit: QueueOptions = { ...bare, table: 'from_options', purgeMaxAgeDays: 5 };
 
 @Module({})
 class AppModule {}

@@ -47,7 +47,7 @@ async function start(options: QueueAppOptions = {}): Promise<{
   readonly registry: SchedulerRegistry;
   readonly cronJobs: () => readonly string[];
 }> {
-  app = await startApp(database, { imports: [ownJobs], ...options });
+  app = await startApp(database, { routines: true, imports: [ownJobs], ...options });
   const registry = app.app.get(SchedulerRegistry);
   return { queue: app, registry, cronJobs: () => [...registry.getCronJobs().keys()].sort() };
 }
@@ -117,7 +117,7 @@ test('with autoStart: false the jobs come with the worker', async () => {
 
 test('scenario 8: without the schedule module the routines have a registry of their own', async () => {
   const added = vi.spyOn(SchedulerRegistry.prototype, 'addCronJob');
-  app = await startApp(database);
+  app = await startApp(database, { routines: true });
   expect(added.mock.calls.map(([name]) => name).sort()).toEqual(jobsOf('default'));
   const registry = added.mock.contexts[0] as SchedulerRegistry;
   const finished = nextEvent(app.events, 'routine.finished');

@@ -37,7 +37,16 @@ export interface QueueApp {
   readonly close: () => Promise<void>;
 }
 
+/** Of a queue whose routines run only when they are told to: the minutes of the hour come while tests run. */
+export const withoutRoutines = {
+  retryMinutes: [],
+  notifyMinutes: [],
+  purgeMinutes: [],
+} as const satisfies QueueModuleOptions;
+
 export interface QueueAppOptions extends QueueModuleOptions {
+  /** True: the routines run by the clock, as they do in an application. Default: only those whose minutes are given. */
+  readonly routines?: boolean;
   readonly handlers?: readonly Provider[];
   readonly imports?: readonly DynamicModule[];
   /** Takes the lines of the log; default: nobody. */
@@ -55,7 +64,7 @@ export function layoutOfRun(partitionIds = 20): Pick<QueueModuleOptions, 'layout
 /** Starts an application whose queue is `tasks` in the given database. Close it at the end of the test. */
 export async function startApp(
   database: Pick<TestDatabase, 'url'>,
-  { handlers = [], imports = [], logger, ...options }: QueueAppOptions = {},
+  { handlers = [], imports = [], logger, routines = false, ...options }: QueueAppOptions = {},
 ): Promise<QueueApp> {
   const { name } = options;
   const module: DynamicModule = {
@@ -63,7 +72,13 @@ export async function startApp(
     imports: [
       { module: HandlersModule, providers: [...handlers], exports: [...handlers] },
       ...imports,
-      QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...layoutOfRun(), ...options }),
+      QueueModule.forRoot({
+        connection: database.url,
+        queue: 'tasks',
+        ...layoutOfRun(),
+        ...(routines ? {} : withoutRoutines),
+        ...options,
+      }),
     ],
   };
   const app = await NestFactory.createApplicationContext(module, {

@@ -41,9 +41,6 @@ async function startFull(url: string) {
     recovery: false,
     shutdownTimeoutMs: 1_000,
     webhooks: { allowedAddresses: ['127.0.0.1'] },
-    retryMinutes: [],
-    notifyMinutes: [],
-    purgeMinutes: [],
   });
   await subscribe(bench.database, [{ id: 'crm', url: 'http://127.0.0.1:9/hook' }]);
   const holding = Array.from({ length: poolSize }, () => ({ topic: 'in transaction' }));

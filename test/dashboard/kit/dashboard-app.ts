@@ -13,6 +13,7 @@ import {
   type QueueEventMap,
   type QueueModuleOptions,
 } from '../../../lib/index.js';
+import { withoutRoutines } from '../../support/queue-app.js';
 
 @Module({})
 class HandlersModule {}
@@ -79,6 +80,7 @@ export async function startDashboardApp(
         connection: databaseUrl,
         queue: 'tasks',
         worker: handlers.length > 0,
+        ...withoutRoutines,
         ...options,
         dashboard: { actions: true, ...dashboard },
       }),

@@ -7,7 +7,7 @@ import { allClosed } from '../../support/connections.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild, type Child } from '../../support/processes.js';
-import { startApp } from '../../support/queue-app.js';
+import { startApp, withoutRoutines } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { moments, pointedMethods, type ArmedPoint } from './failpoints.js';
 import {
@@ -29,7 +29,7 @@ const options: QueueModuleOptions = {
   purgeMaxAgeDays,
   retryIntervalMinutes: 0,
   maxAttempts: 60,
-  retryMinutes: [],
+  ...withoutRoutines,
 };
 
 test('every method with points has a scenario, or a reason to have none', () => {

@@ -3,7 +3,7 @@ import type { QueueModuleOptions } from '../../../lib/index.js';
 import { createDatabase } from '../../support/database.js';
 import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild, type Child } from '../../support/processes.js';
-import { startApp } from '../../support/queue-app.js';
+import { startApp, withoutRoutines } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { readHistory, type History } from './history.js';
 import type { Violation } from './oracles/oracle.js';
@@ -11,7 +11,7 @@ import { effectsMatch, effectsOnce } from './oracles/effects.js';
 import { createJudgesTables, readRows } from './schema.js';
 
 const options: QueueModuleOptions = {
-  retryMinutes: [],
+  ...withoutRoutines,
   pollIntervalMs: 0,
   recovery: { intervalMs: 100, confirmMs: 200, graceMs: 0 },
 };
