@@ -169,7 +169,7 @@ test('a looker whose connection is cut again and again still finds who is lost',
   const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 1_000, graceMs: 500 } });
   await holder.child.kill('SIGKILL');
   let recovered: string | undefined;
-  void nextEvent(survivor.events, 'task.recovered').then(({ workerId }) => (recovered = workerId));
+  survivor.events.on('task.recovered', ({ workerId }) => (recovered = workerId));
   // Between two cuts it may look for a quarter of the time that it needs to be sure.
   await until(
     async () => {
