@@ -171,7 +171,6 @@ test('an insert alone rings by itself, and those beside it are rung for together
   const rings = await bell.heard();
   expect(rings.length).toBeGreaterThan(0);
   expect(rings.length).toBeLessThan(40);
-  send.mockRestore();
 });
 
 test('being quiet ends with the statement: what the same connection inserts later rings by the table', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { DeadTaskHandler, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
 import { PostgresClaims } from '../../lib/storage/postgres/postgres-claims.js';
@@ -9,8 +9,6 @@ import { useQueue } from '../worker/queue-bench.js';
 const bench = useQueue();
 
 const options = { pollIntervalMs: 300, recovery: false } as const;
-
-afterEach(() => vi.restoreAllMocks());
 
 class Undertaker {
   @DeadTaskHandler('buried')

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent } from '../support/waiting.js';
@@ -9,8 +9,6 @@ import { useQueue } from '../worker/queue-bench.js';
 const bench = useQueue();
 
 const pollIntervalMs = 200;
-
-afterEach(() => vi.restoreAllMocks());
 
 class Handlers {
   @TaskHandler('work')

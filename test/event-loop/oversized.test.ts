@@ -44,7 +44,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   await app.close();
   await proxy.close();
   await database.drop();

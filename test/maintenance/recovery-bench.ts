@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { QueueModuleOptions } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
@@ -28,7 +28,6 @@ export function useRecoveryBench(): RecoveryBench {
   });
 
   afterEach(async () => {
-    vi.restoreAllMocks();
     await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
     apps = [];
     children = [];

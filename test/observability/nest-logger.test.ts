@@ -24,10 +24,7 @@ const notice: LogLine = {
   fields: { queue: 'orders' },
 };
 
-afterEach(() => {
-  vi.restoreAllMocks();
-  Logger.overrideLogger(new ConsoleLogger());
-});
+afterEach(() => Logger.overrideLogger(new ConsoleLogger()));
 
 /** What is printed while lines are written with a logger of the application's. */
 function printed(logger: LoggerService | undefined, ...lines: LogLine[]): readonly string[] {

@@ -269,5 +269,4 @@ test('publications that reach nobody are told once per topic and minute, with th
   // What was counted is told before the end.
   await close();
   expect(texts()).toHaveLength(4);
-  timers.mockRestore();
 });

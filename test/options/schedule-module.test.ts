@@ -10,7 +10,6 @@ const database = await createDatabase();
 let app: QueueApp | undefined;
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   await app?.close();
   app = undefined;
 });

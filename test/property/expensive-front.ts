@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, vi } from 'vitest';
+import { beforeEach, vi } from 'vitest';
 import { QueueAccess } from '../../lib/storage/postgres/queue-access.js';
 
 /** What is known of the last claim, and the clock that it is timed by. */
@@ -45,6 +45,5 @@ export function useExpensiveFront(): ExpensiveFront {
       return rows;
     });
   });
-  afterEach(() => vi.restoreAllMocks());
   return front;
 }

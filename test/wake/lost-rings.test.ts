@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { WalkPace } from '../../lib/timing/walk-pace.js';
 import { TaskHandler } from '../../lib/index.js';
 import { Reminders } from '../../lib/worker/claiming/reminders.js';
@@ -8,8 +8,6 @@ import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
 const pollIntervalMs = 200;
-
-afterEach(() => vi.restoreAllMocks());
 
 const held = deferred();
 

@@ -25,5 +25,4 @@ test('a hold that ends is looked at again then, also when the timer comes early'
   expect(pauses.has('!t:paused')).toBe(true);
   expect(await pauses.refresh()).toBe(false);
   expect(read).toHaveBeenCalledTimes(2);
-  vi.restoreAllMocks();
 });
