@@ -105,7 +105,7 @@ test('an attempt after two losses waits until nothing else runs, and then runs a
   expect(await startedUntilNow(started)).toEqual(['before', 'innocent']);
 
   gate('before').resolve();
-  await until(async () => started.length === 3, 'a suspect runs');
+  await until(async () => started.length >= 3, 'a suspect runs');
   await insert('after');
   expect((await startedUntilNow(started)).length).toBe(3);
   gate('suspect').resolve();
@@ -122,7 +122,7 @@ test('workers that are told by a ring take turns: while one is alone with a susp
   await start({ handlers: two.handlers, concurrency: 2 });
   const both = (): readonly string[] => [...one.started, ...two.started];
   await insertLosers({ suspect: 2, another: 2 });
-  await until(async () => both().length === 1, 'a suspect runs');
+  await until(async () => both().length >= 1, 'a suspect runs');
   for (const name of ['a', 'b']) await insert(name);
   await until(async () => both().includes('a') && both().includes('b'), 'the other worker goes on');
   expect(both().filter((name) => name === 'suspect' || name === 'another')).toHaveLength(1);

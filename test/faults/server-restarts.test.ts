@@ -70,10 +70,10 @@ test.each(['stopped fast', 'stopped immediately', 'killed'] as const)(
         (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount ?? 0;
       await until(async () => (await done()) > round * 150, 'the worker is at work');
       await ends[how]();
-      await until(async () => linesOf('session').length === 2 * round - 1, 'the loss is noticed');
+      await until(async () => linesOf('session').length >= 2 * round - 1, 'the loss is noticed');
       await pause(300);
       await cluster.start();
-      await until(async () => linesOf('session').length === 2 * round, 'the worker is back');
+      await until(async () => linesOf('session').length >= 2 * round, 'the worker is back');
     }
     const acknowledged = await stop();
     expect(acknowledged.length).toBeGreaterThan(300);

@@ -69,7 +69,7 @@ test.each(['session', 'control'])(
       expect(await cutConnections(bench.pool, kind)).toBe(1);
       await lost;
       await queue.insertTask({ topic: 'effect' });
-      await until(async () => linesOf(kind).length === 2 * round, 'the connection is back');
+      await until(async () => linesOf(kind).length >= 2 * round, 'the connection is back');
     }
     expect(await drained(bench.pool)).toEqual(allOnce(3, 1));
     expect(linesOf(kind)).toEqual(['lost', 'back', 'lost', 'back', 'lost', 'back']);

@@ -71,7 +71,7 @@ describe.each(routines)('scenario 54: the %s routine', (routine) => {
     await closeGate();
     const answers: (number | undefined)[] = [];
     const runs = workers.map((worker) => worker[routine].run().then((answer) => answers.push(answer)));
-    await until(async () => answers.length === 2, 'two workers give up');
+    await until(async () => answers.length >= 2, 'two workers give up');
     expect(answers).toEqual([undefined, undefined]);
     await openGate();
     await Promise.all(runs);

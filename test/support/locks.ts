@@ -40,9 +40,9 @@ export function rowIsWaitedFor(pool: Pool): Promise<boolean> {
   const what = 'the lock of the attempt is waited for';
   if (!onPostgres) return untilListed(() => someoneWaits(pool), what);
   return until(async () => {
-    const { rowCount } = await pool.query(
+    const { rows } = await pool.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     );
-    return rowCount === 1;
+    return rows.length > 0;
   }, what);
 }

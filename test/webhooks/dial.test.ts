@@ -43,12 +43,13 @@ test('giving up closes what was dialled, and dials nothing more', async () => {
   const { opened, open } = recording();
   const controller = new AbortController();
   const dialling = dialAny(['192.0.2.1', '192.0.2.2', '192.0.2.3'], 80, controller.signal, open);
-  await until(() => Promise.resolve(opened.length === 2), 'the second is dialled');
+  await until(() => Promise.resolve(opened.length >= 2), 'the second is dialled');
   controller.abort(new Error('given up'));
+  const dialled = opened.length;
   await expect(dialling).rejects.toThrow('given up');
   expect(opened.every(({ socket }) => socket.destroyed)).toBe(true);
   await expect(dialAny(['192.0.2.1'], 80, controller.signal, open)).rejects.toThrow('given up');
-  expect(opened).toHaveLength(2);
+  expect(opened).toHaveLength(dialled);
 });
 
 test('a connected socket that breaks is its owner’s matter', async () => {

@@ -129,7 +129,7 @@ test('scenario 30: a task locked by another session is skipped without waiting, 
   );
   const lock = await lockRows(ids[0] ?? '', ids[1] ?? '');
   await worker.start();
-  await until(async () => order.length === 2, 'those that are free to run');
+  await until(async () => order.length >= 2, 'those that are free to run');
   expect(order).toEqual(['3', '4']);
   await lock.release();
   await until(async () => order.length === 4, 'the others to run');
@@ -148,7 +148,7 @@ test('scenario 30: tasks of other topics go on when the best ones of all are loc
   ]);
   const lock = await lockRows(ids[0] ?? '', ids[1] ?? '');
   await worker.start();
-  await until(async () => order.length === 2, 'the tasks of other topics to run', 5_000);
+  await until(async () => order.length >= 2, 'the tasks of other topics to run', 5_000);
   expect(new Set(order)).toEqual(new Set(['b', 'new']));
   await lock.release();
   await until(async () => order.length === 4, 'the others to run');
@@ -162,7 +162,7 @@ test('scenario 30: a locked task does not hold up one that is inserted later', a
   await tx.query('begin');
   await queue.insertTask({ topic: 'a', externalKey: 'not there yet' }, { tx: handleOf(tx) });
   await queue.insertTask({ topic: 'b', externalKey: 'committed' });
-  await until(async () => order.length === 1, 'the committed one to run');
+  await until(async () => order.length >= 1, 'the committed one to run');
   await tx.query('commit');
   await until(async () => order.length === 2, 'the other one to run');
   expect(order).toEqual(['committed', 'not there yet']);

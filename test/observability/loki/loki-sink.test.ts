@@ -109,11 +109,12 @@ test.each([429, 500, 503])(
 
 test('Retry-After is waited for', async () => {
   const { sink } = makeSink({ url: loki.url });
-  loki.refuse(429, '', { 'retry-after': '1' });
+  loki.answer = (_, response) => {
+    response.writeHead(429, { 'retry-after': '1' }).end();
+    loki.accept();
+  };
   const start = performance.now();
   sink.write(lineOf('patient'));
-  await until(async () => loki.requests === 1, 'it was tried');
-  loki.accept();
   await received(1);
   expect(performance.now() - start).toBeGreaterThan(950);
   expect(loki.requests).toBe(2);
@@ -200,7 +201,7 @@ test('a Loki that does not answer is given up after the timeout, and asked again
   const { sink, told } = makeSink({ url: loki.url, timeoutMs: 50 });
   loki.answer = () => undefined;
   sink.write(lineOf('patient'));
-  await until(async () => loki.requests === 2, 'it was asked again');
+  await until(async () => loki.requests >= 2, 'it was asked again');
   loki.accept();
   await received(1);
   await sink.close();
