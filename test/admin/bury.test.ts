@@ -8,6 +8,7 @@ import {
   TaskHandler,
   type TaskContext,
 } from '../../lib/index.js';
+import { unlessTold } from '../support/run-database.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { deferred, until } from '../support/waiting.js';
@@ -46,7 +47,12 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
   hold = deferred();
   keys = [];
   // It never looks by itself: what starts was rung for.
-  const app = await bench.start({ handlers: [Handlers], pollIntervalMs: 0, recovery: false, ...options });
+  const app = await bench.start({
+    handlers: [Handlers],
+    pollIntervalMs: unlessTold,
+    recovery: false,
+    ...options,
+  });
   return { ...app, admin: app.app.get(QueueAdmin) };
 }
 
@@ -109,7 +115,7 @@ test('a delivery is buried for its subscription', async () => {
   await subscribe(bench.database, [{ id: 'index', processo: 'placed' }]);
   // Before the worker starts, which would hear of it a moment later.
   await admin.pause({ subscriptionId: 'index' });
-  const worker = await bench.start({ handlers: [Handlers], pollIntervalMs: 0 });
+  const worker = await bench.start({ handlers: [Handlers], pollIntervalMs: unlessTold });
   const publication = await queue.insertTaskPubSub({ topic: 'placed', payload: { n: 2 } });
   const [delivery] = await until(async () => {
     const { tasks } = await admin.list({ publicationId: publication });

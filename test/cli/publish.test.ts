@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Subscriber } from '../../lib/index.js';
+import { unlessTold } from '../support/run-database.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -21,7 +22,7 @@ let env: Record<string, string>;
 /** No worker looks by itself: what starts was rung for. */
 beforeAll(async () => {
   database = await createDatabase();
-  app = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  app = await startApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
   await database.pool.query("insert into tasks_subscriber (id, processo) values ('index', 'order-placed')");
   env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
 });

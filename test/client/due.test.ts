@@ -4,7 +4,7 @@ import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
-import { onPostgres, testOnPostgres } from '../support/run-database.js';
+import { onPostgres, testOnPostgres, unlessTold } from '../support/run-database.js';
 
 const database = await createDatabase();
 const { pool } = database;
@@ -114,7 +114,7 @@ testOnPostgres('scenario 17: it runs when it is due, and not before', async () =
       started.push(...rows.map(({ late }) => Number(late)));
     }
   }
-  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
+  const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
   const completed = nextEvent(worker.events, 'task.completed');
   await worker.queue.insertTask({ topic: 'greet', delayMs: 400 });
   await completed;

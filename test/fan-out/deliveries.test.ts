@@ -6,7 +6,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { onPostgres } from '../support/run-database.js';
+import { onPostgres, unlessTold } from '../support/run-database.js';
 
 let database: TestDatabase;
 let apps: QueueApp[] = [];
@@ -150,7 +150,7 @@ test('scenario 65: two subscriptions get a delivery each, due at once, and both 
       received.set('b', [payload, subscription?.id, task.publicationId]);
     }
   }
-  const { queue } = await start({ handlers: [Handlers], pollIntervalMs: 0 });
+  const { queue } = await start({ handlers: [Handlers], pollIntervalMs: unlessTold });
   const id = await queue.insertTaskPubSub({ topic: 'order-placed', payload: { order: 1 } });
   await until(async () => received.size === 2, 'both deliveries run');
   expect(received.get('a')).toEqual([{ order: 1 }, 'a', id]);

@@ -12,7 +12,10 @@ export const testOnPostgres = (
   onPostgres ? test : Object.assign(() => undefined, { each: () => () => undefined })
 ) as TestAPI;
 
-/** `pollIntervalMs` for workers that a test tells of what it writes by hand: on MySQL and MariaDB no statement can. */
+/**
+ * `pollIntervalMs` for workers that hear of everything: 0, no polls. On MySQL and MariaDB no statement of a test's can tell them of
+ * what it writes by hand, and a ring that comes while they fall asleep is lost.
+ */
 export const unlessTold = onPostgres ? 0 : 1_000;
 
 /** A statement of a handler, with the placeholders of the run's database. */

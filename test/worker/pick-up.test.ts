@@ -3,7 +3,7 @@ import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 import { handleOf } from '../support/database.js';
-import { onPostgres } from '../support/run-database.js';
+import { onPostgres, unlessTold } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -82,7 +82,7 @@ test.each([1, 20, 150])(
       handlers: [Noting],
       concurrency,
       autoStart: false,
-      pollIntervalMs: 0,
+      pollIntervalMs: unlessTold,
     });
     // Of 60 topics the first ones have nearly all, and most of what is old; priorities differ too, one is made null by hand.
     await bench.pool.query(`insert into tasks (processo, chave_externa, prioridade, data_hora)

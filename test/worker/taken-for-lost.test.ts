@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
+import { unlessTold } from '../support/run-database.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -21,7 +22,7 @@ test('who gets the next attempt of a task that it still runs tells the older one
       if (task.attempt === 1) await ends.promise;
     }
   }
-  const { queue } = await bench.start({ handlers: [Handlers], pollIntervalMs: 0, recovery: false });
+  const { queue } = await bench.start({ handlers: [Handlers], pollIntervalMs: unlessTold, recovery: false });
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => steps.length === 1, 'the first attempt runs');
   // What another worker does that takes this one for lost.

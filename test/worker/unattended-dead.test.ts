@@ -3,7 +3,7 @@ import { DeadTaskHandler, TaskHandler, type QueueModuleOptions } from '../../lib
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue, type AttemptRow } from './queue-bench.js';
-import { routeList, testOnPostgres } from '../support/run-database.js';
+import { routeList, testOnPostgres, unlessTold } from '../support/run-database.js';
 
 // Dead tasks that nobody has a handler for get the default treatment, whoever is there; others wait for their handler.
 const bench = useQueue();
@@ -132,7 +132,7 @@ describe('while another worker announces a dead handler', () => {
         return end.promise;
       }
     }
-    const quiet = { unknownTasks: 'leave', pollIntervalMs: 0 } as const;
+    const quiet = { unknownTasks: 'leave', pollIntervalMs: unlessTold } as const;
     // Looks when it is told to, and has no slot to treat anything in.
     const recovery = { intervalMs: 3_600_000, confirmMs: 20, graceMs: 0 };
     const looker = await bench.start({
