@@ -36,6 +36,9 @@ const servers = [
 /** What only matters for a release: `npm run test:long`. */
 const long = 'test/**/*.long.test.ts';
 
+/** The tests of MariaDB and MySQL, where only the version of PostgreSQL is another one. */
+const others = process.env['TAREFA_TEST_POSTGRES'] ? ['test/**/{mysql,mariadb}*.test.ts'] : [];
+
 export default defineConfig({
   plugins: [compiledLibrary],
   test: {
@@ -54,10 +57,18 @@ export default defineConfig({
       // Files take turns in two processes: loading Nest and the library anew for each takes a third of the time.
       {
         extends: true,
-        test: { name: 'queue', include: ['test/**/*.test.ts'], exclude: [...servers, long], isolate: false },
+        test: {
+          name: 'queue',
+          include: ['test/**/*.test.ts'],
+          exclude: [...servers, long, ...others],
+          isolate: false,
+        },
       },
       // A process each, so that a broken connection or a changed environment harms no other file.
-      { extends: true, test: { name: 'servers', include: servers, exclude: [long, ...(await leftOut())] } },
+      {
+        extends: true,
+        test: { name: 'servers', include: servers, exclude: [long, ...others, ...(await leftOut())] },
+      },
       { extends: true, test: { name: 'long', include: [long] } },
     ],
   },

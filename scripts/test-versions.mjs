@@ -25,8 +25,6 @@ const suites = {
 };
 /** In every run: that it is the version which was asked for. */
 const always = 'test/versions/server';
-/** The tests of MariaDB and MySQL find the same on every version of PostgreSQL. */
-const othersLeftOut = ['--exclude', 'test/**/{mysql,mariadb}*.test.ts'];
 
 const root = dirname(import.meta.dirname);
 const ownPostgres = String(
@@ -142,5 +140,5 @@ function runSuites({ name, server, program }) {
     DATABASE_URL: '',
   };
   const paths = [always, ...new Set(chosen.suites.flatMap((suite) => suites[suite]))];
-  return runTests([...paths, ...othersLeftOut], { env, node });
+  return runTests(paths, { env, node });
 }
