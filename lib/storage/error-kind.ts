@@ -3,7 +3,7 @@
  *
  * - `connection`: the connection is gone, so whether the statement was carried out is unknown.
  * - `value`: a value was refused, or could not be sent; the same again is refused again.
- * - `row`: a rule of the user's, such as a trigger, refused a row.
+ * - `row`: a rule, such as a trigger or a unique index of the user's, refused a row.
  * - `timeout`: the statement took too long and was cancelled.
  * - `locked`: what it needed stayed locked for too long.
  * - `retry`: it lost to another transaction; the same again may succeed.

@@ -56,6 +56,20 @@ export function exerciseMysqlAttempts(flavour: MysqlFlavour): void {
     expect(await attempts.releaseMany(worker.id, [locked])).toEqual([locked.id]);
   });
 
+  test('ids that were copied ahead of the others are in no next attempt’s way', async () => {
+    const opened = await open();
+    const { attempts } = opened.database;
+    const worker = await register(opened.database);
+    const { id } = await claimNew(opened.database, worker);
+    const { queue } = opened.queue.tables;
+    const copied = [1n, 2n, 3n].map((n) => `(${BigInt(id) + n}, 'old', 'sucesso')`);
+    await opened.ask(`insert into ${queue} (id, processo, status) values ${copied.join(', ')}`);
+    await opened.ask(`alter table ${queue} auto_increment = 1`);
+    await attempts.failMany([failureOf(id, worker.id)]);
+    const [, next] = await opened.access.attempts(id);
+    expect(BigInt(next?.id ?? 0)).toBeGreaterThan(BigInt(id) + 3n);
+  });
+
   test('what is due beside a locked attempt is promoted, and the lock does not hide that it is due', async () => {
     const opened = await open();
     const { database, access } = opened;

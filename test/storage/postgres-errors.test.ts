@@ -8,7 +8,8 @@ const withCode = (code: unknown): Error => Object.assign(new Error('refused'), {
 
 test.each([
   ['22P05', 'value', true],
-  ['23505', 'value', true],
+  ['23505', 'row', true],
+  ['23514', 'value', true],
   ['38000', 'row', true],
   ['39004', 'row', true],
   ['44000', 'row', true],

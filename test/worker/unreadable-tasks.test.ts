@@ -133,6 +133,29 @@ test('one that has a dead task already, inserted by hand, stops nobody else', as
   expect(rows.find(({ mensagem }) => mensagem === 'hello beside')).toMatchObject({ status: 'sucesso' });
 });
 
+test('one whose dead task cannot be inserted says so, and stops nobody else', async () => {
+  database = await createDatabase('SQL_ASCII');
+  await start({ worker: false });
+  const odd = await insert('processo, payload', `'greet', E'\\xe3'`);
+  await insert('processo, payload', `'greet', 'beside'`);
+  // As after a copy: the next ids are taken.
+  await database.pool.query(
+    `insert into tasks (id, processo, status)
+     select last_value + n, 'copied', 'unknown' from tasks_id_seq, generate_series(1, 100) n`,
+  );
+  await start();
+  const rows = await ended(2);
+  expect(rows).toMatchObject([
+    {
+      id: odd,
+      status: 'falha',
+      mensagem: expect.stringMatching(/^cannot be read.*; its dead task was not inserted: duplicate key/),
+      estouro_tentativas: true,
+    },
+    { status: 'sucesso', mensagem: 'hello beside' },
+  ]);
+});
+
 test('an outcome that is settled beside such a claim stays what it is', async () => {
   database = await createDatabase('SQL_ASCII');
   await start({ worker: false });

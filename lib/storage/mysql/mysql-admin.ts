@@ -98,11 +98,8 @@ export class MysqlAdmin implements TaskAdmin {
       const [one] = failed;
       if (!one) return [];
       const { payload, hash } = edited;
-      return startAnew(run, this.#tables, idsOf([one]), {
-        payload,
-        hash,
-        metadata: editedMetadata(one, edited),
-      });
+      const changes = { payload, hash, metadata: editedMetadata(one, edited) };
+      return startAnew(run, this.#tables, idsOf([one]), { changes });
     });
   }
 
@@ -209,7 +206,7 @@ export class MysqlAdmin implements TaskAdmin {
     }
     const lock = sql.lockAttempts(this.#tables, bulk.meant[kind], { skips: true });
     const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
-    if (kind === 'retry') return (await startAnew(run, this.#tables, ids)).length;
+    if (kind === 'retry') return (await startAnew(run, this.#tables, ids, { many: true })).length;
     return ids.length === 0 ? 0 : changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), reason]);
   }
 

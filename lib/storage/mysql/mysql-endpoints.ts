@@ -144,7 +144,7 @@ export class MysqlEndpoints implements EndpointStore {
     const lock = lockAttempts(tables, hasFailedForGood, { skips: true });
     return this.#change(async (run) => {
       const locked = await rowsOf(run, lock, [jsonIds(idsOf(found))]);
-      return (await startAnew(run, tables, idsOf(locked))).length;
+      return (await startAnew(run, tables, idsOf(locked), { many: true })).length;
     });
   }
 

@@ -21,6 +21,7 @@ import { changeInTurn } from './interop/nsj-turn.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import type { QueueAccess } from './queue-access.js';
 import { queryReadable, readInTransaction } from './readable-rows.js';
+import { explainTakenId } from './schema/id-sequence.js';
 import * as sql from './statements/admin.js';
 import * as bulk from './statements/bulk.js';
 import { conditionsOf } from './task-conditions.js';
@@ -180,7 +181,7 @@ export class PostgresAdmin implements TaskAdmin {
 
   /** Parameter 1 of the statement is the id. */
   #change(id: string, text: string, values: unknown[]): Promise<readonly Row[]> {
-    return this.#inTurn(id, async (tx) => (await tx.query(text, [id, ...values])).rows);
+    return this.#inTurn(id, async (tx) => (await tx.query(text, [id, ...values]).catch(this.#explain)).rows);
   }
 
   /**
@@ -193,6 +194,10 @@ export class PostgresAdmin implements TaskAdmin {
     return interop ? changeInTurn({ run, handle, tables: this.#tables }, id, work) : run(work);
   }
 
+  readonly #explain = (error: unknown): never => {
+    throw explainTakenId(error, this.#tables);
+  };
+
   get #tables(): QueueTables {
     return this.#access.schema.tables;
   }
@@ -203,7 +208,8 @@ export class PostgresAdmin implements TaskAdmin {
   }
 
   async #ask(text: string, values: unknown[]): Promise<readonly Row[]> {
-    return (await this.#access.inserts.query(text, values)).rows;
+    const { rows } = await this.#access.inserts.query(text, values).catch(this.#explain);
+    return rows;
   }
 }
 

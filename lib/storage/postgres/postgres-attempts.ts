@@ -25,6 +25,7 @@ import type { QueueAccess } from './queue-access.js';
 import { readFailed, readNextDue, readPromoted } from './read-rows.js';
 import { readWaiting } from './read-waiting.js';
 import { readTextBytes } from './readable-rows.js';
+import { explainTakenId } from './schema/id-sequence.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
 
 /** {@link AttemptStore} in the queue's table. */
@@ -39,9 +40,11 @@ export class PostgresAttempts implements AttemptStore {
   }
 
   async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
-    const { sql, texts } = this.#access;
+    const { sql, texts, schema } = this.#access;
     const storable = failures.map((failure) => texts.failure(failure));
-    const rows = await this.#access.ask(sql.fail, failureValues(storable));
+    const rows = await this.#access.ask(sql.fail, failureValues(storable)).catch((error: unknown) => {
+      throw explainTakenId(error, schema.tables);
+    });
     return rows.map(readFailed);
   }
 
@@ -60,7 +63,7 @@ export class PostgresAttempts implements AttemptStore {
     const statement = schema.seals ? sql.fanOut : sql.fanOutUnsealed;
     const values = [ids, reservations, workerId];
     const { rows } = await this.#access.onPool(statement, values).catch((error: unknown) => {
-      throw explainFanOut(error);
+      throw explainFanOut(explainTakenId(error, schema.tables));
     });
     return rows.map((row) => ({ id: String(row['id']), deliveries: Number(row['deliveries']) }));
   }

@@ -6,6 +6,7 @@ import type { Interop } from '../interop.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
 import { PostgresAdmin, type PauseBell } from './postgres-admin.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
@@ -19,6 +20,7 @@ import { PostgresTransactions } from './postgres-transactions.js';
 import { PostgresUpkeep } from './postgres-upkeep.js';
 import { PostgresWorkers, type HaltBell } from './postgres-workers.js';
 import { QueueAccess, rethrowConnectionError, type QueueAccessParts } from './queue-access.js';
+import { idWarnings } from './schema/id-sequence.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in PostgreSQL is made of. */
@@ -72,7 +74,8 @@ export class PostgresDatabase implements QueueDatabase {
     );
     if (prepared.isPartitioned && this.#access.interop) throw noInterop(prepared.tables);
     this.#access.prepare(prepared);
-    const warnings = [...prepared.warnings];
+    const run: RunTransaction = (work) => this.inTransaction(work);
+    const warnings = [...prepared.warnings, ...(await idWarnings(run, prepared.tables))];
     if (this.#access.control) {
       await this.upkeep.prepareAhead().catch((error: unknown) => warnings.push((error as Error).message));
     }

@@ -15,6 +15,8 @@ const classes: ReadonlyMap<string, ErrorKind> = new Map([
 ]);
 
 const codes: ReadonlyMap<string, ErrorKind> = new Map([
+  // Another row is in the way, by a unique index of the user's or an id that is taken: no plainer text helps.
+  ['23505', 'row'],
   ['57014', 'timeout'],
   ['55P03', 'locked'],
   ['40001', 'retry'],

@@ -1,10 +1,13 @@
+import { cleanMessage } from '../../values/failure-text.js';
 import type { WorkerId } from '../attempt.js';
 import type { UnreadableAmong } from '../claims.js';
 import type { UnreadableTask } from '../unreadable-task.js';
+import { blamesRow } from '../error-kind.js';
 import { fromTheFront } from '../claiming/claim-planner.js';
 import { claimForm, claimValues } from './claims/claim-values.js';
 import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
+import { classifyError } from './postgres-errors.js';
 import { isDataError } from './readable-rows.js';
 import type { QueueAccess } from './queue-access.js';
 import { readBoolean } from '../columns.js';
@@ -67,7 +70,33 @@ export class UnreadableTasks {
     const messages = [...reasons.values()].map((reason) =>
       `cannot be read, so it was not run: ${reason}`.slice(0, longestReason),
     );
-    const rows = await this.#access.ask(this.#access.sql.buryUnreadable, [[...reasons.keys()], messages]);
+    const ids = [...reasons.keys()];
+    try {
+      return await this.#end(ids, messages, true);
+    } catch (error) {
+      if (!blamesRow(classifyError(error))) throw error;
+      // No claim can be answered as long as they wait: those whose dead task is refused end without one, and say so.
+      return (await Promise.all(ids.map((id, index) => this.#buryAlone(id, messages[index] ?? '')))).flat();
+    }
+  }
+
+  async #buryAlone(id: string, message: string): Promise<readonly UnreadableTask[]> {
+    try {
+      return await this.#end([id], [message], true);
+    } catch (error) {
+      if (!blamesRow(classifyError(error))) throw error;
+      const why = `; its dead task was not inserted: ${cleanMessage((error as Error).message)}`;
+      return this.#end([id], [cleanMessage(message + why)], false);
+    }
+  }
+
+  async #end(
+    ids: readonly string[],
+    messages: readonly string[],
+    withDeadTask: boolean,
+  ): Promise<readonly UnreadableTask[]> {
+    const { sql } = this.#access;
+    const rows = await this.#access.ask(sql.buryUnreadable, [ids, messages, withDeadTask]);
     return rows.map((row) => ({
       id: String(row['id']),
       firstAttemptId: String(row['first_id']),

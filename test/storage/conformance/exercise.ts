@@ -9,6 +9,7 @@ import { exerciseHolders } from './holders.js';
 import { exerciseIdleLooks } from './idle.js';
 import { exerciseInserts } from './inserts.js';
 import type { OpenDatabase } from './opened.js';
+import { exerciseRefusals } from './refusals.js';
 import { exerciseReports } from './reports.js';
 import { exerciseSubscriptions } from './subscriptions.js';
 import { exerciseGroups, exerciseTransactions } from './transactions.js';
@@ -20,6 +21,7 @@ export const suites = {
   inserts: exerciseInserts,
   claims: exerciseClaims,
   attempts: exerciseAttempts,
+  refusals: exerciseRefusals,
   holders: exerciseHolders,
   'fan-out': exerciseFanOut,
   'idle looks': exerciseIdleLooks,

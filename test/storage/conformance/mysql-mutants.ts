@@ -85,6 +85,16 @@ const attemptMutants: readonly StatementMutant[] = [
     'where false',
   ),
   without('tries nothing again', 'attempts', /^insert_next$/, 'where f.reenfileirado', 'where false'),
+  ...[/^insert_next$/, /^start_dead$/, /^start_anew$/, /^insert_dead$/].map((statement) =>
+    without(
+      `swallows what is refused: ${statement.source}`,
+      'refusals',
+      statement,
+      'insert into',
+      'insert ignore into',
+    ),
+  ),
+  without('many stop at one that is refused', 'refusals', /^start_anew$/, 'insert ignore', 'insert'),
   without(
     'counts attempts no further',
     'attempts',

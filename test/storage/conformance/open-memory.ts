@@ -24,6 +24,7 @@ export async function openMemory(
     inTransaction: (work) => work(db),
     effects: async () => effects,
     pause: async (route) => void table.paused.set(route, table.nowMs),
+    refuseInserts: undefined,
     halt: async () => {
       for (const worker of table.workers.values()) worker.halted = true;
     },

@@ -23,6 +23,11 @@ import type { OpenDatabase } from './opened.js';
 export function useMysql(flavour: MysqlFlavour): OpenDatabase {
   let server: MysqlTestDatabase;
   let database: MysqlDatabase;
+  let refuses = false;
+  const accept = async (): Promise<void> => {
+    if (refuses) await server.pool.query('drop index of_the_application on tasks');
+    refuses = false;
+  };
 
   beforeAll(async () => {
     server = await createMysqlDatabase(flavour);
@@ -36,6 +41,7 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
   });
 
   return async () => {
+    await accept();
     const { access } = database;
     const { queue, workers, paused, subscriptions, webhooks, history } = access.tables;
     const all = [queue, workers, paused, subscriptions, webhooks, history, 'effect'];
@@ -51,6 +57,11 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
       },
       pause: async (route) => {
         await server.pool.query(`insert into ${paused} (route) values (?)`, [route]);
+      },
+      refuseInserts: async () => {
+        await server.pool.query('create unique index of_the_application on tasks (processo)');
+        refuses = true;
+        return accept;
       },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = utc_timestamp(6)`);

@@ -40,6 +40,14 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
       pause: async (route) => {
         await server.pool.query(`insert into ${paused} (route) values ($1)`, [route]);
       },
+      // As after a copy: the next ids are taken. The only unique index of partitions.
+      refuseInserts: async () => {
+        await server.pool.query(
+          `insert into ${queue} (id, processo, status)
+           select last_value + n, 'taken', 'sucesso' from tasks_id_seq, generate_series(1, 100) n`,
+        );
+        return async () => void (await server.pool.query(`delete from ${queue} where processo = 'taken'`));
+      },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = now()`);
       },

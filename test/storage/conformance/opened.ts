@@ -25,6 +25,11 @@ export interface OpenedDatabase {
   /** How many times {@link working} was run and kept. */
   readonly effects: () => Promise<number>;
   readonly pause: (route: Route) => Promise<void>;
+  /**
+   * Keeps the table from taking rows, by what is in it already, until the answer is called; undefined where nothing can. For a
+   * table with one task of each topic.
+   */
+  readonly refuseInserts: (() => Promise<() => Promise<void>>) | undefined;
   /** Tells all workers to stop. */
   readonly halt: () => Promise<void>;
 }

@@ -163,6 +163,23 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     `f.status in ('falha', 'falha_processando')`,
     'true',
   ),
+  ...[/^retry_task/, /^retry_edited/].map((statement) =>
+    without(
+      `swallows what is refused: ${statement.source}`,
+      'refusals',
+      statement,
+      '\n  returning id, id_anterior',
+      '\n  on conflict do nothing returning id, id_anterior',
+    ),
+  ),
+  without('many stop at one that is refused', 'refusals', /^retry_many/, 'on conflict do nothing'),
+  without(
+    'swallows a dead task that is refused',
+    'refusals',
+    /^bury_task/,
+    '\n  returning id\n',
+    '\n  on conflict do nothing returning id\n',
+  ),
   without(
     'runs now what is not scheduled',
     'admin',
@@ -190,7 +207,7 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     'a pause begins anew',
     'admin',
     /^pause_route/,
-    'on conflict do nothing',
+    'on conflict (route) do nothing',
     'on conflict (route) do update set paused_at = clock_timestamp()',
   ),
   without('halts workers that have stopped', 'admin', /^halt_workers/, 'where w.stopped_at is null '),

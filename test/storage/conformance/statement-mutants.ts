@@ -114,7 +114,21 @@ export const statementMutants: readonly StatementMutant[] = [
   ),
   without('buries without the payload', 'attempts', /^fail$/, 'select own.payload,', 'select null,'),
   without('never buries', 'attempts', /^fail$/, 'where f.estouro_tentativas and not f.dead', 'where false'),
-  without('tries nothing again', 'attempts', /^fail$/, 'where f.reenfileirado\n', 'where false\n'),
+  without('tries nothing again', 'attempts', /^fail$/, 'where f.reenfileirado and', 'where false and'),
+  without(
+    'swallows a next attempt',
+    'refusals',
+    /^fail$/,
+    '\n  returning id_anterior',
+    '\n  on conflict do nothing returning id_anterior',
+  ),
+  without(
+    'swallows a dead task',
+    'refusals',
+    /^fail$/,
+    '\n  returning id, live_id',
+    '\n  on conflict do nothing returning id, live_id',
+  ),
   without('counts attempts no further', 'attempts', /^fail$/, 'coalesce(f.tentativa, 1) + 1', '1'),
   without('forgets lost workers', 'attempts', /^fail$/, 'f.next_losses, f.chave_fila', '0, f.chave_fila'),
   without(

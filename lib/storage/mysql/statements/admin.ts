@@ -171,23 +171,38 @@ const unedited: Edited = {
 /** The same with three parameters. */
 export const edited: Edited = { payload: '?', hash: '?', metadata: '?' };
 
+/** Nothing is where the new attempt of an attempt goes: no attempt that was inserted by hand, no task that lives under its unique key. */
+const isFree = (queue: string): string => `not exists (
+    select 1 from ${queue} n force index (successor) where n.id_anterior = f.id and n.rodada = ${nextRound}
+  )
+  and (f.chave_unica is null or left(f.chave_unica, 2) in ('w:', 'p:') or not exists (
+    select 1 from ${queue} k force index (unica) where k.unica = cast(f.chave_unica as binary)
+  ))`;
+
 /**
  * Inserts a next attempt of each of some attempts, which are locked: of the same chain, with the number 1 and the next round, so
  * that key and payload stay. What cannot have one, because its unique key is taken or an attempt that follows it was inserted by
  * hand, is left out. The values fit, as they come from the same columns. Parameters: those of `changed`, ids.
+ *
+ * @param many true to leave out whatever the table refuses, so that it keeps no other one; false to fail with the reason
  */
-export const insertAnew = ({ queue }: Queue, changed: Edited = unedited): string =>
+export const insertAnew = ({ queue }: Queue, many: boolean, changed: Edited = unedited): string =>
   named(
     'start_anew',
     `
-insert ignore into ${queue} (payload, payload_hash, metadados, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
+insert${many ? ' ignore' : ''} into ${queue} (payload, payload_hash, metadados, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
   data_hora_anterior, status_anterior, mensagem_anterior, dead, live_id, perdas, rodada, chave_fila, lote, chave_unica, ${copied})
 select ${changed.payload}, ${changed.hash}, ${changed.metadata}, coalesce(f.id_inicial, f.id), f.data_hora_inicial, ${now}, 1, 'pendente', f.id,
   f.data_hora, f.status, f.mensagem, f.dead, f.live_id,
   -- What killed its workers runs alone again, and has one chance.
   least(f.perdas, ${mostLosses - 1}), ${nextRound}, f.chave_fila, f.lote, f.chave_unica, ${columnsOf('f', copied)}
 from ${idList} j straight_join ${queue} f force index (primary) on f.id = j.id
-order by f.id`,
+${
+  many
+    ? ''
+    : `where ${isFree(queue)}
+`
+}order by f.id`,
   );
 
 /** Attempts that follow some others and were inserted since. Parameters: ids of those before, the least id. */
@@ -249,18 +264,21 @@ set f.status = 'falha', f.mensagem = ?, f.finalizada_em = ${now}, f.proxima_tent
 where f.id = ${idParameter}`,
   );
 
-/** Starts the dead task of an attempt, unless one was inserted by hand before. Parameters: id. */
+/** Starts the dead task of an attempt, unless one was inserted by hand before in its round. Parameters: id. */
 export const insertDead = ({ queue }: Queue): string =>
   named(
     'insert_dead',
     `
-insert ignore into ${queue} (payload, payload_hash, dead, live_id, rodada, metadados, ${copied})
+insert into ${queue} (payload, payload_hash, dead, live_id, rodada, metadados, ${copied})
 select own.payload, case when octet_length(own.payload) > 0 then sha2(own.payload, 256) end, 1, own.live, own.rodada, own.metadados,
   ${columnsOf('own', copied)}
 from (
   select ${ownPayload(queue)} as payload, coalesce(f.id_inicial, f.id) as live, f.rodada, f.metadados, ${columnsOf('f', copied)}
   from ${queue} f where f.id = ${idParameter}
-) own`,
+) own
+where not exists (
+  select 1 from ${queue} d force index (dead) where d.morte = own.live and d.rodada = own.rodada
+)`,
   );
 
 /** The first dead task of the task of an attempt. Parameters: id. */

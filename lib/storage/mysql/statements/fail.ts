@@ -98,10 +98,11 @@ export function failedJson(failures: readonly Failure[]): string {
   );
 }
 
-/** What was inserted by hand stays in its place: refusing it would keep the attempt running for ever. */
-const unlessThere = (queue: string): string => `on duplicate key update id = ${queue}.id`;
-
-/** Inserts the next attempts. Parameters: failed attempts. */
+/**
+ * Inserts the next attempts. One that was inserted by hand stays in its place: refusing it would keep the attempt before it running
+ * for ever. Whatever else keeps one from being inserted, such as a unique index of the user's, fails the transaction: an attempt
+ * must not end without what follows it. Parameters: failed attempts.
+ */
 export const insertNext = ({ queue }: Queue): string =>
   named(
     'insert_next',
@@ -119,8 +120,8 @@ select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa,
   f.chave_unica, case when f.chave_fila like 'o:%' then f.limite end, ${columnsOf('f', copied)}
 from ${failedRows}
 ${byKey(queue)}
-where f.reenfileirado
-${unlessThere(queue)}`,
+left join ${queue} n force index (successor) on n.id_anterior = f.id and n.rodada = f.rodada
+where f.reenfileirado and n.id is null`,
   );
 
 const chainOf = (row: string): string => `coalesce(${row}.id_inicial, ${row}.id)`;
@@ -142,7 +143,7 @@ straight_join ${deadChain(queue)}`,
 
 const ownPayload = 'coalesce(f.payload, o.payload)';
 
-/** Starts dead chains, with the payload of the chain's first attempt. Parameters: failed attempts. */
+/** Starts dead chains, with the payload of the chain's first attempt, where none was inserted by hand. Parameters: failed attempts. */
 export const startDead = ({ queue }: Queue): string =>
   named(
     'start_dead',
@@ -153,8 +154,8 @@ select ${ownPayload}, case when x.untouched then f.payload_hash else ${payloadHa
 from ${failedRows}
 ${byKey(queue)}
 left join ${queue} o force index (primary) on o.id = f.id_inicial
-where f.estouro_tentativas and not f.dead
-${unlessThere(queue)}`,
+left join ${deadChain(queue)}
+where f.estouro_tentativas and not f.dead and d.id is null`,
   );
 
 /** What became of the attempts. Parameters: failed attempts. */

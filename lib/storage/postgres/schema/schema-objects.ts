@@ -257,7 +257,7 @@ from (
   select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
     || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as key
 ) random, generate_series(0, 63) i
-on conflict do nothing`,
+on conflict (single) do nothing`,
   ];
 }
 

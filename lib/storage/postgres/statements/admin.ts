@@ -3,7 +3,7 @@ import type { QueueTables } from '../identifiers.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { mostLosses } from '../../failure-rule.js';
-import { columnsOf, copied, copiedFrom, keys, payloadHash } from './fail.js';
+import { columnsOf, copied, copiedFrom, deadTaskOf, keys, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
 
@@ -105,11 +105,21 @@ const unedited: Edited = {
 const nextRound = `case when f.rodada between 0 and ${mostCounted - 1} then f.rodada + 1
       else (abs(f.id % ${strayRounds}) + ${strayRounds})::int end`;
 
+/** Nothing is where the new attempt of an attempt goes: no attempt that was inserted by hand, no task that lives under its unique key. */
+const isFree = (queue: string): string => `not exists (
+      select from ${queue} n where n.id_anterior = f.id and n.rodada = ${nextRound}
+    )
+    and (f.chave_unica is null or left(f.chave_unica, 2) in ('w:', 'p:') or not exists (
+      select from ${queue} k where k.chave_unica = f.chave_unica and k.status in ('pendente', 'agendada', 'processando')
+    ))`;
+
 /**
  * `anew`, made of `chosen`, and `retried`: those that have a new attempt now. What cannot have one, because its unique key is
  * taken or an attempt that follows it was inserted by hand, stays as it is.
+ *
+ * @param many true to leave as it is whatever the table refuses, so that it keeps no other one; false to fail with the reason
  */
-export const startAnew = (queue: string, edited: Edited = unedited): string => `anew as (
+export const startAnew = (queue: string, many: boolean, edited: Edited = unedited): string => `anew as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
     status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
     chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados, ${keys}, chave_unica)
@@ -121,7 +131,7 @@ export const startAnew = (queue: string, edited: Edited = unedited): string => `
     ${columnsOf('f', keys)}, f.chave_unica
   from ${queue} f
   where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
-  on conflict do nothing
+  ${many ? 'on conflict do nothing' : `and ${isFree(queue)}`}
   returning id, id_anterior
 ),
 retried as (
@@ -136,7 +146,7 @@ retried as (
  */
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
 with ${lockedAttempts(queue, hasFailedForGood)},
-${startAnew(queue)}
+${startAnew(queue, false)}
 select id::text as id from anew`;
 
 const object = (json: string): string =>
@@ -150,7 +160,7 @@ const list = (json: string): string => `case when jsonb_typeof(${json}) = 'array
  */
 export const retryEdited = ({ queue }: Queue): string => `-- name: retry_edited
 with ${lockedAttempts(queue, `${hasFailedForGood} and f.subscriber_id is null`)},
-${startAnew(queue, {
+${startAnew(queue, false, {
   payload: '$2::text',
   hash: `convert_to($3::text, 'UTF8')`,
   metadata: `${object('f.metadados')} || jsonb_build_object('${editsKey}', ${list(`f.metadados -> '${editsKey}'`)}
@@ -172,7 +182,7 @@ with chosen as materialized (
   limit $3::int
   for no key update of f skip locked
 ),
-${startAnew(queue)}
+${startAnew(queue, true)}
 select id::text as id from anew`;
 
 /** Due, scheduled for its first attempt, or retrying. */
@@ -224,7 +234,7 @@ buried as (
   insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})
   select own.payload, ${payloadHash('own.payload')}, true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
   from ended f, lateral (select ${payloadOf(queue, true)} as payload) own
-  on conflict do nothing
+  where ${deadTaskOf(queue, 'f')} is null
   returning id
 )
 select coalesce(
@@ -236,7 +246,7 @@ from ended f`;
 
 /** Parameters: route, channel, text of the notification. */
 export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route
-with paused as (insert into ${paused} (route) values ($1::text) on conflict do nothing returning route)
+with paused as (insert into ${paused} (route) values ($1::text) on conflict (route) do nothing returning route)
 select route, pg_notify($2::text, $3::text) from paused`;
 
 /** Parameters: route, channel, text of the notification. */

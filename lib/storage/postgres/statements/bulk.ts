@@ -52,7 +52,7 @@ const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(
 export const retryMany = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: retry_many
 with chosen as materialized (${nextBlock(queue, 'retry', conditions, locked)}
 ),
-${startAnew(queue)}
+${startAnew(queue, true)}
 select (select count(*)::int from anew) as done, ${whereItEnded}`;
 
 /**

@@ -19,6 +19,15 @@ export function columnsOf(row: string, columns: string): string {
 export const payloadHash = (payload: string): string =>
   `case when ${payload} <> '' then convert_to(encode(sha256(convert_to(${payload}, 'UTF8')), 'hex'), 'UTF8') end`;
 
+/** The attempt that follows one in its round, if there is one. A scalar, so that it is looked up by its index whatever the plan. */
+export const followerOf = (queue: string, row: string): string =>
+  `(select n.id from ${queue} n where n.id_anterior = ${row}.id and n.rodada = ${row}.rodada limit 1)`;
+
+/** The first attempt of the dead chain of an attempt's task, in its round, if there is one. */
+export const deadTaskOf = (queue: string, row: string): string =>
+  `(select d.id from ${queue} d where d.dead and d.id_anterior is null
+      and d.live_id = coalesce(${row}.id_inicial, ${row}.id) and d.rodada = ${row}.rodada limit 1)`;
+
 /**
  * Closes attempts as failed and, in the same statement, inserts each one's next attempt, or buries the chain:
  * starts its dead chain, unless it already is one. Which of the two is the verdict of `failure-rule.ts`.
@@ -29,7 +38,8 @@ export const payloadHash = (payload: string): string =>
  * the database has refused to read.
  *
  * A next attempt or dead task that was inserted by hand stays in its place: refusing it would keep this attempt running for
- * ever.
+ * ever. Whatever else keeps one from being inserted, such as an id that is taken, fails the statement: an attempt must not
+ * end without what follows it.
  *
  * Rows that another session has locked are skipped and failed next time. The message is cut here, because the column
  * counts characters as the database's encoding does.
@@ -79,8 +89,7 @@ next as (
     -- A key that is run in order stays taken until its next attempt has ended.
     f.chave_unica, case when f.chave_fila like 'o:%' then f.limite end, ${copiedFrom('f')}
   from failed f, quiet
-  where f.reenfileirado
-  on conflict do nothing
+  where f.reenfileirado and ${followerOf(queue, 'f')} is null
   returning id_anterior
 ),
 buried as (
@@ -89,8 +98,7 @@ buried as (
   from failed f, quiet, lateral (
     select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)) as payload
   ) own
-  where f.estouro_tentativas and not f.dead
-  on conflict do nothing
+  where f.estouro_tentativas and not f.dead and ${deadTaskOf(queue, 'f')} is null
   returning id, live_id
 )
 select f.id, buried.id as dead_id,

@@ -1,5 +1,5 @@
 import { quietSetting, routeExpression, statement } from '../statement.js';
-import { copied, copiedFrom } from './fail.js';
+import { copied, copiedFrom, deadTaskOf } from './fail.js';
 import { inlinePayloadBytes, taskFields } from './task-fields.js';
 import { skipRoutes } from './waiting.js';
 
@@ -49,7 +49,8 @@ limit $1::int`,
  * Fails pending attempts that cannot be read, for good, and starts their dead chains. Nothing is computed of their
  * texts, which might be refused as well: a dead chain keeps the hash that its task has.
  *
- * Parameters, one array element per attempt: ids, messages.
+ * Parameters, one array element per attempt: ids, messages; then whether dead chains start. One that was inserted by hand
+ * stays in its place.
  */
 export const buryUnreadable = statement(
   'bury_unreadable',
@@ -73,9 +74,7 @@ buried as (
   select coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial)), f.payload_hash,
     true, coalesce(f.id_inicial, f.id), ${copiedFrom('f')}
   from failed f, quiet
-  where not f.dead
-  -- A dead task that was inserted by hand before stays in its place.
-  on conflict do nothing
+  where $3::boolean and not f.dead and ${deadTaskOf(queue, 'f')} is null
   returning id, live_id
 )
 select f.id, coalesce(f.id_inicial, f.id) as first_id, coalesce(f.tentativa, 1) as attempt, f.dead, f.mensagem as message,

@@ -26,7 +26,7 @@ export function doneStatements(name: string = defaultDedupTable): DoneStatements
 );
 create index if not exists ${index} on ${table} (done_at)`,
     mark: `-- name: mark as done
-insert into ${table} (key, step) values ($1, $2) on conflict do nothing`,
+insert into ${table} (key, step) values ($1, $2) on conflict (key, step) do nothing`,
     purge: `-- name: purge what was done
 delete from ${table} where (key, step) in (
   select key, step from ${table} where done_at < now() - make_interval(secs => $1::double precision)
