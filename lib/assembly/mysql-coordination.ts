@@ -1,4 +1,4 @@
-import { leaseMs, LeaseLiveness } from '../coordination/lease/lease-liveness.js';
+import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
 import type { Liveness } from '../coordination/liveness.js';
 import { MysqlBell } from '../coordination/mysql/mysql-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
@@ -14,6 +14,7 @@ import { SleeperWaker } from '../storage/mysql/connections/sleeper-waker.js';
 import { sleeperPrefix } from '../storage/mysql/lock-name.js';
 import type { QueueTables } from '../storage/mysql/identifiers.js';
 import type { MysqlWorkers } from '../storage/mysql/mysql-workers.js';
+import { leaseMs } from '../storage/workers.js';
 
 /** As the driver takes it. */
 type ConnectionConfig = ReturnType<typeof mysqlConfig>;

@@ -1,4 +1,4 @@
-import { leaseMs, LeaseLiveness } from '../coordination/lease/lease-liveness.js';
+import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
 import type { Liveness } from '../coordination/liveness.js';
 import { PostgresBell } from '../coordination/postgres/postgres-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
@@ -26,6 +26,7 @@ import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/p
 import type { SqlHandle } from '../storage/sql-handle.js';
 import type { TaskImportTransactions } from '../storage/task-import.js';
 import type { TestAccess } from '../storage/test-access.js';
+import { leaseMs } from '../storage/workers.js';
 import type { TenantDriver } from '../tenants/tenant-driver.js';
 import { closingReserves } from '../timing/closing-time.js';
 import { within } from '../timing/deadline.js';

@@ -111,7 +111,8 @@ function holderOf(path: string): Holder | undefined {
 
 function isOlderThan(path: string, ms: number): boolean {
   try {
-    return Date.now() - statSync(path).mtimeMs > ms;
+    // A file from the future was written before the clock was set back.
+    return Math.abs(Date.now() - statSync(path).mtimeMs) > ms;
   } catch {
     return false;
   }

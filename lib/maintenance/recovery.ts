@@ -11,6 +11,7 @@ import { writeFailures } from '../storage/write-failures.js';
 import { failureDetail, failureMessage } from '../values/failure-text.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
+import { ClockWatch } from './clock-watch.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 export interface RecoveryParts {
@@ -53,6 +54,7 @@ export class Recovery {
   /** Found by the last walk, and not recovered since. */
   #unregistered: readonly WorkerId[] = [];
   readonly #pace: WalkPace;
+  readonly #clock: ClockWatch;
   /** Attempts that cannot be failed, each said once. */
   readonly #told = new Set<string>();
   #workerId: WorkerId | undefined;
@@ -70,6 +72,7 @@ export class Recovery {
   constructor(parts: RecoveryParts) {
     this.#parts = parts;
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
+    this.#clock = new ClockWatch(parts.events);
   }
 
   start(workerId: WorkerId): void {
@@ -140,7 +143,8 @@ export class Recovery {
     const found = await liveness.findMissing(this.#unregistered, ring);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
-    const { missing, noted, hasOthers } = found;
+    const { missing, noted, hasOthers, atMs } = found;
+    this.#clock.learn(atMs);
     // Others need not look.
     if (hasOthers && !ring && bell.canListen && looker !== undefined) void bell.ring('looks', looker);
     this.#unconfirmed = 0;

@@ -1,3 +1,4 @@
+import { mostRestMs } from '../storage/endpoints.js';
 import { withoutUnset, type Some } from '../values/without-unset.js';
 import type { OptionCheck } from './option-check.js';
 
@@ -129,8 +130,8 @@ function resolveCircuit(given: WebhookOptions['circuit'], check: OptionCheck): C
   const { failures, restMs, longestRestMs } = { ...defaultCircuit, ...withoutUnset(given ?? {}) };
   return Object.freeze({
     failures: check.whole('webhooks.circuit.failures', failures, 1, 1_000_000),
-    restMs: check.number('webhooks.circuit.restMs', restMs, 1, 86_400_000),
-    longestRestMs: check.number('webhooks.circuit.longestRestMs', longestRestMs, 1, 86_400_000),
+    restMs: check.number('webhooks.circuit.restMs', restMs, 1, mostRestMs),
+    longestRestMs: check.number('webhooks.circuit.longestRestMs', longestRestMs, 1, mostRestMs),
   });
 }
 

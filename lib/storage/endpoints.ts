@@ -40,6 +40,9 @@ export type TroubledEndpoint = Pick<
   'subscriptionId' | 'failures' | 'restsUntil' | 'deactivatedFor'
 >;
 
+/** The longest rest that can be asked for. */
+export const mostRestMs = 86_400_000;
+
 /** When an endpoint rests after failures in a row. */
 export interface RestRules {
   /** Failures in a row before the first rest. Null: it never rests. */
@@ -78,9 +81,10 @@ export interface SealKeys {
 export interface EndpointStore {
   /**
    * Lists routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. When a rest is
-   * over, one caller gets the turn to probe for that long; to it the route is free.
+   * over, one caller gets the turn to probe for that long; to it the route is free. A rest or a turn that ends later than one
+   * that begins now is over: the database's clock was set back since.
    */
-  holds(probeMs: number): Promise<readonly RouteHold[]>;
+  holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]>;
   /** Says which of these subscriptions exist, and whether they have a URL. */
   haveUrls(ids: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
   /** Reads where a subscription leads; undefined when there is none. */
@@ -95,7 +99,8 @@ export interface EndpointStore {
   noteSuccess(id: string, intervalMs: number): Promise<boolean>;
   /**
    * Notes that a request that took `tookMs` has failed. When a rest begins, deliveries that are due move to its end without an
-   * attempt. A request that began before the rest did neither counts nor ends it.
+   * attempt. A request that began before the rest did neither counts nor ends it. A rest that ends later than the longest one
+   * that begins now is over.
    */
   noteFailure(id: string, tookMs: number, rules: RestRules): Promise<NotedFailure>;
   /** Takes a subscription out of service; false when it was already, or leads elsewhere than to `url` by now. */

@@ -1,5 +1,11 @@
 import type { Route, WorkerId } from './attempt.js';
 
+/**
+ * How long a lease lasts. One that ends later than that from now was renewed before the server's clock was set back, and
+ * says nothing of its worker.
+ */
+export const leaseMs = 10_000;
+
 /** What a worker says of itself when it starts. */
 export interface WorkerDescription {
   readonly host: string;
@@ -29,6 +35,8 @@ export interface MissingWorkers {
   readonly noted: boolean;
   /** True when other workers have started and not stopped. */
   readonly hasOthers: boolean;
+  /** The database's clock, in ms since 1970. */
+  readonly atMs: number;
 }
 
 /** The only writer of the table of workers. */
@@ -48,7 +56,7 @@ export interface WorkerRegistry {
   unregisteredHolders(): Promise<readonly WorkerId[]>;
   /** A worker that may have been called lost lives. */
   revive(workerId: WorkerId): Promise<void>;
-  /** Holds a worker's place for a time, where no session of its own shows that it lives. */
+  /** Holds a worker's place for a time, at most {@link leaseMs}, where no session of its own shows that it lives. */
   renewLease(workerId: WorkerId, forMs: number): Promise<void>;
   /** Runs `work` unless another worker runs that routine now, in a transaction that lasts as long; undefined when one does. */
   runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined>;
@@ -57,7 +65,10 @@ export interface WorkerRegistry {
    * while the server has run for less than `graceMs`.
    */
   findMissing(look: LookForMissing): Promise<MissingWorkers | undefined>;
-  /** Marks which workers are missing; answers those that have been for that long, and were at an earlier look. */
+  /**
+   * Marks which workers are missing; answers those that have been for that long, and were at an earlier look. A mark from the
+   * future, as a clock that is set back leaves it, begins anew.
+   */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** Forgets workers that stopped longer ago than that. */
   forget(olderThanDays: number): Promise<void>;

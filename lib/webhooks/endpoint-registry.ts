@@ -1,5 +1,5 @@
 import type { QueueEvents } from '../events.js';
-import type { EndpointStore, RestRules, RouteHold } from '../storage/endpoints.js';
+import { mostRestMs, type EndpointStore, type RestRules, type RouteHold } from '../storage/endpoints.js';
 import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';
@@ -26,7 +26,8 @@ const secretsForMs = 5_000;
 const rotationMs = 24 * 3_600_000;
 const mostCached = 10_000;
 const dayMs = 86_400_000;
-const neverRests: RestRules = { failures: null, restMs: 0, longestRestMs: 0 };
+/** Rests that other processes begin count here too. */
+const neverRests: RestRules = { failures: null, restMs: 0, longestRestMs: mostRestMs };
 
 /** A signing secret, and the origin that it is for. */
 interface EndpointSecret {
@@ -67,7 +68,8 @@ export class EndpointRegistry {
     // A rest that begins while this is asked may not be in the answer.
     const before = [...this.#resting];
     const { store, options } = this.#parts;
-    const holds = await store.holds(options.timeoutMs + probeSlackMs);
+    const { longestRestMs } = options.circuit ?? neverRests;
+    const holds = await store.holds(options.timeoutMs + probeSlackMs, longestRestMs);
     for (const subscriptionId of before) this.#resting.delete(subscriptionId);
     return holds;
   }

@@ -152,7 +152,7 @@ test('it says which workers live and by what, and what they run', async () => {
   await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
   const { rows } = await bench.pool.query<{ id: string }>(`
     insert into tasks_worker (host, pid, version, concurrency, routes, lease_until) values
-      ('leased', 1, '0', 1, '{t:a}', now() + interval '1 minute'), ('killed', 2, '0', 1, '{}', now() - interval '1 minute'),
+      ('leased', 1, '0', 1, '{t:a}', now() + interval '10 seconds'), ('killed', 2, '0', 1, '{}', now() - interval '1 minute'),
       ('stopped', 3, '0', 1, '{}', null)
     returning id`);
   await bench.pool.query(`update tasks_worker set stopped_at = now() where host = 'stopped'`);

@@ -184,7 +184,7 @@ testOnPostgres('halt tells the workers of the queue to stop, and waits until the
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
   await bench.pool.query(`insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
-    values ('leased', 1, '0', 1, '{}', now() + interval '1 minute')`);
+    values ('leased', 1, '0', 1, '{}', now() + interval '10 seconds')`);
   const listener = await bench.connect();
   const heard: (string | undefined)[] = [];
   listener.on('notification', ({ payload }) => heard.push(payload));

@@ -54,11 +54,11 @@ async function insertQuietly(values: string): Promise<void> {
   );
 }
 
-/** A worker that serves the topic, and hears no ring. */
+/** A worker that serves the topic, and hears no ring: {@link roundOf} renews its lease. */
 async function registerWorker(): Promise<void> {
   await database.pool.query(
     `insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
-     values ('other', 1, '0.1.0', 1, '{t:work}', now() + interval '1 hour')`,
+     values ('other', 1, '0.1.0', 1, '{t:work}', now())`,
   );
 }
 
@@ -68,6 +68,9 @@ async function roundOf({
   retry,
 }: QueueApp): Promise<readonly [promoted: unknown, ...rings: string[]]> {
   await channel.heard();
+  await database.pool.query(
+    `update tasks_worker set lease_until = now() + interval '10 seconds' where host = 'other'`,
+  );
   const promoted = await notify.run();
   // It needs the session that the ring was sent through, so the ring is on its way after it.
   await retry.run();

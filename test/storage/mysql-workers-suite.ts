@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { leaseMs } from '../../lib/storage/workers.js';
 import { openProcess, useProcesses, type MysqlProcess } from '../coordination/mysql-opened.js';
 import { Arrivals } from '../support/arrivals.js';
 import type { MysqlFlavour } from '../support/mysql.js';
@@ -78,7 +79,7 @@ export function exerciseMysqlWorkers(flavour: MysqlFlavour): void {
       const id = await workers.register(worker);
       const isMissing = async (): Promise<boolean | undefined> =>
         (await workers.findMissing({ looker: '0', others: [], graceMs: 0 }))?.missing.includes(id);
-      await workers.renewLease(id, 60_000);
+      await workers.renewLease(id, leaseMs);
       expect(await isMissing()).toBe(false);
       await workers.renewLease(id, -1_000);
       expect(await isMissing()).toBe(true);

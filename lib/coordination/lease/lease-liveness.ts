@@ -1,6 +1,6 @@
 import type { WorkerId } from '../../storage/attempt.js';
 import type { CarriedRing } from '../bell.js';
-import type { MissingWorkers, WorkerRegistry } from '../../storage/workers.js';
+import { leaseMs, type MissingWorkers, type WorkerRegistry } from '../../storage/workers.js';
 import type { LeaseThread } from '../lease-protocol.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
 import { Lease } from './lease.js';
@@ -13,8 +13,7 @@ export interface LeaseLivenessParts {
   readonly graceMs: number;
 }
 
-/** How long a lease is held, and how often it is renewed. */
-export const leaseMs = 10_000;
+/** How often a lease is renewed. */
 const renewMs = 2_500;
 
 /**

@@ -42,11 +42,11 @@ export class MemoryEndpoints implements EndpointStore {
     this.#secrets = new MemorySecrets(table);
   }
 
-  async holds(probeMs: number): Promise<readonly RouteHold[]> {
+  async holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]> {
     const { subscriptions, paused } = this.#table;
     const inactive = [...subscriptions.values()].filter(({ active, url }) => !active && url !== null);
     return [
-      ...[...this.#known].flatMap(([id, health]) => this.#restOf(id, health, probeMs)),
+      ...[...this.#known].flatMap(([id, health]) => this.#restOf(id, health, probeMs, longestRestMs)),
       ...inactive.map(({ id }) => ({ route: subscriptionRoute(id), forMs: undefined })),
       ...[...paused.keys()].map((route) => ({ route, forMs: undefined })),
     ];
@@ -99,7 +99,8 @@ export class MemoryEndpoints implements EndpointStore {
     const { nowMs } = this.#table;
     const health = this.#of(id);
     const { failures, restsUntil, lastSuccessAt = -Infinity } = health;
-    const isWorthIt = failures > 0 || restsUntil !== undefined || lastSuccessAt < nowMs - intervalMs;
+    const isRecent = lastSuccessAt >= nowMs - intervalMs && lastSuccessAt <= nowMs;
+    const isWorthIt = failures > 0 || restsUntil !== undefined || !isRecent;
     if (isWorthIt) Object.assign(health, healthy, { lastSuccessAt: nowMs });
     return restsUntil !== undefined;
   }
@@ -108,12 +109,13 @@ export class MemoryEndpoints implements EndpointStore {
     const { nowMs } = this.#table;
     const health = this.#of(id);
     const before = health.restsUntil;
-    health.failingSince ??= nowMs;
-    const beganBeforeRest = before !== undefined && before > nowMs - tookMs;
+    health.failingSince = Math.min(health.failingSince ?? nowMs, nowMs);
+    const beganBeforeRest =
+      before !== undefined && before > nowMs - tookMs && before <= nowMs + rules.longestRestMs;
     if (!beganBeforeRest) {
       health.failures += 1;
       health.probingUntil = undefined;
-      health.restsUntil = nextRest(health, rules, nowMs) ?? before;
+      health.restsUntil = nextRest(health, rules, nowMs) ?? (before && Math.min(before, nowMs));
     }
     const { failures, failingSince, restsUntil = -Infinity } = health;
     if (restsUntil > nowMs) this.#moveDue(id, restsUntil);
@@ -182,16 +184,14 @@ export class MemoryEndpoints implements EndpointStore {
   }
 
   /** The rest of an endpoint; empty for the caller that gets the turn to probe. */
-  #restOf(id: string, health: Health, probeMs: number): readonly RouteHold[] {
+  #restOf(id: string, health: Health, probeMs: number, longestRestMs: number): readonly RouteHold[] {
     const { nowMs } = this.#table;
     const { restsUntil, probingUntil = -Infinity } = health;
     if (restsUntil === undefined) return [];
-    if (restsUntil <= nowMs && probingUntil <= nowMs) {
-      health.probingUntil = nowMs + probeMs;
-      return [];
-    }
-    const untilMs = Math.max(restsUntil, probingUntil);
-    return [{ route: subscriptionRoute(id), forMs: Math.max(0, untilMs - nowMs) }];
+    const forMs = Math.max(aheadOf(nowMs, restsUntil, longestRestMs), aheadOf(nowMs, probingUntil, probeMs));
+    if (forMs > 0) return [{ route: subscriptionRoute(id), forMs }];
+    Object.assign(health, { restsUntil: Math.min(restsUntil, nowMs), probingUntil: nowMs + probeMs });
+    return [];
   }
 
   #moveDue(id: string, untilMs: number): void {
@@ -222,6 +222,12 @@ export class MemoryEndpoints implements EndpointStore {
       signed: this.#secrets.has(subscriptionId),
     };
   }
+}
+
+/** How far a time lies ahead; 0 when that is further than it can be, because the clock was set back since. */
+function aheadOf(nowMs: number, untilMs: number, mostMs: number): number {
+  const aheadMs = untilMs - nowMs;
+  return aheadMs > 0 && aheadMs <= mostMs ? aheadMs : 0;
 }
 
 /** Deliveries that one failure moves. */

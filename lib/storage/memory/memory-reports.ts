@@ -108,7 +108,7 @@ export class MemoryReports implements QueueReports {
     const { nowMs, workers } = this.#table;
     return [...workers]
       .filter(([, { stoppedAt }]) => stoppedAt === undefined)
-      .map(([id, { host, pid, version: own, concurrency, routes, missedAt, leaseUntil = 0 }]) => ({
+      .map(([id, { host, pid, version: own, concurrency, routes, missedAt, leaseUntil }]) => ({
         id,
         host,
         pid,
@@ -116,7 +116,7 @@ export class MemoryReports implements QueueReports {
         concurrency,
         routes,
         startedAt: new Date(nowMs),
-        alive: this.#living.has(id) ? 'lock' : leaseUntil > nowMs ? 'lease' : false,
+        alive: this.#living.has(id) ? 'lock' : this.#table.isLeased({ leaseUntil }) ? 'lease' : false,
         missedAt: missedAt === undefined ? null : new Date(missedAt),
       }));
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { column, statusColumn, type Row } from '../columns.js';
 import type { Claim, Route, WorkerId } from '../attempt.js';
 import type { SubscriptionRecord } from '../subscriptions.js';
-import type { WorkerDescription } from '../workers.js';
+import { leaseMs, type WorkerDescription } from '../workers.js';
 import { firstIdOf, instant, isDead, isHeldBy, type MemoryRow } from './memory-row.js';
 
 /** A worker as its registry keeps it; times are ms since 1970. */
@@ -10,7 +10,7 @@ export interface MemoryWorker extends WorkerDescription {
   stoppedAt?: number | undefined;
   missedAt?: number | undefined;
   halted?: boolean;
-  leaseUntil?: number;
+  leaseUntil?: number | undefined;
 }
 
 /** What a queue holds in memory, and its clock. Every part of its database works on the same one. */
@@ -35,6 +35,11 @@ export class MemoryTable {
 
   travel(ms: number): void {
     this.#travelledMs += ms;
+  }
+
+  /** True while a worker's lease runs. */
+  isLeased({ leaseUntil = 0 }: Pick<MemoryWorker, 'leaseUntil'>): boolean {
+    return leaseUntil > this.nowMs && leaseUntil <= this.nowMs + leaseMs;
   }
 
   /** Oldest first. */

@@ -60,6 +60,7 @@ export class MemoryWorkers implements WorkerRegistry {
       missing: [...known].filter((id) => !this.#isAlive(id)),
       noted: running.some(([, { missedAt }]) => missedAt !== undefined),
       hasOthers: running.some(([id]) => id !== looker),
+      atMs: this.#table.nowMs,
     };
   }
 
@@ -88,7 +89,7 @@ export class MemoryWorkers implements WorkerRegistry {
       return worker === undefined || (worker.missedAt ?? Infinity) <= nowMs - missingForMs;
     });
     for (const [id, worker] of workers) {
-      worker.missedAt = missing.includes(id) ? (worker.missedAt ?? nowMs) : undefined;
+      worker.missedAt = missing.includes(id) ? Math.min(worker.missedAt ?? nowMs, nowMs) : undefined;
     }
     return lost;
   }
@@ -101,6 +102,6 @@ export class MemoryWorkers implements WorkerRegistry {
   }
 
   #isAlive(id: WorkerId): boolean {
-    return this.#living.has(id) || (this.#table.workers.get(id)?.leaseUntil ?? 0) > this.#table.nowMs;
+    return this.#living.has(id) || this.#table.isLeased(this.#table.workers.get(id) ?? {});
   }
 }

@@ -36,19 +36,21 @@ export class MysqlEndpoints implements EndpointStore {
   }
 
   /** By the connection that claims: a claim waits for it, and another connection may have to be opened or waited for. */
-  async holds(probeMs: number): Promise<readonly RouteHold[]> {
-    const held = await this.#access.ask(sql.webhookHolds(this.#tables));
+  async holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]> {
+    const bounds = [longestRestMs, probeMs];
+    const held = await this.#access.ask(sql.webhookHolds(this.#tables), [...bounds, ...bounds]);
     const holds: RouteHold[] = [];
     for (const row of held) {
-      const forMs = readBoolean(row['rested']) ? await this.#probe(row, probeMs) : readRest(row);
+      const forMs = readBoolean(row['rested']) ? await this.#probe(row, probeMs, bounds) : readRest(row);
       if (forMs !== 0) holds.push({ route: String(row['route']), forMs });
     }
     return holds;
   }
 
   /** Takes the turn to probe: then its deliveries wait for 0 ms. Another caller may just have got it. */
-  async #probe({ endpoint }: TextRow, probeMs: number): Promise<number> {
-    const { changed } = await this.#access.change(sql.takeProbe(this.#tables), [probeMs, endpoint]);
+  async #probe({ endpoint }: TextRow, probeMs: number, bounds: readonly number[]): Promise<number> {
+    const values = [probeMs, endpoint, ...bounds];
+    const { changed } = await this.#access.change(sql.takeProbe(this.#tables), values);
     return changed > 0 ? 0 : probeMs;
   }
 
@@ -100,7 +102,7 @@ export class MysqlEndpoints implements EndpointStore {
     const tables = this.#tables;
     return this.#change(async (run) => {
       await run(sql.addEndpoint(tables), [id]);
-      const [before] = await rowsOf(run, sql.lockEndpoint(tables), [tookMs, id]);
+      const [before] = await rowsOf(run, sql.lockEndpoint(tables), [tookMs, rules.longestRestMs, id]);
       const failures = Number(before?.['failures'] ?? 0) + 1;
       const isLate = readBoolean(before?.['within']);
       const restMs = isLate ? null : restOf(failures, rules);

@@ -104,6 +104,7 @@ export class MysqlWorkers implements WorkerRegistry {
       missing: missing?.rows.map(idOf) ?? [],
       noted: readBoolean(counts?.rows[0]?.['noted']),
       hasOthers: readBoolean(counts?.rows[0]?.['others']),
+      atMs: Number(counts?.rows[0]?.['at_ms']),
     };
   }
 
@@ -138,8 +139,8 @@ function jsonOf(ids: readonly WorkerId[]): string {
 
 /**
  * Start and time of day are cut to whole seconds, so that a server that has run for a moment may tell a second. Without a grace it
- * is never early.
+ * is never early. Less than none is told by a server whose clock was set back since its start.
  */
 function isEarly(upSeconds: number, graceMs: number): boolean {
-  return graceMs > 0 && (upSeconds - 1) * 1_000 < graceMs;
+  return graceMs > 0 && upSeconds >= 0 && (upSeconds - 1) * 1_000 < graceMs;
 }

@@ -15,6 +15,9 @@ export const now = 'utc_timestamp(6)';
 export const after = (ms: string, since = now): string =>
   `timestampadd(microsecond, cast(round((${ms}) * 1000) as signed), ${since})`;
 
+/** SQL of a time in milliseconds since 1970, a fraction. */
+export const epochMs = (time: string): string => msBetween(`'1970-01-01'`, time);
+
 /** SQL of the milliseconds from one time to another, a fraction. */
 export const msBetween = (from: string, to: string): string =>
   `timestampdiff(microsecond, ${from}, ${to}) / 1000`;

@@ -31,8 +31,8 @@ export class PostgresEndpoints implements EndpointStore {
   }
 
   /** By the connection that claims: a claim waits for it, and another connection may have to be opened or waited for. */
-  async holds(probeMs: number): Promise<readonly RouteHold[]> {
-    const rows = await this.#access.ask(sql.webhookHolds(this.#tables), [probeMs]);
+  async holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]> {
+    const rows = await this.#access.ask(sql.webhookHolds(this.#tables), [probeMs, longestRestMs]);
     return rows.map((row) => ({
       route: readTextBytes(row['route'], row['encoding']),
       forMs: row['for_ms'] == null ? undefined : Math.max(0, Number(row['for_ms'])),

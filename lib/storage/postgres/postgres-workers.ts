@@ -82,6 +82,7 @@ export class PostgresWorkers implements WorkerRegistry {
       missing: row['missing']?.split(',').filter(Boolean) ?? [],
       noted: readBoolean(row['noted']),
       hasOthers: readBoolean(row['others']),
+      atMs: Number(row['at_ms']),
     };
   }
 

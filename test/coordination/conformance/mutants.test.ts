@@ -112,7 +112,7 @@ const livenessMutants: readonly LivenessMutant[] = [
   ['its release does nothing', (one) => (one.release = async () => undefined)],
 ];
 
-const nothingMissing = { missing: [], noted: false, hasOthers: false };
+const nothingMissing = { missing: [], noted: false, hasOthers: false, atMs: 0 };
 
 function narrow(one: MemoryLiveness): void {
   const findMissing = one.findMissing.bind(one);

@@ -31,7 +31,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
       const { failures, opened, restsForMs } = await endpoints.noteFailure('hook', 0, rules);
       // The time it takes to write is not what this is about.
       noted.push([failures, opened, Math.round(restsForMs / minute)]);
-      await endpoints.holds(minute);
+      await endpoints.holds(minute, rules.longestRestMs);
     }
     // A request that took no time began within the rest, and none before it.
     expect(noted.slice(0, 2)).toEqual([
@@ -51,6 +51,49 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     const late = await database.endpoints.noteFailure('hook', 10 * minute, rules);
     expect(late).toMatchObject({ failures: 2, opened: false });
     expect(late.restsForMs).toBeGreaterThan(0);
+  });
+
+  contract('a rest that began before the clock was set back is over, and so is a turn to probe', async () => {
+    const { database, setClockBack } = await open();
+    await addHook(database);
+    await fail(database, 2);
+    const { endpoints } = database;
+    expect(await endpoints.holds(minute, rules.longestRestMs)).toHaveLength(1);
+    for (let times = 0; times < 2; times += 1) {
+      await setClockBack(60 * minute);
+      expect(await endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
+      const [hold] = await endpoints.holds(minute, rules.longestRestMs);
+      expect(hold?.forMs).toBeGreaterThan(0);
+      expect(hold?.forMs).toBeLessThanOrEqual(minute);
+    }
+    expect((await endpoints.find('hook'))?.restsUntil).toBeNull();
+  });
+
+  contract('a failure counts whose endpoint began to rest before the clock was set back', async () => {
+    const { database, setClockBack } = await open();
+    await addHook(database);
+    await fail(database, 2);
+    await setClockBack(60 * minute);
+    const noted = await database.endpoints.noteFailure('hook', 0, rules);
+    expect(noted).toMatchObject({ failures: 3, opened: true });
+    expect(noted.restsForMs).toBeLessThanOrEqual(rules.longestRestMs);
+    expect(noted.failingForMs).toBeGreaterThanOrEqual(0);
+    await setClockBack(60 * minute);
+    const unlimited = { ...rules, failures: null };
+    expect((await database.endpoints.noteFailure('hook', 0, unlimited)).restsForMs).toBe(0);
+  });
+
+  contract('a success is written though the last one was before the clock was set back', async () => {
+    const { database, setClockBack } = await open();
+    await addHook(database);
+    await database.endpoints.noteSuccess('hook', minute);
+    const before = (await database.endpoints.find('hook'))?.lastSuccessAt;
+    await setClockBack(60 * minute);
+    await database.endpoints.noteSuccess('hook', minute);
+    const after = (await database.endpoints.find('hook'))?.lastSuccessAt;
+    // In memory the clock itself has moved.
+    expect(Math.abs(Number(after) - Number(before))).toBeLessThanOrEqual(61 * minute);
+    expect(Number(after)).toBeLessThan(Number(before) + 59 * minute);
   });
 
   contract('an endpoint without a limit of failures never rests', async () => {
@@ -73,7 +116,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
       restsUntil: null,
       lastSuccessAt: expect.any(Date),
     });
-    expect(await database.endpoints.holds(minute)).toEqual([]);
+    expect(await database.endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
   });
 
   contract('successes in a row are written once per interval', async () => {
@@ -113,7 +156,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await addHook(database, 'fine');
     await fail(database, 2);
     await pause(topicRoute('paused'));
-    const holds = await database.endpoints.holds(minute);
+    const holds = await database.endpoints.holds(minute, rules.longestRestMs);
     const told = holds.map((hold) => [hold.route, hold.forMs === undefined]);
     expect(told.toSorted(byText)).toEqual([
       [route, false],
@@ -127,8 +170,8 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await addHook(database);
     const short = { ...rules, restMs: 0 };
     for (let n = 0; n < 2; n += 1) await database.endpoints.noteFailure('hook', 0, short);
-    expect(await database.endpoints.holds(minute)).toEqual([]);
-    const [hold] = await database.endpoints.holds(minute);
+    expect(await database.endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
+    const [hold] = await database.endpoints.holds(minute, rules.longestRestMs);
     expect(hold?.route).toBe(route);
     expect(hold?.forMs).toBeGreaterThan(minute / 2);
   });

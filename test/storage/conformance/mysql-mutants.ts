@@ -227,6 +227,7 @@ const workerMutants: readonly StatementMutant[] = [
   ),
   without('lost at the first look', 'workers', /^confirm_lost$/, 'w.missed_at <=', 'w.started_at <='),
   without('lost however briefly', 'workers', /^confirm_lost$/, '(0 - ?)', '(0 * ?)'),
+  without('missing by the clock that was ahead', 'workers', /^note_missing$/, ` or w.missed_at > ${now}`),
   without(
     'missing for ever',
     'workers',
@@ -321,8 +322,22 @@ const endpointMutants: readonly StatementMutant[] = [
     'every caller probes',
     'endpoints',
     /^webhook_(holds|probe)$/,
-    `(w.probing_until is null or w.probing_until <= ${now})`,
-    'true',
+    'not coalesce((w.probing_until >',
+    'not coalesce((false and w.probing_until >',
+  ),
+  without(
+    'rests by the clock that was ahead',
+    'endpoints',
+    /^webhook_(holds|probe)$/,
+    'w.open_until <= ',
+    'true or w.open_until <= ',
+  ),
+  without(
+    'counts by the clock that was ahead',
+    'endpoints',
+    /^webhook_lock$/,
+    'w.open_until <= ',
+    'true or w.open_until <= ',
   ),
 ];
 

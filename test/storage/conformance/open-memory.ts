@@ -28,5 +28,6 @@ export async function openMemory(
     halt: async () => {
       for (const worker of table.workers.values()) worker.halted = true;
     },
+    setClockBack: async (ms) => table.travel(-ms),
   };
 }

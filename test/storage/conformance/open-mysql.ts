@@ -17,7 +17,7 @@ import {
   type MysqlFlavour,
   type MysqlTestDatabase,
 } from '../../support/mysql.js';
-import type { OpenDatabase } from './opened.js';
+import { storedTimes, type OpenDatabase } from './opened.js';
 
 /** Makes a database in MySQL or MariaDB for the file, whose tables are emptied for each test. */
 export function useMysql(flavour: MysqlFlavour): OpenDatabase {
@@ -65,6 +65,16 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
       },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = utc_timestamp(6)`);
+      },
+      setClockBack: async (ms) => {
+        const later = (column: string): string =>
+          `${column} = timestampadd(microsecond, ${ms * 1_000}, ${column})`;
+        for (const [table, columns] of [
+          [workers, storedTimes.workers],
+          [webhooks, storedTimes.webhooks],
+        ] as const) {
+          await server.pool.query(`update ${table} set ${columns.map(later).join(', ')}`);
+        }
       },
     };
   };

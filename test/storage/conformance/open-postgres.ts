@@ -5,7 +5,7 @@ import { QueueEvents } from '../../../lib/events.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import type { QueueOptions } from '../../../lib/options/queue-options.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
-import type { OpenDatabase } from './opened.js';
+import { storedTimes, type OpenDatabase } from './opened.js';
 
 /** Makes a PostgreSQL database for the file, whose tables are emptied for each test. */
 export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenDatabase {
@@ -50,6 +50,15 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
       },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = now()`);
+      },
+      setClockBack: async (ms) => {
+        const later = (column: string): string => `${column} = ${column} + ${ms} * interval '1 millisecond'`;
+        for (const [table, columns] of [
+          [workers, storedTimes.workers],
+          [webhooks, storedTimes.webhooks],
+        ] as const) {
+          await server.pool.query(`update ${table} set ${columns.map(later).join(', ')}`);
+        }
       },
     };
   };

@@ -32,7 +32,15 @@ export interface OpenedDatabase {
   readonly refuseInserts: (() => Promise<() => Promise<void>>) | undefined;
   /** Tells all workers to stop. */
   readonly halt: () => Promise<void>;
+  /** As if the server's clock were set back: what workers and endpoints have stored lies that much later. */
+  readonly setClockBack: (ms: number) => Promise<void>;
 }
+
+/** What workers and endpoints store of the server's clock. */
+export const storedTimes = {
+  workers: ['started_at', 'lease_until', 'missed_at'],
+  webhooks: ['failing_since', 'last_success_at', 'open_until', 'probing_until'],
+} as const;
 
 /** Opens a database for one test. */
 export type OpenDatabase = () => Promise<OpenedDatabase>;

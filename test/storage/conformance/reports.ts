@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { leaseMs } from '../../../lib/storage/workers.js';
 import type { TaskRecord } from '../../../lib/task.js';
 import { histogramOf } from '../../../lib/values/histogram.js';
 import { contract } from './contract-test.js';
@@ -69,7 +70,7 @@ export function exerciseReports(open: OpenDatabase): void {
     const { database } = await open();
     const [gone, here] = [await register(database), await register(database)];
     await database.workers.retire(gone.id, 'stopped');
-    await database.workers.renewLease(here.id, 60_000);
+    await database.workers.renewLease(here.id, leaseMs);
     expect(await database.reports.workers()).toMatchObject([{ id: here.id, alive: 'lease' }]);
   });
 

@@ -315,6 +315,19 @@ export const statementMutants: readonly StatementMutant[] = [
     'then clock_timestamp() end',
     'then clock_timestamp() else w.missed_at end',
   ),
+  without(
+    'missing by the clock that was ahead',
+    'workers',
+    /^confirm_lost$/,
+    ' or w.missed_at > clock_timestamp()',
+  ),
+  without(
+    'leased by the clock that was ahead',
+    'workers',
+    /^lost_workers$/,
+    ' and leased.lease_until <= clock_timestamp() + 10000',
+    ' and leased.lease_until <= clock_timestamp() + 1e9',
+  ),
   without('forgets at once', 'workers', /^forget_workers$/, '$1::float8', '-1 * abs($1::float8)'),
 
   without(
@@ -368,8 +381,8 @@ export const statementMutants: readonly StatementMutant[] = [
     'counts what began before the rest',
     'endpoints',
     /^webhook_failure$/,
-    'failures = case when w.open_until >',
-    'failures = case when false and w.open_until >',
+    'failures = case when (w.open_until >',
+    'failures = case when false and (w.open_until >',
   ),
   without(
     'takes a moved subscription out of service',
@@ -382,8 +395,29 @@ export const statementMutants: readonly StatementMutant[] = [
     'every caller probes',
     'endpoints',
     /^webhook_holds$/,
-    '(w.probing_until is null or w.probing_until <= clock_timestamp())',
-    'true',
+    'not coalesce((w.probing_until >',
+    'not coalesce((false and w.probing_until >',
+  ),
+  without(
+    'rests by the clock that was ahead',
+    'endpoints',
+    /^webhook_holds$/,
+    'w.open_until <= clock_timestamp() + $2::float8',
+    'w.open_until <= clock_timestamp() + 1e6 * $2::float8',
+  ),
+  without(
+    'probes by the clock that was ahead',
+    'endpoints',
+    /^webhook_holds$/,
+    'w.probing_until <= clock_timestamp() + $1::float8',
+    'w.probing_until <= clock_timestamp() + 1e6 * $1::float8',
+  ),
+  without(
+    'counts by the clock that was ahead',
+    'endpoints',
+    /^webhook_failure$/,
+    'w.open_until <= clock_timestamp() + $4::float8',
+    'w.open_until <= clock_timestamp() + 1e6 * $4::float8',
   ),
   without(
     'old secrets sign for ever',

@@ -1,6 +1,9 @@
 import { expect } from 'vitest';
 import { contract } from './contract-test.js';
+import { leaseMs } from '../../../lib/storage/workers.js';
 import { claimNew, insert, register, type OpenDatabase, type TestWorker } from './opened.js';
+
+const hours = 3_600_000;
 
 /** What every database promises of `WorkerRegistry`. */
 export function exerciseWorkers(open: OpenDatabase): void {
@@ -74,6 +77,38 @@ export function exerciseWorkers(open: OpenDatabase): void {
     const { id } = await register(database);
     await workers.confirmLost([id], 60_000);
     expect(await workers.confirmLost([id], 60_000)).toEqual([]);
+  });
+
+  contract('a worker that was missed before the clock was set back is lost after two looks', async () => {
+    const { database, setClockBack } = await open();
+    const { workers } = database;
+    const { id } = await register(database);
+    await workers.confirmLost([id], 0);
+    await setClockBack(2 * hours);
+    expect(await workers.confirmLost([id], 0)).toEqual([]);
+    expect(await workers.confirmLost([id], 0)).toEqual([id]);
+  });
+
+  contract('a lease that was renewed before the clock was set back shows nobody', async () => {
+    const { database, setClockBack } = await open();
+    const { workers, reports } = database;
+    const { id } = await register(database);
+    const look = async (): Promise<readonly unknown[]> => [
+      (await workers.findMissing({ looker: '0', others: [], graceMs: 0 }))?.missing,
+      (await reports.workers()).map(({ alive }) => alive),
+    ];
+    await workers.renewLease(id, leaseMs);
+    expect(await look()).toEqual([[], ['lease']]);
+    await setClockBack(2 * hours);
+    expect(await look()).toEqual([[id], [false]]);
+    await workers.renewLease(id, leaseMs);
+    expect(await look()).toEqual([[], ['lease']]);
+  });
+
+  contract('a look says what the clock of the database is', async () => {
+    const { database } = await open();
+    const { atMs } = (await database.workers.findMissing({ looker: '0', others: [], graceMs: 0 })) ?? {};
+    expect(Math.abs(Number(atMs) - Date.now())).toBeLessThan(hours);
   });
 
   contract('whoever holds attempts without being registered is found, and lost at once', async () => {

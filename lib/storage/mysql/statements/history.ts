@@ -121,5 +121,5 @@ export const readHistory = ({ history }: Reads, ofRoute: boolean): string =>
     `
 select ${stretchOf('h.at', '?')} as step, h.route, h.succeeded, h.failed, h.buried, h.delivered, h.unhandled, h.lag_ms, h.waits, h.runs
 from ${history} h
-where h.at >= timestampadd(second, ?, '1970-01-01')${ofRoute ? ` and h.route in (?, '${wholeQueue}')` : ''}`,
+where h.at >= timestampadd(second, ?, '1970-01-01') and h.at <= ${now}${ofRoute ? ` and h.route in (?, '${wholeQueue}')` : ''}`,
   );

@@ -5,6 +5,7 @@ import { idList } from '../administration/id-list.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween, now } from '../sql-time.js';
 import { named } from '../statement.js';
+import { isLeased } from './workers.js';
 
 // The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a limit.
 
@@ -117,7 +118,7 @@ export const livingWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string
     'status_workers',
     `
 select w.id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at,
-  is_used_lock(concat(?, w.id)) is not null as has_lock, coalesce(w.lease_until > ${now}, 0) as has_lease
+  is_used_lock(concat(?, w.id)) is not null as has_lock, ${isLeased('w')} as has_lease
 from ${workers} w
 where w.stopped_at is null
 order by w.id

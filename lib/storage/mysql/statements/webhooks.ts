@@ -35,19 +35,26 @@ export const subscriptionTarget = ({ subscriptions }: Tables): string =>
 export const readSealKey = ({ seal }: Tables): string =>
   named('seal_key', `select hex(k.inner_key) as inner_key, hex(k.outer_key) as outer_key from ${seal} k`);
 
-/** True after a rest, while no worker probes. */
-const isRested = `w.open_until <= ${now} and (w.probing_until is null or w.probing_until <= ${now})`;
+/**
+ * True while a time of a row lies ahead, though no further than some ms, a parameter: what was stored lies further ahead only
+ * since the server's clock was set back.
+ */
+const isAhead = (time: string): string => `(${time} > ${now} and ${time} <= ${after('?')})`;
+
+/** True after a rest, while no worker probes. Parameters: ms of the longest rest, ms that a probe may take. */
+const isRested = `w.open_until is not null and not ${isAhead('w.open_until')} and not coalesce(${isAhead('w.probing_until')}, 0)`;
 
 /**
  * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests or has rested; with these its
- * name, and whether it may be probed.
+ * name, and whether it may be probed. Parameters: ms of the longest rest and ms that a probe may take, twice.
  */
 export const webhookHolds = ({ subscriptions, webhooks, paused }: Tables): string =>
   named(
     'webhook_holds',
     `
 select w.subscriber_id as endpoint, concat('${subscriptionRoute('')}', w.subscriber_id) as route,
-  ${msBetween(now, 'greatest(w.open_until, coalesce(w.probing_until, w.open_until))')} as for_ms, ${isRested} as rested
+  ${msBetween(now, `greatest(if(${isAhead('w.open_until')}, w.open_until, ${now}), if(${isAhead('w.probing_until')}, w.probing_until, ${now}))`)} as for_ms,
+  ${isRested} as rested
 from ${webhooks} w
 where w.open_until is not null
 union all
@@ -56,11 +63,16 @@ union all
 select null, convert(p.route using utf8mb4), null, 0 from ${paused} p`,
   );
 
-/** Takes the turn to probe, unless another worker has it by now. Parameters: ms that a probe may take, subscription. */
+/**
+ * Takes the turn to probe, unless another worker has it by now. Parameters: ms that a probe may take, subscription, ms of the
+ * longest rest, ms that a probe may take.
+ */
 export const takeProbe = ({ webhooks }: Tables): string =>
   named(
     'webhook_probe',
-    `update ${webhooks} w set w.probing_until = ${after('?')} where w.subscriber_id = ? and ${isRested}`,
+    `
+update ${webhooks} w set w.probing_until = ${after('?')}, w.open_until = least(w.open_until, ${now})
+where w.subscriber_id = ? and ${isRested}`,
   );
 
 /** Makes the row of an endpoint, unless there is one. Parameters: subscription. */
@@ -69,7 +81,10 @@ export const addEndpoint = ({ webhooks }: Tables): string =>
 
 /** How a success is worth writing: after a change or a pause. Parameters: ms between two writes. */
 const isWorthWriting = `(w.failures > 0 or w.open_until is not null or w.last_success_at is null
-  or w.last_success_at < ${after('0 - ?')})`;
+  or w.last_success_at not between ${after('0 - ?')} and ${now})`;
+
+/** Since now, unless it has failed before. */
+const failingSince = `coalesce(least(w.failing_since, ${now}), ${now})`;
 
 /** Parameters: ms between two writes, subscription. */
 export const readSuccess = ({ webhooks }: Tables): string =>
@@ -88,12 +103,15 @@ set w.failures = 0, w.failing_since = null, w.open_until = null, w.probing_until
 where w.subscriber_id = ?`,
   );
 
-/** Locks an endpoint; whether it rests since a request began. Parameters: ms that the request took, subscription. */
+/**
+ * Locks an endpoint; whether it rests since a request began. Parameters: ms that the request took, ms of the longest rest,
+ * subscription.
+ */
 export const lockEndpoint = ({ webhooks }: Tables): string =>
   named(
     'webhook_lock',
     `
-select w.failures, coalesce(w.open_until > ${after('0 - ?')}, 0) as within
+select w.failures, coalesce(w.open_until > ${after('0 - ?')} and w.open_until <= ${after('?')}, 0) as within
 from ${webhooks} w where w.subscriber_id = ? for update`,
   );
 
@@ -104,7 +122,7 @@ from ${webhooks} w where w.subscriber_id = ? for update`,
 export const noteLateFailure = ({ webhooks }: Tables): string =>
   named(
     'webhook_late_failure',
-    `update ${webhooks} w set w.failing_since = coalesce(w.failing_since, ${now}) where w.subscriber_id = ?`,
+    `update ${webhooks} w set w.failing_since = ${failingSince} where w.subscriber_id = ?`,
   );
 
 /** An endpoint has failed. Parameters: failures in a row, rest in ms (null: it goes on as it is), subscription. */
@@ -113,8 +131,8 @@ export const noteFailure = ({ webhooks }: Tables): string =>
     'webhook_failure',
     `
 update ${webhooks} w
-set w.failing_since = coalesce(w.failing_since, ${now}), w.probing_until = null, w.failures = ?,
-  w.open_until = coalesce(${after('?')}, w.open_until)
+set w.failing_since = ${failingSince}, w.probing_until = null, w.failures = ?,
+  w.open_until = coalesce(${after('?')}, least(w.open_until, ${now}))
 where w.subscriber_id = ?`,
   );
 

@@ -1,6 +1,7 @@
 import type { QueueTables } from '../identifiers.js';
+import { leaseMs } from '../../workers.js';
 import { schemaVersion } from '../schema/schema.js';
-import { after, now } from '../sql-time.js';
+import { after, epochMs, now } from '../sql-time.js';
 import { named } from '../statement.js';
 
 type Workers = Pick<QueueTables, 'workers'>;
@@ -72,7 +73,8 @@ where w.id is null or w.missed_at <= ${after('0 - ?')}`,
 
 /**
  * Writes down since when workers are missing, and clears it for those that are back. The time is kept in the table because the
- * worker that looks may be lost as well. Parameters: workers that are missing now.
+ * worker that looks may be lost as well; one from the future is written anew, because the server's clock was set back since.
+ * Parameters: workers that are missing now.
  */
 export const noteMissing = ({ workers }: Workers): string =>
   named(
@@ -81,15 +83,19 @@ export const noteMissing = ({ workers }: Workers): string =>
 update ${workers} w
 left join ${ids} missing on missing.id = w.id
 set w.missed_at = if(missing.id is null, null, ${now})
-where (w.missed_at is null) = (missing.id is not null)`,
+where (w.missed_at is null) = (missing.id is not null) or w.missed_at > ${now}`,
   );
+
+/** True for a worker whose lease runs: it ends in the future, though no later than one that is renewed now. */
+export const isLeased = (row: string): string =>
+  `coalesce(${row}.lease_until > ${now} and ${row}.lease_until <= ${after(String(leaseMs))}, 0)`;
 
 /** For how many whole seconds the server has run. In a select it would be found in different tables, or in none. */
 const upTime = `show global status like 'Uptime'`;
 
 /**
  * Three answers: the server's time up; which of the workers that have started and not stopped, and of some others, hold neither
- * lock nor lease; and whether any is marked as missing, and whether others run. It reads the locks and takes none itself.
+ * lock nor lease; and whether any is marked as missing, whether others run, and the server's clock. It reads the locks and takes none itself.
  * Parameters: ids of others, prefix of the locks' names, the looker's id.
  */
 export const findMissing = ({ workers }: Workers): string =>
@@ -100,10 +106,11 @@ ${upTime};
 select known.id
 from (select w.id from ${workers} w where w.stopped_at is null union select other.id from ${ids} other) known
 left join ${workers} w on w.id = known.id
-where is_used_lock(concat(?, known.id)) is null and not coalesce(w.lease_until > ${now}, false);
+where is_used_lock(concat(?, known.id)) is null and not ${isLeased('w')};
 select
   exists (select 1 from ${workers} w where w.missed_at is not null) as noted,
-  exists (select 1 from ${workers} w where w.stopped_at is null and w.id <> ?) as others`,
+  exists (select 1 from ${workers} w where w.stopped_at is null and w.id <> ?) as others,
+  ${epochMs(now)} as at_ms`,
   );
 
 /** Executors of running attempts that are not workers, or have stopped. It leaps through the index, from worker to worker; 0 stands for none. */

@@ -92,7 +92,7 @@ set ${added}, lag_ms = greatest(h.lag_ms, excluded.lag_ms)`;
 export const forgetHistory = ({ history }: Reads): string => `-- name: forget_history
 delete from ${history} where at < clock_timestamp() - interval '25 hours'`;
 
-/** Selects rows of the history. Parameters: seconds of a stretch, stretches, route (null: all). */
+/** Selects rows of the history, without those that a clock which was ahead has left. Parameters: seconds of a stretch, stretches, route (null: all). */
 const chosen = (history: string): string => `bounds as (
   select to_timestamp(floor(extract(epoch from clock_timestamp()) / $1::int) * $1::int) as last
 ),
@@ -100,6 +100,7 @@ chosen as (
   select to_timestamp(floor(extract(epoch from h.at) / $1::int) * $1::int) as step, h.*
   from bounds, ${history} h
   where h.at >= bounds.last - ($1::int * ($2::int - 1)) * interval '1 second'
+    and h.at <= clock_timestamp()
     and ($3::text is null or h.route in ($3::text, '${wholeQueue}'))
 )`;
 

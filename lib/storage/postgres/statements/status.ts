@@ -4,6 +4,7 @@ import { countLimit, endedLimit } from '../../reports.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween } from '../time-spans.js';
+import { isLeased } from './workers.js';
 
 // The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a
 // limit. Their transaction also has a time limit, and forbids plans made for a table that has grown since.
@@ -155,7 +156,7 @@ select w.id::text as id, w.host, w.pid, w.version, w.concurrency, w.routes, w.st
       and l.database = (select oid from pg_database where datname = current_database())
       and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended($1::text || w.id, 0)
   ) as has_lock,
-  coalesce(w.lease_until > clock_timestamp(), false) as has_lease
+  coalesce(${isLeased('w')}, false) as has_lease
 from ${workers} w
 where w.stopped_at is null
 order by w.id

@@ -10,12 +10,20 @@ type Tables = Pick<QueueTables, 'queue' | 'subscriptions' | 'webhooks' | 'paused
 /** One statement moves at most this many deliveries of an endpoint; the others wait behind them. */
 const mostMoved = 1_000;
 
-/** When a request began that took `$5` ms. */
-const began = `clock_timestamp() - $5::float8 * interval '1 millisecond'`;
+/** True when a request that took `$5` ms began before the rest, of which none is longer than `$4` ms. */
+const beganBefore = `(w.open_until > clock_timestamp() - $5::float8 * interval '1 millisecond'
+      and w.open_until <= clock_timestamp() + $4::float8 * interval '1 millisecond')`;
 
 /** JSON other than a list, written by hand, holds no secrets. */
 const listOf = (json: string): string =>
   `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
+
+/**
+ * True while a time of a row lies ahead, though not further than `mostMs`: what was stored lies further ahead only since the
+ * server's clock was set back.
+ */
+const isAhead = (time: string, mostMs: string): string =>
+  `(${time} > clock_timestamp() and ${time} <= clock_timestamp() + ${mostMs} * interval '1 millisecond')`;
 
 const msUntil = (time: string): string => `extract(epoch from ${time} - clock_timestamp()) * 1000`;
 
@@ -34,31 +42,35 @@ select s.url, s.http_method, s.headers::text as headers from ${subscriptions} s 
 export const readSealKey = ({ seal }: Pick<Tables, 'seal'>): string => `-- name: seal_key
 select k.inner_key, k.outer_key from ${seal} k`;
 
+const rests = isAhead('w.open_until', '$2::float8');
+const isProbed = isAhead('w.probing_until', '$1::float8');
+
 /**
  * Routes whose deliveries wait: paused, of an inactive subscription, or of an endpoint that rests. After a rest one worker
  * may probe for a while: only to that worker the route is free.
  *
  * The routes are sent as bytes: one that cannot be sent as text must not stop the others.
  *
- * Parameters: ms that a probe may take.
+ * Parameters: ms that a probe may take, ms of the longest rest.
  */
 export const webhookHolds = statement(
   'webhook_holds',
   ({ subscriptions, webhooks, paused }) => `
 with rested as materialized (
   select w.subscriber_id from ${webhooks} w
-  where w.open_until <= clock_timestamp() and (w.probing_until is null or w.probing_until <= clock_timestamp())
+  where w.open_until is not null and not ${rests} and not coalesce(${isProbed}, false)
   for update skip locked
 ),
 probed as (
-  update ${webhooks} w set probing_until = clock_timestamp() + $1::float8 * interval '1 millisecond'
+  update ${webhooks} w
+  set probing_until = clock_timestamp() + $1::float8 * interval '1 millisecond', open_until = least(w.open_until, clock_timestamp())
   where w.subscriber_id = any(array(select subscriber_id from rested))
   returning w.subscriber_id
 )
 select ${textBytes('held.route')} as route, getdatabaseencoding() as encoding, held.for_ms
 from (
 select '${subscriptionRoute('')}' || w.subscriber_id as route,
-  (${msUntil('greatest(w.open_until, w.probing_until)')})::float8 as for_ms
+  (${msUntil(`coalesce(greatest(case when ${rests} then w.open_until end, case when ${isProbed} then w.probing_until end), clock_timestamp())`)})::float8 as for_ms
 from ${webhooks} w
 where w.open_until is not null and w.subscriber_id <> all(array(select subscriber_id from probed))
 union all
@@ -75,7 +87,7 @@ insert into ${webhooks} as w (subscriber_id, last_success_at) values ($1::text, 
 on conflict (subscriber_id) do update
 set failures = 0, failing_since = null, open_until = null, probing_until = null, last_success_at = clock_timestamp()
 where w.failures > 0 or w.open_until is not null or w.last_success_at is null
-  or w.last_success_at < clock_timestamp() - $2::float8 * interval '1 millisecond'
+  or w.last_success_at not between clock_timestamp() - $2::float8 * interval '1 millisecond' and clock_timestamp()
 returning coalesce((select open from before), false) as closed`;
 
 /**
@@ -93,12 +105,13 @@ noted as (
   values ($1::text, 1, clock_timestamp(),
     case when $2::int <= 1 then clock_timestamp() + $3::float8 * interval '1 millisecond' end)
   on conflict (subscriber_id) do update
-  set failing_since = coalesce(w.failing_since, clock_timestamp()),
-    probing_until = case when w.open_until > ${began} then w.probing_until end,
-    failures = case when w.open_until > ${began} then w.failures else w.failures + 1 end,
-    open_until = case when w.open_until > ${began} then w.open_until
+  set failing_since = least(w.failing_since, clock_timestamp()),
+    probing_until = case when ${beganBefore} then w.probing_until end,
+    failures = case when ${beganBefore} then w.failures else w.failures + 1 end,
+    open_until = case when ${beganBefore} then w.open_until
       when w.failures + 1 >= $2::int then clock_timestamp() + least($4::float8,
         $3::float8 * power(2, least(30, w.failures + 1 - $2::int))) * interval '1 millisecond'
+      when w.open_until > clock_timestamp() then clock_timestamp()
       else w.open_until end
   returning w.failures, w.failing_since, w.open_until
 ),

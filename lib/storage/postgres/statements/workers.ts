@@ -1,6 +1,7 @@
 import type { QueueTables } from '../identifiers.js';
 import { schemaVersion } from '../schema/schema.js';
 import { statement } from '../statement.js';
+import { leaseMs } from '../../workers.js';
 
 /** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
 export const registerWorker = statement(
@@ -47,10 +48,15 @@ export const forgetWorkers = statement(
   ({ workers }) => `delete from ${workers} where stopped_at < now() - $1::float8 * interval '1 day'`,
 );
 
+/** True for a worker whose lease runs: it ends in the future, though no later than one that is renewed now. */
+export const isLeased = (row: string): string =>
+  `(${row}.lease_until > clock_timestamp() and ${row}.lease_until <= clock_timestamp() + ${leaseMs} * interval '1 millisecond')`;
+
 /**
  * Writes down since when workers are missing, and clears it for those that are back; answers those that an earlier look has
- * missed long enough ago. The time is kept in the table because the worker that looks may be lost as well. An executor
- * without a row never was a worker, or its row was deleted long ago.
+ * missed long enough ago. The time is kept in the table because the worker that looks may be lost as well; one from the future
+ * is written anew, because the server's clock was set back since. An executor without a row never was a worker, or its row
+ * was deleted long ago.
  *
  * Parameters: workers that are missing now, milliseconds that are long enough.
  */
@@ -60,7 +66,7 @@ export const confirmLost = statement(
 with noted as (
   update ${workers} w
   set missed_at = case when w.id = any($1::bigint[]) then clock_timestamp() end
-  where (w.missed_at is null) = (w.id = any($1::bigint[]))
+  where (w.missed_at is null) = (w.id = any($1::bigint[])) or w.missed_at > clock_timestamp()
 )
 select missing.id
 from unnest($1::bigint[]) missing (id)
@@ -70,15 +76,17 @@ where w.id is null or w.missed_at <= clock_timestamp() - $2::float8 * interval '
 
 /**
  * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease. It reads the
- * locks and takes none itself. Parameters: ids of others, prefix of the locks' names, milliseconds since the server's start
- * before which it is too early to tell, the looker's id, channel and text of a notification (or nulls), which is sent only
- * where other workers run: it is a transaction to be written down.
+ * locks and takes none itself. A server that started in the future had its clock set back since, which says nothing of how
+ * long it has run. Parameters: ids of others, prefix of the locks' names, milliseconds since the server's start before which
+ * it is too early to tell, the looker's id, channel and text of a notification (or nulls), which is sent only where other
+ * workers run: it is a transaction to be written down.
  */
 export const findMissing = statement(
   'lost_workers',
   ({ workers }) => `
 select
-  clock_timestamp() - pg_postmaster_start_time() <= $3::float8 * interval '1 millisecond' as early,
+  clock_timestamp() - pg_postmaster_start_time() between interval '0' and $3::float8 * interval '1 millisecond' as early,
+  extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
   exists (select from ${workers} w where w.missed_at is not null) as noted,
   exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint) as others,
   array_to_string(array(
@@ -91,7 +99,7 @@ select
           and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended($2::text || known.id, 0)
       )
       and not exists (
-        select from ${workers} leased where leased.id = known.id and leased.lease_until > clock_timestamp()
+        select from ${workers} leased where leased.id = known.id and ${isLeased('leased')}
       )
   ), ',') as missing,
   (select pg_notify($5::text, $6::text) where $5::text is not null
