@@ -46,7 +46,7 @@ export const errorTable = {
     todo: 'Store the data elsewhere and insert a reference, or raise `maxPayloadBytes`.',
   },
   PAYLOAD_NOT_SERIALISABLE: {
-    when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function).',
+    when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function), or would lose what it holds (a Map, a Set).',
     todo: 'Insert plain data, or a string you made yourself.',
   },
   PAYLOAD_INVALID: {

@@ -1,6 +1,7 @@
 import type { DriverClient } from './storage/driver-client.js';
 import type { SqlHandle } from './storage/sql-handle.js';
 import type { TenantDb } from './storage/tenant-db.js';
+import type { Fixed, Json } from './values/queue-topics.js';
 
 /** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
 export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
@@ -122,11 +123,11 @@ export interface TaskContext {
    * Finishes the task inside a transaction of the caller's own, instead of in `ctx.db`: call it last, then
    * commit. The outcome is read back afterwards: if that transaction rolled back, the attempt fails.
    *
-   * @param result recorded like a handler's return value
+   * @param result recorded like a handler's return value: what JSON cannot hold is not recorded, and the message says why
    * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker, `TRANSACTION_BROKEN` when
    * `ctx.db` was used as well, `TASK_ENDED`
    */
-  completeIn(tx: SqlHandle, result?: unknown): Promise<void>;
+  completeIn<Result>(tx: SqlHandle, result?: Result & Json<Fixed<Result>>): Promise<void>;
   /** Aborts when the attempt timed out, was lost to another worker, or the worker is shutting down. */
   readonly signal: AbortSignal;
 }

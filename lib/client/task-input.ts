@@ -1,16 +1,14 @@
 import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
+import { writeJson } from '../values/json-writing.js';
 import { didYouMean } from '../values/nearest.js';
-import type { Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
+import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { NewTask } from '../storage/inserts.js';
 import type { JsonObject } from '../task.js';
-
-/** A type from which the compiler infers nothing, so unions stay whole. */
-type Fixed<T> = [T][T extends unknown ? 0 : never];
 
 /** A task to insert. Every field may be omitted; the table's defaults then apply. */
 export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicPayload<Topic>> {
@@ -268,23 +266,9 @@ function isDeeper(json: string, levels: number): boolean {
 }
 
 function toJson(value: object, refusal: (problem: string, cause?: unknown) => TarefaError): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value) as string | undefined;
-  } catch (cause) {
-    throw refusal(`cannot be written as JSON: ${reasonOf(cause)}`, cause);
-  }
-  if (text !== undefined) return text;
-  throw refusal('is written as nothing by its toJSON()');
-}
-
-/** A thrown value may throw in turn when it is converted to text. */
-function reasonOf(cause: unknown): string {
-  try {
-    return String(cause).slice(0, 500);
-  } catch {
-    return 'a value without text was thrown';
-  }
+  const written = writeJson(value);
+  if ('text' in written) return written.text;
+  throw refusal(written.problem, written.cause);
 }
 
 function toText(value: unknown): string {

@@ -41,8 +41,8 @@ export interface HandlerOptions<
    */
   readonly schema?: Schema | undefined;
   /**
-   * True where pipes or decorated parameters transform the payload, which the compiler cannot see: it then does not compare
-   * the method with the payload of its topic. Default: false.
+   * True where pipes or decorated parameters transform the payload, or interceptors the result, which the compiler cannot
+   * see: it then does not compare the method with the payload and result of its topic. Default: false.
    */
   readonly transformed?: Transformed | undefined;
   /**

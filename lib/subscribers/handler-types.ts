@@ -1,3 +1,4 @@
+import type { Json } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type { TaskContext } from '../task.js';
 
@@ -8,8 +9,8 @@ export interface HandlerMistake<Problem extends string, Given = never, Taken = n
 declare const mistake: unique symbol;
 
 /**
- * A decorator of a method that takes that payload and returns that result; `never` for an unknown payload. Other
- * methods do not compile, unless `Transformed` is true.
+ * A decorator of a method that takes that payload and returns that result, which JSON can hold; `never` for an unknown
+ * payload. Other methods do not compile, unless `Transformed` is true.
  */
 export type HandlerDecorator<Payload, Result, Transformed> = <Method extends (...args: never[]) => unknown>(
   target: [Transformed] extends [true] ? object : HandlerOf<Method, Payload, Result>,
@@ -37,14 +38,22 @@ type SchemaOutput<Schema extends StandardSchema> =
 type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = [
   Settled<ReturnType<Method>>,
 ] extends [Result]
-  ? Parameters<Method> extends readonly []
-    ? object
-    : Taking<Parameters<Method>, Payload>
+  ? Recordable<Exclude<Settled<ReturnType<Method>>, void>> extends true
+    ? Parameters<Method> extends readonly []
+      ? object
+      : Taking<Parameters<Method>, Payload>
+    : HandlerMistake<
+        'the handler returns what cannot be recorded',
+        Json<Exclude<Settled<ReturnType<Method>>, void>>
+      >
   : HandlerMistake<
       'the handler does not return the result of its topic',
       Result,
       Settled<ReturnType<Method>>
     >;
+
+/** True for what JSON can hold. */
+type Recordable<Returned> = [Returned] extends [Json<Returned>] ? true : false;
 
 /** More parameters, or a second one that does not take a TaskContext: their decorators say what they get. */
 type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Parameters[0]

@@ -129,6 +129,9 @@ export type Json<T> = unknown extends T
           ? NotJson<'a function cannot be written as JSON'>
           : { [Key in keyof T]: Key extends symbol ? T[Key] : Json<T[Key]> };
 
+/** A type from which the compiler infers nothing, so unions stay whole. */
+export type Fixed<T> = [T][T extends unknown ? 0 : never];
+
 /** What a program reads back of what it wrote as JSON. */
 export type Parsed<T> = unknown extends T
   ? T

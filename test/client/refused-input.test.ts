@@ -104,6 +104,8 @@ test.each<readonly [name: string, payload: unknown, message: RegExp]>([
     /cannot be written as JSON: Error: no JSON today/,
   ],
   ['a toJSON of nothing', { toJSON: () => undefined }, /is written as nothing/],
+  ['a Map', new Map([['id', 5]]), /holds a value of the kind Map, which JSON would write as \{\}/],
+  ['a Set inside', { ids: new Set([5]) }, /holds a value of the kind Set, which/],
 ])('a payload with %s cannot be serialised, and nothing is inserted', async (_, payload, message) => {
   expect(await refusals({ topic: 'x', payload })).toEqual(refused('PAYLOAD_NOT_SERIALISABLE', message));
 });

@@ -121,25 +121,65 @@ test.each([
 
 /** What cannot be recorded, and what the message says of it. */
 const returned: Cases = {
-  'a BigInt': { value: 1n, message: 'cannot be written as JSON' },
-  'a circular object': { value: circular, message: 'cannot be written as JSON' },
-  'a function': { value: () => undefined, message: 'returned a function, which cannot be written as JSON' },
-  'a symbol': { value: Symbol('s'), message: 'returned a symbol, which cannot be written as JSON' },
+  'a BigInt': { value: 1n, message: 'it cannot be written as JSON: TypeError' },
+  'a circular object': { value: circular, message: 'it cannot be written as JSON: TypeError' },
+  'a function': { value: () => undefined, message: 'it is a function, which cannot be written as JSON' },
+  'a symbol': { value: Symbol('s'), message: 'it is a symbol, which cannot be written as JSON' },
   'an object with a hostile toJSON': { value: { toJSON: hostile }, message: 'you shall not look' },
   'an object that is written as nothing': {
     value: { toJSON: () => undefined },
-    message: 'cannot be written as JSON',
+    message: 'it is written as nothing by its toJSON()',
   },
   'a result that is too large': {
     value: { text: 'x'.repeat(100_000) },
-    message: "the handler's result has 100011 bytes, more than maxPayloadBytes (100000)",
+    message: 'it has 100011 bytes, more than maxPayloadBytes (100000)',
   },
-  'a hostile promise': { value: { then: hostile }, message: 'you shall not look' },
+  'a Map': { value: new Map([[1, 2]]), message: 'of the kind Map, which JSON would write as {}' },
+  'a Set inside': { value: { all: [new Set([1])] }, message: 'of the kind Set, which' },
+  'an error': { value: [new Error('x')], message: 'of the kind Error, which' },
+  'what is still to come': { value: { later: Promise.resolve(1) }, message: 'of the kind Promise, which' },
+  'a query': { value: { query: new URLSearchParams('a=1') }, message: 'of the kind URLSearchParams, which' },
 };
 
-test('a return value that cannot be recorded fails its attempt with a message', async () => {
+test('a return value that cannot be recorded leaves its task succeeded, and the message says why', async () => {
   const rows = await runAll(returned, (one) => (one as Case).value);
-  expect(outcomesOf(rows)).toEqual(expectedOf(returned));
+  const expected = Object.entries(returned).map(([name, { message }]) => [
+    name,
+    ['sucesso', expect.stringMatching(/^result not recorded: [^\n]+$/), null],
+    expect.stringContaining(message),
+  ]);
+  const seen = Object.entries(outcomesOf(rows)).map(([name, outcome]) => [
+    name,
+    outcome,
+    rows[name]?.mensagem,
+  ]);
+  expect(seen).toEqual(expected);
+});
+
+test('what holds nothing is recorded as it is', async () => {
+  class Empty {
+    readonly #hidden = 1;
+    hidden(): number {
+      return this.#hidden;
+    }
+  }
+  const rows = await runAll(
+    { object: {}, nested: [{ a: undefined }, {}], instance: new Empty() },
+    (one) => one,
+  );
+  expect(Object.values(rows).map(({ mensagem, resultado }) => [mensagem, resultado])).toEqual([
+    ['completed', '{}'],
+    ['completed', '[{},{}]'],
+    ['completed', '{}'],
+  ]);
+});
+
+test('a promise that throws when it is awaited is a handler that throws', async () => {
+  const rows = await runAll({ hostile: { then: hostile } }, (value) => value);
+  expect(rows['hostile']).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringContaining('you shall not look'),
+  });
 });
 
 test('a text of a megabyte is cut, and NUL characters, which PostgreSQL cannot store, are left out', async () => {

@@ -13,6 +13,7 @@ import {
 import type { Handler, HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import type { TaskContext } from '../../lib/task.js';
 import { Executor } from '../../lib/worker/running/executor.js';
+import type { RecordedReturn } from '../../lib/worker/running/recorded-return.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { deferred } from '../support/waiting.js';
 import { claimedOf } from './dispatcher-bench.js';
@@ -43,7 +44,7 @@ function bench(given: Bench = {}) {
     };
   const settler = {
     complete: tell('complete'),
-    completed: tell('completed'),
+    completed: (_: ClaimedTask, { message }: RecordedReturn) => void told.push(['completed', message]),
     fail: (claimed: ClaimedTask, { error, next }: { error: unknown; next: unknown }) => {
       told.push(['fail', (error as Error).message, (next as { kind: string }).kind]);
     },
@@ -209,10 +210,10 @@ test('a timeout fails the attempt at once, and the slot stays taken until the ha
 });
 
 const elsewhere = (_: unknown, context: TaskContext) =>
-  context.completeIn({ query: async () => ({ rows: [] }) });
+  context.completeIn({ query: async () => ({ rows: [] }) }, 'sent');
 
 test.each([
-  ['completed', ['completed', 'completed']],
+  ['completed', ['completed', 'sent']],
   ['lost', 'lose'],
   [
     'held',
@@ -234,7 +235,7 @@ test('what a handler throws after ctx.completeIn is its failure only when that d
   };
   const committed = bench({ invoke, outcomes: ['completed'] });
   await committed.executor.run(committed.running());
-  expect(committed.told).toEqual([['completed', 'completed']]);
+  expect(committed.told).toEqual([['completed', 'sent']]);
   const open = bench({ invoke, outcomes: ['held'] });
   await open.executor.run(open.running());
   expect(open.told).toEqual([['fail', 'after the commit', 'after-due']]);

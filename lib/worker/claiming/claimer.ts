@@ -215,17 +215,28 @@ export class Claimer {
 
   /**
    * The database refused an outcome, or what was to be claimed beside it: every outcome goes alone, and only the one
-   * that is refused then fails its attempt.
+   * that is refused then fails its attempt. What its handler returned is no reason for that: the work is done.
    */
   async #separate(outcomes: Outcomes): Promise<void> {
-    const { settler, claims, database, executor } = this.#parts;
+    const { settler, executor } = this.#parts;
     for (const one of outcomes) {
-      try {
-        await settler.settled([one], await claims.settleAndClaim([one.completion]));
-      } catch (refusal) {
-        if (blamesRow(database.classify(refusal))) executor.fail(one.claimed, refusal);
-        else settler.putBack([one]);
-      }
+      const refusal = await this.#settleAlone(one);
+      if (refusal === undefined) continue;
+      const without = settler.withoutReturned(one, refusal);
+      const isRefused = without === undefined || (await this.#settleAlone(without)) !== undefined;
+      if (isRefused) executor.fail(one.claimed, refusal);
     }
+  }
+
+  /** Answers why the database refuses that outcome; undefined when it took it, or cannot be asked now. */
+  async #settleAlone(one: Outcomes[number]): Promise<unknown> {
+    const { settler, claims, database } = this.#parts;
+    try {
+      await settler.settled([one], await claims.settleAndClaim([one.completion]));
+    } catch (error) {
+      if (blamesRow(database.classify(error))) return error;
+      settler.putBack([one]);
+    }
+    return undefined;
   }
 }

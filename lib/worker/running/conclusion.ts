@@ -6,7 +6,7 @@ import type { QueueDatabase } from '../../storage/database.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import { Backoff } from '../../timing/backoff.js';
 import { nextAttempt } from './next-attempt.js';
-import { nothingReturned } from './recorded-return.js';
+import { nothingReturned, type RecordedReturn } from './recorded-return.js';
 import type { RunEnd } from './run-end.js';
 import type { Settler } from './settler.js';
 
@@ -48,7 +48,7 @@ export class Conclusion {
         settler.complete(claimed, end.recorded);
         break;
       case 'committed':
-        settler.completed(claimed, end.recorded.message);
+        settler.completed(claimed, end.recorded);
         break;
       case 'failed':
         this.fail(claimed, rules, end.error);
@@ -60,7 +60,7 @@ export class Conclusion {
         this.fail(claimed, rules, end.error);
         return end.handlerEnded;
       case 'unknown':
-        return this.#failIfHeld(claimed, rules, end.error);
+        return this.#failIfHeld(claimed, rules, end);
       case 'not started':
         return this.#giveBack(claimed);
     }
@@ -82,16 +82,20 @@ export class Conclusion {
     });
   }
 
-  async #failIfHeld(claimed: ClaimedTask, rules: HandlerRules | undefined, error: unknown): Promise<void> {
-    if (await this.#isHeld(claimed)) this.fail(claimed, rules, error);
+  async #failIfHeld(
+    claimed: ClaimedTask,
+    rules: HandlerRules | undefined,
+    { error, recorded }: Extract<RunEnd, { kind: 'unknown' }>,
+  ): Promise<void> {
+    if (await this.#isHeld(claimed, recorded)) this.fail(claimed, rules, error);
   }
 
   /** Reads what became of an attempt, and records it unless this worker still holds it. */
-  async #isHeld(claimed: ClaimedTask): Promise<boolean> {
+  async #isHeld(claimed: ClaimedTask, recorded: RecordedReturn = nothingReturned): Promise<boolean> {
     const { settler } = this.#parts;
     const outcome = await this.#readOutcome(claimed);
     if (outcome === 'held') return true;
-    if (outcome === 'completed') settler.completed(claimed, nothingReturned.message);
+    if (outcome === 'completed') settler.completed(claimed, recorded);
     else if (outcome === undefined) settler.leave(claimed);
     else settler.lose(claimed);
     return false;

@@ -7,7 +7,7 @@ import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
-import { readReturn } from './recorded-return.js';
+import { readReturn, type RecordedReturn } from './recorded-return.js';
 
 /** What all attempts of a worker are run with. */
 export interface Surroundings {
@@ -34,7 +34,7 @@ export class HandlerContext implements TaskContext {
   #tenant: TenantUse | undefined;
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
-  #completedElsewhere = false;
+  #completedElsewhere: RecordedReturn | undefined;
   #ended = false;
 
   constructor(claimed: ClaimedTask, subscription: Subscription | undefined, surroundings: Surroundings) {
@@ -65,11 +65,16 @@ export class HandlerContext implements TaskContext {
     this.#refuseCompletion();
     const handle = readTransaction(tx);
     const { database, workerId, maxResultBytes } = this.#surroundings;
-    const { message, result: recorded } = readReturn(result, maxResultBytes);
+    const recorded = readReturn(result, maxResultBytes);
     const { id, reservation } = this.claimed;
-    const completion: Completion = { id, reservation, message, result: recorded };
+    const completion: Completion = {
+      id,
+      reservation,
+      message: recorded.message,
+      result: recorded.result,
+    };
     await database.transactions.completeIn(handle, workerId, completion);
-    this.#completedElsewhere = true;
+    this.#completedElsewhere = recorded;
   }
 
   get signal(): AbortSignal {
@@ -85,8 +90,8 @@ export class HandlerContext implements TaskContext {
     return this.#transaction?.opened ? this.#transaction : undefined;
   }
 
-  /** @internal True when the handler finished the task inside a transaction of its own. */
-  get completedElsewhere(): boolean {
+  /** @internal What the handler finished the task with inside a transaction of its own; undefined when it did not. */
+  get completedElsewhere(): RecordedReturn | undefined {
     return this.#completedElsewhere;
   }
 

@@ -11,8 +11,8 @@ export type RunEnd =
   | { readonly kind: 'timed out'; readonly error: Error; readonly handlerEnded: Promise<void> }
   /** Belongs to another worker. */
   | { readonly kind: 'lost' }
-  /** Whether its transaction committed has to be read; it failed with `error` when it did not. */
-  | { readonly kind: 'unknown'; readonly error: unknown }
+  /** Whether its transaction committed `recorded` has to be read; it failed with `error` when it did not. */
+  | { readonly kind: 'unknown'; readonly error: unknown; readonly recorded: RecordedReturn | undefined }
   /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
   | { readonly kind: 'undone' }
   /** Told to stop before its turn came: another worker may run it. */

@@ -26,14 +26,14 @@ export async function runHandler(run: HandlerRun): Promise<RunEnd> {
       if (invocation.kind === 'timed out') return invocation;
       returned = invocation.value;
     }
-    if (context.completedElsewhere) return await endedElsewhere(run, undefined);
+    if (context.completedElsewhere) return await endedElsewhere(run, context.completedElsewhere, undefined);
     const { tenant, transaction } = context;
     if (tenant || transaction) return await close(run, returned, transaction);
     const recorded = readReturn(returned, surroundings.maxResultBytes);
     context.end();
     return { kind: 'succeeded', recorded };
   } catch (error) {
-    if (context.completedElsewhere) return endedElsewhere(run, error);
+    if (context.completedElsewhere) return endedElsewhere(run, context.completedElsewhere, error);
     await context.rollback();
     return context.disturbed ? { kind: 'undone' } : { kind: 'failed', error };
   }
@@ -55,7 +55,8 @@ async function close(
       return { kind: 'succeeded', recorded };
     }
     const { id, reservation } = context.claimed;
-    await transaction.complete({ id, reservation, ...recorded });
+    const { message, result } = recorded;
+    await transaction.complete({ id, reservation, message, result });
     return { kind: 'committed', recorded };
   } catch (error) {
     await context.rollback();
@@ -63,12 +64,18 @@ async function close(
       return error.kept && recorded ? { kind: 'succeeded', recorded } : { kind: 'undone' };
     }
     if (hasCode(error, 'TASK_LOST')) return { kind: 'lost' };
-    return { kind: hasCode(error, 'CONNECTION_LOST') ? 'unknown' : 'failed', error };
+    return hasCode(error, 'CONNECTION_LOST')
+      ? { kind: 'unknown', error, recorded }
+      : { kind: 'failed', error };
   }
 }
 
 /** The handler has completed the task by `ctx.completeIn`: whether that transaction committed only the table knows. */
-async function endedElsewhere({ context, surroundings }: HandlerRun, thrown: unknown): Promise<RunEnd> {
+async function endedElsewhere(
+  { context, surroundings }: HandlerRun,
+  recorded: RecordedReturn,
+  thrown: unknown,
+): Promise<RunEnd> {
   // Too late to fail it for what it left open there.
   await context.tenant?.finish().catch((problem: unknown) => surroundings.warn(context.claimed, problem));
   await context.rollback();
@@ -78,5 +85,5 @@ async function endedElsewhere({ context, surroundings }: HandlerRun, thrown: unk
       'TRANSACTION_BROKEN',
       'the transaction given to ctx.completeIn was not committed when the handler ended',
     );
-  return { kind: 'unknown', error };
+  return { kind: 'unknown', error, recorded };
 }

@@ -11,10 +11,11 @@ import type {
 import type { SettleAndClaimResult } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { verdict } from '../../storage/failure-rule.js';
+import { describeRoute, plainRoute } from '../../storage/route.js';
 import { writeFailures } from '../../storage/write-failures.js';
 import type { Signal } from '../../timing/signal.js';
 import { failureDetail, failureMessage } from '../../values/failure-text.js';
-import type { RecordedReturn } from './recorded-return.js';
+import { nothingReturned, notRecorded, type RecordedReturn } from './recorded-return.js';
 import { claimKey, RefusedOutcomes } from './refused-outcomes.js';
 
 /** Counts successes for the history. */
@@ -41,6 +42,8 @@ export interface AttemptError {
 interface PendingCompletion {
   readonly completion: Completion;
   readonly claimed: ClaimedTask;
+  /** Why what the handler returned is not recorded; undefined where it is. */
+  readonly problem: string | undefined;
 }
 
 interface PendingFailure {
@@ -104,9 +107,8 @@ export class Settler {
   }
 
   /** The attempt succeeded: the next statement completes it. */
-  complete(claimed: ClaimedTask, { message, result }: RecordedReturn): void {
-    const { id, reservation } = claimed;
-    this.#completions.push({ completion: { id, reservation, message, result }, claimed });
+  complete(claimed: ClaimedTask, recorded: RecordedReturn): void {
+    this.#completions.push(pendingCompletion(claimed, recorded));
     this.#parts.signal.set();
   }
 
@@ -144,8 +146,8 @@ export class Settler {
     { settledOnly }: Pick<SettleAndClaimResult, 'settledOnly'>,
   ): Promise<void> {
     const done = settledOnly && new Set(settledOnly);
-    for (const { claimed, completion } of taken) {
-      if (!done || done.has(claimed.id)) this.completed(claimed, completion.message);
+    for (const one of taken) {
+      if (!done || done.has(one.claimed.id)) this.#written(one);
     }
     if (!done) return;
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
@@ -153,7 +155,7 @@ export class Settler {
       retry: (again) => this.#completions.push(...again),
       // An earlier statement wrote it, but its answer was lost, so no event was emitted yet.
       writtenAs: 'completed',
-      written: ({ claimed, completion }) => this.completed(claimed, completion.message),
+      written: (one) => this.#written(one),
     });
   }
 
@@ -192,10 +194,29 @@ export class Settler {
     return outcomes;
   }
 
+  /**
+   * The database refused what the handler returned, not its success: the same completion without it. Undefined where there
+   * is nothing to leave out.
+   */
+  withoutReturned(
+    { claimed, completion }: PendingCompletion,
+    refusal: unknown,
+  ): PendingCompletion | undefined {
+    const { message, result } = completion;
+    if (result === null && message === nothingReturned.message) return undefined;
+    return pendingCompletion(claimed, notRecorded(`was refused by the database: ${failureMessage(refusal)}`));
+  }
+
   /** Emits that an attempt has succeeded, once the table says so. */
-  completed(claimed: ClaimedTask, message: string): void {
+  completed(claimed: ClaimedTask, { message, problem }: Pick<RecordedReturn, 'message' | 'problem'>): void {
     const { counter, events } = this.#parts;
     counter?.completed(claimed.route, claimed.id);
+    if (problem !== undefined) {
+      const name = describeRoute(plainRoute(claimed.route));
+      events.emit('warning', {
+        message: `task ${claimed.task.firstAttemptId} (${name}) has succeeded; ${problem}`,
+      });
+    }
     if (!events.has('task.completed')) return;
     events.emit('task.completed', { task: reference(claimed), message });
   }
@@ -209,6 +230,10 @@ export class Settler {
   leave(claimed: ClaimedTask): void {
     this.#leftIds.add(claimed.id);
     this.lose(claimed);
+  }
+
+  #written({ claimed, completion: { message }, problem }: PendingCompletion): void {
+    this.completed(claimed, { message, problem });
   }
 
   get #lists(): readonly (readonly { readonly claimed: ClaimedTask }[])[] {
@@ -238,4 +263,12 @@ export class Settler {
       if (deadId !== undefined) events.emit('task.buried', { task, deadId });
     }
   }
+}
+
+function pendingCompletion(
+  claimed: ClaimedTask,
+  { message, result, problem }: RecordedReturn,
+): PendingCompletion {
+  const { id, reservation } = claimed;
+  return { completion: { id, reservation, message, result }, claimed, problem };
 }

@@ -1,0 +1,47 @@
+/** What JSON makes of a value: its text, or why it cannot hold the value. The problem follows what the value is called. */
+export type WrittenJson = { readonly text: string } | { readonly problem: string; readonly cause?: unknown };
+
+/** Kinds of objects, as JavaScript names them, that hold nothing when they have no properties. */
+const plainKinds: ReadonlySet<string> = new Set(['Object', 'Array', 'String', 'Number', 'Boolean']);
+
+/** Writes a value as JSON, unless something of it would be lost: a `Map` would become `{}`. Never throws. */
+export function writeJson(value: unknown): WrittenJson {
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    if (text === undefined) return { problem: nothingWritten(value) };
+    // Looked at again only where something may have been lost: a look at every value takes several times as long.
+    const emptied = text.includes('{}') ? kindThatIsEmptied(value) : undefined;
+    if (emptied === undefined) return { text };
+    return { problem: `holds a value of the kind ${emptied}, which JSON would write as {}` };
+  } catch (cause) {
+    return { problem: `cannot be written as JSON: ${reasonOf(cause)}`, cause };
+  }
+}
+
+function nothingWritten(value: unknown): string {
+  return typeof value === 'object'
+    ? 'is written as nothing by its toJSON()'
+    : `is a ${typeof value}, which cannot be written as JSON`;
+}
+
+/** `Map`, `Set`, `Promise`, `Generator` …, whose content is in none of their properties. */
+function kindThatIsEmptied(value: unknown): string | undefined {
+  let found: string | undefined;
+  JSON.stringify(value, (_key, one: unknown) => {
+    if (found === undefined && typeof one === 'object' && one !== null && Object.keys(one).length === 0) {
+      const kind = Object.prototype.toString.call(one).slice('[object '.length, -1);
+      if (!plainKinds.has(kind)) found = kind;
+    }
+    return found === undefined ? one : undefined;
+  });
+  return found;
+}
+
+/** A thrown value may throw in turn when it is converted to text. */
+function reasonOf(cause: unknown): string {
+  try {
+    return String(cause).slice(0, 500);
+  } catch {
+    return 'a value without text was thrown';
+  }
+}
