@@ -96,7 +96,7 @@ test.each([
     expect(ended).toMatchObject({ status: 'sucesso', mensagem: reason, resultado: null });
     expect(message).toBe(reason);
     // Each has one attempt only, so it is named by that.
-  expect(warning).toContain(`task ${ended.id} (`);
+    expect(warning).toContain(`task ${ended.id} (`);
     expect(warning).toContain(`has succeeded; ${reason}`);
     expect(runs).toEqual([ended.id]);
     expect(left.effects).toBe(effects);
