@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
+import { unservedMs } from '../../lib/storage/waiting-route.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -65,8 +66,8 @@ async function roundsOf(
   return rounds;
 }
 
-/** The look for tasks that nobody serves comes a quarter of a minute after the start: on a busy machine, within the test. */
-const withoutUnservedLook = (): unknown => holdTimersOf(15_000);
+/** The look for tasks that nobody serves comes a moment after the start: on a busy machine, within the test. */
+const withoutUnservedLook = (): unknown => holdTimersOf(unservedMs + 5_000);
 
 /** Inserts without a ring. */
 async function insertQuietly(columns: string, values: string): Promise<void> {
