@@ -29,6 +29,14 @@ export interface QueueEventMap {
     readonly error: unknown;
     readonly nextAttemptInMs: number | undefined;
   };
+  /** `by` is null where nobody was named. Told by the process that cancels it. */
+  'task.cancelled': {
+    readonly task: TaskReference;
+    readonly by: string | null;
+    readonly message: string;
+  };
+  /** Many were, chosen by a filter: so many in one statement. */
+  'tasks.cancelled': { readonly count: number; readonly by: string | null; readonly message: string };
   'task.buried': { readonly task: TaskReference; readonly deadId: string };
   'task.recovered': { readonly task: TaskReference; readonly workerId: string };
   'task.released': { readonly task: TaskReference; readonly reason: string };

@@ -3,8 +3,11 @@ import type { SqlHandle } from './storage/sql-handle.js';
 import type { TenantDb } from './storage/tenant-db.js';
 import type { Fixed, Json } from './values/queue-topics.js';
 
-/** Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`. */
-export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed';
+/**
+ * Where an attempt stands. In the table: `agendada`, `pendente`, `processando`, `sucesso`, `falha`; one that was cancelled is a
+ * `falha` whose `cancelada_por` is set.
+ */
+export type TaskStatus = 'scheduled' | 'pending' | 'processing' | 'succeeded' | 'failed' | 'cancelled';
 
 /** A status as it stands in the table: where another program wrote a word of its own, that word. */
 export type StoredStatus = TaskStatus | (string & Record<never, never>);
@@ -71,6 +74,8 @@ export interface TaskRecord extends Omit<Task, 'key'> {
   readonly retried: boolean;
   /** True when this was the chain's last attempt and it failed. */
   readonly exhausted: boolean;
+  /** Who cancelled it; null unless it is cancelled, and where nobody was named. */
+  readonly cancelledBy: string | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   /**

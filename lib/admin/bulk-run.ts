@@ -1,10 +1,16 @@
+import type { QueueEvents } from '../events.js';
 import type { BulkBlock, BulkKind, MeantCount, TaskAdmin } from '../storage/admin.js';
+import type { Cancellation } from '../storage/cancellation.js';
+import type { TaskSelection } from '../storage/task-selection.js';
 import { readId } from '../values/attempt-id.js';
 import { readSelection, type TaskFilter } from './task-filter.js';
 
 export type { BulkBlock, BulkKind, MeantCount };
 
-/** Which tasks are meant; the state that the kind of work asks for goes without saying. */
+/**
+ * Which tasks are meant; the state that the kind of work asks for goes without saying. A retry means those that failed, and
+ * cancelled ones only where `status` names them.
+ */
 export type BulkFilter = Omit<TaskFilter, 'latest'>;
 
 /** What is meant, as it was when it was counted. */
@@ -14,6 +20,13 @@ export interface BulkPlan {
   readonly total: number;
   /** Greatest id of an attempt among them; what comes later is not meant. */
   readonly lastId: string;
+}
+
+export interface BulkRunParts {
+  readonly tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>;
+  /** Of what is cancelled. */
+  readonly cancellation: Cancellation;
+  readonly events: QueueEvents;
 }
 
 /** Tasks of one statement: enough that round trips do not count, few enough that their locks are short. */
@@ -30,17 +43,12 @@ const blockRows = 500;
  */
 export class BulkRun {
   readonly #kind: BulkKind;
-  readonly #tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>;
-  readonly #reason: string;
+  readonly #parts: BulkRunParts;
 
-  /**
-   * @hidden
-   * @param reason recorded as the message of what is cancelled
-   */
-  constructor(kind: BulkKind, tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>, reason: string) {
+  /** @hidden */
+  constructor(kind: BulkKind, parts: BulkRunParts) {
     this.#kind = kind;
-    this.#tasks = tasks;
-    this.#reason = reason;
+    this.#parts = parts;
   }
 
   /**
@@ -54,7 +62,8 @@ export class BulkRun {
     options: { readonly timeoutMs?: number | undefined } = {},
   ): Promise<BulkPlan> {
     const { timeoutMs = 0 } = options;
-    const { counts, lastId } = await this.#tasks.countMeant(this.#kind, readSelection(filter), timeoutMs);
+    const { tasks } = this.#parts;
+    const { counts, lastId } = await tasks.countMeant(this.#kind, this.#select(filter), timeoutMs);
     const total = counts.reduce((sum, { count }) => sum + count, 0);
     return { filter, counts, total, lastId };
   }
@@ -75,11 +84,23 @@ export class BulkRun {
    * @throws {TarefaError} `INPUT_INVALID`, `QUEUE_BUSY`
    */
   async block({ filter, lastId }: Pick<BulkPlan, 'filter' | 'lastId'>, after: string): Promise<BulkBlock> {
-    return this.#tasks.runBlock(this.#kind, readSelection(filter), {
+    const { tasks, cancellation, events } = this.#parts;
+    const block = await tasks.runBlock(this.#kind, this.#select(filter), {
       after: readId(after),
       lastId: readId(lastId),
       rows: blockRows,
-      reason: this.#reason,
+      cancellation,
     });
+    if (this.#kind === 'cancel' && block.done > 0) {
+      events.emit('tasks.cancelled', { count: block.done, ...cancellation });
+    }
+    return block;
+  }
+
+  #select(filter: BulkFilter): TaskSelection {
+    const selection = readSelection(filter);
+    if (this.#kind !== 'retry' || selection.states) return selection;
+    // What was cancelled is not to be done: it comes back to life only when that is asked for.
+    return { ...selection, states: ['failed'] };
   }
 }

@@ -13,7 +13,7 @@ export interface PayloadRules {
   readonly interop: boolean;
 }
 
-/** Who edits a payload, and why. */
+/** Who does something, and why. */
 export interface EditNote {
   readonly by: string | null;
   readonly reason: string | null;

@@ -1,4 +1,5 @@
 import type { QueueDatabase } from '../storage/database.js';
+import type { QueueEvents } from '../events.js';
 import type { PayloadRules } from './edited-retry.js';
 import type { TaskWaiter } from './task-waiter.js';
 
@@ -7,6 +8,7 @@ export interface QueueAdminParts {
   /** Checked against when a payload is edited. */
   readonly rules: PayloadRules;
   readonly waiter: TaskWaiter;
+  readonly events: QueueEvents;
   /** Runs a round of the purge. */
   readonly purge: () => Promise<number>;
 }

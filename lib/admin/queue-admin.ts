@@ -5,6 +5,7 @@ import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind } from './bulk-run.js';
+import { readCancellation, type CancelOptions } from './cancellation.js';
 import { readNote, retryWithPayload } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
@@ -12,6 +13,7 @@ import type { QueueAdminParts } from './queue-admin-parts.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
 import {
   asEnded,
+  isRetriable,
   type EndedTask,
   type TaskCount,
   type TaskHistory,
@@ -120,12 +122,12 @@ export class QueueAdmin {
   }
 
   /**
-   * Starts a failed task anew, with all its attempts before it: its key, payload and history stay. A task that ran out
-   * of attempts has a dead task besides, which has an id of its own and is retried by that.
+   * Starts a failed or cancelled task anew, with all its attempts before it: its key, payload and history stay. A task that ran
+   * out of attempts has a dead task besides, which has an id of its own and is retried by that.
    *
    * @param id of any of its attempts
    * @returns id of the new attempt
-   * @throws {TarefaError} `TASK_STATE` unless the task has failed, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * @throws {TarefaError} `TASK_STATE` unless the task has failed or is cancelled, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async retry(id: string): Promise<string> {
     const retried = await this.#tasks.retry(readId(id));
@@ -134,7 +136,7 @@ export class QueueAdmin {
   }
 
   /**
-   * Starts a failed task anew with another payload, which is checked as that of an insert is. The attempts before keep theirs;
+   * Starts a failed or cancelled task anew with another payload, which is checked as that of an insert is. The attempts before keep theirs;
    * the metadata of the new one tells of it: `{ "tarefa:edits": [{ at, by, reason, after }] }`, where `after` is the id of the
    * attempt that it follows.
    *
@@ -142,7 +144,7 @@ export class QueueAdmin {
    * @param payload as `insertTask()` takes it
    * @param options.by who edits it, at most 200 characters
    * @returns id of the new attempt
-   * @throws {TarefaError} `TASK_STATE` unless the task has failed, of a delivery, and with `interop`; `PAYLOAD_INVALID`,
+   * @throws {TarefaError} `TASK_STATE` unless the task has failed or is cancelled, of a delivery, and with `interop`; `PAYLOAD_INVALID`,
    * `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   async retryEdited(
@@ -159,10 +161,9 @@ export class QueueAdmin {
 
   async #notRetried(id: string): Promise<TarefaError> {
     const { current } = await findAttempts(this.#tasks, id);
-    const hasFailed = current.status === 'failed' && !current.retried;
-    const rule = hasFailed
+    const rule = isRetriable(current)
       ? 'another task has its unique key (chave_unica)'
-      : 'only a task that has failed can be';
+      : 'only a task that has failed or was cancelled can be';
     return refusal(this.#tasks, id, 'retried', rule);
   }
 
@@ -178,15 +179,18 @@ export class QueueAdmin {
   }
 
   /**
-   * Ends a task that waits for its first or its next attempt. It counts as failed and gets no dead task.
+   * Ends a task that waits for its first or its next attempt. It is cancelled, which is no failure: it gets no dead task, and
+   * bulk retries leave it out. The column `status` says `falha`, and `cancelada_por` who it was.
    *
    * @param id of any of its attempts
-   * @param reason recorded as its message
+   * @example await admin.cancel('18', { by: 'ana', reason: 'ordered by mistake' });
    * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async cancel(id: string, reason = 'cancelled'): Promise<void> {
-    if (await this.#tasks.cancel(readId(id), messageOf(reason))) return;
-    throw await refusal(this.#tasks, id, 'cancelled', 'only a task that waits can be');
+  async cancel(id: string, options: CancelOptions = {}): Promise<void> {
+    const cancellation = readCancellation(readOptions(options, ['by', 'reason']));
+    const task = await this.#tasks.cancel(readId(id), cancellation);
+    if (!task) throw await refusal(this.#tasks, id, 'cancelled', 'only a task that waits can be');
+    this.#parts.events.emit('task.cancelled', { task, ...cancellation });
   }
 
   /**
@@ -223,20 +227,20 @@ export class QueueAdmin {
   /**
    * Does the same with many tasks at once: counts them first, then retries, cancels or deletes them in blocks.
    *
-   * @param options.reason of `cancel`: recorded as the message of each. Default `cancelled`
+   * @param options of `cancel`
    * @example
    * const run = admin.bulk('retry');
    * const plan = await run.plan({ topic: 'send-receipt' });
    * for await (const done of run.run(plan)) log(`${done} more of ${plan.total}`);
    */
-  bulk(kind: BulkKind, options: { readonly reason?: string | undefined } = {}): BulkRun {
-    const { reason = 'cancelled' } = readOptions(options, ['reason']);
-    return new BulkRun(kind, this.#tasks, messageOf(reason));
+  bulk(kind: BulkKind, options: CancelOptions = {}): BulkRun {
+    const cancellation = readCancellation(readOptions(options, ['by', 'reason']));
+    return new BulkRun(kind, { tasks: this.#tasks, cancellation, events: this.#parts.events });
   }
 
   /**
-   * Resolves with the last attempt once a task has ended, whichever worker runs it: succeeded, or failed without a next
-   * attempt.
+   * Resolves with the last attempt once a task has ended, whichever worker runs it: succeeded, cancelled, or failed without a
+   * next attempt.
    *
    * @typeParam Result what its handler returns, for `returned`
    * @param id of any of its attempts
@@ -253,8 +257,8 @@ export class QueueAdmin {
     const { firstAttemptId } = (await findAttempts(this.#tasks, id)).current;
     return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
       const { current } = await findAttempts(this.#tasks, firstAttemptId, true);
-      const ended = current.status === 'succeeded' || (current.status === 'failed' && !current.retried);
-      return ended ? asEnded<Result>(current) : undefined;
+      const hasEnded = current.status === 'succeeded' || isRetriable(current);
+      return hasEnded ? asEnded<Result>(current) : undefined;
     });
   }
 

@@ -31,6 +31,11 @@ export interface EndedTask<Result = unknown> extends TaskRecord {
   readonly returned: Result | undefined;
 }
 
+/** True of the last attempt of a task that failed or was cancelled: no attempt follows, unless it is retried. */
+export function isRetriable({ status, retried }: TaskRecord): boolean {
+  return (status === 'failed' || status === 'cancelled') && !retried;
+}
+
 /** A result that another program wrote may not be JSON. */
 export function asEnded<Result>(task: TaskRecord): EndedTask<Result> {
   return { ...task, returned: parsedOrNothing(task.result) as Result | undefined };

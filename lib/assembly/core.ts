@@ -133,7 +133,10 @@ function makeHistory(
   return worker && history ? new HistoryRecorder({ reports, events }) : undefined;
 }
 
-function makeAdmin({ options, schemas, storage, database }: QueueCore, purge: PurgeRoutine): QueueAdmin {
+function makeAdmin(
+  { options, schemas, storage, database, events }: QueueCore,
+  purge: PurgeRoutine,
+): QueueAdmin {
   const { bell } = storage;
   const waiter = new TaskWaiter(async () => (bell.tellsOthers ? EndListener.start(bell) : undefined));
   const { maxPayloadBytes, interop } = options;
@@ -141,6 +144,7 @@ function makeAdmin({ options, schemas, storage, database }: QueueCore, purge: Pu
     database,
     rules: { maxPayloadBytes, schemas, interop: interop !== undefined },
     waiter,
+    events,
     purge: () => purge.runNow(),
   });
 }

@@ -70,6 +70,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
         database,
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
         waiter,
+        events,
         purge: () => purge.runNow(),
       }),
   });

@@ -2,7 +2,8 @@ import type { BulkFilter, BulkKind, BulkPlan } from '../admin/bulk-run.js';
 import { UsageError, type CommandCall, type CommandOption, type ExitCode } from './command.js';
 import { confirm, yesOption } from './confirm.js';
 import { filterOptions, readFilter, statusOption } from './filter-options.js';
-import { flagOption, textOption } from './option-values.js';
+import { cancelOptionsOf } from './cancel-options.js';
+import { flagOption } from './option-values.js';
 import { readableCount } from './output/readable.js';
 
 /** How a command speaks of what it does to many tasks. */
@@ -11,8 +12,10 @@ export interface BulkWords {
   readonly verb: string;
   /** `retrying`: beside the bar. */
   readonly doing: string;
-  /** `failed`: what is counted; also its name in JSON. */
+  /** `failed`: what is counted. */
   readonly meant: string;
+  /** Its name in JSON. Default: `meant`. */
+  readonly field?: string;
   /** `retried`: also its name in JSON. */
   readonly done: string;
   /** `start anew`: what they do then. */
@@ -50,12 +53,16 @@ export async function doAll(call: CommandCall, kind: BulkKind, words: BulkWords)
   const { options, output, signal } = call;
   const filter: BulkFilter = readFilter(options);
   const { admin } = await call.queue();
-  const reason = textOption(options, 'reason');
-  const bulk = admin.bulk(kind, reason === undefined ? {} : { reason });
+  const bulk = admin.bulk(kind, kind === 'cancel' ? cancelOptionsOf(call) : {});
   // A dead task is a task of its own: not meant along with the one that it belongs to.
   const plan = await bulk.plan({ dead: false, ...filter });
   const tell = (done: number, finished: boolean): void =>
-    output.json({ [words.meant]: plan.total, counts: plan.counts, [words.done]: done, finished });
+    output.json({
+      [words.field ?? words.meant]: plan.total,
+      counts: plan.counts,
+      [words.done]: done,
+      finished,
+    });
   showPlan(call, plan, words);
   if (flagOption(options, 'dry-run') || plan.total === 0) {
     tell(0, true);

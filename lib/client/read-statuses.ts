@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 import { readList } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
-import { statusColumn } from '../storage/columns.js';
+import { taskStatuses } from '../storage/columns.js';
 import type { TaskStatus } from '../task.js';
 
 /**
@@ -11,10 +11,11 @@ import type { TaskStatus } from '../task.js';
  */
 export function readStatuses(given: unknown): readonly TaskStatus[] {
   return readList('the statuses', given).map((status) => {
-    if (typeof status === 'string' && Object.hasOwn(statusColumn, status)) return status as TaskStatus;
+    const known = taskStatuses.find((one) => one === status);
+    if (known) return known;
     throw new TarefaError(
       'INPUT_INVALID',
-      `${shownValue(status)} is not a status; the statuses are ${Object.keys(statusColumn).join(', ')}`,
+      `${shownValue(status)} is not a status; the statuses are ${taskStatuses.join(', ')}`,
     );
   });
 }

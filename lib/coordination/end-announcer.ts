@@ -32,6 +32,7 @@ export class EndAnnouncer {
     this.#stopListening = [
       this.#events.on('task.completed', ended),
       this.#events.on('publication.delivered', ended),
+      this.#events.on('task.cancelled', ended),
       this.#events.on('task.failed', (failed) => {
         if (failed.nextAttemptInMs === undefined) ended(failed);
       }),

@@ -37,8 +37,8 @@ export interface InsertJson {
 
 /**
  * Which tasks a `BulkAction` means: `ids` of any of their attempts (at most 1,000), or a `filter` with the parameters of
- * `GET api/tasks` but `payload`. Of these, `retry-all` means those that have failed, `cancel-all` those that wait, and
- * `delete-all` those that do not run.
+ * `GET api/tasks` but `payload`. Of these, `retry-all` means those that have failed, and cancelled ones only where the
+ * filter's `status` names them; `cancel-all` those that wait, and `delete-all` those that do not run.
  *
  * 1. `POST api/actions/<action>/count` with it answers {@link BulkPlanJson}. Nothing is done yet.
  * 2. `POST api/actions/<action>` with it, `lastId` of the count and `after` (`'0'`, then that of the answer before) does one

@@ -214,6 +214,8 @@ export interface TaskJson extends RouteJson {
   /** True when a next attempt was made from this one. */
   readonly retried: boolean;
   readonly exhausted: boolean;
+  /** Who cancelled it; null unless its status is `cancelled`, and where nobody was named. */
+  readonly cancelledBy: string | null;
   readonly message: TextJson | null;
   /** Columns whose bytes are not text: what is shown of them has these bytes escaped. */
   readonly unreadable: readonly string[];

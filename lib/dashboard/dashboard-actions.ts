@@ -1,4 +1,5 @@
 import type { BulkFilter, BulkKind, BulkRun } from '../admin/bulk-run.js';
+import type { CancelOptions } from '../admin/cancellation.js';
 import type { Pausable } from '../admin/pauses.js';
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { SubscriptionInput } from '../admin/subscription-input.js';
@@ -78,14 +79,14 @@ export class DashboardActions {
 
   cancel(request: ActionRequest): Promise<object> {
     return this.#do('cancel', request, idOf, async ({ id, reason }) => {
-      await this.#parts.admin.cancel(textOf('id', id), reasonOf(reason, 'cancelled', request));
+      await this.#parts.admin.cancel(textOf('id', id), cancelOf(reason, request));
       return {};
     });
   }
 
   bury(request: ActionRequest): Promise<{ readonly id: string }> {
     return this.#do('bury', request, idOf, async ({ id, reason }) => ({
-      id: await this.#parts.admin.bury(textOf('id', id), reasonOf(reason, 'buried', request)),
+      id: await this.#parts.admin.bury(textOf('id', id), reasonOf(reason) ?? buriedBy(request)),
     }));
   }
 
@@ -147,7 +148,7 @@ export class DashboardActions {
   async count(action: BulkAction, { body }: ActionRequest): Promise<BulkPlanJson> {
     this.#mustBeAllowed(action);
     const filter = scopeOf(bodyOf(body));
-    const { total, counts, lastId } = await this.#bulk(action, 'counted').plan(filter, {
+    const { total, counts, lastId } = await this.#bulk(action).plan(filter, {
       timeoutMs: countTimeoutMs,
     });
     return { total, counts: counts.map(({ oldest: _oldest, ...one }) => one), lastId };
@@ -157,7 +158,7 @@ export class DashboardActions {
   block(action: BulkAction, request: ActionRequest): Promise<BulkBlockJson> {
     const target = ({ filter, ids }: Body): string => JSON.stringify(filter ?? { ids });
     return this.#do(action, request, target, async ({ lastId, after, reason, ...scope }) => {
-      const run = this.#bulk(action, reasonOf(reason, 'cancelled', request));
+      const run = this.#bulk(action, cancelOf(reason, request));
       const plan = { filter: scopeOf(scope), lastId: textOf('lastId', lastId) };
       return run.block(plan, textOf('after', after));
     });
@@ -212,8 +213,8 @@ export class DashboardActions {
     this.#parts.events.emit('dashboard.action', { action, target, actor, refused: undefined });
   }
 
-  #bulk(action: BulkAction, reason: string): BulkRun {
-    return this.#parts.admin.bulk(bulkKinds[action], { reason });
+  #bulk(action: BulkAction, options?: CancelOptions): BulkRun {
+    return this.#parts.admin.bulk(bulkKinds[action], options);
   }
 
   /** What a refused action was about, for the page to say it in its language. */
@@ -278,10 +279,17 @@ function textOf(name: string, value: unknown): string {
   throw invalid(`${name} must be text`);
 }
 
-function reasonOf(reason: unknown, otherwise: string, { actor }: ActionRequest): string {
-  const text = reason === undefined ? '' : textOf('reason', reason).trim();
-  const who = actor === null ? '' : ` by ${actor}`;
-  return text === '' ? `${otherwise}${who}` : text;
+/** What somebody wrote; nothing where it was left empty. */
+function reasonOf(reason: unknown): string | undefined {
+  return (reason === undefined ? '' : textOf('reason', reason).trim()) || undefined;
+}
+
+function buriedBy({ actor }: ActionRequest): string {
+  return actor === null ? 'buried' : `buried by ${actor}`;
+}
+
+function cancelOf(reason: unknown, { actor }: ActionRequest): CancelOptions {
+  return { by: actor, reason: reasonOf(reason) };
 }
 
 /** Which tasks are meant; in which state goes without saying. */

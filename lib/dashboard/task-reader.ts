@@ -1,3 +1,4 @@
+import { isRetriable } from '../admin/task-answers.js';
 import { readSelection } from '../admin/task-filter.js';
 import type { TaskAdmin } from '../storage/admin.js';
 import { longestText, type CutAttempt, type QueueReports } from '../storage/reports.js';
@@ -155,9 +156,10 @@ function notFound(id: string): TarefaError {
 }
 
 /** What the task's state allows. */
-function possibleActions({ status, retried, dead, subscriptionId }: TaskRecord): readonly DashboardAction[] {
+function possibleActions(task: TaskRecord): readonly DashboardAction[] {
+  const { status, dead, subscriptionId } = task;
   if (status === 'processing') return [];
-  if (status === 'failed' && !retried) {
+  if (isRetriable(task)) {
     return ['retry', ...(subscriptionId === null ? (['retry-edited'] as const) : []), 'delete'];
   }
   if (status !== 'pending' && status !== 'scheduled') return ['delete'];

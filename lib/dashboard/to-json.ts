@@ -86,6 +86,7 @@ export function taskJson(task: TaskRecord): TaskJson {
     nextAttemptAt: timeJson(task.nextAttemptAt),
     retried: task.retried,
     exhausted: task.exhausted,
+    cancelledBy: task.cancelledBy,
     message: textJson(task.message, longestMessage),
     unreadable: task.unreadable ?? [],
   };

@@ -58,6 +58,18 @@ export const eventLines: Lines = {
       nextAttemptInMs: nextAttemptInMs === undefined ? undefined : Math.max(0, Math.round(nextAttemptInMs)),
     });
   },
+  'task.cancelled': ({ task, by, message }) =>
+    line('log', 'tasks', `${describe(task)} was cancelled${byWhom(by)}: ${message}`, {
+      ...fieldsOf(task),
+      by: by ?? undefined,
+      reason: message,
+    }),
+  'tasks.cancelled': ({ count, by, message }) =>
+    line('log', 'tasks', `${count} tasks were cancelled${byWhom(by)}: ${message}`, {
+      count,
+      by: by ?? undefined,
+      reason: message,
+    }),
   'task.buried': ({ task, deadId }) =>
     line('error', 'tasks', `${describe(task)} ran out of attempts: its dead task is ${deadId}`, {
       ...fieldsOf(task),
@@ -161,6 +173,10 @@ export const detailLines: Lines = {
 
 function topicText(topic: string | null): string {
   return topic === null ? 'a task without topic' : `topic '${topic}'`;
+}
+
+function byWhom(by: string | null): string {
+  return by === null ? '' : ` by ${by}`;
 }
 
 function describe({ firstAttemptId, attempt, topic, subscriptionId, dead }: TaskReference): string {

@@ -1,5 +1,6 @@
 import type { TaskRecord, TaskState } from '../task.js';
 import type { Route } from './attempt.js';
+import type { Cancellation, CancelledAttempt } from './cancellation.js';
 import type { Pause } from './pause.js';
 import type { TaskSelection } from './task-selection.js';
 
@@ -62,8 +63,8 @@ export interface BulkPlace {
   /** Attempts up to this id. */
   readonly lastId: string;
   readonly rows: number;
-  /** Recorded as the message of what is cancelled. */
-  readonly reason: string;
+  /** Of what is cancelled. */
+  readonly cancellation: Cancellation;
 }
 
 /** What one block did. */
@@ -96,8 +97,8 @@ export interface TaskAdmin {
   retryEdited(id: string, edited: EditedPayload): Promise<string | undefined>;
   /** Makes a scheduled task due now. Rejects with `QUEUE_BUSY`. */
   runNow(id: string): Promise<boolean>;
-  /** Ends a task that waits, without a dead task. Rejects with `QUEUE_BUSY`. */
-  cancel(id: string, message: string): Promise<boolean>;
+  /** Ends a task that waits, without a dead task: it is cancelled. Rejects with `QUEUE_BUSY`. */
+  cancel(id: string, cancellation: Cancellation): Promise<CancelledAttempt | undefined>;
   /** Ends a task that waits as if it had run out of attempts; the id of its dead task. Rejects with `QUEUE_BUSY`. */
   bury(id: string, message: string): Promise<string | undefined>;
   /** Deletes a task that does not run, with its dead tasks; how many attempts that were. Rejects with `QUEUE_BUSY`. */

@@ -1,53 +1,101 @@
 import type { JsonObject, StoredStatus, TaskRecord, TaskState, TaskStatus } from '../task.js';
 import { unreadableColumns } from './unreadable.js';
 
-/** The table's names for the statuses: the only place that maps them. */
+/**
+ * The table's names for the statuses: the only place that maps them. They are a contract, so a cancelled attempt is a failed
+ * one there, told apart by a column of the library's own: {@link isCancelled}.
+ */
 export const statusColumn = {
   scheduled: 'agendada',
   pending: 'pendente',
   processing: 'processando',
   succeeded: 'sucesso',
   failed: 'falha',
-} as const satisfies Record<TaskStatus, string>;
+} as const satisfies Record<StatusOfColumn, string>;
 
-const statusByColumn = new Map<string, TaskStatus>(
-  Object.entries(statusColumn).map(([status, column]) => [column, status as TaskStatus]),
+type StatusOfColumn = Exclude<TaskStatus, 'cancelled'>;
+
+const statusByColumn = new Map<string, StatusOfColumn>(
+  Object.entries(statusColumn).map(([status, column]) => [column, status as StatusOfColumn]),
 );
 // Written by old nsj-queue-lib workers for an attempt whose worker crashed.
 statusByColumn.set('falha_processando', 'failed');
 
+/** Every status. */
+export const taskStatuses: readonly TaskStatus[] = [
+  ...(Object.keys(statusColumn) as StatusOfColumn[]),
+  'cancelled',
+];
+
 /** Everything that may be asked for by name, in the order of a task's life. */
-export const taskStates = ['scheduled', 'retrying', 'pending', 'processing', 'succeeded', 'failed'] as const;
+export const taskStates = [
+  'scheduled',
+  'retrying',
+  'pending',
+  'processing',
+  'succeeded',
+  'failed',
+  'cancelled',
+] as const;
+
+type StateName = (typeof taskStates)[number];
 
 /** That an attempt follows one that failed: the number of a first attempt is 1. */
 const hasFailedBefore = (row: string): string => `coalesce(${row}.tentativa, 1) > 1`;
 
+/** SQL that is true of failed attempts that were cancelled. */
+export const isCancelled = (row: string): string => `${row}.cancelada_por is not null`;
+
 /**
  * SQL that is true of attempts in one of these states. Statuses are literals, so that the planner can use the partial indexes.
  */
-export function stateCondition(row: string, states: readonly (typeof taskStates)[number][]): string {
+export function stateCondition(row: string, states: readonly StateName[]): string {
   const statuses = states.flatMap((state) => statusTexts(state === 'retrying' ? 'scheduled' : state));
-  const list = [...new Set(statuses)].map((text) => `'${text}'`).join(', ') || 'null';
-  const isListed = `${row}.status in (${list})`;
-  const [scheduled, retrying] = [states.includes('scheduled'), states.includes('retrying')];
-  if (scheduled === retrying) return isListed;
-  const other = `${row}.status <> '${statusColumn.scheduled}'`;
-  return `${isListed} and (${other} or ${scheduled ? `not ${hasFailedBefore(row)}` : hasFailedBefore(row)})`;
+  const list = quoted([...new Set(statuses)]) || 'null';
+  /** Of two states that have one status: which of them it is. */
+  const apart = (state: StateName, other: StateName, isOther: string): string => {
+    if (states.includes(state) === states.includes(other)) return '';
+    const statusesOfBoth = quoted(statusTexts(state as StatusOfColumn));
+    const isMeant = states.includes(other) ? isOther : `not (${isOther})`;
+    return ` and (${row}.status not in (${statusesOfBoth}) or ${isMeant})`;
+  };
+  return (
+    `${row}.status in (${list})` +
+    apart('scheduled', 'retrying', hasFailedBefore(row)) +
+    apart('failed', 'cancelled', isCancelled(row))
+  );
+}
+
+/** SQL that is true of attempts with one of these statuses: `scheduled` is any that is scheduled. */
+export function statusCondition(row: string, statuses: readonly TaskStatus[]): string {
+  const states = statuses.flatMap((status): readonly StateName[] =>
+    status === 'scheduled' ? ['scheduled', 'retrying'] : [status],
+  );
+  return stateCondition(row, states);
+}
+
+function quoted(texts: readonly string[]): string {
+  return texts.map((text) => `'${text}'`).join(', ');
 }
 
 /** SQL that is true of the last attempt of a task that was lost: it ran out of attempts, or was buried. */
 export function isBuried(row: string): string {
-  const failed = statusTexts('failed').map((text) => `'${text}'`);
-  return `(${row}.estouro_tentativas and ${row}.reenfileirado is not true and not ${row}.dead and ${row}.status in (${failed.join(', ')}))`;
+  return `(${row}.estouro_tentativas and ${row}.reenfileirado is not true and not ${row}.dead and ${row}.status in (${quoted(statusTexts('failed'))}))`;
 }
 
 /** SQL of a {@link TaskState} in English; what another program wrote stands for itself. */
 export function stateSql(row: string): string {
   const retrying = `when ${row}.status = '${statusColumn.scheduled}' and ${hasFailedBefore(row)} then 'retrying'`;
+  const cancelled = `when ${row}.status in (${quoted(statusTexts('failed'))}) and ${isCancelled(row)} then 'cancelled'`;
   const others = [...statusByColumn].map(
     ([text, status]) => `when ${row}.status = '${text}' then '${status}'`,
   );
-  return `case ${[retrying, ...others].join('\n    ')}\n    else ${row}.status end`;
+  return `case ${[retrying, cancelled, ...others].join('\n    ')}\n    else ${row}.status end`;
+}
+
+/** SQL of who cancelled an attempt; null where it is not cancelled, or nobody was named. */
+export function cancelledBySql(row: string): string {
+  return `case when ${row}.status in (${quoted(statusTexts('failed'))}) then nullif(${row}.cancelada_por, '') end`;
 }
 
 /** Where a task stands whose last attempt this is. */
@@ -55,9 +103,10 @@ export function taskState({ status, attempt }: Pick<TaskRecord, 'status' | 'atte
   return status === 'scheduled' && attempt > 1 ? 'retrying' : status;
 }
 
-/** Every text that means that status. */
+/** Every text of the column that means that status; a cancelled attempt has one of a failed one. */
 export function statusTexts(status: TaskStatus): readonly string[] {
-  return [...statusByColumn].filter(([, meaning]) => meaning === status).map(([text]) => text);
+  const stored = status === 'cancelled' ? 'failed' : status;
+  return [...statusByColumn].filter(([, meaning]) => meaning === stored).map(([text]) => text);
 }
 
 /**
@@ -78,6 +127,7 @@ export const column = {
   status: 'status',
   retried: 'reenfileirado',
   exhausted: 'estouro_tentativas',
+  cancelledBy: 'cancelada_por',
   message: 'mensagem',
   payload: 'payload',
   tenant: 'tenant',
@@ -149,6 +199,8 @@ export function readStatus(value: unknown): StoredStatus {
 
 /** Reads a whole attempt from a row that has all columns. */
 export function readTaskRecord(row: Row): TaskRecord {
+  const status = readStatus(row[column.status]);
+  const cancelledBy = status === 'failed' ? readText(row[column.cancelledBy]) : null;
   return {
     id: String(row[column.id]),
     firstAttemptId: readText(row[column.firstAttemptId]) ?? String(row[column.id]),
@@ -167,7 +219,7 @@ export function readTaskRecord(row: Row): TaskRecord {
     dead: readBoolean(row[column.dead]),
     liveId: readText(row[column.liveId]),
     metadata: readJson(row[column.metadata]),
-    status: readStatus(row[column.status]),
+    status: cancelledBy === null ? status : 'cancelled',
     payload: readText(row[column.payload]),
     publication: readBoolean(row[column.publication]),
     message: readText(row[column.message]),
@@ -176,6 +228,8 @@ export function readTaskRecord(row: Row): TaskRecord {
     nextAttemptAt: readDate(row[column.nextAttemptAt]),
     retried: readBoolean(row[column.retried]),
     exhausted: readBoolean(row[column.exhausted]),
+    // Empty where nobody was named.
+    cancelledBy: cancelledBy || null,
     startedAt: readDate(row[column.startedAt]),
     finishedAt: readDate(row[column.finishedAt]),
     ...readUnreadable(row),

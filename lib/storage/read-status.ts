@@ -1,4 +1,4 @@
-import { readBoolean, readDate, readStatus, readText, taskStates } from './columns.js';
+import { readBoolean, readDate, readText, taskStates } from './columns.js';
 import { pauseOf, type Pause } from './pause.js';
 import { countLimit, endedLimit } from './reports.js';
 import { plainRoute, publicationRoute } from './route.js';
@@ -114,7 +114,7 @@ export function readRunning(rows: Rows): { counts: StatusCount[]; tasks: Running
 export function readEnded(rows: Rows): { counts: StatusCount[]; buried: CappedCount } {
   const isCapped = totalOf(rows) >= endedLimit;
   return {
-    counts: rows.map((row) => readCount(row, readStatus(row['status']), isCapped)),
+    counts: rows.map((row) => readCount(row, String(row['state']), isCapped)),
     buried: { count: rows.reduce((sum, row) => sum + Number(row['buried']), 0), isCapped },
   };
 }

@@ -172,7 +172,7 @@ export class QueueWebhooks {
   }
 
   /**
-   * The same with all deliveries of a subscription that have failed for good since then.
+   * The same with all deliveries of a subscription that have failed for good since then; those that were cancelled stay so.
    *
    * @returns how many
    */

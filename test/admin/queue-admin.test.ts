@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { expect, test } from 'vitest';
-import { DeadTaskHandler, QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
+import {
+  DeadTaskHandler,
+  QueueAdmin,
+  TaskHandler,
+  type BulkFilter,
+  type TaskContext,
+} from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -89,20 +95,102 @@ test('of two that retry at the same time one does, and what has not failed is no
   const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
   await expect(admin.retry(later)).rejects.toMatchObject({
     code: 'TASK_STATE',
-    message: `task ${later} cannot be retried: only a task that has failed can be, and its attempt ${later} is scheduled`,
+    message: `task ${later} cannot be retried: only a task that has failed or was cancelled can be, and its attempt ${later} is scheduled`,
   });
   await expect(admin.retry('999999')).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
   await expect(admin.retry('x')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
 });
 
-test('a task that waits is cancelled, and gets no dead task; one that runs or has ended is not', async () => {
-  const { queue, admin } = await start();
+test('a task that waits is cancelled: who, when and why is kept, told and shown, and there is no dead task', async () => {
+  const { queue, admin, events } = await start();
   const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
-  await admin.cancel(later, 'ordered by mistake');
+  const told = nextEvent(events, 'task.cancelled');
+  await admin.cancel(later, { by: 'ana', reason: 'ordered by mistake' });
+  expect(await told).toMatchObject({
+    task: { id: later, firstAttemptId: later, topic: 'work', attempt: 1 },
+    by: 'ana',
+    message: 'ordered by mistake',
+  });
   expect(await admin.find(later)).toMatchObject({
-    current: { status: 'failed', message: 'ordered by mistake', exhausted: false, retried: false },
+    current: {
+      status: 'cancelled',
+      cancelledBy: 'ana',
+      message: 'ordered by mistake',
+      finishedAt: expect.any(Date) as unknown,
+      exhausted: false,
+      retried: false,
+    },
     deadIds: [],
   });
+  expect(await bench.row(later)).toMatchObject({ status: 'falha', cancelada_por: 'ana' });
+  const { rows } = await bench.pool.query('select status, message, cancelled_by from tasks_tasks');
+  expect(rows).toEqual([{ status: 'cancelled', message: 'ordered by mistake', cancelled_by: 'ana' }]);
+  expect(await admin.waitFor(later)).toMatchObject({ status: 'cancelled' });
+});
+
+test('who cancels without a word of why is in the message, and need not be named', async () => {
+  const { queue, admin } = await start({ worker: false });
+  const ids = await queue.insertTasks([{ topic: 'work' }, { topic: 'work' }]);
+  const [one = '', other = ''] = ids;
+  await admin.cancel(one, { by: 'ana' });
+  await admin.cancel(other);
+  const { tasks } = await admin.list({ status: 'cancelled' });
+  expect(tasks.map(({ message, cancelledBy }) => [message, cancelledBy])).toEqual([
+    ['cancelled', null],
+    ['cancelled by ana', 'ana'],
+  ]);
+  expect(await admin.list({ status: 'failed' })).toEqual({ tasks: [], next: undefined });
+  await expect(admin.cancel(one, 'a mistake' as never)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  await expect(admin.cancel(one, { by: 'x'.repeat(201) })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+});
+
+test('what a producer writes into the column of who cancelled does not cancel its task', async () => {
+  const { admin } = await start();
+  fails = false;
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (processo, cancelada_por) values ('work', 'nobody') returning id`,
+  );
+  expect(await admin.waitFor(rows[0]?.id ?? '')).toMatchObject({ status: 'succeeded' });
+  expect((await bench.row(rows[0]?.id ?? ''))['cancelada_por']).toBeNull();
+});
+
+test('a cancelled task is retried by its id', async () => {
+  const { queue, admin } = await start();
+  fails = false;
+  const id = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
+  await admin.cancel(id);
+  await admin.retry(id);
+  expect(await admin.waitFor(id)).toMatchObject({ status: 'succeeded', cancelledBy: null });
+});
+
+test('cancelled tasks stay so when many are retried, unless their status is named', async () => {
+  const { queue, admin, events } = await start({ worker: false });
+  const off = await queue.insertTasks([{ topic: 'off' }, { topic: 'off' }]);
+  const told = nextEvent(events, 'tasks.cancelled');
+  const run = admin.bulk('cancel', { by: 'ana', reason: 'paid' });
+  for await (const done of run.run(await run.plan({ topic: 'off' }))) expect(done).toBe(2);
+  expect(await told).toEqual({ count: 2, by: 'ana', message: 'paid' });
+  await bench.pool.query(`insert into tasks (processo, status) values ('lost', 'falha')`);
+  const retry = admin.bulk('retry');
+  const planned = async (filter: BulkFilter) =>
+    (await retry.plan(filter)).counts.map(({ topic, count }) => [topic, count]);
+  expect(await planned({})).toEqual([['lost', 1]]);
+  expect(await planned({ topic: 'off' })).toEqual([]);
+  expect(await planned({ ids: off })).toEqual([]);
+  expect(await planned({ status: ['failed', 'cancelled'] })).toEqual([
+    ['lost', 1],
+    ['off', 2],
+  ]);
+  for await (const done of retry.run(await retry.plan({}))) expect(done).toBe(1);
+  expect((await admin.list({ status: 'cancelled' })).tasks).toHaveLength(2);
+  for await (const done of retry.run(await retry.plan({ status: 'cancelled' }))) expect(done).toBe(2);
+  expect((await admin.list({ status: 'cancelled', latest: true })).tasks).toEqual([]);
+});
+
+test('a task that runs or has ended is not cancelled', async () => {
+  const { queue, admin } = await start();
+  const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
+  await admin.cancel(later);
   await expect(admin.cancel(later)).rejects.toMatchObject({ code: 'TASK_STATE' });
   const running = await queue.insertTask({ topic: 'hold' });
   await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
@@ -183,7 +271,7 @@ test('tasks are listed by what they are, page by page', async () => {
   expect(await idsOf({ status: 'scheduled' })).toEqual([ids[1]]);
   expect(await idsOf({ status: ['scheduled', 'pending'] })).toHaveLength(7);
   expect(await idsOf({ message: '100%' })).toEqual([]);
-  await admin.cancel(ids[0] ?? '', 'is 100% wrong');
+  await admin.cancel(ids[0] ?? '', { reason: 'is 100% wrong' });
   expect(await idsOf({ message: '100% W' })).toEqual([ids[0]]);
   expect(await idsOf({ message: '_' })).toEqual([]);
   const pages: string[][] = [];

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { userInfo } from 'node:os';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
@@ -49,7 +50,9 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   const retried = await cli.run(['retry', failed, done, '999999', failed]);
   expect(retried.code).toBe(3);
   expect(retried.stdout).toMatch(new RegExp(`^task ${failed} starts anew: its next attempt is \\d+\n$`));
-  expect(retried.stderr).toContain(`task ${done} cannot be retried: only a task that has failed can be`);
+  expect(retried.stderr).toContain(
+    `task ${done} cannot be retried: only a task that has failed or was cancelled can be`,
+  );
   expect(retried.stderr).toContain('there is no attempt 999999');
   const refused = await cli.run(['cancel', done, '--json']);
   expect(refused.code).toBe(2);
@@ -62,7 +65,8 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   ]);
   expect((await bench.row(waiting)).mensagem).toBe('no more');
   expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${later} is cancelled\n` });
-  expect((await bench.row(later)).mensagem).toBe('cancelled');
+  const user = userInfo().username;
+  expect(await bench.row(later)).toMatchObject({ mensagem: `cancelled by ${user}`, cancelada_por: user });
   expect(await statuses()).toEqual([
     '0 falha 0',
     '1 falha 0',
@@ -80,7 +84,7 @@ test.each<[readonly string[], RegExp]>([
   [['retry', '--all', '1'], /ids or --all, not both/],
   [['retry', '1', '--topic', 'a'], /--topic goes with --all/],
   [['retry', '1', '--dry-run'], /--dry-run goes with --all/],
-  [['retry', '--all', '--status', 'failed'], /there is no option --status/],
+  [['retry', '1', '--status', 'cancelled'], /--status goes with --all/],
   [['retry', '--all', '--publication', 'x'], /"x" is not an attempt/],
   [['halt', 'now'], /halt takes no arguments/],
   [['halt', '--timeout', 'x'], /--timeout must be a number/],
@@ -245,7 +249,7 @@ test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, a
     'retrying',
   ]);
   expect(listed.tasks.map(({ id, status }) => [id, status])).toEqual([[retrying, 'retrying']]);
-  const cancel = ['cancel', '--all', '--topic', 'a', '--reason', 'off'];
+  const cancel = ['cancel', '--all', '--topic', 'a', '--reason', 'off', '--by', 'ana'];
   expect(await cli.json([...cancel, '--status', 'retrying', '--dry-run'])).toMatchObject({
     waiting: 1,
     cancelled: 0,
@@ -254,8 +258,13 @@ test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, a
     waiting: 1,
     cancelled: 1,
   });
-  expect(await bench.row(retrying)).toMatchObject({ status: 'falha', mensagem: 'off' });
+  expect(await bench.row(retrying)).toMatchObject({ status: 'falha', mensagem: 'off', cancelada_por: 'ana' });
+  expect(await cli.json(['retry', '--all', '-y'])).toMatchObject({ failed: 0, retried: 0 });
   expect(await cli.json([...cancel, '-y'])).toMatchObject({ waiting: 2, cancelled: 2, finished: true });
+  expect((await cli.run(['status'])).stdout).toMatch(/^a .* 3$/m);
+  expect((await cli.run(['task', retrying])).stdout).toMatch(/, cancelled\n +cancelled by +ana\n/);
+  const asked = await cli.run(['retry', '--all', '--status', 'cancelled', '--dry-run']);
+  expect(asked.stdout).toMatch(/cancelled +oldest\na +3 .*\n3 cancelled tasks\n$/);
   const refused = await cli.run(['delete', done, running]);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Delete 2 tasks with') });
   expect(await cli.run(['delete', done, running, '--yes'])).toMatchObject({

@@ -172,7 +172,9 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(stdout).toMatch(/^\w+\.tasks at 2.*Z, (PostgreSQL|MariaDB|MySQL) \d+/);
   expect(stdout).toMatch(/^lag {13}1 h 0 min: task \d+, b$/m);
   expect(stdout).toMatch(/^next scheduled {2}in .*: task \d+, c$/m);
-  expect(stdout).toMatch(/^topic +subscription +scheduled +retrying +pending +running +succeeded +failed$/m);
+  expect(stdout).toMatch(
+    /^topic +subscription +scheduled +retrying +pending +running +succeeded +failed +cancelled$/m,
+  );
   expect(stdout).toMatch(/^b +1 *$/m);
   expect(stdout).toMatch(new RegExp(`^ *${worker.id} +\\S+ +${process.pid} +\\S+ +10 +by its lock +2`, 'm'));
   const sizes = [

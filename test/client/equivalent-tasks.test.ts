@@ -61,6 +61,7 @@ test('scenario 22: it lists the equal task, with all that is known of it', async
       nextAttemptAt: null,
       retried: false,
       exhausted: false,
+      cancelledBy: null,
       startedAt: null,
       finishedAt: null,
     },
@@ -159,6 +160,15 @@ test('an attempt that nsj-queue-lib wrote off as crashed is a failed one', async
   ]);
 });
 
+test('a cancelled task is listed when that is asked for, and is no failed one', async () => {
+  const id = await queue.insertTask(task);
+  await pool.query(`update tasks set status = 'falha', cancelada_por = 'ana'`);
+  expect(await find(task)).toEqual([]);
+  expect(await find({ ...task, status: ['failed', 'pending'] })).toEqual([]);
+  const listed = await queue.listEquivalentTask({ ...task, status: ['cancelled'] });
+  expect(listed).toMatchObject([{ id, status: 'cancelled', cancelledBy: 'ana' }]);
+});
+
 test('publications and dead tasks match, copies for subscriptions do not', async () => {
   const publication = await queue.insertTaskPubSub(task);
   const dead = await queue.insertTask(task);
@@ -201,7 +211,8 @@ test('a status or a field that does not exist is refused', async () => {
   const status = ['pendente'] as unknown as readonly TaskStatus[];
   await expect(queue.listEquivalentTask({ ...task, status })).rejects.toMatchObject({
     code: 'INPUT_INVALID',
-    message: '"pendente" is not a status; the statuses are scheduled, pending, processing, succeeded, failed',
+    message:
+      '"pendente" is not a status; the statuses are scheduled, pending, processing, succeeded, failed, cancelled',
   });
   const input = { ...task, key: 'order-7' } as EquivalentTaskInput;
   await expect(queue.listEquivalentTask(input)).rejects.toMatchObject({ code: 'INPUT_INVALID' });

@@ -71,6 +71,7 @@ const defaults = {
   lote: null,
   prazo: null,
   consumidor: null,
+  cancelada_por: null,
   due_now: true,
   first_due: true,
 };
@@ -106,6 +107,7 @@ const wholeRow = {
   lote: null,
   prazo: null,
   consumidor: null,
+  cancelada_por: null,
 };
 
 const minimal = { topic: 'order-placed' } as const;

@@ -48,7 +48,11 @@ test('each action does what it says, and is told with who did it', async () => {
   expect(retried).toMatchObject({ status: 200, body: { id: expect.stringMatching(/^\d+$/) } });
   const waiting = await insert({ processo: 'a', data_hora: later });
   expect((await act(app.url, 'cancel', { id: waiting, reason: ' not needed ' })).status).toBe(200);
-  expect(await bench.row(waiting)).toMatchObject({ status: 'falha', mensagem: 'not needed' });
+  expect(await bench.row(waiting)).toMatchObject({
+    status: 'falha',
+    mensagem: 'not needed',
+    cancelada_por: 'ana',
+  });
   const buried = await insert({ processo: 'a', data_hora: later });
   const { body } = await act(app.url, 'bury', { id: buried });
   expect(await bench.row(String(body['id']))).toMatchObject({ dead: true, live_id: buried });
@@ -348,7 +352,16 @@ test('tasks that were selected are cancelled and deleted with a count first; a w
   expect(plan).toMatchObject({ total: 2, counts: [{ topic: 'a', count: 2 }] });
   const block = { ids, lastId: plan['lastId'], after: '0' };
   expect((await act(app.url, 'cancel-all', block)).body).toEqual({ done: 1, after: null });
-  expect(await bench.row(ids[0] ?? '')).toMatchObject({ status: 'falha', mensagem: 'cancelled by ana' });
+  expect(await bench.row(ids[0] ?? '')).toMatchObject({ mensagem: 'cancelled by ana', cancelada_por: 'ana' });
+  // What was cancelled is retried where the filter names it, and else stays.
+  expect((await act(app.url, 'retry-all/count', { ids })).body).toMatchObject({ total: 0 });
+  expect((await act(app.url, 'retry-all/count', { filter: { topic: 'a' } })).body).toMatchObject({
+    total: 1,
+  });
+  const cancelled = { filter: { status: 'cancelled' } };
+  expect((await act(app.url, 'retry-all/count', cancelled)).body).toMatchObject({ total: 1 });
+  const listed = await ask(`${app.url}/api/tasks?status=cancelled`);
+  expect(listed.body).toMatchObject({ tasks: [{ id: ids[0], status: 'cancelled', cancelledBy: 'ana' }] });
   expect((await act(app.url, 'delete-all', block)).body).toEqual({ done: 2, after: null });
   const { rows } = await bench.pool.query('select id from tasks order by id');
   expect(rows.map(({ id }: { id: string }) => id)).toEqual([ids[2], delivery]);

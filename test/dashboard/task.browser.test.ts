@@ -254,8 +254,23 @@ describe('by hand, after asking, a task is', () => {
     await button(page, 'Cancel task').click();
     await page.getByLabel('Reason (optional, kept as the message)').fill('the customer asked');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
-    await says(part(page, 'Attempts').getByRole('listitem'), /Failed[^]*the customer asked/);
+    await says(part(page, 'Attempts').getByRole('listitem'), /Cancelled[^]*the customer asked/);
     expect(bench.app.told).toMatchObject([{ action: 'cancel', target: id }]);
+  });
+
+  test('cancelled: who did it is shown, and it can be retried', async () => {
+    const cancelled = {
+      status: 'cancelled',
+      cancelledBy: 'ana',
+      message: 'cancelled by ana',
+      finished: -5,
+    } as const;
+    const id = await seedTask(bench.pool, { topic: 'send-survey', ...cancelled });
+    const page = await open(id);
+    await says(page.getByRole('main'), /Cancelled by\s*ana/);
+    await confirm(page, button(page, 'Retry'), 'Retry');
+    await says(part(page, 'Attempts').getByRole('listitem'), /Pending/);
+    expect(bench.app.told).toMatchObject([{ action: 'retry', target: id }]);
   });
 
   test('buried: its dead task is shown, which leads back', async () => {

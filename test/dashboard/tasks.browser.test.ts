@@ -269,7 +269,7 @@ describe('retry all', () => {
     const page = await bench.open('#/tasks?status=failed&topic=sync-stock&message=too+many');
     await page.getByRole('button', { name: 'Retry all that match…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Retry all that match' });
-    await says(dialog.getByRole('status'), '600 failed tasks match.');
+    await says(dialog.getByRole('status'), '600 tasks to retry match.');
     await seen(dialog.getByRole('row', { name: 'sync-stock 600' }));
     expect(await retried('sync-stock')).toBe(0);
     await dialog.getByRole('button', { name: 'Retry 600 tasks' }).click();
@@ -320,7 +320,24 @@ describe('retry all', () => {
     const page = await bench.open('#/tasks?status=failed&topic=');
     await seen(page.getByRole('heading', { name: '1 task', exact: true }));
     await page.getByRole('button', { name: 'Retry all that match…' }).click();
-    await says(page.getByRole('dialog'), '1 failed task matches.');
+    await says(page.getByRole('dialog'), '1 task to retry matches.');
+  });
+
+  test('leaves cancelled ones as they are, unless their status is chosen', async () => {
+    const cancelled = { topic: 'remind', ...ended, status: 'cancelled', cancelledBy: 'ana' } as const;
+    await seedTasks(bench.pool, [{ ...failed, topic: 'remind' }, cancelled, cancelled]);
+    const page = await bench.open('#/tasks?topic=remind');
+    await seen(page.getByRole('heading', { name: '3 tasks', exact: true }));
+    await page.getByRole('button', { name: 'Retry all that match…' }).click();
+    const dialog = page.getByRole('dialog');
+    await says(dialog, '1 task to retry matches.');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('checkbox', { name: 'Cancelled' }).check();
+    await seen(page.getByRole('heading', { name: '2 tasks', exact: true }));
+    await page.getByRole('button', { name: 'Retry all that match…' }).click();
+    await dialog.getByRole('button', { name: 'Retry 2 tasks' }).click();
+    await says(dialog, 'Done: 2 tasks were retried.');
+    expect(await retried('remind')).toBe(2);
   });
 
   async function retried(topic: string): Promise<number> {
@@ -357,7 +374,7 @@ describe('of the tasks that are listed', () => {
     await dialog.getByRole('button', { name: 'Cancel 1 task' }).click();
     await says(dialog.getByRole('status'), 'Done: 1 task was cancelled.');
     await dialog.getByRole('button', { name: 'Close' }).click();
-    await says(row(page, new RegExp(waiting)), /Failed[^]*no longer wanted/);
+    await says(row(page, new RegExp(waiting)), /Cancelled[^]*no longer wanted/);
     expect(await box(page, waiting).isChecked()).toBe(false);
     await box(page, failed).check();
     await box(page, waiting).check();

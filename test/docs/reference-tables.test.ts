@@ -133,7 +133,9 @@ test('the table of the view is that of the view, and each of its columns holds w
       "select pg_get_viewdef('shop_queue_tasks'::regclass) as definition",
     );
     const definition = rows[0]?.definition.toLowerCase() ?? '';
-    for (const [name = '', from = ''] of documented.slice(3)) {
+    const plain = documented.filter(([, from = '']) => /^\w+$/.test(from));
+    expect(plain.length).toBeGreaterThan(20);
+    for (const [name = '', from = ''] of plain) {
       expect(definition).toMatch(new RegExp(`\\b${from}${from === name ? '' : ` as ${name}`}\\b`));
     }
   } finally {

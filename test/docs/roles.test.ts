@@ -125,6 +125,7 @@ test('the producer role inserts in every way, and does nothing else', async () =
         'rodada',
         'limite',
         'consumidor',
+        'cancelada_por',
       ].map((name) => `insert into shop_queue (${name}) values ('1')`),
       "insert into shop_queue (status) values ('sucesso')",
       'insert into shop_queue (dead) values (true)',

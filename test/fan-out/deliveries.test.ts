@@ -123,6 +123,7 @@ test('scenario 65: every column of a delivery is what the contract says', async 
     lote: null,
     prazo: null,
     consumidor: null,
+    cancelada_por: null,
   });
   // Nothing was forgotten above.
   const known = [...contractColumns, ...ownColumns].map(({ name }) => name);

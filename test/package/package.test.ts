@@ -150,7 +150,7 @@ describe('a strict application outside the repository', () => {
       after: {
         lost: [2, true, 'searching for 19, dead: true!'],
         paused: ['pending', 'nobody knows paused!'],
-        retried: ['ordered by mistake', 'nobody knows unwanted!', true],
+        retried: ['cancelled', 'ana', 'ordered by mistake', 'nobody knows unwanted!', true],
         purged: [0, 0],
         outbox: [false, true],
       },

@@ -10,7 +10,12 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
   const bench = useMysqlOperators(flavour);
 
   const failed = { processo: 'a', status: 'falha', data_hora: ago(60) };
-  const place = { after: '0', lastId: String(greatestId), rows: 10, reason: 'off' };
+  const place = {
+    after: '0',
+    lastId: String(greatestId),
+    rows: 10,
+    cancellation: { by: null, message: 'off' },
+  };
 
   /** Another session has a transaction open that has done this. */
   async function meanwhile(sql: string, values: readonly unknown[] = []): Promise<Connection> {
@@ -182,9 +187,9 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
   test('a change waits for another session, and sees what that has done', async () => {
     const [id = ''] = await bench.insert([{ processo: 'a' }]);
     const other = await meanwhile(`update tasks set status = 'sucesso' where id = ?`, [id]);
-    const cancelling = bench.database.admin.cancel(id, 'off');
+    const cancelling = bench.database.admin.cancel(id, { by: null, message: 'off' });
     await other.query('commit');
-    expect(await cancelling).toBe(false);
+    expect(await cancelling).toBeUndefined();
     expect(await statusesOf()).toEqual(['sucesso']);
   });
 

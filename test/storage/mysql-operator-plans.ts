@@ -15,7 +15,7 @@ const perRow = 20;
 
 const page = { greatest: greatestId, limit: 50, payload: true };
 const search = { limit: 50 };
-const block = { after: '0', lastId: String(greatestId), rows: 10, reason: '' };
+const block = { after: '0', lastId: String(greatestId), rows: 10, cancellation: { by: null, message: '' } };
 
 const list =
   (selection: TaskSelection) =>
@@ -82,7 +82,7 @@ export function exerciseMysqlOperatorPlans(flavour: MysqlFlavour): void {
     ['a payload', 1, ({ reports }) => reports.payload('700', 100)],
     ['what is scheduled next', 2, ({ reports }) => reports.nextScheduled(2)],
     ['a retry', 1, ({ admin }) => admin.retry('700')],
-    ['a cancellation', 1, ({ admin }) => admin.cancel('81', 'off')],
+    ['a cancellation', 1, ({ admin }) => admin.cancel('81', { by: null, message: 'off' })],
     ['a deletion', 1, ({ admin }) => admin.delete('82')],
     ['dead tasks', 1, ({ admin }) => admin.deadTasksOf('700')],
     [

@@ -75,6 +75,7 @@ test('a table of nsj-queue-lib is completed, and what it had stays as it was', a
     'lote',
     'prazo',
     'consumidor',
+    'cancelada_por',
   ]);
   // The primary key, four of its own, nine of ours.
   expect(Object.keys(await readIndexes(pool, 'tasks'))).toHaveLength(18);

@@ -178,5 +178,6 @@ test('the names of its columns are fixed: monitors are written against them', as
     'worker_id',
     'replay',
     'metadata',
+    'cancelled_by',
   ]);
 });

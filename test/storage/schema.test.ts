@@ -61,6 +61,7 @@ test('scenario 1: the queue table has the 28 columns of the contract in their or
     ['lote', 'bigint', null, false],
     ['prazo', instant, null, false],
     ['consumidor', varchar(100), null, false],
+    ['cancelada_por', varchar(200), null, false],
   ]);
 });
 

@@ -1,28 +1,25 @@
 import { bulkOptions, doAll, meansAll, type BulkWords } from '../bulk-tasks.js';
-import type { Command, CommandCall, CommandOption, ExitCode } from '../command.js';
+import { cancelOptions, cancelOptionsOf, reasonOption } from '../cancel-options.js';
+import type { Command, ExitCode } from '../command.js';
 import { interopOption } from '../common-options.js';
 import { statusOption } from '../filter-options.js';
 import { textOption } from '../option-values.js';
 import { forEachTask, readIds } from '../task-ids.js';
-
-const options: Readonly<Record<string, CommandOption>> = {
-  ...interopOption,
-  reason: { type: 'string', value: '<text>', description: "recorded as the task's message" },
-};
 
 /** `tarefa cancel`. */
 export const cancelCommand: Command = {
   name: 'cancel',
   summary: 'ends tasks that wait for their first or next attempt, without a dead task',
   usage: '<id...> | --all [filters]',
-  description: `A task that is cancelled counts as failed. One that runs, or has ended, is refused.
+  description: `A task that is cancelled has not failed: \`retry --all\` leaves it out, and by its id it can be retried. One that
+    runs, or has ended, is refused.
 
     With --all: every task that waits (scheduled, retrying or pending) and that the filters choose, dead tasks only with
     --dead. They are counted first; on a terminal you are asked, elsewhere --yes is needed. What starts or is inserted after
     the count is not meant. They are cancelled in blocks of 500 that commit alone; Ctrl-C ends it after a block.
 
     Exit code 2 when no task could be cancelled, 3 when some could not, or Ctrl-C came first.`,
-  options: { ...bulkOptions('waiting'), ...statusOption, ...options },
+  options: { ...bulkOptions('waiting'), ...statusOption, ...interopOption, ...cancelOptions },
   examples: [
     'tarefa cancel 17 18 --reason "ordered by mistake"',
     'tarefa cancel --all --topic send-mail --status retrying --dry-run',
@@ -32,7 +29,7 @@ export const cancelCommand: Command = {
     const ids = readIds(call);
     const { admin } = await call.queue();
     return forEachTask(call, ids, async (id) => {
-      await admin.cancel(id, reasonOf(call));
+      await admin.cancel(id, cancelOptionsOf(call));
       return { line: `task ${id} is cancelled` };
     });
   },
@@ -53,18 +50,14 @@ export const buryCommand: Command = {
   usage: '<id...>',
   description:
     'One that runs, has ended, or is a dead task itself is refused. Exit code 2 when none could be buried, 3 when some could.',
-  options,
+  options: { ...interopOption, ...reasonOption },
   examples: ['tarefa bury 17 --reason "the customer is gone"'],
   run: async (call): Promise<ExitCode> => {
     const ids = readIds(call);
     const { admin } = await call.queue();
     return forEachTask(call, ids, async (id) => {
-      const deadId = await admin.bury(id, reasonOf(call));
+      const deadId = await admin.bury(id, textOption(call.options, 'reason'));
       return { fields: { deadId }, line: `task ${id} is buried: its dead task is ${deadId}` };
     });
   },
 };
-
-function reasonOf({ options: given }: CommandCall): string | undefined {
-  return textOption(given, 'reason');
-}

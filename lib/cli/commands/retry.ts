@@ -1,32 +1,43 @@
 import { bulkOptions, doAll, meansAll, type BulkWords } from '../bulk-tasks.js';
 import type { Command, CommandCall, ExitCode } from '../command.js';
+import { statusOption } from '../filter-options.js';
+import { listOption } from '../option-values.js';
 import { forEachTask, readIds } from '../task-ids.js';
 
 /** `tarefa retry`. */
 export const retryCommand: Command = {
   name: 'retry',
-  summary: 'starts failed tasks anew, with all their attempts before them',
+  summary: 'starts failed or cancelled tasks anew, with all their attempts before them',
   usage: '<id...> | --all [filters]',
-  description: `A task keeps its key, its payload and its history. One that has not failed is refused. A task that ran out of
-    attempts has a dead task besides, which has an id of its own and is retried by that.
+  description: `A task keeps its key, its payload and its history. One that has neither failed nor was cancelled is refused. A
+    task that ran out of attempts has a dead task besides, which has an id of its own and is retried by that.
 
-    With --all: every failed task that the filters choose, dead tasks only with --dead. They are counted first; on a
+    With --all: every failed task that the filters choose, dead tasks only with --dead, and cancelled ones only with --status
+    cancelled. They are counted first; on a
     terminal you are asked, elsewhere --yes is needed. What fails later than the count is not meant, and what somebody else
     changes meanwhile is left out. They are started in blocks of 500 that commit alone; Ctrl-C ends it after a block.
 
     Exit code 2 when no task could be retried, 3 when some could not, or Ctrl-C came first.`,
-  options: bulkOptions('failed'),
-  examples: ['tarefa retry 17', 'tarefa retry --all --topic send-receipt --since 24h --dry-run'],
-  run: (call) => (meansAll(call) ? doAll(call, 'retry', words) : retrySome(call)),
+  options: { ...bulkOptions('failed'), ...statusOption },
+  examples: [
+    'tarefa retry 17',
+    'tarefa retry --all --topic send-receipt --since 24h --dry-run',
+    'tarefa retry --all --status cancelled --topic send-mail',
+  ],
+  run: (call) => (meansAll(call) ? doAll(call, 'retry', wordsFor(call)) : retrySome(call)),
 };
 
-const words: BulkWords = {
-  verb: 'Retry',
-  doing: 'retrying',
-  meant: 'failed',
-  done: 'retried',
-  outcome: 'start anew',
-};
+function wordsFor({ options }: CommandCall): BulkWords {
+  const statuses = listOption(options, 'status');
+  return {
+    verb: 'Retry',
+    doing: 'retrying',
+    meant: statuses.length === 0 ? 'failed' : statuses.join(' or '),
+    field: 'failed',
+    done: 'retried',
+    outcome: 'start anew',
+  };
+}
 
 async function retrySome(call: CommandCall): Promise<ExitCode> {
   const ids = readIds(call);

@@ -11,6 +11,7 @@ const formats: Readonly<Record<string, Format>> = {
   processing: 'magenta',
   succeeded: 'green',
   failed: 'red',
+  cancelled: 'gray',
 };
 
 /** Colours a text by the status that it tells. */

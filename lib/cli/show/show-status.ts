@@ -79,6 +79,7 @@ const statuses: readonly (readonly [TaskState, string])[] = [
   ['processing', 'running'],
   ['succeeded', 'succeeded'],
   ['failed', 'failed'],
+  ['cancelled', 'cancelled'],
 ];
 
 /** One line for a topic and subscription, a column for each status. */
@@ -100,7 +101,7 @@ function showCounts(output: Output, { counts, endedSince, buried }: StatusReport
       }),
     ]),
   );
-  output.line(`(succeeded and failed: due since ${output.time(endedSince)})`);
+  output.line(`(succeeded, failed and cancelled: due since ${output.time(endedSince)})`);
   if (buried && buried.count > 0) {
     const lost = readableCount(buried.count, buried.isCapped);
     output.line(

@@ -74,6 +74,7 @@ function showFields(output: Output, task: TaskRecord): void {
     ['destination', task.destination],
     ['priority', task.priority === 50 ? null : task.priority],
     ['dead task of', task.liveId],
+    ['cancelled by', task.cancelledBy],
     ['metadata', task.metadata === null ? null : JSON.stringify(taskView(task).metadata)],
     ['result', task.result],
     [

@@ -13,6 +13,7 @@ export const statuses = /** @type {const} */ ([
   'retrying',
   'succeeded',
   'failed',
+  'cancelled',
 ]);
 
 /** @typedef {(typeof statuses)[number]} KnownStatus */

@@ -12,6 +12,7 @@ import type {
   WaitingTask,
 } from '../admin.js';
 import type { Route } from '../attempt.js';
+import type { Cancellation, CancelledAttempt } from '../cancellation.js';
 import { column, editsKey, readTaskRecord, statusColumn, taskState } from '../columns.js';
 import { pauseOf, type Pause } from '../pause.js';
 import type { TaskSelection } from '../task-selection.js';
@@ -112,10 +113,12 @@ export class MemoryAdmin implements TaskAdmin {
     return true;
   }
 
-  async cancel(id: string, message: string): Promise<boolean> {
+  async cancel(id: string, cancellation: Cancellation): Promise<CancelledAttempt | undefined> {
     const row = this.#attempt(id, isWaiting);
-    if (row) this.#end(row, message);
-    return row !== undefined;
+    if (!row) return undefined;
+    this.#cancel(row, cancellation);
+    const { id: own, firstAttemptId, attempt, topic, subscriptionId, dead } = this.#read(row, false);
+    return { id: own, firstAttemptId, attempt, topic, subscriptionId, dead };
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -148,13 +151,13 @@ export class MemoryAdmin implements TaskAdmin {
   async runBlock(
     kind: BulkKind,
     selection: TaskSelection,
-    { after, lastId, rows, reason }: BulkPlace,
+    { after, lastId, rows, cancellation }: BulkPlace,
   ): Promise<BulkBlock> {
     const block = this.#meant(kind, selection)
       .filter((row) => isBetween(row, after, lastId))
       .slice(0, rows);
     let done = 0;
-    for (const row of block) done += await this.#run(kind, row, reason);
+    for (const row of block) done += await this.#run(kind, row, cancellation);
     return { done, after: block.length < rows ? null : String(block.at(-1)?.[column.id]) };
   }
 
@@ -170,11 +173,16 @@ export class MemoryAdmin implements TaskAdmin {
     return [...this.#table.paused].map(([route, since]) => pauseOf(route, new Date(since)));
   }
 
-  async #run(kind: BulkKind, row: MemoryRow, reason: string): Promise<number> {
+  async #run(kind: BulkKind, row: MemoryRow, cancellation: Cancellation): Promise<number> {
     if (kind === 'retry') startAnew(this.#table, row);
-    else if (kind === 'cancel') this.#end(row, reason);
+    else if (kind === 'cancel') this.#cancel(row, cancellation);
     else return (await this.delete(firstIdOf(row))) > 0 ? 1 : 0;
     return 1;
+  }
+
+  #cancel(row: MemoryRow, { message, by }: Cancellation): void {
+    this.#end(row, message);
+    row[column.cancelledBy] = by ?? '';
   }
 
   /** Ends a task that waits, without a dead task. */

@@ -13,7 +13,16 @@ import type {
 } from '../endpoints.js';
 import { subscriptionRoute } from '../route.js';
 import { startAnew } from './memory-chain.js';
-import { comparePickUp, dueMs, hasFailedForGood, instant, isDead, isPending, routeOf } from './memory-row.js';
+import {
+  comparePickUp,
+  dueMs,
+  hasFailedForGood,
+  instant,
+  isCancelled,
+  isDead,
+  isPending,
+  routeOf,
+} from './memory-row.js';
 import { MemorySecrets } from './memory-secrets.js';
 import type { MemoryTable } from './memory-table.js';
 
@@ -146,7 +155,7 @@ export class MemoryEndpoints implements EndpointStore {
   async replayFailed(id: string, since: Date, limit: number): Promise<number> {
     const failed = this.#table.rows
       .filter((row) => row[column.subscriptionId] === id && dueMs(row) >= since.getTime())
-      .filter((row) => !isDead(row) && hasFailedForGood(row))
+      .filter((row) => !isDead(row) && hasFailedForGood(row) && !isCancelled(row))
       .slice(0, limit);
     for (const row of failed) startAnew(this.#table, row);
     return failed.length;

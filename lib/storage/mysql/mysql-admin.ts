@@ -12,6 +12,7 @@ import type {
 } from '../admin.js';
 import type { TaskRecord } from '../../task.js';
 import type { Route } from '../attempt.js';
+import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { pauseOf, type Pause } from '../pause.js';
 import type { TaskSelection } from '../task-selection.js';
@@ -113,12 +114,12 @@ export class MysqlAdmin implements TaskAdmin {
     return this.#rung(moved) ?? false;
   }
 
-  async cancel(id: string, message: string): Promise<boolean> {
-    const cancelled = await this.#change(id, sql.isWaiting, async (run, chosen) => {
-      await run(sql.cancelTasks(this.#tables), [jsonIds(idsOf(chosen)), message]);
-      return true;
-    });
-    return cancelled ?? false;
+  async cancel(id: string, { message, by }: Cancellation): Promise<CancelledAttempt | undefined> {
+    const work = async (run: Run, chosen: readonly TextRow[]): Promise<CancelledAttempt | undefined> => {
+      await run(sql.cancelTasks(this.#tables), [jsonIds(idsOf(chosen)), message, by]);
+      return chosen[0] && readCancelled(chosen[0]);
+    };
+    return this.#change(id, sql.isWaiting, work, sql.ofCancelled);
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -171,7 +172,7 @@ export class MysqlAdmin implements TaskAdmin {
     const done =
       chosen.length === 0
         ? 0
-        : await this.#access.own.transaction((run) => this.#doBlock(run, kind, chosen, place.reason));
+        : await this.#access.own.transaction((run) => this.#doBlock(run, kind, chosen, place.cancellation));
     if (kind === 'retry' && done > 0) this.#rung(done);
     return { done, after: chosen.length < place.rows ? null : String(chosen.at(-1)?.['id']) };
   }
@@ -199,7 +200,12 @@ export class MysqlAdmin implements TaskAdmin {
   }
 
   /** What another session has locked, or has changed since it was chosen, is left out. */
-  async #doBlock(run: Run, kind: BulkKind, chosen: readonly TextRow[], reason: string): Promise<number> {
+  async #doBlock(
+    run: Run,
+    kind: BulkKind,
+    chosen: readonly TextRow[],
+    { message, by }: Cancellation,
+  ): Promise<number> {
     if (kind === 'delete') {
       const firstIds = [...new Set(chosen.map((row) => String(row['first_id'])))];
       return (await deleteWhole(run, this.#tables, firstIds, { skips: true })).done;
@@ -207,7 +213,8 @@ export class MysqlAdmin implements TaskAdmin {
     const lock = sql.lockAttempts(this.#tables, bulk.meant[kind], { skips: true });
     const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
     if (kind === 'retry') return (await startAnew(run, this.#tables, ids, { many: true })).length;
-    return ids.length === 0 ? 0 : changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), reason]);
+    if (ids.length === 0) return 0;
+    return changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), message, by]);
   }
 
   async #retry(
@@ -223,14 +230,16 @@ export class MysqlAdmin implements TaskAdmin {
    * Changes what of a task meets a condition, in one transaction: its attempts are found first, then locked by their keys.
    *
    * @param id of any of its attempts
+   * @param fields what to read of them besides their ids
    * @returns undefined when there is nothing
    */
   async #change<T>(
     id: string,
     condition: string,
     work: (run: Run, chosen: readonly TextRow[]) => Promise<T>,
+    fields = sql.ofEdits,
   ): Promise<T | undefined> {
-    const lock = sql.lockAttempts(this.#tables, condition, { fields: sql.ofEdits });
+    const lock = sql.lockAttempts(this.#tables, condition, { fields });
     return this.#access.own.transaction(async (run) => {
       const found = await rowsOf(run, sql.findAttempts(this.#tables), [id, id]);
       if (found.length === 0) return undefined;

@@ -11,6 +11,7 @@ import type {
   WaitingTask,
 } from '../admin.js';
 import type { Route } from '../attempt.js';
+import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { pauseOf, type Pause } from '../pause.js';
 import type { SqlHandle } from '../sql-handle.js';
@@ -97,8 +98,9 @@ export class PostgresAdmin implements TaskAdmin {
     return (await this.#change(id, sql.runTaskNow(this.#tables), [this.#bell.channel])).length > 0;
   }
 
-  async cancel(id: string, message: string): Promise<boolean> {
-    return (await this.#change(id, sql.cancelTask(this.#tables), [message])).length > 0;
+  async cancel(id: string, { message, by }: Cancellation): Promise<CancelledAttempt | undefined> {
+    const [row] = await this.#change(id, sql.cancelTask(this.#tables), [message, by]);
+    return row && readCancelled(row);
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -161,8 +163,9 @@ export class PostgresAdmin implements TaskAdmin {
   }
 
   async #cancelBlock(selection: TaskSelection, place: BulkPlace): Promise<Row> {
-    const { conditions, values } = conditionsOf(selection, 5, this.#tables);
-    const parameters = [...blockOf(place), place.reason, ...values];
+    const { conditions, values } = conditionsOf(selection, 6, this.#tables);
+    const { message, by } = place.cancellation;
+    const parameters = [...blockOf(place), message, by, ...values];
     return this.#inTurn(undefined, async (tx) =>
       firstRow((await tx.query(bulk.cancelMany(this.#tables, conditions), parameters)).rows),
     );

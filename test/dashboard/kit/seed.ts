@@ -17,6 +17,8 @@ export interface SeedTask {
   readonly retried?: boolean;
   readonly exhausted?: boolean;
   readonly message?: string;
+  /** Of what is cancelled. */
+  readonly cancelledBy?: string;
   readonly error?: string;
   readonly result?: string;
   /** Text as it stands in the table. */
@@ -39,19 +41,21 @@ export interface SeedTask {
 export async function seedTasks(pool: Pool, tasks: readonly SeedTask[]): Promise<readonly string[]> {
   const rows = tasks.map((task, place) => {
     const { status = 'pending', publication = false, dead = false, ...rest } = task;
-    return { ...rest, place, status: statusColumn[status], publication, dead };
+    const [stored, cancelledBy] =
+      status === 'cancelled' ? [statusColumn.failed, rest.cancelledBy ?? ''] : [statusColumn[status], null];
+    return { ...rest, place, status: stored, cancelledBy, publication, dead };
   });
   const { rows: made } = await pool.query<{ id: string }>(
     `insert into tasks (processo, status, data_hora_inicial, data_hora, iniciada_em, finalizada_em, proxima_tentativa,
-       tentativa, id_inicial, reenfileirado, estouro_tentativas, mensagem, erro, resultado, payload, metadados,
+       tentativa, id_inicial, reenfileirado, estouro_tentativas, cancelada_por, mensagem, erro, resultado, payload, metadados,
        chave_externa, tenant, grupo_empresarial, prioridade, origem, destino, dead, live_id, pub_sub, publication_id,
        subscriber_id)
      select t.topic, t.status, at(t.due), at(t.due), at(t.started), at(t.finished), at(t.next),
-       coalesce(t.attempt, 1), t."firstId", coalesce(t.retried, false), coalesce(t.exhausted, false), t.message, t.error,
+       coalesce(t.attempt, 1), t."firstId", coalesce(t.retried, false), coalesce(t.exhausted, false), t."cancelledBy", t.message, t.error,
        t.result, t.payload, t.metadata, t.key, t.tenant, t."group", coalesce(t.priority, 50), t.origin, t.destination,
        t.dead, t."liveId", t.publication, t."publicationId", t."subscriptionId"
      from json_to_recordset($1) t (place int, topic text, status text, due float8, started float8, finished float8,
-       next float8, attempt int, "firstId" bigint, retried boolean, exhausted boolean, message text, error text,
+       next float8, attempt int, "firstId" bigint, retried boolean, exhausted boolean, "cancelledBy" text, message text, error text,
        result text, payload text, metadata jsonb, key text, tenant bigint, "group" text, priority int, origin text,
        destination text, dead boolean, "liveId" bigint, publication boolean, "publicationId" bigint,
        "subscriptionId" text)

@@ -19,6 +19,8 @@ import {
 
 const page = { greatest: greatestId, limit: 100, payload: true };
 
+const off = { by: 'ann', message: 'off' };
+
 /** A task in each state, by what it is. */
 async function oneOfEach({ database }: OpenedDatabase) {
   const worker = await register(database);
@@ -28,6 +30,8 @@ async function oneOfEach({ database }: OpenedDatabase) {
   await complete(worker, succeeded);
   await endBadly(database, worker, lost);
   await endBadly(database, worker, retrying, { kind: 'after-failure', delayMs: 3_600_000 });
+  const cancelled = await insert(database);
+  await database.admin.cancel(cancelled, off);
   const scheduled = await insert(database, { delayMs: 3_600_000 });
   const pending = await insert(database);
   return {
@@ -37,6 +41,7 @@ async function oneOfEach({ database }: OpenedDatabase) {
       failed: lost.id,
       retrying: retrying.id,
       processing: processing.id,
+      cancelled,
       scheduled,
       pending,
     },
@@ -54,15 +59,17 @@ export function exerciseAdmin(open: OpenDatabase): void {
     const counts = await opened.database.admin.counts(null);
     expect(counts.map(({ topic, status, count }) => [topic, status, count])).toEqual(
       expect.arrayContaining(
-        ['failed', 'pending', 'processing', 'retrying', 'scheduled', 'succeeded'].map((status) => [
-          'a',
-          status,
-          // The dead task of the lost one is pending as well.
-          status === 'pending' ? 2 : 1,
-        ]),
+        ['cancelled', 'failed', 'pending', 'processing', 'retrying', 'scheduled', 'succeeded'].map(
+          (status) => [
+            'a',
+            status,
+            // The dead task of the lost one is pending as well.
+            status === 'pending' ? 2 : 1,
+          ],
+        ),
       ),
     );
-    expect(counts).toHaveLength(6);
+    expect(counts).toHaveLength(7);
   });
 
   contract('what ended before a time is not counted, what waits is', async () => {
@@ -86,7 +93,7 @@ export function exerciseAdmin(open: OpenDatabase): void {
     expect(found?.waitingMs).toBeGreaterThanOrEqual(60_000);
   });
 
-  const states = ['succeeded', 'failed', 'retrying', 'processing', 'scheduled'] as const;
+  const states = ['succeeded', 'failed', 'cancelled', 'retrying', 'processing', 'scheduled'] as const;
   contractOfEach(states, (state) => state)('a list of %s tasks has no others', async (state) => {
     const opened = await open();
     const { ids } = await oneOfEach(opened);
@@ -190,18 +197,47 @@ export function exerciseAdmin(open: OpenDatabase): void {
     }
   });
 
-  contract('only a task that waits is cancelled: it has failed, and leaves no dead task', async () => {
+  contract(
+    'only a task that waits is cancelled: it leaves no dead task, and tells who, when and why',
+    async () => {
+      const opened = await open();
+      const { ids } = await oneOfEach(opened);
+      const { admin } = opened.database;
+      for (const id of [ids.processing, ids.succeeded, ids.failed, ids.cancelled]) {
+        expect(await admin.cancel(id, off)).toBeUndefined();
+      }
+      for (const id of [ids.pending, ids.scheduled, ids.retrying]) {
+        expect(await admin.cancel(id, off)).toMatchObject({ firstAttemptId: id, topic: 'a', dead: false });
+        expect((await admin.attemptsOf(id, false)).at(-1)).toMatchObject({
+          status: 'cancelled',
+          cancelledBy: 'ann',
+          message: 'off',
+          finishedAt: expect.any(Date) as unknown,
+          exhausted: false,
+        });
+        expect(await admin.deadTasksOf(id)).toEqual([]);
+      }
+    },
+  );
+
+  contract('a task that is cancelled by nobody in particular is cancelled all the same', async () => {
+    const { database } = await open();
+    const id = await insert(database);
+    await database.admin.cancel(id, { by: null, message: 'off' });
+    expect(await database.admin.attemptsOf(id, false)).toMatchObject([
+      { status: 'cancelled', cancelledBy: null },
+    ]);
+  });
+
+  contract('a cancelled task is retried by its id: its next attempt is not cancelled', async () => {
     const opened = await open();
     const { ids } = await oneOfEach(opened);
     const { admin } = opened.database;
-    for (const id of [ids.processing, ids.succeeded, ids.failed]) {
-      expect(await admin.cancel(id, 'off')).toBe(false);
-    }
-    for (const id of [ids.pending, ids.scheduled, ids.retrying]) {
-      expect(await admin.cancel(id, 'off')).toBe(true);
-      expect((await admin.attemptsOf(id, false)).at(-1)).toMatchObject({ status: 'failed', message: 'off' });
-      expect(await admin.deadTasksOf(id)).toEqual([]);
-    }
+    const id = (await admin.retry(ids.cancelled)) ?? '';
+    expect(await admin.attemptsOf(id, false)).toMatchObject([
+      { id: ids.cancelled, status: 'cancelled', retried: true },
+      { id, status: 'pending', cancelledBy: null },
+    ]);
   });
 
   contract('only a task that waits is buried, and no dead one: its dead task starts', async () => {
@@ -230,30 +266,32 @@ export function exerciseAdmin(open: OpenDatabase): void {
     expect(await database.admin.delete(lost.id)).toBe(0);
   });
 
-  const kinds: readonly (readonly [BulkKind, readonly string[]])[] = [
-    ['retry', ['failed']],
+  const kinds: readonly (readonly [BulkKind, readonly string[], TaskSelection?])[] = [
+    ['retry', ['failed'], { states: ['failed'] }],
+    ['retry', ['cancelled'], { states: ['cancelled'] }],
+    ['retry', ['cancelled', 'failed'], { states: ['cancelled', 'failed'] }],
     ['cancel', ['pending', 'pending', 'retrying', 'scheduled']],
-    ['delete', ['failed', 'pending', 'pending', 'retrying', 'scheduled', 'succeeded']],
+    ['delete', ['cancelled', 'failed', 'pending', 'pending', 'retrying', 'scheduled', 'succeeded']],
   ];
-  contractOfEach(kinds, ([kind]) => kind)(
+  contractOfEach(kinds, ([kind, , selection]) => [kind, ...(selection?.states ?? [])].join(' '))(
     'work of many with %s means what it can do, and does it',
-    async ([kind, meant]) => {
+    async ([kind, meant, selection = {}]) => {
       const opened = await open();
       await oneOfEach(opened);
       const { admin } = opened.database;
-      const { counts, lastId } = await admin.countMeant(kind, {}, 0);
+      const { counts, lastId } = await admin.countMeant(kind, selection, 0);
       expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(meant.length);
       const later = await insert(opened.database);
-      const place: BulkPlace = { after: '0', lastId, rows: 2, reason: 'of many' };
+      const place: BulkPlace = { after: '0', lastId, rows: 2, cancellation: off };
       let done = 0;
       for (let after: string | null = place.after; after !== null;) {
-        const block = await admin.runBlock(kind, {}, { ...place, after });
+        const block = await admin.runBlock(kind, selection, { ...place, after });
         done += block.done;
         ({ after } = block);
       }
       // A dead task goes with its task.
       expect(done).toBeGreaterThanOrEqual(kind === 'delete' ? meant.length - 1 : meant.length);
-      expect((await admin.countMeant(kind, {}, 0)).counts.map(({ count }) => count)).toEqual(
+      expect((await admin.countMeant(kind, selection, 0)).counts.map(({ count }) => count)).toEqual(
         kind === 'retry' ? [] : [1],
       );
       expect(await statusOf(opened, later)).toBe('pending');

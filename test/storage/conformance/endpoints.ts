@@ -2,10 +2,12 @@ import { expect } from 'vitest';
 import type { QueueDatabase } from '../../../lib/storage/database.js';
 import type { RestRules } from '../../../lib/storage/endpoints.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
+import { greatestId } from '../../../lib/values/attempt-id.js';
 import { failureOf } from '../../property/queue-storage.js';
 import { contract } from './contract-test.js';
-import { byText, claimAll, idsOf, insert, read, register, type OpenDatabase } from './opened.js';
+import { byText, claimAll, endBadly, idsOf, insert, read, register, type OpenDatabase } from './opened.js';
 
+const page = { greatest: greatestId, limit: 100, payload: false };
 const url = 'https://example.com/hook';
 const route = subscriptionRoute('hook');
 const minute = 60_000;
@@ -275,6 +277,23 @@ export function exerciseEndpoints(open: OpenDatabase): void {
       deliveries.map(({ payload }) => payload).toSorted(byText),
     );
     expect(idsOf(again)).not.toEqual(idsOf(deliveries));
+  });
+
+  contract('deliveries that were cancelled are not tried again with those that failed', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    await addHook(database);
+    for (let n = 0; n < 2; n += 1) await insert(database, { payload: `${n}` }, true);
+    await database.attempts.fanOutMany(worker.id, await claimAll(worker, [publicationRoute]));
+    const [cancelled, failed] = await database.admin.list({ subscriptionId: 'hook' }, page);
+    await database.admin.cancel(cancelled?.id ?? '', { by: null, message: 'off' });
+    for (const claimed of await claimAll(worker, [route])) await endBadly(database, worker, claimed);
+    expect(await database.endpoints.replayFailed('hook', new Date(0), 10)).toBe(1);
+    const standing = await database.admin.list({ subscriptionId: 'hook', latest: true, dead: false }, page);
+    expect(standing.map(({ firstAttemptId, status }) => [firstAttemptId, status])).toEqual([
+      [failed?.id, 'pending'],
+      [cancelled?.id, 'cancelled'],
+    ]);
   });
 
   contract('the newest secret signs first, the others for as long as they are given', async () => {

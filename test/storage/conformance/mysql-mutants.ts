@@ -286,6 +286,7 @@ const adminMutants: readonly StatementMutant[] = [
     `('pendente', 'agendada')`,
     `('pendente', 'agendada', 'processando')`,
   ),
+  without('does not tell what was cancelled', 'admin', /^cancel_tasks$/, `coalesce(?, '')`, 'nullif(?, 0)'),
   without('buries dead tasks', 'admin', /^lock_attempts$/, ' and not f.dead'),
   without(
     'works on many beyond the last',

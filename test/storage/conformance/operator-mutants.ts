@@ -61,13 +61,14 @@ export const operatorMemoryMutants: readonly MemoryMutant[] = [
     breaks: ({ admin }) => replace(admin, { retryEdited: (id: string) => admin.retry(id) }),
   },
   { name: 'every task is run now', suite: 'admin', breaks: changed('admin', 'runNow', says(true)) },
-  { name: 'every task is cancelled', suite: 'admin', breaks: changed('admin', 'cancel', says(true)) },
+  { name: 'every task is cancelled', suite: 'admin', breaks: changed('admin', 'cancel', says({})) },
   {
     name: 'a burial leaves no dead task',
     suite: 'admin',
     breaks: ({ admin }) =>
       replace(admin, {
-        bury: async (id: string, message: string) => ((await admin.cancel(id, message)) ? id : undefined),
+        bury: async (id: string, message: string) =>
+          (await admin.cancel(id, { by: null, message })) ? id : undefined,
       }),
   },
   { name: 'what runs is deleted', suite: 'admin', breaks: changed('admin', 'delete', says(2)) },
@@ -193,6 +194,13 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     /^cancel_task/,
     `('pendente', 'agendada')`,
     `('pendente', 'agendada', 'processando')`,
+  ),
+  without(
+    'does not tell what was cancelled',
+    'admin',
+    /^cancel_task/,
+    `coalesce($3::text, '')`,
+    'nullif($3, $3)',
   ),
   without('buries dead tasks', 'admin', /^bury_task/, ' and not f.dead'),
   without('deletes what runs', 'admin', /^delete_tasks/, `status = 'processando'`, 'false'),

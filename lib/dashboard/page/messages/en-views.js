@@ -78,6 +78,7 @@ export const views = {
   'fact.due': 'Due',
   'fact.waited': 'Waited',
   'fact.ran': 'Ran',
+  'fact.cancelledBy': 'Cancelled by',
   'fact.origin': 'Origin',
   'fact.destination': 'Destination',
   'fact.topic': 'Topic',

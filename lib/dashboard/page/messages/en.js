@@ -47,6 +47,7 @@ export const en = {
   'status.retrying': 'Retrying',
   'status.succeeded': 'Succeeded',
   'status.failed': 'Failed',
+  'status.cancelled': 'Cancelled',
   'route.noTopic': '(no topic)',
   'route.deliveredTo': 'delivered to',
   'table.actions': 'Actions',

@@ -61,14 +61,14 @@ export const actions = {
   'retry-all.selected': 'Repetir {count}…',
   'retry-all.title': 'Repetir todas as que correspondem',
   'retry-all.titleSelected': 'Repetir as tarefas selecionadas',
-  'retry-all.counting': 'Contando as tarefas com falha…',
-  'retry-all.none': 'Nenhuma tarefa com falha corresponde, ou todas já foram repetidas.',
+  'retry-all.counting': 'Contando as tarefas a repetir…',
+  'retry-all.none': 'Nenhuma tarefa a repetir corresponde, ou todas já foram repetidas.',
   'retry-all.noneSelected': 'Nenhuma das selecionadas falhou, ou todas já foram repetidas.',
-  'retry-all.count': '{count} tarefa com falha corresponde. | {count} tarefas com falha correspondem.',
+  'retry-all.count': '{count} tarefa a repetir corresponde. | {count} tarefas a repetir correspondem.',
   'retry-all.countSelected':
     '{count} de {selected} selecionadas pode ser repetida. | {count} de {selected} selecionadas podem ser repetidas.',
   'retry-all.hint':
-    'Cada uma recebe uma nova tentativa. É possível parar entre os blocos; o que foi repetido fica.',
+    'Cada uma recebe uma nova tentativa. As canceladas ficam de fora, a não ser que o filtro diga o status delas. É possível parar entre os blocos; o que foi repetido fica.',
   'retry-all.confirm': 'Repetir {count} tarefa | Repetir {count} tarefas',
   'retry-all.progress': '{count} de {total} repetidas',
   'retry-all.done': 'Pronto: {count} tarefa foi repetida. | Pronto: {count} tarefas foram repetidas.',
@@ -85,7 +85,7 @@ export const actions = {
   'cancel-all.countSelected':
     '{count} de {selected} selecionadas pode ser cancelada. | {count} de {selected} selecionadas podem ser canceladas.',
   'cancel-all.hint':
-    'Elas falham sem ser executadas, e nenhum tratamento de tarefa morta é chamado. É possível parar entre os blocos, e repetir o que foi cancelado.',
+    'Elas terminam sem ser executadas, e nenhum tratamento de tarefa morta é chamado. É possível parar entre os blocos, e repetir o que foi cancelado.',
   'cancel-all.confirm': 'Cancelar {count} tarefa | Cancelar {count} tarefas',
   'cancel-all.progress': '{count} de {total} canceladas',
   'cancel-all.done': 'Pronto: {count} tarefa foi cancelada. | Pronto: {count} tarefas foram canceladas.',

@@ -81,6 +81,7 @@ export const views = {
   'fact.due': 'Prevista',
   'fact.waited': 'Esperou',
   'fact.ran': 'Executou',
+  'fact.cancelledBy': 'Cancelada por',
   'fact.origin': 'Origem',
   'fact.destination': 'Destino',
   'fact.topic': 'Tópico',

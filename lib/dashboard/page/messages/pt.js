@@ -49,6 +49,7 @@ export const pt = {
   'status.retrying': 'Nova tentativa',
   'status.succeeded': 'Sucesso',
   'status.failed': 'Falha',
+  'status.cancelled': 'Cancelada',
   'route.noTopic': '(sem tópico)',
   'route.deliveredTo': 'entregue a',
   'table.actions': 'Ações',

@@ -71,6 +71,7 @@ function facts(task, attempts) {
     [t('fact.due'), timeOf(task.dueAt)],
     [t('fact.waited'), waitedFor(task)],
     [t('fact.ran'), ranFor(task)],
+    [t('fact.cancelledBy'), task.cancelledBy === null ? null : shown(task.cancelledBy)],
     [t('fact.origin'), task.origin === null ? null : shown(task.origin)],
     [t('fact.destination'), task.destination === null ? null : shown(task.destination)],
     [

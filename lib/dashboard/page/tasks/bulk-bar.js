@@ -8,7 +8,10 @@ import { bulkFilterOf } from './filters.js';
 /** @typedef {import('../../api.ts').BulkAction} BulkAction */
 /** @typedef {import('../../api.ts').TaskJson} TaskJson */
 
-/** Which tasks each is for, in the order in which they are offered: harmless ones first. */
+/**
+ * Which tasks each is for, in the order in which they are offered: harmless ones first. Cancelled tasks are retried one by one,
+ * or where the filter names their status.
+ */
 const uses = /** @type {const} */ ({
   'retry-all': (/** @type {string} */ status) => status === 'failed',
   'cancel-all': (/** @type {string} */ status) => ['scheduled', 'pending', 'retrying'].includes(status),
@@ -83,7 +86,9 @@ export function bulkBar({ info, filters, tasks, selection, afterwards }) {
     if (filters.has('payload')) return h('span', { class: 'muted small' }, t('bulk.notByPayload'));
     const listed = statusesOf(filters);
     return allowed
-      .filter((action) => listed.some(uses[action]))
+      .filter(
+        (action) => listed.some(uses[action]) || (action === 'retry-all' && listed.includes('cancelled')),
+      )
       .map((action) => button(action, t(`${action}.button`), { filter: bulkFilterOf(filters) }));
   }
 

@@ -169,7 +169,7 @@ export function filterForm({ info, signal }, onFilters) {
  * @param {HTMLElement | undefined} figure
  */
 function pill(status, box, figure) {
-  const hasEnded = status === 'succeeded' || status === 'failed';
+  const hasEnded = ['succeeded', 'failed', 'cancelled'].includes(status);
   return h(
     'span',
     { class: `pill status-${status}` },

@@ -1,4 +1,4 @@
-import { stateSql } from '../../columns.js';
+import { cancelledBySql, stateSql } from '../../columns.js';
 import { mostLosses } from '../../failure-rule.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { now } from '../sql-time.js';
@@ -64,7 +64,7 @@ begin
     set new.rodada = if(new.rodada between 0 and ${mostCounted}, new.rodada, 0);
     if new.status in ('pendente', 'agendada') then
       set new.reserva = 0, new.executor = null, new.iniciada_em = null, new.finalizada_em = null;
-      set new.limite = null, new.prazo = null, new.consumidor = null;
+      set new.limite = null, new.prazo = null, new.consumidor = null, new.cancelada_por = null;
       set new.perdas = if(new.id_anterior is null, 0, least(new.perdas, ${mostLosses - 1}));
       if new.rodada = 0 and new.id_anterior is not null then
         set new.rodada = coalesce((select f.rodada from ${queue} f where f.id = new.id_anterior), 0);
@@ -202,7 +202,8 @@ select
   f.live_id as live_task_id,
   f.executor as worker_id,
   f.rodada as replay,
-  f.metadados as metadata
+  f.metadados as metadata,
+  ${cancelledBySql('f')} as cancelled_by
 from ${queue} f
 where not coalesce(f.reenfileirado, 0)`;
 }

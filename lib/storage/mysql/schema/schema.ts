@@ -68,6 +68,8 @@ export const ownColumns: readonly ColumnDefinition[] = [
   { name: 'lote', type: 'bigint' },
   { name: 'prazo', type: 'datetime(6)' },
   { name: 'consumidor', type: text(100), rest: exact },
+  // Who cancelled it, empty where nobody was named: tells a cancelled attempt from one that failed.
+  { name: 'cancelada_por', type: text(200), rest: exact },
 ];
 
 /**

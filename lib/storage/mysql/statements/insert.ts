@@ -1,6 +1,6 @@
 import type { TaskStatus } from '../../../task.js';
 import { parseInstant } from '../../../values/instant.js';
-import { statusTexts } from '../../columns.js';
+import { statusCondition, statusTexts } from '../../columns.js';
 import type { NewTask } from '../../inserts.js';
 import { recordFields } from '../record-fields.js';
 import { after } from '../sql-time.js';
@@ -72,7 +72,6 @@ function inUtc(iso: string): string {
  */
 export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): string {
   const texts = statuses.flatMap(statusTexts);
-  const list = texts.map((text) => `'${text}'`).join(', ');
   const isIndexed = texts.every((text) => ['pendente', 'agendada', 'sucesso'].includes(text));
   const key = isIndexed ? 'f.equivalente = cast(? as binary)' : 'f.chave_externa = ?';
   const payload = `coalesce(f.payload, (select first.payload from ${queue} first where first.id = f.id_inicial))`;
@@ -80,7 +79,7 @@ export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): 
     'list_equivalent',
     `select ${recordFields('f', payload)}
 from ${queue} f
-where ${key} and f.payload_hash = cast(? as binary) and f.status in (${list})
+where ${key} and f.payload_hash = cast(? as binary) and ${statusCondition('f', statuses)}
   and f.origem <=> ? and f.destino <=> ? and f.processo <=> ? and f.tenant <=> ? and f.grupo_empresarial <=> ?
 order by f.id`,
   );

@@ -98,15 +98,15 @@ export const endedCounts = ({ queue }: Queue): string =>
   named(
     'status_ended',
     `
-select one.processo, one.subscriber_id, one.dead, one.status, count(*) as n, sum(one.is_buried) as buried
+select one.processo, one.subscriber_id, one.dead, one.state, count(*) as n, sum(one.is_buried) as buried
 from (
-  select f.processo, f.subscriber_id, f.dead, replace(f.status, 'falha_processando', 'falha') as status,
+  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state,
     coalesce(${isBuried('f')}, 0) as is_buried
   from ${queue} f
   where f.data_hora >= ? and f.status in ('sucesso', 'falha', 'falha_processando') and f.reenfileirado is not true
   limit ${endedLimit}
 ) one
-group by one.processo, one.subscriber_id, one.dead, one.status`,
+group by one.processo, one.subscriber_id, one.dead, one.state`,
   );
 
 /**

@@ -1,3 +1,4 @@
+import { isCancelled } from '../../columns.js';
 import { subscriptionPrefix, subscriptionRoute } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { after, msBetween, now } from '../sql-time.js';
@@ -257,15 +258,15 @@ export const tableIsThere = named(
 );
 
 /**
- * Deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters: subscription, time, how many
- * at most.
+ * Deliveries of a subscription that have failed for good since then, dead and cancelled ones excepted. Parameters: subscription, time,
+ * how many at most.
  */
 export const failedDeliveries = ({ queue }: Tables): string =>
   named(
     'failed_deliveries',
     `
 select f.id from ${queue} f
-where f.subscriber_id = ? and f.data_hora >= ? and not f.dead and ${hasFailedForGood}
+where f.subscriber_id = ? and f.data_hora >= ? and not f.dead and ${hasFailedForGood} and not (${isCancelled('f')})
 order by f.id
 limit ?`,
   );

@@ -1,4 +1,4 @@
-import { stateSql } from '../../columns.js';
+import { cancelledBySql, stateSql } from '../../columns.js';
 import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
 import {
   contractColumns,
@@ -65,7 +65,7 @@ const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestam
     or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
         or coalesce(new.executor, new.id_anterior, new.live_id) is not null
         or coalesce(new.iniciada_em, new.finalizada_em, new.prazo) is not null
-        or coalesce(new.limite, new.consumidor) is not null)
+        or coalesce(new.limite, new.consumidor, new.cancelada_por) is not null)
       and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
 
 /** Counters beyond this were not written by the library. */
@@ -105,6 +105,7 @@ begin
     new.limite := null;
     new.prazo := null;
     new.consumidor := null;
+    new.cancelada_por := null;
     -- A task that is started anew goes on with those that it has lost.
     new.perdas := case when new.id_anterior is null then 0 else least(new.perdas, ${mostLosses - 1}) end;
     if new.rodada = 0 and new.id_anterior is not null then
@@ -299,7 +300,8 @@ select
   f.live_id as live_task_id,
   f.executor as worker_id,
   f.rodada as replay,
-  f.metadados as metadata
+  f.metadados as metadata,
+  ${cancelledBySql('f')} as cancelled_by
 from ${queue} f
 where f.reenfileirado is not true`;
 }

@@ -60,6 +60,8 @@ export const ownColumns: readonly ColumnDefinition[] = [
   { name: 'lote', type: 'bigint' },
   { name: 'prazo', type: 'timestamp with time zone' },
   { name: 'consumidor', type: 'character varying(100)' },
+  // Who cancelled it, empty where nobody was named: tells a cancelled attempt from one that failed.
+  { name: 'cancelada_por', type: 'character varying(200)' },
 ];
 
 /** The 9 columns of the subscriptions table, also a contract. */

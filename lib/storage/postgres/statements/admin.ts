@@ -1,4 +1,4 @@
-import { editsKey, recordFields, stateSql } from '../../columns.js';
+import { editsKey, isCancelled, recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
@@ -169,15 +169,15 @@ ${startAnew(queue, false, {
 select id::text as id from anew`;
 
 /**
- * The same as {@link retryTask} with deliveries of a subscription that have failed for good since then, dead ones excepted. Parameters:
- * subscription, time, how many at most.
+ * The same as {@link retryTask} with deliveries of a subscription that have failed for good since then, dead and cancelled ones
+ * excepted. Parameters: subscription, time, how many at most.
  */
 export const replayFailed = ({ queue }: Queue): string => `-- name: replay_failed
 with chosen as materialized (
   select f.id
   from ${queue} f
   where f.subscriber_id = $1::text and f.data_hora >= $2::text::timestamptz and not f.dead
-    and ${hasFailedForGood}
+    and ${hasFailedForGood} and not (${isCancelled('f')})
   order by f.id
   limit $3::int
   for no key update of f skip locked
@@ -185,19 +185,28 @@ with chosen as materialized (
 ${startAnew(queue, true)}
 select id::text as id from anew`;
 
+/** What names an attempt that was cancelled: see {@link readCancelled}. */
+const cancelledFields = `f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.tentativa, f.processo, f.subscriber_id, f.dead`;
+
 /** Due, scheduled for its first attempt, or retrying. */
 export const isWaiting = `f.status in ('pendente', 'agendada')`;
 
-/** Ends `chosen`. */
-export const cancelChosen = (queue: string, message: string): string => `update ${queue} f
-set status = 'falha', mensagem = ${message}::text, finalizada_em = clock_timestamp(), proxima_tentativa = null
+/**
+ * Ends `chosen` as cancelled.
+ *
+ * @param message parameter: why
+ * @param by parameter: who, or null
+ */
+export const cancelChosen = (queue: string, message: string, by: string): string => `update ${queue} f
+set status = 'falha', mensagem = ${message}::text, cancelada_por = coalesce(${by}::text, ''), finalizada_em = clock_timestamp(),
+  proxima_tentativa = null
 where f.id = any(array(select id from chosen)) and ${isWaiting}`;
 
-/** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message. */
+/** Ends a task that has not started, without a dead chain. Parameters: id of any attempt, message, who. */
 export const cancelTask = ({ queue }: Queue): string => `-- name: cancel_task
 with ${lockedAttempts(queue, isWaiting)}
-${cancelChosen(queue, '$2')}
-returning f.id::text as id`;
+${cancelChosen(queue, '$2', '$3')}
+returning ${cancelledFields}`;
 
 /**
  * Makes a scheduled attempt due now, and rings for it. Parameters: id of any attempt, channel.

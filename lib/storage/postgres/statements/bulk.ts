@@ -56,15 +56,15 @@ ${startAnew(queue, true)}
 select (select count(*)::int from anew) as done, ${whereItEnded}`;
 
 /**
- * Ends a block of waiting tasks. Parameters: those of a block, message, then those of the conditions.
+ * Cancels a block of waiting tasks. Parameters: those of a block, message, who, then those of the conditions.
  *
- * @param conditions SQL over `f`, with parameters from `$5` on
+ * @param conditions SQL over `f`, with parameters from `$6` on
  */
 export const cancelMany = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: cancel_many
 with chosen as materialized (${nextBlock(queue, 'cancel', conditions, locked)}
 ),
 ended as (
-${cancelChosen(queue, '$4')}
+${cancelChosen(queue, '$4', '$5')}
 returning f.id
 )
 select (select count(*)::int from ended) as done, ${whereItEnded}`;

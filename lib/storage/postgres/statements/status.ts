@@ -132,10 +132,10 @@ order by running.started, running.id::bigint`;
  * Walks the table's blocks of that time, and stops at a limit of rows.
  */
 export const endedCounts = ({ queue }: Queue): string => `-- name: status_ended
-select one.processo, one.subscriber_id, one.dead, one.status, count(*)::int as n,
+select one.processo, one.subscriber_id, one.dead, one.state, count(*)::int as n,
   count(*) filter (where one.is_buried)::int as buried
 from (
-  select f.processo, f.subscriber_id, f.dead, replace(f.status, 'falha_processando', 'falha') as status,
+  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state,
     ${isBuried('f')} as is_buried
   from ${queue} f
   where f.data_hora >= $1::text::timestamptz and f.status in ('sucesso', 'falha', 'falha_processando')

@@ -1,0 +1,28 @@
+import type { Task } from '../task.js';
+import { column, readBoolean, readText, type Row } from './columns.js';
+
+/** Who cancels tasks, and why. */
+export interface Cancellation {
+  /** Null: nobody was named. */
+  readonly by: string | null;
+  /** Recorded as their message. */
+  readonly message: string;
+}
+
+/** Names an attempt that was cancelled. */
+export type CancelledAttempt = Pick<
+  Task,
+  'id' | 'firstAttemptId' | 'attempt' | 'topic' | 'subscriptionId' | 'dead'
+>;
+
+/** Reads it from its columns and `first_id`, the first attempt's. */
+export function readCancelled(row: Row): CancelledAttempt {
+  return {
+    id: String(row[column.id]),
+    firstAttemptId: String(row['first_id']),
+    attempt: Number(row[column.attempt] ?? 1),
+    topic: readText(row[column.topic]),
+    subscriptionId: readText(row[column.subscriptionId]),
+    dead: readBoolean(row[column.dead]),
+  };
+}
