@@ -48,6 +48,7 @@ export async function openMysql(opening: StorageOpening, address: MysqlConnectio
       lost: (error) => events.emit('connection.lost', { connection, error }),
       restored: () => events.emit('connection.restored', { connection }),
     }),
+    warn: (message) => events.emit('warning', { message }),
   });
   const database = new MysqlDatabase({
     ...connections,

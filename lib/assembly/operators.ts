@@ -8,11 +8,15 @@ import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { connectionConfig, sessionSettings } from '../storage/postgres/connections/connection-config.js';
 import { startPlace } from '../storage/postgres/connections/connection-problem.js';
+import { OwnPool } from '../storage/postgres/connections/own-pool.js';
 import type { TaskImportTransactions } from '../storage/task-import.js';
 import { assembleCore, assembleWorker } from './core.js';
 import type { MysqlSchemaDatabase } from './mysql-schema-database.js';
 import type { Opened } from './opened.js';
 import { StartAttempts } from './start-attempts.js';
+
+/** Who changes tables and looks from a second connection how far that is holds the first one. */
+const lookPatienceMs = 1_000;
 
 /** A queue whose tables are there, for an operator's commands. */
 export interface OperatorQueue {
@@ -30,7 +34,7 @@ export type SchemaDatabase = PostgresSchemaDatabase | MysqlSchemaDatabase;
 /** The same in PostgreSQL. */
 export interface PostgresSchemaDatabase {
   readonly driver: 'postgres';
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   readonly options: ResolvedOptions;
 }
 
@@ -81,14 +85,15 @@ async function openPostgresSchema(
         )
       : undefined;
   const connection = server?.url ?? address;
-  const pool = new Pool({
+  const opened = new Pool({
     ...connectionConfig(connection),
     application_name: 'tarefa command line',
     max: 4,
     verify: (client, done) => void prepareConnection(client, done),
   });
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  opened.on('error', () => undefined);
+  opened.on('connect', (client) => client.on('error', () => undefined));
+  const pool = new OwnPool(opened, { patienceMs: lookPatienceMs });
   const close = async (): Promise<void> => {
     await pool.end();
     await server?.stop();

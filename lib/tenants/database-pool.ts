@@ -239,7 +239,9 @@ function closing(): TarefaError {
 
 async function connectTo({ connections }: Opened, ended: ConnectionEnded): Promise<TenantConnection> {
   if (connections.ending) throw new Discarded();
-  return connections.connect(ended);
+  return connections.connect(ended).catch((error: unknown) => {
+    throw connections.ending ? new Discarded('', { cause: error }) : error;
+  });
 }
 
 /** Another attempt has found out that these credentials do not work any more. */

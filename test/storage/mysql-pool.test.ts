@@ -2,7 +2,8 @@ import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mysqlConfig, ownSettings } from '../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../lib/storage/mysql/connections/mysql-package.js';
-import { OwnPool } from '../../lib/storage/mysql/connections/own-pool.js';
+import { OwnPool, type OwnPoolParts } from '../../lib/storage/mysql/connections/own-pool.js';
+import { deferred } from '../support/waiting.js';
 import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
 
 let database: MysqlTestDatabase;
@@ -12,8 +13,12 @@ beforeAll(async () => {
 }, mysqlStartMs);
 afterAll(() => database?.drop());
 
-async function open(url = database.url, settings = ownSettings): Promise<OwnPool> {
-  return new OwnPool({ mysql: await loadMysql2(), config: mysqlConfig(url), max: 1, settings });
+async function open(
+  url = database.url,
+  settings = ownSettings,
+  more: Partial<OwnPoolParts> = {},
+): Promise<OwnPool> {
+  return new OwnPool({ mysql: await loadMysql2(), config: mysqlConfig(url), max: 1, settings, ...more });
 }
 
 /** A port at which nobody listens. */
@@ -50,6 +55,37 @@ test('who waits for a connection that cannot be opened hears of it as well', asy
     expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   } finally {
     await pool.close();
+  }
+});
+
+test('a refused connection fails nobody while others are open: who waits gets the one that comes back', async () => {
+  const user = `limited_${database.name}`;
+  await database.pool.query(
+    `create user ${user}@'%' identified by 'secret' with max_user_connections 1; grant all on ${database.name}.* to ${user}@'%'`,
+  );
+  const address = new URL(database.url);
+  address.username = user;
+  address.password = 'secret';
+  const warned: string[] = [];
+  const refused = deferred();
+  const warn = (message: string): void => {
+    warned.push(message);
+    refused.resolve();
+  };
+  const pool = await open(address.href, ownSettings, { max: 5, warn });
+  try {
+    const lent = await pool.take();
+    const waiting = [1, 2, 3].map((n) => pool.query(`select ${n} as n, connection_id() as id`));
+    await refused.promise;
+    lent.release();
+    const id = String(lent.raw.threadId);
+    expect((await Promise.all(waiting)).flatMap(({ rows }) => rows)).toEqual(
+      [1, 2, 3].map((n) => ({ n: String(n), id })),
+    );
+    expect(warned).toEqual([expect.stringMatching(/could not be opened .*max_user_connections/)]);
+  } finally {
+    await pool.close();
+    await database.pool.query(`drop user ${user}@'%'`);
   }
 });
 

@@ -215,6 +215,26 @@ test('a tenant has no more connections than allowed: others wait their turn, not
   await Promise.all([second?.giveBack(), lease.giveBack()]);
 });
 
+test('a server without room for more connections fails nobody: who waits gets the one that comes back', async () => {
+  const { config, pool } = tenantOf('a');
+  const { pools, told } = start();
+  const first = await pools.take('a');
+  await pool.query(`alter role ${config.user} connection limit 1`);
+  try {
+    const { rows } = await first.query('select pg_backend_pid() as pid');
+    const others = Promise.all([use(pools, 'a'), use(pools, 'a')]);
+    await first.giveBack();
+    expect(await others).toEqual([rows[0]?.['pid'], rows[0]?.['pid']]);
+    expect(told).toEqual([]);
+    const hasty = start({ waitTimeoutMs: 0 });
+    const second = await pools.take('a');
+    await expect(hasty.pools.take('a')).rejects.toThrow(/tenant a cannot be used: too many connections/);
+    await second.giveBack();
+  } finally {
+    await pool.query(`alter role ${config.user} connection limit -1`);
+  }
+});
+
 test('the pool unused for longest makes room, and never one in use', async () => {
   const { pools, resolved } = start({ maxPools: 3 });
   for (const tenant of ['a1', 'b1', 'a2']) await use(pools, tenant);

@@ -32,7 +32,8 @@ export class TransactionConnection {
 
   /** @param own for what has to be said beside the transaction */
   static async take(tasks: OwnPool, own: OwnPool): Promise<TransactionConnection> {
-    return new TransactionConnection(await tasks.take(), own);
+    // It waits as long as the others need: a task that waits has not failed.
+    return new TransactionConnection(await tasks.take(Infinity), own);
   }
 
   /**

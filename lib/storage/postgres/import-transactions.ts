@@ -1,20 +1,21 @@
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { TaskInserts } from '../inserts.js';
+import type { OwnPool } from './connections/own-pool.js';
 import type { NumberedTask, Refusal, TaskImportTransactions } from '../task-import.js';
 
 /** {@link TaskImportTransactions} on one connection of a pool. */
 export class PostgresImportTransactions implements TaskImportTransactions {
-  readonly #pool: Pool;
+  readonly #pool: OwnPool;
   readonly #client: PoolClient;
   readonly #inserts: TaskInserts;
   #open = false;
 
-  static async open(pool: Pool, inserts: TaskInserts): Promise<PostgresImportTransactions> {
+  static async open(pool: OwnPool, inserts: TaskInserts): Promise<PostgresImportTransactions> {
     return new PostgresImportTransactions(pool, await pool.connect(), inserts);
   }
 
-  private constructor(pool: Pool, client: PoolClient, inserts: TaskInserts) {
+  private constructor(pool: OwnPool, client: PoolClient, inserts: TaskInserts) {
     this.#pool = pool;
     this.#client = client;
     this.#inserts = inserts;

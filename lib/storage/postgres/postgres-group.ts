@@ -125,7 +125,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
 
   async #begin(): Promise<PoolClient> {
     const { pool, reach } = this.#parts;
-    const client = await pool.connect();
+    const client = await pool.connect(Infinity);
     if (this.#trouble) {
       client.release();
       throw this.#trouble;

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
@@ -6,6 +6,7 @@ import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
+import type { OwnPool } from './connections/own-pool.js';
 import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
@@ -19,7 +20,7 @@ where a.pid = $1::int and a.datname = current_database() and a.usename = current
 
 /** What a {@link PostgresTransaction} works with. */
 export interface PostgresTransactionParts {
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   /** What stands between the pool and the database. */
   readonly reach: Reach;
   readonly complete: Statement;
@@ -138,7 +139,8 @@ export class PostgresTransaction implements TaskTransaction {
 
   async #begin(): Promise<PoolClient> {
     const { pool, reach } = this.#parts;
-    const client = await pool.connect();
+    // It waits as long as the others need: a task that waits has not failed.
+    const client = await pool.connect(Infinity);
     if (this.#ended) {
       client.release();
       throw usedAfterEnd();

@@ -1,8 +1,9 @@
-import type { Pool, QueryResult } from 'pg';
+import type { QueryResult } from 'pg';
 import type { SqlHandle } from '../sql-handle.js';
 import { wrapConnectionError } from './connections/connection-config.js';
 import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
 import { inTransaction } from './connections/in-transaction.js';
+import type { OwnPool } from './connections/own-pool.js';
 import { asQuery, type Reach } from './connections/pooler.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import type { QueueIdentity } from '../task-row.js';
@@ -13,13 +14,13 @@ import { storableTexts, type StorableTexts } from './storable-texts.js';
 
 /** The connections of a queue. */
 export interface QueueAccessParts {
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   /** For inserts and single changes: handlers that hold the whole pool do not delay them. */
   readonly inserts: SqlHandle;
   /** Runs work in a transaction of its own on the pool that inserts. */
   readonly inOwnTransaction: RunTransaction;
   /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
-  readonly onlookers: () => Pool;
+  readonly onlookers: () => OwnPool;
   /** Undefined in a process that only produces. */
   readonly control: ControlConnections | undefined;
   /** What stands between the pool and the database. */
@@ -40,7 +41,7 @@ interface Prepared {
 
 /** How every part of the database reaches it: the connections, and the queue's statements once its tables are prepared. */
 export class QueueAccess {
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   readonly inserts: SqlHandle;
   readonly inOwnTransaction: RunTransaction;
   /** Runs work in a transaction of its own on a connection for people who look. */
@@ -99,10 +100,10 @@ export class QueueAccess {
     return connection.query(statement, values).catch(rethrowConnectionError);
   }
 
-  /** Runs a statement on any connection of the pool. */
+  /** Runs a statement on any connection of the pool, for which it waits as handlers do. */
   onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
     return this.pool
-      .query<Record<string, unknown>>(asQuery(statement, this.reach, values))
+      .query(asQuery(statement, this.reach, values), undefined, Infinity)
       .catch(rethrowConnectionError);
   }
 

@@ -1,10 +1,10 @@
 import type { ConnectionOptions, Pool, PoolConnection } from 'mysql2';
+import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { isConnectionError } from '../mysql-errors.js';
 import { ask, type Answer } from './answers.js';
-import { rethrowConnectionError } from './lost-connection.js';
+import { messageOf, rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
-import { Slots } from './slots.js';
 import { streamOf } from './stream-of.js';
 import { inTransaction, type Run } from './transactions.js';
 
@@ -20,6 +20,8 @@ export interface OwnPoolParts {
   readonly max: number;
   /** Statements that every connection begins with. */
   readonly settings: string;
+  /** Told, once until the next one, that no more connections can be opened. */
+  readonly warn?: (message: string) => void;
 }
 
 /** A connection that somebody has. Whoever has it releases it, or destroys it, also when it is lost: others wait for its place. */
@@ -32,15 +34,15 @@ export interface LentConnection {
 }
 
 /**
- * Connections to one database, each opened when it is needed and set up before its first statement. It counts them itself: the
- * driver's pool serves those who wait when a connection is released, and not when one is lost or cannot be opened.
+ * Connections to one database, each opened when it is needed, set up before its first statement, and lent to whoever waits
+ * longest: see {@link ConnectionLine}.
  */
 export class OwnPool {
   readonly #pool: Pool;
-  readonly #slots: Slots;
+  readonly #line: ConnectionLine<PoolConnection>;
   #closed: Promise<void> | undefined;
 
-  constructor({ mysql, config, max, settings }: OwnPoolParts) {
+  constructor({ mysql, config, max, settings, warn }: OwnPoolParts) {
     this.#pool = mysql.createPool({
       ...config,
       // Never reached: those that are being ended count for a moment beside those in use.
@@ -49,8 +51,18 @@ export class OwnPool {
       idleTimeout: idleMs,
       waitForConnections: true,
     });
-    this.#slots = new Slots(max);
+    let isSaid = false;
+    this.#line = new ConnectionLine({
+      max,
+      open: () => this.#open(),
+      keep: (connection) => connection.release(),
+      shared: (error, others) => {
+        if (!isSaid) warn?.(sharedText(messageOf(error), others));
+        isSaid = true;
+      },
+    });
     this.#pool.on('connection', (connection) => {
+      isSaid = false;
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
       connection.query(settings, (error) => {
@@ -96,37 +108,30 @@ export class OwnPool {
     }
   }
 
-  /** A connection of the caller's, once there is one. */
-  async take(): Promise<LentConnection> {
-    await this.#slots.take();
-    let isLent = true;
-    const giveBack = (): void => {
-      if (isLent) this.#slots.giveBack();
-      isLent = false;
+  /**
+   * A connection of the caller's, once there is one.
+   *
+   * @param mostMs how long it waits for open connections while no more can be opened
+   */
+  async take(mostMs = defaultPatienceMs): Promise<LentConnection> {
+    const raw = await this.#line.take(mostMs);
+    return {
+      raw,
+      release: () => {
+        raw.release();
+        this.#line.back(raw, false);
+      },
+      destroy: () => {
+        raw.destroy();
+        this.#line.back(raw, true);
+      },
+      forget: () => this.#line.back(raw, true),
     };
-    try {
-      const raw = await this.#open();
-      return {
-        raw,
-        release: () => {
-          raw.release();
-          giveBack();
-        },
-        destroy: () => {
-          raw.destroy();
-          giveBack();
-        },
-        forget: giveBack,
-      };
-    } catch (error) {
-      giveBack();
-      throw error;
-    }
   }
 
   /** Closes all connections. Idempotent. */
   close(): Promise<void> {
-    this.#slots.close(
+    this.#line.close(
       Object.assign(new Error('Connection closed: this queue is closed'), { code: closedCode }),
     );
     this.#closed ??= new Promise((resolve) => this.#pool.end(() => resolve()));

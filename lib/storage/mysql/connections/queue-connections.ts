@@ -15,6 +15,7 @@ export interface ConnectionsRequest {
   readonly works: boolean;
   /** Told of the connections that claim, by their names. */
   readonly watcher: (connection: string) => ControlWatcher;
+  readonly warn: (message: string) => void;
 }
 
 /** Inserts, fan-out, changes by people and what they look at share these. */
@@ -23,7 +24,7 @@ const ownSize = 4;
 /** Prepares a queue's connections; each is opened when it is needed. */
 export function openConnections(
   mysql: Mysql2,
-  { connection, poolSize, works, watcher }: ConnectionsRequest,
+  { connection, poolSize, works, watcher, warn }: ConnectionsRequest,
 ): MysqlAccessParts & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const control = (name: string): ControlConnection =>
@@ -35,12 +36,14 @@ export function openConnections(
       config: namedConfig(config, 'pool'),
       max: poolSize,
       settings: taskSettings,
+      warn,
     }),
     own: new OwnPool({
       mysql,
       config: namedConfig(config, 'own'),
       max: Math.max(ownSize, works ? 0 : poolSize),
       settings: ownSettings,
+      warn,
     }),
     control: works ? { first: control('control'), second: control('control 2') } : undefined,
   };

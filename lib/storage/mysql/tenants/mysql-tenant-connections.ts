@@ -1,4 +1,5 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
+import { ConnectionLine } from '../../connection-line.js';
 import type { ResolvedTenantOptions } from '../../../options/tenant-options.js';
 import type { TenantConnection } from '../../../tenants/tenant-connection.js';
 import type { ConnectionEnded, TenantConnections } from '../../../tenants/tenant-driver.js';
@@ -9,6 +10,7 @@ import { taskSettings } from '../connections/mysql-config.js';
 import type { Mysql2 } from '../connections/mysql-package.js';
 import { quoteIdentifier } from '../identifiers.js';
 import type { DoneStatements } from './done-table.js';
+import { isRefusedLogin } from './login-error.js';
 import { MysqlTenantConnection } from './mysql-tenant-connection.js';
 import { streamOf } from '../connections/stream-of.js';
 
@@ -23,7 +25,10 @@ const asLoggedIn = `set names utf8mb4 collate utf8mb4_bin;
 set session sql_mode = trim(both ',' from concat('IGNORE_SPACE,', @@session.sql_mode))`;
 
 /** What of the options concerns connections. */
-export type ConnectionLimits = Pick<ResolvedTenantOptions, 'connectTimeoutMs' | 'queryTimeoutMs' | 'idleMs'>;
+export type ConnectionLimits = Pick<
+  ResolvedTenantOptions,
+  'connectTimeoutMs' | 'queryTimeoutMs' | 'maxConnectionsPerTenant' | 'waitTimeoutMs' | 'idleMs'
+>;
 
 export interface MysqlTenantConnectionsParts {
   readonly mysql: Mysql2;
@@ -39,6 +44,7 @@ export interface MysqlTenantConnectionsParts {
 export class MysqlTenantConnections implements TenantConnections {
   readonly #tenant: string;
   readonly #parts: MysqlTenantConnectionsParts;
+  readonly #line: ConnectionLine<Connection>;
   /** Open, or being opened. */
   readonly #open = new Set<Connection>();
   /** The one used last is at the end, and is lent first: the others grow old. */
@@ -50,6 +56,12 @@ export class MysqlTenantConnections implements TenantConnections {
   constructor(tenant: string, parts: MysqlTenantConnectionsParts) {
     this.#tenant = tenant;
     this.#parts = parts;
+    this.#line = new ConnectionLine({
+      max: parts.limits.maxConnectionsPerTenant,
+      open: async () => this.#takeIdle() ?? (await this.#connect()),
+      keep: (connection) => this.#keep(connection),
+      isFinal: isRefusedLogin,
+    });
   }
 
   get count(): number {
@@ -61,18 +73,20 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   async connect(ended: ConnectionEnded): Promise<TenantConnection> {
-    const connection = this.#takeIdle() ?? (await this.#connect());
     const { limits, statements } = this.#parts;
+    const connection = await this.#line.take(limits.waitTimeoutMs);
     const lent: TenantConnection = new MysqlTenantConnection(this.#tenant, connection, {
       queryTimeoutMs: limits.queryTimeoutMs,
       statements,
       reset: this.#reset,
       back: () => {
         this.#keep(connection);
+        this.#line.back(connection, false);
         ended(lent);
       },
       cut: (threadToKill) => {
         if (threadToKill !== undefined) this.#kill(threadToKill);
+        this.#line.back(connection, true);
         ended(lent);
       },
     });
@@ -91,6 +105,7 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   async #end(): Promise<void> {
+    this.#line.close(new Error('these connections are being closed'));
     const empty = new Promise<void>((resolve) => (this.#empty = resolve));
     for (const connection of this.#idle.keys()) this.#close(connection);
     if (this.#open.size > 0) await empty;

@@ -1,10 +1,10 @@
-import type { Pool } from 'pg';
 import type { SqlHandle } from '../../sql-handle.js';
 import { TarefaError } from '../../../errors.js';
+import type { Lender } from './own-pool.js';
 
 /** Runs work in a transaction of its own on a connection of a pool. One whose transaction failed is not used again. */
-export async function inTransaction<T>(pool: Pool, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+export async function inTransaction<T>(lender: Lender, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  const client = await lender.connect();
   try {
     await client.query('begin');
     const result = await work(client);

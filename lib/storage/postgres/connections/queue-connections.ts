@@ -1,4 +1,4 @@
-import { Client, Pool, type ClientConfig } from 'pg';
+import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
 import type { SqlHandle } from '../../sql-handle.js';
 import type { RingMessage } from '../../../coordination/ring.js';
 import type { SessionUse } from '../../../coordination/session.js';
@@ -7,13 +7,15 @@ import type { SharedSessions } from './shared-sessions.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
+import { defaultPatienceMs, sharedText } from '../../connection-line.js';
 import type { StartPlace } from '../../start-problem.js';
-import { connectionConfig, connectionKey, sessionSettings } from './connection-config.js';
+import { connectionConfig, connectionKey, messageOf, sessionSettings } from './connection-config.js';
 import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
+import { OwnPool, queryOn, type Lender } from './own-pool.js';
 import { inspectReach, type Reach } from './pooler.js';
 import { Sockets } from './sockets.js';
 
@@ -29,12 +31,12 @@ export interface Routing {
 /** The connections of one queue. */
 export interface QueueConnections {
   readonly routing: Routing;
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
-  readonly spare: Pool | undefined;
+  readonly spare: OwnPool | undefined;
   readonly control: ControlConnections | undefined;
   /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
-  readonly onlookers: () => Pool;
+  readonly onlookers: () => OwnPool;
   readonly closeOnlookers: () => Promise<void>;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
@@ -101,15 +103,15 @@ export function openConnections(
     ...connectionConfig(connection),
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
-  const open = (purpose: string, max: number): Pool =>
+  const open = (purpose: string, max: number): OwnPool =>
     openPool(named(main, purpose), { max, reach: mainReach, events });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
 
-  let onlookers: Pool | undefined;
+  const forInserts = lenderForInserts(pool, spare);
 
-  const insertPool = (): Pool => (spare && isExhausted(pool) ? spare : pool);
+  let onlookers: OwnPool | undefined;
 
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
@@ -142,8 +144,8 @@ export function openConnections(
     onlookers: () => (onlookers ??= open('dashboard', 2)),
     closeOnlookers: async () => onlookers?.end(),
     control: controls,
-    inserts: preparedStatements(insertPool, mainReach),
-    inOwnTransaction: (work) => inTransaction(insertPool(), work),
+    inserts: preparedStatements(forInserts, mainReach),
+    inOwnTransaction: (work) => inTransaction(forInserts, work),
     canListen: listenerAddress !== undefined,
     sessionUse: () => {
       const use: SessionUse = {
@@ -187,7 +189,7 @@ const idleMs = 30_000;
 function openPool(
   config: ClientConfig,
   { max, reach, events }: { max: number; reach: Reach; events: QueueEvents },
-): Pool {
+): OwnPool {
   class PoolConnection extends Client {
     constructor() {
       super({ ...config, pipeline: true });
@@ -200,37 +202,63 @@ function openPool(
     connectionTimeoutMillis: 0,
     Client: PoolConnection,
   });
+  // A server that goes takes all idle ones along, and one that is full refuses many: one line for all of them.
+  const said = { lost: false, shared: false };
   pool.on('connect', (client) => {
+    said.lost = false;
+    said.shared = false;
     client.on('error', () => undefined);
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
     if (reach === 'direct') void client.query(sessionSettings).catch(() => undefined);
   });
-  // A server that goes takes all idle ones along: one line for all of them.
-  let said = false;
-  pool.on('connect', () => (said = false));
   pool.on('error', ({ message }) => {
-    if (said) return;
-    said = true;
+    if (said.lost) return;
+    said.lost = true;
     events.emit('notice', {
       message: `idle connections were lost (${message}); others are opened when needed`,
     });
   });
-  return pool;
+  const shared = (error: unknown, others: number): void => {
+    if (said.shared) return;
+    said.shared = true;
+    events.emit('warning', { message: sharedText(messageOf(error), others) });
+  };
+  return new OwnPool(pool, { shared });
 }
 
-function isExhausted({ totalCount, idleCount, options }: Pool): boolean {
-  return totalCount >= options.max && idleCount === 0;
+/**
+ * While others hold the whole pool, the spare connection; where that cannot be opened, the pool after all. Not for ever: who
+ * inserts may be what holds it.
+ */
+function lenderForInserts(pool: OwnPool, spare: OwnPool | undefined): Lender {
+  if (!spare) return pool;
+  const instead = (error: Error): Promise<PoolClient> => lentWithin(pool.connect(), defaultPatienceMs, error);
+  return { connect: () => (pool.isExhausted ? spare.connect().catch(instead) : pool.connect()) };
+}
+
+/** What is lent in time; what comes later goes back. */
+function lentWithin(lending: Promise<PoolClient>, mostMs: number, reason: Error): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      reject(reason);
+    }, mostMs);
+    lending
+      .then((client) => (isLate ? client.release() : resolve(client)), reject)
+      .finally(() => clearTimeout(late));
+  });
 }
 
 /** A handle whose statements are prepared once per connection, by their text, where that is ours alone. */
-function preparedStatements(pool: () => Pool, reach: Reach): SqlHandle {
+function preparedStatements(lender: Lender, reach: Reach): SqlHandle {
   const names = new Map<string, string>();
   return {
     query: (text, values = []) => {
-      if (reach !== 'direct') return pool().query<Record<string, unknown>>(text, values);
+      if (reach !== 'direct') return queryOn(lender.connect(), text, values);
       const name = names.get(text) ?? `tarefa_client_${names.size}`;
       names.set(text, name);
-      return pool().query<Record<string, unknown>>({ name, text, values });
+      return queryOn(lender.connect(), { name, text, values });
     },
   };
 }

@@ -1,11 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import type { SqlHandle } from '../../sql-handle.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
+import type { Lender } from '../connections/own-pool.js';
 import { processIdOf } from '../connections/pooler.js';
 import { describeHolders, describeSession } from './lock-holders.js';
 import { migrationLockKey, schemaLockKey } from './schema-locks.js';
+
+/** What lends a session its connection, and answers what others do meanwhile. */
+type SchemaPool = Lender & SqlHandle;
 
 /** How a {@link SchemaSession} works; everything has a default. */
 export interface SchemaSessionOptions {
@@ -40,12 +44,12 @@ const progressMs = 1_000;
  * their locks and are tried again; long statements lock no one out.
  */
 export class SchemaSession implements SqlHandle {
-  readonly #pool: Pool;
+  readonly #pool: SchemaPool;
   readonly #client: PoolClient;
   readonly #options: SchemaSessionOptions;
   readonly #cancel: () => void;
 
-  private constructor(pool: Pool, client: PoolClient, options: SchemaSessionOptions) {
+  private constructor(pool: SchemaPool, client: PoolClient, options: SchemaSessionOptions) {
     this.#pool = pool;
     this.#client = client;
     this.#options = options;
@@ -57,7 +61,7 @@ export class SchemaSession implements SqlHandle {
   }
 
   /** @throws {TarefaError} `SCHEMA_CONFLICT` behind a pooler, which shares connections between clients */
-  static async open(pool: Pool, options: SchemaSessionOptions = {}): Promise<SchemaSession> {
+  static async open(pool: SchemaPool, options: SchemaSessionOptions = {}): Promise<SchemaSession> {
     const client = await pool.connect();
     const session = new SchemaSession(pool, client, options);
     try {
@@ -173,7 +177,7 @@ export class SchemaSession implements SqlHandle {
       await pause(progressMs, undefined, { signal: ended }).catch(() => undefined);
       if (ended.aborted) return;
       const { rows } = await this.#pool
-        .query<Record<string, unknown>>(
+        .query(
           `select phase, blocks_done::float8 as done, blocks_total::float8 as total, current_locker_pid as locker
            from pg_stat_progress_create_index where pid = $1::int`,
           [processIdOf(this.#client)],

@@ -5,6 +5,7 @@ import type { TenantConnection } from '../../../tenants/tenant-connection.js';
 import type { ConnectionEnded, TenantConnections, TenantDriver } from '../../../tenants/tenant-driver.js';
 import { unavailable } from '../../../tenants/tenant-error.js';
 import { connectionConfig, connectionKey } from '../connections/connection-config.js';
+import { OwnPool } from '../connections/own-pool.js';
 import { goodbyeMs, Sockets } from '../connections/sockets.js';
 import { doneStatements, type DoneStatements } from './done-table.js';
 import { isRefusedLogin } from './login-error.js';
@@ -18,7 +19,12 @@ where a.pid = $1::int and a.application_name = $2 and a.datname = current_databa
 /** What of the options concerns connections. */
 type Limits = Pick<
   ResolvedTenantOptions,
-  'connectTimeoutMs' | 'queryTimeoutMs' | 'maxConnectionsPerTenant' | 'idleMs' | 'dedupTable'
+  | 'connectTimeoutMs'
+  | 'queryTimeoutMs'
+  | 'maxConnectionsPerTenant'
+  | 'waitTimeoutMs'
+  | 'idleMs'
+  | 'dedupTable'
 >;
 
 /** {@link TenantDriver} of PostgreSQL. */
@@ -34,7 +40,8 @@ export class PostgresTenantDriver implements TenantDriver {
   }
 
   open(connection: unknown, tenant: string): TenantConnections {
-    const { connectTimeoutMs, queryTimeoutMs, maxConnectionsPerTenant, idleMs } = this.#options;
+    const { connectTimeoutMs, queryTimeoutMs, maxConnectionsPerTenant, waitTimeoutMs, idleMs } =
+      this.#options;
     const sockets = new Sockets();
     const pool = new Pool({
       stream: sockets.open,
@@ -49,7 +56,7 @@ export class PostgresTenantDriver implements TenantDriver {
     // A server that goes takes the idle ones along; others are opened when they are needed.
     pool.on('error', () => undefined);
     return new PostgresTenantConnections(tenant, {
-      pool,
+      pool: new OwnPool(pool, { patienceMs: waitTimeoutMs, isFinal: isRefusedLogin }),
       sockets,
       statements: this.#statements,
       applicationName: this.#applicationName,
@@ -68,7 +75,7 @@ export class PostgresTenantDriver implements TenantDriver {
 }
 
 interface ConnectionsParts {
-  readonly pool: Pool;
+  readonly pool: OwnPool;
   readonly sockets: Sockets;
   readonly statements: DoneStatements;
   readonly applicationName: string;
@@ -86,7 +93,7 @@ class PostgresTenantConnections implements TenantConnections {
   }
 
   get count(): number {
-    return this.#parts.pool.totalCount;
+    return this.#parts.pool.count;
   }
 
   get ending(): boolean {

@@ -1,0 +1,150 @@
+/** What a {@link ConnectionLine} gets its connections from. */
+export interface LineParts<C> {
+  /** Most connections that are lent or being opened. */
+  readonly max: number;
+  /** Takes one that is idle, or opens one. */
+  readonly open: () => Promise<C>;
+  /** Keeps one for which nobody waits any more. */
+  readonly keep: (connection: C) => void;
+  /** True for an error that the open connections do not make up for: whoever waits is told. */
+  readonly isFinal?: ((error: unknown) => boolean) | undefined;
+  /** Told when one could not be opened, and that those who wait share so many others. */
+  readonly shared?: ((error: unknown, others: number) => void) | undefined;
+}
+
+interface Waiting<C> {
+  readonly resolve: (connection: C) => void;
+  readonly reject: (error: unknown) => void;
+  /** By the monotonic clock. */
+  readonly since: number;
+  readonly patienceMs: number;
+}
+
+/** How long a request waits that may come from whoever holds the only connections, and would wait for itself. */
+export const defaultPatienceMs = 10_000;
+
+/** How soon after one could not be opened the next one is tried: each costs the server a process. */
+const restMs = 1_000;
+
+/**
+ * Those who wait for a connection, and get whichever comes first: one that is given back, or a new one. The drivers' pools tie
+ * who waits to the connection that they begin to open, so that a server without room fails requests beside connections that come
+ * back all the time.
+ */
+export class ConnectionLine<C extends object> {
+  readonly #parts: LineParts<C>;
+  readonly #waiting: Waiting<C>[] = [];
+  readonly #lent = new Set<C>();
+  /** Connections on their way, for whoever is first in line then. */
+  #asked = 0;
+  /** Those that were kept and not asked for since; a driver may have closed some. */
+  #idle = 0;
+  #rest: NodeJS.Timeout | undefined;
+  #closed: Error | undefined;
+
+  constructor(parts: LineParts<C>) {
+    this.#parts = parts;
+  }
+
+  /** True when whoever comes now has to wait for a connection that somebody has, or waits for. */
+  get isExhausted(): boolean {
+    return this.#lent.size + this.#waiting.length >= this.#parts.max;
+  }
+
+  /**
+   * Lends a connection. Whoever gets it says {@link back}. Waiting for those that are lent has no limit.
+   *
+   * @param patienceMs how long it waits for those when no more can be opened; then it rejects with why not
+   */
+  take(patienceMs: number): Promise<C> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject, since: performance.now(), patienceMs });
+      this.#askForMore();
+    });
+  }
+
+  /** One that was lent is back, or gone. Others are not of interest, nor is one twice. */
+  back(connection: C, isGone: boolean): void {
+    if (!this.#lent.delete(connection)) return;
+    if (!isGone) this.#idle += 1;
+    this.#askForMore();
+  }
+
+  /** From now on requests are rejected, and those for which no connection is on its way. */
+  close(error: Error): void {
+    this.#closed = error;
+    clearTimeout(this.#rest);
+    this.#rejectFrom(this.#asked, error);
+  }
+
+  /** Those on their way may take long, or never come: one that is idle is asked for all the same. */
+  #askForMore(): void {
+    if (this.#waiting.length > (this.#idle > 0 ? 0 : this.#asked)) this.#ask();
+  }
+
+  /** Asks for one, unless that has no prospect now. */
+  #ask(): void {
+    if (this.#lent.size + this.#asked >= this.#parts.max) return;
+    const mayOpen = !this.#rest || this.#lent.size + this.#asked === 0;
+    if (this.#idle === 0 && !mayOpen) return;
+    this.#idle = Math.max(0, this.#idle - 1);
+    this.#asked += 1;
+    this.#parts.open().then(
+      (connection) => this.#serve(connection),
+      (error: unknown) => this.#refuse(error),
+    );
+  }
+
+  #serve(connection: C): void {
+    this.#asked -= 1;
+    const next = this.#waiting.shift();
+    if (next) {
+      this.#lent.add(connection);
+      next.resolve(connection);
+    } else {
+      this.#idle += 1;
+      this.#parts.keep(connection);
+    }
+    this.#askForMore();
+  }
+
+  #refuse(error: unknown): void {
+    this.#asked -= 1;
+    const { isFinal, shared } = this.#parts;
+    if (isFinal?.(error)) return this.#rejectFrom(0, error);
+    if (this.#closed) return this.#rejectFrom(this.#asked, error);
+    if (this.#lent.size > 0) {
+      shared?.(error, this.#lent.size);
+      this.#restFrom(error);
+    } else if (this.#idle > 0) {
+      this.#askForMore();
+    } else if (this.#asked === 0) this.#rejectFrom(0, error);
+  }
+
+  /** Whoever waits shares those that are lent, until another one is tried. */
+  #restFrom(error: unknown): void {
+    this.#rest ??= setTimeout(() => {
+      this.#rest = undefined;
+      if (this.#waiting.length > 0) this.#ask();
+    }, restMs).unref();
+    const now = performance.now();
+    const impatient = this.#waiting.filter(({ since, patienceMs }) => now - since >= patienceMs);
+    for (const one of impatient) {
+      this.#waiting.splice(this.#waiting.indexOf(one), 1);
+      one.reject(error);
+    }
+  }
+
+  #rejectFrom(place: number, error: unknown): void {
+    for (const { reject } of this.#waiting.splice(place)) reject(error);
+  }
+}
+
+/** What is said where no more connections can be opened. */
+export function sharedText(reason: string, others: number): string {
+  return (
+    `a further connection to the database could not be opened (${reason}): tasks and inserts share the ${others} in use until ` +
+    `one can. Raise the server's limit or the role's, or lower poolSize`
+  );
+}

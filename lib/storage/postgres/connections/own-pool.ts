@@ -1,0 +1,102 @@
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
+
+/** A row as `pg` reads it. */
+type Row = Record<string, unknown>;
+
+/** What lends connections: an {@link OwnPool}, or a pool of `pg`. */
+export interface Lender {
+  connect(): Promise<PoolClient>;
+}
+
+/** How an {@link OwnPool} works; everything has a default. */
+export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 'shared'> {
+  /** How long requests wait for open connections while no more can be opened. */
+  readonly patienceMs?: number;
+}
+
+/** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
+export class OwnPool implements Lender {
+  readonly #pool: Pool;
+  readonly #line: ConnectionLine<PoolClient>;
+  readonly #patienceMs: number;
+
+  constructor(pool: Pool, options: OwnPoolOptions = {}) {
+    this.#pool = pool;
+    this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
+    this.#line = new ConnectionLine({
+      max: pool.options.max,
+      open: () => this.#open(),
+      keep: (client) => client.release(),
+      isFinal: options.isFinal,
+      shared: options.shared,
+    });
+  }
+
+  /** Those that are open, or being opened. */
+  get count(): number {
+    return this.#pool.totalCount;
+  }
+
+  /** True when no more are made. */
+  get ending(): boolean {
+    return this.#pool.ending;
+  }
+
+  /** True when whoever comes now has to wait for a connection that somebody has, or waits for. */
+  get isExhausted(): boolean {
+    return this.#line.isExhausted;
+  }
+
+  /**
+   * Lends a connection, which is given back by its `release()`.
+   *
+   * @param patienceMs how long it waits for open connections while no more can be opened
+   */
+  connect(patienceMs = this.#patienceMs): Promise<PoolClient> {
+    return this.#line.take(patienceMs);
+  }
+
+  /** Runs one statement. */
+  query<R extends Row = Row>(
+    query: string | QueryConfig,
+    values?: unknown[],
+    patienceMs = this.#patienceMs,
+  ): Promise<QueryResult<R>> {
+    return queryOn(this.connect(patienceMs), query, values);
+  }
+
+  /** Closes those that are idle, and the others as they come back; resolves when none is left. */
+  end(): Promise<void> {
+    this.#line.close(new Error('Cannot use a pool after calling end on the pool'));
+    return this.#pool.end();
+  }
+
+  /** The pool sets \`release()\` anew whenever it lends a connection. */
+  async #open(): Promise<PoolClient> {
+    const client = await this.#pool.connect();
+    const release = client.release.bind(client);
+    client.release = (error) => {
+      release(error);
+      this.#line.back(client, Boolean(error));
+    };
+    return client;
+  }
+}
+
+/** Runs one statement on a connection that is lent for it. One on which a statement failed is not used again. */
+export async function queryOn<R extends Row = Row>(
+  lent: Promise<PoolClient>,
+  query: string | QueryConfig,
+  values?: unknown[],
+): Promise<QueryResult<R>> {
+  const client = await lent;
+  try {
+    const answer = await client.query<R>(query, values);
+    client.release();
+    return answer;
+  } catch (error) {
+    client.release(error as Error);
+    throw error;
+  }
+}
