@@ -3,7 +3,7 @@ import type { BulkPlace } from '../../../lib/storage/admin.js';
 import { blamesRow } from '../../../lib/storage/error-kind.js';
 import { failureOf } from '../../property/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
-import { claimNew, insert, read, register, type OpenDatabase } from './opened.js';
+import { claimNew, endBadly, insert, read, register, type OpenDatabase } from './opened.js';
 
 /** What every database promises where the table takes no row: nothing ends without what follows it. */
 export function exerciseRefusals(open: OpenDatabase): void {
@@ -39,13 +39,13 @@ export function exerciseRefusals(open: OpenDatabase): void {
     const { database, refuseInserts } = await open();
     const { admin } = database;
     const id = await insert(database, { payload: 'good' });
-    await admin.cancel(id, 'off');
+    await admin.cancel(id, { by: null, message: 'off' });
     const edited = { payload: 'better', hash: '', by: null, reason: null };
     const accept = await refuseInserts?.();
     if (accept) {
       await expect(admin.retry(id)).rejects.toBeInstanceOf(Error);
       await expect(admin.retryEdited(id, edited)).rejects.toBeInstanceOf(Error);
-      expect(await admin.attemptsOf(id, false)).toMatchObject([{ status: 'failed', retried: false }]);
+      expect(await admin.attemptsOf(id, false)).toMatchObject([{ status: 'cancelled', retried: false }]);
       await accept();
     }
     const retried = (await admin.retryEdited(id, edited)) ?? '';
@@ -71,9 +71,12 @@ export function exerciseRefusals(open: OpenDatabase): void {
     async () => {
       const { database, refuseInserts } = await open();
       const { admin } = database;
-      for (const topic of ['a', 'b', 'c']) await admin.cancel(await insert(database, { topic }), 'off');
+      const worker = await register(database);
+      for (let count = 0; count < 3; count += 1)
+        await endBadly(database, worker, await claimNew(database, worker));
       const { lastId } = await admin.countMeant('retry', {}, 0);
-      const place: BulkPlace = { after: '0', lastId, rows: 10, reason: '' };
+      const cancellation = { by: null, message: 'off' };
+      const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();
       if (accept) {
         expect((await admin.runBlock('retry', {}, place)).done).toBe(0);
