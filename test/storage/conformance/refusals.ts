@@ -3,7 +3,7 @@ import type { BulkPlace } from '../../../lib/storage/admin.js';
 import { blamesRow } from '../../../lib/storage/error-kind.js';
 import { failureOf } from '../../property/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
-import { claimNew, endBadly, insert, read, register, type OpenDatabase } from './opened.js';
+import { claimNew, insert, read, register, type OpenDatabase } from './opened.js';
 
 /** What every database promises where the table takes no row: nothing ends without what follows it. */
 export function exerciseRefusals(open: OpenDatabase): void {
@@ -75,7 +75,6 @@ export function exerciseRefusals(open: OpenDatabase): void {
       for (let count = 0; count < 3; count += 1)
         await endBadly(database, worker, await claimNew(database, worker));
       const { lastId } = await admin.countMeant('retry', {}, 0);
-      const cancellation = { by: null, message: 'off' };
       const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();
       if (accept) {
