@@ -71,9 +71,8 @@ export function exerciseRefusals(open: OpenDatabase): void {
     async () => {
       const { database, refuseInserts } = await open();
       const { admin } = database;
-      const worker = await register(database);
-      for (let count = 0; count < 3; count += 1)
-        await endBadly(database, worker, await claimNew(database, worker));
+      const cancellation = { by: null, message: 'off' };
+      for (const topic of ['a', 'b', 'c']) await admin.cancel(await insert(database, { topic }), cancellation);
       const { lastId } = await admin.countMeant('retry', {}, 0);
       const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();
