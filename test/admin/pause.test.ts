@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
 import { QueueAdmin, Subscriber, TaskHandler } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -84,15 +85,9 @@ test('a worker that starts later knows, and one that was cut off learns', async 
 });
 
 test('a worker that polls pauses as well', async () => {
-  const { queue, admin, events } = await start({ wake: 'poll', pollIntervalMs: 50 });
-  // Its first look, which may have read before the pause, is over once it polls.
-  await until(async () => {
-    const { rows } = await bench.pool.query(
-      `select from pg_stat_activity
-       where datname = current_database() and application_name = 'tarefa tasks control' and query like '%next_due%'`,
-    );
-    return rows.length > 0;
-  }, 'the worker to poll');
+  const { queue, admin, events } = await start({ wake: 'poll', pollIntervalMs: 2_000 });
+  // A look that is under way may have read before the pause.
+  await workersAreQuiet(bench);
   await admin.pause({ topic: 'a' });
   // Each poll that finds something reads what is paused first.
   const completed = nextEvent(events, 'task.completed');

@@ -33,6 +33,7 @@ export function holdTimers(isHeld: (ms: number) => boolean): HeldTimers {
   const held = new Map<unknown, HeldTimer>();
   const asked: number[] = [];
   let now = 0;
+  let isReleased = false;
 
   const set = (act: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
     if (!isHeld(ms)) return real.setTimeout(act, ms, ...args);
@@ -52,6 +53,8 @@ export function holdTimers(isHeld: (ms: number) => boolean): HeldTimers {
   ) as typeof setTimeout;
   globalThis.clearTimeout = clear;
   const release = (): void => {
+    if (isReleased) return;
+    isReleased = true;
     Object.assign(globalThis, real);
     for (const timer of held.keys()) real.clearTimeout(timer as NodeJS.Timeout);
     held.clear();
