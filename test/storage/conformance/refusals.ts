@@ -72,7 +72,8 @@ export function exerciseRefusals(open: OpenDatabase): void {
       const { database, refuseInserts } = await open();
       const { admin } = database;
       const cancellation = { by: null, message: 'off' };
-      for (const topic of ['a', 'b', 'c']) await admin.cancel(await insert(database, { topic }), cancellation);
+      for (const topic of ['a', 'b', 'c'])
+        await admin.cancel(await insert(database, { topic }), cancellation);
       const { lastId } = await admin.countMeant('retry', {}, 0);
       const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();
