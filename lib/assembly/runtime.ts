@@ -55,6 +55,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   async onApplicationBootstrap(): Promise<void> {
     const { core, assembly, webhooks, group } = this.#parts;
     this.#listen();
+    this.#warnOfDropped();
     if (!core.options.worker) return;
     try {
       await group.closeOnFailure(() => this.onModuleDestroy());
@@ -75,6 +76,10 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     for (const { event, queue, name, call } of explorer.listeners()) {
       this.#refuseUnknownQueue(queue, name);
       if (queue !== own) continue;
+      if (!call) {
+        this.#warnOfDeaf(event, name);
+        continue;
+      }
       core.events.on(event, (told) => {
         void (async () => call(told))().catch((error: unknown) => {
           if (event !== 'warning') {
@@ -82,6 +87,21 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
           }
         });
       });
+    }
+  }
+
+  #warnOfDeaf(event: string, name: string): void {
+    const message =
+      `@OnQueueEvent('${event}') on ${name} hears nothing: its class is request-scoped or transient, or depends on what is, so ` +
+      `there is no instance to call. Move the method to a provider of the default scope`;
+    this.#parts.core.events.emit('warning', { message });
+  }
+
+  #warnOfDropped(): void {
+    const { explorer, core, name: own } = this.#parts;
+    for (const { queue, name, message } of explorer.dropped()) {
+      this.#refuseUnknownQueue(queue, name);
+      if (queue === own) core.events.emit('warning', { message });
     }
   }
 

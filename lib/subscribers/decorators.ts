@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { TarefaError } from '../errors.js';
 import { defaultQueueName } from '../options/part-token.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type {
@@ -10,7 +9,8 @@ import type {
   TopicResult,
 } from '../values/queue-topics.js';
 import type { HandlerDecorator, HandlerPayload } from './handler-types.js';
-import { noteDecorated } from './decorated-classes.js';
+import { noteDecorated, type Decoration } from './decorated-classes.js';
+import { decoratedMethod } from './decorated-method.js';
 import { decoratorNames, type HandlerTarget } from './handler-registry.js';
 
 /** How one handler runs. Omitted options fall back to the queue's. */
@@ -184,6 +184,14 @@ export function readHandlerMetadata(method: object): readonly HandlerMetadata[] 
   return (Reflect.getMetadata(metadataKey, method) as HandlerMetadata[] | undefined) ?? [];
 }
 
+/** What stands on the method, as users write it, and the queue that it is for. */
+export function describeHandler({
+  target: { kind, id },
+  options: { queue = defaultQueueName },
+}: HandlerMetadata): Pick<Decoration, 'decorator' | 'queue'> {
+  return { decorator: `${decoratorNames[kind]}(${id === undefined ? '' : `'${id}'`})`, queue };
+}
+
 function taskMetadata(
   kind: 'task' | 'dead-task',
   topic: string | HandlerOptions | undefined,
@@ -196,27 +204,9 @@ function taskMetadata(
 
 function append(metadata: HandlerMetadata): MethodDecoration {
   return (target, name, descriptor) => {
-    const method = descriptor.value;
-    if (typeof target === 'function')
-      throw unreachable(metadata, target, name, 'a static method has no instance');
-    if (typeof name === 'symbol')
-      throw unreachable(metadata, target, name, 'Nest finds methods named by text only');
-    if (typeof method !== 'function') throw unreachable(metadata, target, name, 'it is not a method');
-    Reflect.defineMetadata(metadataKey, [...readHandlerMetadata(method), metadata], method);
-    noteDecorated(target, metadata.options.queue ?? defaultQueueName);
+    const decorator = decoratorNames[metadata.target.kind];
+    const { method, implementation } = decoratedMethod(decorator, target, name, descriptor);
+    Reflect.defineMetadata(metadataKey, [...readHandlerMetadata(implementation), metadata], implementation);
+    noteDecorated(target, { ...describeHandler(metadata), method });
   };
-}
-
-/** Refuses a handler that Nest would never find, instead of ignoring it. */
-function unreachable(
-  { target: { kind } }: HandlerMetadata,
-  target: object,
-  method: string | symbol,
-  why: string,
-): TarefaError {
-  const { name } = typeof target === 'function' ? target : target.constructor;
-  return new TarefaError(
-    'HANDLER_INVALID',
-    `${decoratorNames[kind]} on ${name}.${String(method)} cannot work: ${why}. Put it on a method of a provider's class`,
-  );
 }

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { defaultQueueName } from '../options/part-token.js';
-import { noteDecorated } from './decorated-classes.js';
+import { decoratedMethod } from './decorated-method.js';
+import { noteDecorated, type Decoration } from './decorated-classes.js';
 import type { QueueEventMap, QueueEventName } from '../events.js';
 
 /** What {@link OnQueueEvent} leaves on a method; one method may carry several. */
@@ -22,7 +23,8 @@ export type ListenerDecorator<Name extends QueueEventName> = <
 
 /**
  * Calls the method for each event of that name. What it throws, or rejects with, becomes a warning: a listener
- * disturbs no task. Request-scoped providers are not called.
+ * disturbs no task. The class needs one instance: a listener of one that is made anew for each request or user is named at start,
+ * and not called.
  *
  * @example
  * @OnQueueEvent('task.buried')
@@ -39,15 +41,23 @@ export function OnQueueEvent<Name extends QueueEventName>(
     readonly queue?: string | undefined;
   } = {},
 ): ListenerDecorator<Name> {
-  return (target, _method, { value }) => {
-    if (typeof value !== 'function') throw new TypeError('@OnQueueEvent() belongs on a method');
-    const present = readQueueListeners(value);
-    Reflect.defineMetadata(metadataKey, [...present, { event, queue }], value);
-    noteDecorated(target, queue ?? defaultQueueName);
+  return (target, name, descriptor) => {
+    const { method, implementation } = decoratedMethod('@OnQueueEvent', target, name, descriptor);
+    const present = readQueueListeners(implementation);
+    Reflect.defineMetadata(metadataKey, [...present, { event, queue }], implementation);
+    noteDecorated(target, { ...describeListener({ event, queue }), method });
   };
 }
 
 /** What the decorators left on a method. */
 export function readQueueListeners(method: object): readonly QueueListenerMetadata[] {
   return (Reflect.getMetadata(metadataKey, method) as QueueListenerMetadata[] | undefined) ?? [];
+}
+
+/** What stands on the method, as users write it, and the queue that it is for. */
+export function describeListener({
+  event,
+  queue = defaultQueueName,
+}: QueueListenerMetadata): Pick<Decoration, 'decorator' | 'queue'> {
+  return { decorator: `@OnQueueEvent('${event}')`, queue };
 }

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { defaultQueueName } from '../options/part-token.js';
-import { noteDecorated } from './decorated-classes.js';
+import { noteDecorated, type Decoration } from './decorated-classes.js';
 
 const metadataKey = Symbol.for('nestjs-tarefa:webhooks');
 
@@ -25,11 +25,19 @@ export function SubscriberWebhook(
 ): ClassDecorator {
   return (target) => {
     Reflect.defineMetadata(metadataKey, [...readDeclaredWebhooks(target), { id, queue }], target);
-    noteDecorated(target.prototype as object, queue ?? defaultQueueName);
+    noteDecorated(target.prototype as object, { ...describeWebhook({ id, queue }), method: undefined });
   };
 }
 
 /** What the decorators left on a class. */
 export function readDeclaredWebhooks(type: object): readonly DeclaredWebhook[] {
   return (Reflect.getOwnMetadata(metadataKey, type) as DeclaredWebhook[] | undefined) ?? [];
+}
+
+/** What stands on the class, as users write it, and the queue that it is for. */
+export function describeWebhook({
+  id,
+  queue = defaultQueueName,
+}: DeclaredWebhook): Pick<Decoration, 'decorator' | 'queue'> {
+  return { decorator: `@SubscriberWebhook('${id}')`, queue };
 }

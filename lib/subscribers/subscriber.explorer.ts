@@ -11,6 +11,7 @@ import type { QueueEventName } from '../events.js';
 import { defaultQueueName } from '../options/part-token.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
+import { droppedDecorators, type DroppedDecorator } from './dropped-decorators.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
 import { settleReturn, wrapInvocation, type Invoke, type Wrapping } from './handler-invocation.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
@@ -36,7 +37,8 @@ export interface FoundListener {
   readonly queue: string;
   /** `Class.method`. */
   readonly name: string;
-  readonly call: (event: unknown) => unknown;
+  /** Undefined where there is no instance to call: its class is made anew for each request or user. */
+  readonly call: ((event: unknown) => unknown) | undefined;
 }
 
 interface FoundMethod {
@@ -77,18 +79,19 @@ export class SubscriberExplorer {
     );
   }
 
-  /** Every method that listens to events. A request-scoped or transient provider has no instance to call. */
+  /** Every method that listens to events. */
   listeners(): readonly FoundListener[] {
-    return this.#methods()
-      .filter(({ wrapper }) => wrapper.isDependencyTreeStatic() && !wrapper.isTransient)
-      .flatMap(({ wrapper, name, method, implementation }) =>
-        readQueueListeners(implementation).map(({ event, queue = defaultQueueName }) => ({
-          event,
-          queue,
-          name,
-          call: (told: unknown) => (wrapper.instance as Instance)[method]?.(told),
-        })),
-      );
+    return this.#methods().flatMap(({ wrapper, name, method, implementation }) =>
+      readQueueListeners(implementation).map(({ event, queue = defaultQueueName }) => {
+        const call = (told: unknown): unknown => (wrapper.instance as Instance)[method]?.(told);
+        return { event, queue, name, call: hasOneInstance(wrapper) ? call : undefined };
+      }),
+    );
+  }
+
+  /** Decorators of this library that have no effect on what the application provides. */
+  dropped(): readonly DroppedDecorator[] {
+    return droppedDecorators(this.provided());
   }
 
   /** Subscriptions that classes declare to be webhooks. */
@@ -172,8 +175,7 @@ export class SubscriberExplorer {
     const { enhanced } = this.#parts;
     const type: object = (wrapper.instance as object).constructor;
     const uses = enhanced.uses(type, (wrapper.instance as Instance)[method] as object, method);
-    // A transient provider that is injected nowhere has no constructed instance.
-    if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) {
+    if (!hasOneInstance(wrapper)) {
       return (payload, ctx) => this.#invokeScoped(wrapper, method, uses, payload, ctx);
     }
     const instance = wrapper.instance as Instance;
@@ -213,4 +215,9 @@ function prototypeOf(wrapper: InstanceWrapper): object | undefined {
   return typeof prototype !== 'object' || prototype === null || prototype === Object.prototype
     ? undefined
     : prototype;
+}
+
+/** A transient provider that is injected nowhere has no constructed instance, and a request-scoped one never has. */
+function hasOneInstance(wrapper: InstanceWrapper): boolean {
+  return wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
 }

@@ -1,0 +1,26 @@
+import { TarefaError } from '../errors.js';
+
+/**
+ * Answers the method that a decorator stands on, and refuses one that Nest would never find, instead of ignoring it.
+ *
+ * @param decorator as users write it
+ * @throws {TarefaError} `HANDLER_INVALID`
+ */
+export function decoratedMethod(
+  decorator: string,
+  target: object,
+  name: string | symbol,
+  { value }: PropertyDescriptor,
+): { readonly method: string; readonly implementation: object } {
+  const refuse = (why: string): TarefaError => {
+    const { name: type } = typeof target === 'function' ? target : target.constructor;
+    return new TarefaError(
+      'HANDLER_INVALID',
+      `${decorator} on ${type}.${String(name)} cannot work: ${why}. Put it on a method of a provider's class`,
+    );
+  };
+  if (typeof target === 'function') throw refuse('a static method has no instance');
+  if (typeof name === 'symbol') throw refuse('Nest finds methods named by text only');
+  if (typeof value !== 'function') throw refuse('it is not a method');
+  return { method: name, implementation: value };
+}
