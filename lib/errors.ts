@@ -10,7 +10,7 @@ export const errorTable = {
     todo: 'Correct the options named in the message.',
   },
   HANDLER_INVALID: {
-    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, or a decorator is used where it cannot work.',
+    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, or a decorator is used where it cannot work, such as on a generator.',
     todo: 'Remove one of the methods named in the message, or give it another id; correct one of the two topics.',
   },
   DATABASE_UNREACHABLE: {

@@ -1,5 +1,7 @@
 import type { WrapHandler } from '../options/wrap-handler.js';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { isGeneratorObject } from 'node:util/types';
+import { TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
 import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
@@ -22,10 +24,38 @@ export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrappi
       }
     : invoke;
   if (!wrapHandler) return checked;
-  return (payload, ctx) => wrapHandler(async () => checked(payload, ctx), ctx);
+  return (payload, ctx) => wrapHandler(async () => settleReturn(await checked(payload, ctx)), ctx);
 }
 
 /** A handler may return an observable, as Nest's own do: its last value counts. */
 export function settleReturn(returned: unknown): unknown {
   return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
+}
+
+/** True for what a handler resolved with before it has run: somebody has to subscribe to it, or to ask it for values. */
+export function isUnfinished(returned: unknown): boolean {
+  return (
+    typeof returned === 'object' && returned !== null && (isGenerator(returned) || isObservable(returned))
+  );
+}
+
+/**
+ * Runs what a handler resolved with to its end.
+ *
+ * @throws {TarefaError} `HANDLER_INVALID` for a generator, of which nothing has run
+ */
+export function finishReturn(returned: unknown, name: string): unknown {
+  if (isObservable(returned)) return settleReturn(returned);
+  throw new TarefaError('HANDLER_INVALID', `${name} was not run: ${generatorProblem}`);
+}
+
+/** Why a generator is no handler and no listener. */
+export const generatorProblem = 'it is a generator, and a call runs nothing of one. Make it an async method';
+
+/** One that a compiler has translated is an object like any other. */
+function isGenerator(value: object): boolean {
+  if (isGeneratorObject(value)) return true;
+  if (!(Symbol.iterator in value || Symbol.asyncIterator in value)) return false;
+  const { next, return: end, throw: fail } = value as Record<string, unknown>;
+  return [next, end, fail].every((one) => typeof one === 'function');
 }

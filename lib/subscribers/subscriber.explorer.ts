@@ -1,3 +1,4 @@
+import { isGeneratorFunction } from 'node:util/types';
 import {
   ContextIdFactory,
   DiscoveryService,
@@ -5,6 +6,7 @@ import {
   ModuleRef,
   ModulesContainer,
 } from '@nestjs/core';
+import { TarefaError } from '../errors.js';
 import type { TopicSchemas } from '../client/topic-schemas.js';
 import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../events.js';
@@ -13,7 +15,13 @@ import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
 import { droppedDecorators, type DroppedDecorator } from './dropped-decorators.js';
 import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
-import { settleReturn, wrapInvocation, type Invoke, type Wrapping } from './handler-invocation.js';
+import {
+  generatorProblem,
+  settleReturn,
+  wrapInvocation,
+  type Invoke,
+  type Wrapping,
+} from './handler-invocation.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
@@ -28,6 +36,8 @@ export interface FoundHandler {
   /** `Class.method`. */
   readonly name: string;
   readonly method: string;
+  /** The function of the class. */
+  readonly implementation: object;
   readonly queue: string;
 }
 
@@ -74,15 +84,21 @@ export class SubscriberExplorer {
         wrapper,
         name,
         method,
+        implementation,
         queue: metadata.options.queue ?? defaultQueueName,
       })),
     );
   }
 
-  /** Every method that listens to events. */
+  /**
+   * Every method that listens to events.
+   *
+   * @throws {TarefaError} `HANDLER_INVALID` for a generator
+   */
   listeners(): readonly FoundListener[] {
     return this.#methods().flatMap(({ wrapper, name, method, implementation }) =>
       readQueueListeners(implementation).map(({ event, queue = defaultQueueName }) => {
+        refuseGenerator({ name, implementation });
         const call = (told: unknown): unknown => (wrapper.instance as Instance)[method]?.(told);
         return { event, queue, name, call: hasOneInstance(wrapper) ? call : undefined };
       }),
@@ -110,7 +126,7 @@ export class SubscriberExplorer {
   /**
    * Fills a queue's registry.
    *
-   * @throws {TarefaError} `HANDLER_INVALID` for an id declared twice, `OPTIONS_INVALID`
+   * @throws {TarefaError} `HANDLER_INVALID` for an id declared twice and for a generator, `OPTIONS_INVALID`
    */
   register(found: readonly FoundHandler[], queue: string, registry: HandlerRegistry): void {
     for (const one of found) {
@@ -154,6 +170,7 @@ export class SubscriberExplorer {
   #handlerOf(found: FoundHandler): Handler {
     const { metadata, name } = found;
     const rules = resolveHandlerRules(metadata, name);
+    refuseGenerator(found);
     const invoke = wrapInvocation(this.#invokeOf(found), {
       wrapHandler: this.#parts.wrapHandler,
       schemaOf: this.#schemaOf(metadata),
@@ -220,4 +237,10 @@ function prototypeOf(wrapper: InstanceWrapper): object | undefined {
 /** A transient provider that is injected nowhere has no constructed instance, and a request-scoped one never has. */
 function hasOneInstance(wrapper: InstanceWrapper): boolean {
   return wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+}
+
+function refuseGenerator({ name, implementation }: Pick<FoundMethod, 'name' | 'implementation'>): void {
+  if (isGeneratorFunction(implementation)) {
+    throw new TarefaError('HANDLER_INVALID', `${name} cannot work: ${generatorProblem}`);
+  }
 }

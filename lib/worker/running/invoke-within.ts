@@ -1,4 +1,5 @@
 import { TarefaError } from '../../errors.js';
+import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
 import type { HandlerContext } from './handler-context.js';
 import type { RunEnd } from './run-end.js';
@@ -19,7 +20,9 @@ export function invokeWithin(
   payload: unknown,
   context: HandlerContext,
 ): Promise<Invocation> {
-  const running = Promise.resolve().then(() => handler.invoke(payload, context));
+  const running = Promise.resolve()
+    .then(() => handler.invoke(payload, context))
+    .then((value) => (isUnfinished(value) ? finishReturn(value, handler.name) : value));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<Invocation>((resolve) => {
     timer = setTimeout(() => {

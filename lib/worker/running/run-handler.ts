@@ -1,5 +1,6 @@
 import { hasCode, TarefaError } from '../../errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
+import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
 import type { HandlerContext, Surroundings } from './handler-context.js';
 import { invokeWithin } from './invoke-within.js';
@@ -20,8 +21,10 @@ export async function runHandler(run: HandlerRun): Promise<RunEnd> {
   const { timeoutMs } = handler.rules;
   try {
     let returned: unknown;
-    if (timeoutMs === undefined) returned = await handler.invoke(payload, context);
-    else {
+    if (timeoutMs === undefined) {
+      returned = await handler.invoke(payload, context);
+      if (isUnfinished(returned)) returned = await finishReturn(returned, handler.name);
+    } else {
       const invocation = await invokeWithin(timeoutMs, handler, payload, context);
       if (invocation.kind === 'timed out') return invocation;
       returned = invocation.value;
