@@ -13,6 +13,10 @@ export const errorTable = {
     when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, or a decorator is used where it cannot work, such as on a generator.',
     todo: 'Remove one of the methods named in the message, or give it another id; correct one of the two topics.',
   },
+  HANDLER_MISSING: {
+    when: 'The object that a module provides has no such method when it is to be called, though its class has: something removed or replaced it.',
+    todo: 'Look at what makes the object: a mock, a factory, a constructor. The attempt has failed, nothing was run.',
+  },
   DATABASE_UNREACHABLE: {
     when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no connection left.',
     todo: 'Start the server, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',

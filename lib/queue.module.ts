@@ -12,7 +12,6 @@ import {
   DiscoveryService,
   ExternalContextCreator,
   MetadataScanner,
-  ModuleRef,
   ModulesContainer,
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
@@ -212,7 +211,6 @@ function runtimeProvider(name: string): Provider {
       QueueGroup,
       DiscoveryService,
       MetadataScanner,
-      ModuleRef,
       ModulesContainer,
       ExternalContextCreator,
       QueueModule,
@@ -225,14 +223,13 @@ function runtimeProvider(name: string): Provider {
       group: QueueGroup,
       discovery: DiscoveryService,
       scanner: MetadataScanner,
-      moduleRef: ModuleRef,
       modules: ModulesContainer,
       creator: ExternalContextCreator,
       module: QueueModule,
       scheduler?: SchedulerRegistry,
     ) => {
       const { makeRuntime } = await assembly();
-      const nest = { discovery, scanner, moduleRef, modules, creator };
+      const nest = { discovery, scanner, modules, creator };
       return makeRuntime({ name, core, assembly: worker, webhooks, group, nest, scheduler, module });
     },
   };

@@ -2,7 +2,6 @@ import type {
   DiscoveryService,
   ExternalContextCreator,
   MetadataScanner,
-  ModuleRef,
   ModulesContainer,
 } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
@@ -101,7 +100,6 @@ export async function openWebhooks(
 export interface NestParts {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
-  readonly moduleRef: ModuleRef;
   readonly modules: ModulesContainer;
   readonly creator: ExternalContextCreator;
 }

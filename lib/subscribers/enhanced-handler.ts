@@ -5,6 +5,7 @@ import { TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
 import type { EnhancerKind } from '../options/enhancer-kinds.js';
 import { applicationConfigOf, GlobalEnhancers, type LeftOut } from './global-enhancers.js';
+import { callMethod, type Invoke, type NamedMethod } from './handler-invocation.js';
 import { argumentsOf, paramsFactory } from './handler-params.js';
 import { queueContextType } from './queue-context.js';
 
@@ -16,7 +17,7 @@ const [, , , filtersKey] = enhancerKeys;
 const refusals = [400, 422];
 
 type Method = (...args: unknown[]) => unknown;
-export type Instance = Record<string, Method>;
+export type Instance = object;
 
 /** One call of a handler that Nest runs. */
 interface Call {
@@ -26,18 +27,22 @@ interface Call {
 }
 
 /** A method as Nest's enhancers see it. */
-export interface EnhancedMethod {
-  readonly method: string;
+export interface EnhancedMethod extends NamedMethod {
+  readonly type: object;
+  /** The function of the class: the metadata are on it, whatever an instance has in its place. */
+  readonly implementation: object;
   /** Key of the module that provides its class: where the enhancers' own providers are. */
   readonly moduleKey: string;
 }
+
+/** Makes the function that runs a method of that instance with its enhancers; the ids are those of one that is made for a task. */
+export type Bind = (instance: Instance, contextId?: ContextId, inquirerId?: string) => Invoke;
 
 /** Runs handlers with guards, interceptors, pipes, filters and decorated parameters, as Nest does for a request. */
 export class EnhancedHandlers {
   readonly #calls = new AsyncLocalStorage<Call>();
   readonly #globals: GlobalEnhancers;
-  readonly #creator: ExternalContextCreator;
-  #moduleKey = '';
+  readonly #modules: ModulesContainer;
 
   /**
    * @param own the application's creator, which knows its global enhancers
@@ -45,11 +50,7 @@ export class EnhancedHandlers {
    */
   constructor(own: ExternalContextCreator, modules: ModulesContainer, chosen: readonly EnhancerKind[]) {
     this.#globals = new GlobalEnhancers(applicationConfigOf(own), chosen);
-    // The creator reads nothing else of a container.
-    const container = { applicationConfig: this.#globals, getModules: () => modules };
-    this.#creator = ExternalContextCreator.fromContainer(container as unknown as NestContainer);
-    // By default it skips controllers, whose guards would then be left out silently.
-    this.#creator.getContextModuleKey = () => this.#moduleKey;
+    this.#modules = modules;
   }
 
   /** Global enhancers that do not run around queue handlers. */
@@ -58,7 +59,7 @@ export class EnhancedHandlers {
   }
 
   /** True when Nest has to run a method; all others are called directly, which costs less. */
-  uses(type: object, implementation: object, method: string): boolean {
+  uses({ type, implementation, method }: Omit<EnhancedMethod, 'moduleKey'>): boolean {
     return (
       this.#globals.any ||
       argumentsOf(type, method).decorated ||
@@ -66,33 +67,42 @@ export class EnhancedHandlers {
     );
   }
 
-  /** Makes the function that runs a method of that instance with its enhancers. */
-  bind(
-    instance: Instance,
-    { method, moduleKey }: EnhancedMethod,
-    contextId?: ContextId,
-    inquirerId?: string,
-  ): (payload: unknown, ctx: TaskContext) => Promise<unknown> {
-    const type = instance.constructor;
+  /** Prepares a method, once for all its instances. */
+  binder(enhanced: EnhancedMethod): Bind {
+    const { type, implementation, method } = enhanced;
     const { metadataKey, contextAt } = argumentsOf(type, method);
-    const implementation = instance[method] as Method;
     const filters =
       this.#globals.filters ||
       Reflect.hasMetadata(filtersKey, type) ||
       Reflect.hasMetadata(filtersKey, implementation);
-    this.#moduleKey = moduleKey;
-    const target = this.#creator.create(
-      instance,
-      this.#callback(instance, method, contextAt),
-      method,
-      metadataKey,
-      paramsFactory,
-      contextId,
-      inquirerId,
-      { guards: true, interceptors: true, filters },
-      queueContextType,
-    );
-    return (payload, ctx) => this.#run(target, payload, ctx);
+    const creator = this.#creatorFor(enhanced);
+    return (instance, contextId, inquirerId) => {
+      const target = creator.create(
+        instance,
+        this.#callback(instance, enhanced, contextAt),
+        method,
+        metadataKey,
+        paramsFactory,
+        contextId,
+        inquirerId,
+        { guards: true, interceptors: true, filters },
+        queueContextType,
+      );
+      return (payload, ctx) => this.#run(target, payload, ctx);
+    };
+  }
+
+  /**
+   * A creator of its own for each method: it keeps what it has read of one by the name of the class, of which an
+   * application may have several.
+   */
+  #creatorFor({ moduleKey }: EnhancedMethod): ExternalContextCreator {
+    // The creator reads nothing else of a container.
+    const container = { applicationConfig: this.#globals, getModules: () => this.#modules };
+    const creator = ExternalContextCreator.fromContainer(container as unknown as NestContainer);
+    // By default it skips controllers, whose guards would then be left out silently.
+    creator.getContextModuleKey = () => moduleKey;
+    return creator;
   }
 
   async #run(target: Method, payload: unknown, ctx: TaskContext): Promise<unknown> {
@@ -105,18 +115,17 @@ export class EnhancedHandlers {
   }
 
   /** What Nest calls in the end. Metadata of the method are found through its prototype. */
-  #callback(instance: Instance, method: string, contextAt: readonly number[]): Method {
+  #callback(instance: Instance, enhanced: EnhancedMethod, contextAt: readonly number[]): Method {
     const callback = (...args: unknown[]): unknown => {
       const call = this.#calls.getStore();
       if (call) {
         call.began = true;
         for (const index of contextAt) args[index] = call.ctx;
       }
-      // The method is taken at each call: instances may be wrapped or spied on after discovery.
-      return instance[method]?.(...args);
+      return callMethod(instance, enhanced, ...args);
     };
-    const implementation = instance[method] as Method;
-    Object.defineProperty(callback, 'name', { value: implementation.name });
+    const { implementation } = enhanced;
+    Object.defineProperty(callback, 'name', { value: (implementation as Method).name });
     return Object.setPrototypeOf(callback, implementation) as Method;
   }
 }

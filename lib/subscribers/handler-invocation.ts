@@ -14,6 +14,13 @@ export interface Wrapping {
   readonly schemaOf: ((ctx: TaskContext) => StandardSchema | undefined) | undefined;
 }
 
+/** A method of a class that a module provides. */
+export interface NamedMethod {
+  readonly method: string;
+  /** `Class.method`. */
+  readonly name: string;
+}
+
 /** Wraps a handler in the hook and the schema. Without either it stays as it is. */
 export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrapping): Invoke {
   const checked: Invoke = schemaOf
@@ -25,6 +32,22 @@ export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrappi
     : invoke;
   if (!wrapHandler) return checked;
   return (payload, ctx) => wrapHandler(async () => settleReturn(await checked(payload, ctx)), ctx);
+}
+
+/**
+ * Calls a method, which is taken at each call: instances may be wrapped or spied on after discovery.
+ *
+ * @throws {TarefaError} `HANDLER_MISSING`, or what the method throws
+ */
+export function callMethod(instance: object, { method, name }: NamedMethod, ...args: unknown[]): unknown {
+  const found: unknown = Reflect.get(instance, method);
+  if (typeof found === 'function') return Reflect.apply(found, instance, args);
+  throw new TarefaError(
+    'HANDLER_MISSING',
+    `${name} was not run: the object that its module provides has no such method now (it is ${
+      found === null ? 'null' : typeof found
+    })`,
+  );
 }
 
 /** A handler may return an observable, as Nest's own do: its last value counts. */

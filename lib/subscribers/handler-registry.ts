@@ -32,6 +32,8 @@ export interface HandlerRules {
 export interface Handler {
   /** `Class.method`, for messages. */
   readonly name: string;
+  /** The class that has the method: two may have one name. */
+  readonly type?: object;
   readonly rules: HandlerRules;
   readonly invoke: (payload: unknown, ctx: TaskContext) => unknown;
   /** True when it serves one route only, which is found when it has tasks. */
@@ -77,7 +79,7 @@ export class HandlerRegistry {
     if (present) {
       const id = target.id === undefined ? '' : `'${target.id}'`;
       const todo =
-        present.name === handler.name
+        handler.type !== undefined && present.type === handler.type
           ? `its class is provided twice: provide it in one module, and export it from there`
           : `one queue has one handler for an id: remove one, or give it another id`;
       throw new TarefaError(

@@ -14,12 +14,14 @@ import { defaultQueueName } from '../options/part-token.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
 import { droppedDecorators, type DroppedDecorator } from './dropped-decorators.js';
-import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
+import type { Bind, EnhancedHandlers, Instance } from './enhanced-handler.js';
 import {
+  callMethod,
   generatorProblem,
   settleReturn,
   wrapInvocation,
   type Invoke,
+  type NamedMethod,
   type Wrapping,
 } from './handler-invocation.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
@@ -30,14 +32,8 @@ import { readQueueListeners } from './on-queue-event.js';
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** A decorated method that was found. */
-export interface FoundHandler {
+export interface FoundHandler extends FoundMethod {
   readonly metadata: HandlerMetadata;
-  readonly wrapper: InstanceWrapper;
-  /** `Class.method`. */
-  readonly name: string;
-  readonly method: string;
-  /** The function of the class. */
-  readonly implementation: object;
   readonly queue: string;
 }
 
@@ -51,17 +47,15 @@ export interface FoundListener {
   readonly call: ((event: unknown) => unknown) | undefined;
 }
 
-interface FoundMethod {
+interface FoundMethod extends NamedMethod {
   readonly wrapper: InstanceWrapper;
-  readonly name: string;
-  readonly method: string;
+  /** The function of the class. */
   readonly implementation: object;
 }
 
 export interface SubscriberExplorerParts {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
-  readonly moduleRef: ModuleRef;
   readonly modules: ModulesContainer;
   readonly enhanced: EnhancedHandlers;
   readonly schemas: TopicSchemas;
@@ -78,13 +72,10 @@ export class SubscriberExplorer {
 
   /** Every handler of the application, whichever queue it is for. */
   explore(): readonly FoundHandler[] {
-    return this.#methods().flatMap(({ wrapper, name, method, implementation }) =>
-      readHandlerMetadata(implementation).map((metadata) => ({
+    return this.#methods().flatMap((found) =>
+      readHandlerMetadata(found.implementation).map((metadata) => ({
+        ...found,
         metadata,
-        wrapper,
-        name,
-        method,
-        implementation,
         queue: metadata.options.queue ?? defaultQueueName,
       })),
     );
@@ -96,10 +87,11 @@ export class SubscriberExplorer {
    * @throws {TarefaError} `HANDLER_INVALID` for a generator
    */
   listeners(): readonly FoundListener[] {
-    return this.#methods().flatMap(({ wrapper, name, method, implementation }) =>
-      readQueueListeners(implementation).map(({ event, queue = defaultQueueName }) => {
-        refuseGenerator({ name, implementation });
-        const call = (told: unknown): unknown => (wrapper.instance as Instance)[method]?.(told);
+    return this.#methods().flatMap((found) =>
+      readQueueListeners(found.implementation).map(({ event, queue = defaultQueueName }) => {
+        const { wrapper, name } = found;
+        refuseGenerator(found);
+        const call = (told: unknown): unknown => callMethod(wrapper.instance as Instance, found, told);
         return { event, queue, name, call: hasOneInstance(wrapper) ? call : undefined };
       }),
     );
@@ -175,7 +167,7 @@ export class SubscriberExplorer {
       wrapHandler: this.#parts.wrapHandler,
       schemaOf: this.#schemaOf(metadata),
     });
-    return { name, rules, invoke };
+    return { name, type: typeOf(found), rules, invoke };
   }
 
   /** A dead handler receives payloads that could not be handled, so only a schema of its own checks them. */
@@ -188,34 +180,31 @@ export class SubscriberExplorer {
     return isDead || !forHandlers ? undefined : ({ task }) => forHandlers(task.topic);
   }
 
-  #invokeOf({ wrapper, method }: FoundHandler): Invoke {
+  #invokeOf(found: FoundHandler): Invoke {
     const { enhanced } = this.#parts;
-    const type: object = (wrapper.instance as object).constructor;
-    const uses = enhanced.uses(type, (wrapper.instance as Instance)[method] as object, method);
-    if (!hasOneInstance(wrapper)) {
-      return (payload, ctx) => this.#invokeScoped(wrapper, method, uses, payload, ctx);
-    }
+    const { wrapper } = found;
+    const method = { ...found, type: typeOf(found), moduleKey: this.#moduleKeyOf(wrapper) };
+    const bind = enhanced.uses(method) ? enhanced.binder(method) : undefined;
+    if (!hasOneInstance(wrapper)) return (payload, ctx) => this.#invokeScoped(found, bind, payload, ctx);
     const instance = wrapper.instance as Instance;
-    if (uses) return enhanced.bind(instance, { method, moduleKey: this.#moduleKeyOf(wrapper) });
-    // The method is taken at each call: instances may be wrapped or spied on after discovery.
-    return (payload, ctx) => settleReturn(instance[method]?.(payload, ctx));
+    if (bind) return bind(instance);
+    return (payload, ctx) => settleReturn(callMethod(instance, found, payload, ctx));
   }
 
   /** A request-scoped or transient provider is made for each task; it can inject the task's context as REQUEST. */
   async #invokeScoped(
-    wrapper: InstanceWrapper,
-    method: string,
-    uses: boolean,
+    found: FoundHandler,
+    bind: Bind | undefined,
     payload: unknown,
     ctx: TaskContext,
   ): Promise<unknown> {
-    const { moduleRef, enhanced } = this.#parts;
+    const { wrapper } = found;
     const contextId = ContextIdFactory.create();
+    const moduleRef = moduleRefOf(wrapper);
     moduleRef.registerRequestByContextId(ctx, contextId);
-    const instance = await moduleRef.resolve<Instance>(wrapper.token, contextId, { strict: false });
-    if (!uses) return settleReturn(instance[method]?.(payload, ctx));
-    const enhancedMethod = { method, moduleKey: this.#moduleKeyOf(wrapper) };
-    return enhanced.bind(instance, enhancedMethod, contextId, wrapper.id)(payload, ctx);
+    const instance = await moduleRef.resolve<Instance>(wrapper.token, contextId, { strict: true });
+    if (bind) return bind(instance, contextId, wrapper.id)(payload, ctx);
+    return settleReturn(callMethod(instance, found, payload, ctx));
   }
 
   #moduleKeyOf({ host }: InstanceWrapper): string {
@@ -239,7 +228,18 @@ function hasOneInstance(wrapper: InstanceWrapper): boolean {
   return wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
 }
 
-function refuseGenerator({ name, implementation }: Pick<FoundMethod, 'name' | 'implementation'>): void {
+function typeOf({ wrapper }: FoundMethod): object {
+  return (wrapper.instance as object).constructor;
+}
+
+/** That of the provider's own module: others may provide something else by the same token. */
+function moduleRefOf({ host, token }: InstanceWrapper): ModuleRef {
+  const own: unknown = host?.getProviderByKey(ModuleRef)?.instance;
+  if (own instanceof ModuleRef) return own;
+  throw new Error(`Nest has no module for the provider ${String(token)}`);
+}
+
+function refuseGenerator({ name, implementation }: FoundMethod): void {
   if (isGeneratorFunction(implementation)) {
     throw new TarefaError('HANDLER_INVALID', `${name} cannot work: ${generatorProblem}`);
   }

@@ -12,6 +12,7 @@ import {
   UseGuards,
   UseInterceptors,
   UsePipes,
+  ValidationPipe,
   type ArgumentsHost,
   type CallHandler,
   type CanActivate,
@@ -20,8 +21,10 @@ import {
   type NestInterceptor,
   type PipeTransform,
   type Provider,
+  type Type,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, REQUEST } from '@nestjs/core';
+import { IsInt, IsString } from 'class-validator';
 import { map, of, tap, type Observable } from 'rxjs';
 import { expect, test } from 'vitest';
 import { Ctx, isQueueContext, Payload, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
@@ -187,6 +190,78 @@ test('parameters are decorated: the payload or a property of it through pipes, t
     mensagem: JSON.stringify(['enhanced', 42, 1, { n: 21 }]),
   });
 });
+
+/** Classes of one name and with the same methods, as an application has them in several folders. */
+function makeBilling(): Type {
+  class Total {
+    @IsInt()
+    total!: number;
+  }
+  @Injectable()
+  class Service {
+    @TaskHandler('bill')
+    handle(@Payload('total') total: unknown): string {
+      return `bill ${String(total)}`;
+    }
+    @TaskHandler('checked bill')
+    @UsePipes(new ValidationPipe({ transform: true, whitelist: true }))
+    check(payload: Total): string {
+      return JSON.stringify([payload instanceof Total, payload]);
+    }
+  }
+  return Service;
+}
+
+function makeSearch(): Type {
+  class Words {
+    @IsString()
+    words!: string;
+  }
+  @Injectable()
+  class Service {
+    @TaskHandler('index', { transformed: true })
+    handle(@Ctx() ctx: TaskContext, @Payload('words') words: unknown): string {
+      return `${ctx.task.topic} ${String(words)}`;
+    }
+    @TaskHandler('checked index')
+    @UsePipes(new ValidationPipe({ transform: true, whitelist: true }))
+    check(payload: Words): string {
+      return JSON.stringify([payload instanceof Words, payload]);
+    }
+  }
+  return Service;
+}
+
+@Module({})
+class BillingModule {}
+
+@Module({})
+class SearchModule {}
+
+test.each([Scope.DEFAULT, Scope.REQUEST])(
+  'two classes of one name have parameters and pipes of their own (scope %s)',
+  async (scope) => {
+    const imports = [
+      { module: BillingModule, providers: [{ provide: 'SERVICE', useClass: makeBilling(), scope }] },
+      { module: SearchModule, providers: [{ provide: 'SERVICE', useClass: makeSearch(), scope }] },
+    ];
+    const { queue } = await bench.start({ imports, maxAttempts: 1 });
+    const payload = { total: 7, words: 'of an order' };
+    const messages: unknown[] = [];
+    for (const topic of ['bill', 'index', 'checked bill', 'checked index', 'bill', 'checked bill']) {
+      messages.push((await bench.ended(await queue.insertTask({ topic, payload }))).mensagem);
+    }
+    const checked = JSON.stringify([true, { total: 7 }]);
+    expect(messages).toEqual([
+      'bill 7',
+      'index of an order',
+      checked,
+      JSON.stringify([true, { words: 'of an order' }]),
+      'bill 7',
+      checked,
+    ]);
+  },
+);
 
 test('a pipe that refuses the payload fails the task at once, saying why; the handler may still throw the same', async () => {
   class Refuse implements PipeTransform {

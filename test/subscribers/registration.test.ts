@@ -80,6 +80,19 @@ test('scenario 74: a class that is provided twice says so', async () => {
   expect(message).toContain('its class is provided twice');
 });
 
+test('two classes of one name are not taken for one that is provided twice', async () => {
+  const makeService = () => {
+    class Service {
+      @TaskHandler('of a service')
+      run(): void {}
+    }
+    return Service;
+  };
+  const message = await refusal(makeService(), makeService());
+  expect(message).toContain('declared twice: Service.run and Service.run');
+  expect(message).toContain('one queue has one handler for an id');
+});
+
 test('scenario 74: two subclasses that inherit a handler are two handlers', async () => {
   abstract class Base {
     @TaskHandler('inherited')
