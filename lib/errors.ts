@@ -17,6 +17,10 @@ export const errorTable = {
     when: 'The object that a module provides has no such method when it is to be called, though its class has: something removed or replaced it.',
     todo: 'Look at what makes the object: a mock, a factory, a constructor. The attempt has failed, nothing was run.',
   },
+  HANDLER_REFUSED: {
+    when: 'A guard, which the message names, did not let the handler run.',
+    todo: 'Let the guard accept tasks, which `isQueueContext()` tells apart, or take it off the handler. Guards of a class hold for its dead handlers, too.',
+  },
   DATABASE_UNREACHABLE: {
     when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no connection left.',
     todo: 'Start the server, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',

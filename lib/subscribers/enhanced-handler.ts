@@ -1,20 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ExternalContextCreator, type ModulesContainer, type NestContainer } from '@nestjs/core';
+import type { CanActivate, PipeTransform } from '@nestjs/common';
 import type { ContextId } from '@nestjs/core';
-import { TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
 import type { EnhancerKind } from '../options/enhancer-kinds.js';
 import { applicationConfigOf, GlobalEnhancers, type LeftOut } from './global-enhancers.js';
 import { callMethod, type Invoke, type NamedMethod } from './handler-invocation.js';
 import { argumentsOf, paramsFactory } from './handler-params.js';
+import { explainRefusal } from './explain-refusal.js';
 import { queueContextType } from './queue-context.js';
 
 /** Where Nest keeps what `@UseGuards()`, `@UseInterceptors()`, `@UsePipes()` and `@UseFilters()` say. */
 const enhancerKeys = ['__guards__', '__interceptors__', '__pipes__', '__exceptionFilters__'] as const;
 const [, , , filtersKey] = enhancerKeys;
-
-/** HTTP statuses for input that is wrong, and stays wrong at the next attempt. */
-const refusals = [400, 422];
 
 type Method = (...args: unknown[]) => unknown;
 export type Instance = object;
@@ -24,6 +22,9 @@ interface Call {
   readonly ctx: TaskContext;
   /** True once guards and pipes have let it through. */
   began: boolean;
+  /** The guard that is asked, and the pipe that has refused: names of their classes, empty where they have none. */
+  guard: string | undefined;
+  pipe: string | undefined;
 }
 
 /** A method as Nest's enhancers see it. */
@@ -69,7 +70,7 @@ export class EnhancedHandlers {
 
   /** Prepares a method, once for all its instances. */
   binder(enhanced: EnhancedMethod): Bind {
-    const { type, implementation, method } = enhanced;
+    const { type, implementation, method, name } = enhanced;
     const { metadataKey, contextAt } = argumentsOf(type, method);
     const filters =
       this.#globals.filters ||
@@ -88,7 +89,7 @@ export class EnhancedHandlers {
         { guards: true, interceptors: true, filters },
         queueContextType,
       );
-      return (payload, ctx) => this.#run(target, payload, ctx);
+      return (payload, ctx) => this.#run(target, name, payload, ctx);
     };
   }
 
@@ -102,15 +103,56 @@ export class EnhancedHandlers {
     const creator = ExternalContextCreator.fromContainer(container as unknown as NestContainer);
     // By default it skips controllers, whose guards would then be left out silently.
     creator.getContextModuleKey = () => moduleKey;
+    this.#nameGuards(creator);
+    this.#namePipes(creator);
     return creator;
   }
 
-  async #run(target: Method, payload: unknown, ctx: TaskContext): Promise<unknown> {
-    const call: Call = { ctx, began: false };
+  /** Nest says that a guard has refused, but not which one. */
+  #nameGuards(creator: ExternalContextCreator): void {
+    const createGuardsFn = creator.createGuardsFn.bind(creator);
+    const named = (guard: CanActivate): CanActivate => ({
+      canActivate: (context) => {
+        this.#note('guard', guard);
+        return guard.canActivate(context);
+      },
+    });
+    creator.createGuardsFn = (guards: CanActivate[], ...rest) => {
+      const ask = createGuardsFn(guards.map(named), ...rest) as ((args: unknown[]) => Promise<void>) | null;
+      if (!ask) return null;
+      return async (args: unknown[]) => {
+        await ask(args);
+        this.#note('guard', undefined);
+      };
+    };
+  }
+
+  #namePipes(creator: ExternalContextCreator): void {
+    const getParamValue = creator.getParamValue.bind(creator);
+    const named = (pipe: PipeTransform): PipeTransform => ({
+      transform: async (value, metadata) => {
+        try {
+          return (await pipe.transform(value, metadata)) as unknown;
+        } catch (error) {
+          this.#note('pipe', pipe);
+          throw error;
+        }
+      },
+    });
+    creator.getParamValue = (value, metadata, pipes) => getParamValue(value, metadata, pipes.map(named));
+  }
+
+  #note(kind: 'guard' | 'pipe', one: object | undefined): void {
+    const call = this.#calls.getStore();
+    if (call) call[kind] = one && classNameOf(one);
+  }
+
+  async #run(target: Method, name: string, payload: unknown, ctx: TaskContext): Promise<unknown> {
+    const call: Call = { ctx, began: false, guard: undefined, pipe: undefined };
     try {
       return await this.#calls.run(call, () => target(payload, ctx));
     } catch (error) {
-      throw call.began ? error : explainRefusal(error);
+      throw call.began ? error : explainRefusal(error, { name, ...call });
     }
   }
 
@@ -130,20 +172,6 @@ export class EnhancedHandlers {
   }
 }
 
-/** A pipe that refuses a payload refuses it again at the next attempt. */
-function explainRefusal(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null) return error;
-  const { getStatus, getResponse } = error as { getStatus?: () => unknown; getResponse?: () => unknown };
-  if (typeof getStatus !== 'function' || !refusals.includes(Number(getStatus.call(error)))) return error;
-  const response = typeof getResponse === 'function' ? getResponse.call(error) : undefined;
-  return new TarefaError('PAYLOAD_INVALID', `the payload was refused: ${describe(response, error)}`, {
-    cause: error,
-  });
-}
-
-/** `ValidationPipe` answers what is wrong as a list. */
-function describe(response: unknown, error: unknown): string {
-  const message = (response as { message?: unknown } | null | undefined)?.message ?? response;
-  if (Array.isArray(message)) return message.map(String).join('; ');
-  return typeof message === 'string' ? message : (error as Error).message;
+function classNameOf({ constructor }: { readonly constructor?: unknown }): string {
+  return typeof constructor === 'function' && constructor !== Object ? constructor.name : '';
 }

@@ -1,9 +1,10 @@
 import type { WrapHandler } from '../options/wrap-handler.js';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isGeneratorObject } from 'node:util/types';
-import { TarefaError } from '../errors.js';
+import { hasCode, TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
 import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
+import { HandlerRefusal } from './handler-refusal.js';
 
 /** Runs a handler. */
 export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;
@@ -27,7 +28,7 @@ export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrappi
     ? (payload, ctx) => {
         const schema = schemaOf(ctx);
         if (!schema) return invoke(payload, ctx);
-        return validatePayload(schema, payload).then((value) => invoke(value, ctx));
+        return validatePayload(schema, payload).then((value) => invoke(value, ctx), refuse);
       }
     : invoke;
   if (!wrapHandler) return checked;
@@ -81,4 +82,9 @@ function isGenerator(value: object): boolean {
   if (!(Symbol.iterator in value || Symbol.asyncIterator in value)) return false;
   const { next, return: end, throw: fail } = value as Record<string, unknown>;
   return [next, end, fail].every((one) => typeof one === 'function');
+}
+
+function refuse(error: unknown): never {
+  if (!hasCode(error, 'PAYLOAD_INVALID')) throw error;
+  throw new HandlerRefusal('PAYLOAD_INVALID', error.message, error);
 }

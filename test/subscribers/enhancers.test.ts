@@ -281,7 +281,9 @@ test('a pipe that refuses the payload fails the task at once, saying why; the ha
   expect(await run([Refused], { bad: true })).toMatchObject({
     status: 'falha',
     reenfileirado: false,
-    mensagem: expect.stringContaining('name must be text; age must be a number') as unknown,
+    mensagem: expect.stringContaining(
+      'refused by Refuse: name must be text; age must be a number',
+    ) as unknown,
   });
   expect(await run([Refused], {})).toMatchObject({
     status: 'falha',

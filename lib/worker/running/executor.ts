@@ -4,9 +4,10 @@ import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
+import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
-import { failureMessage } from '../../values/failure-text.js';
+import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { checkAttempt, checkSize } from './attempt-limits.js';
 import { Conclusion } from './conclusion.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
@@ -25,6 +26,9 @@ export interface ExecutorParts {
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
+
+/** An end after which the handler does not run again. */
+type LastEnd = Exclude<RunEnd, { kind: 'undone' }>;
 
 /**
  * Runs one attempt from its claim to its outcome: finds its handler, checks its limits, loads and decodes its payload,
@@ -66,7 +70,8 @@ export class Executor {
         if (!aborted && !(await this.#conclusion.runsAgain(claimed))) return;
         end = aborted ? { kind: 'not started' } : await this.#begin(running, handler, false);
       }
-      const recording = this.#conclusion.record(claimed, handler.rules, end);
+      const last = this.#treatIfRefused(claimed, handler, end);
+      const recording = this.#conclusion.record(claimed, handler.rules, last);
       if (recording) await recording;
     } catch (error) {
       this.#conclusion.fail(claimed, handler?.rules, error);
@@ -116,16 +121,25 @@ export class Executor {
   }
 
   /** No method serves this task here: a dead one gets the default treatment, a live one fails. */
-  #withoutHandler({ task, route: claimedBy }: ClaimedTask): Exclude<RunEnd, { kind: 'undone' }> {
-    const route = plainRoute(claimedBy);
-    if (!task.dead) {
-      const error = new TarefaError(
-        'HANDLER_NOT_REGISTERED',
-        `not registered: no method of this process handles ${describeRoute(route)}`,
-      );
-      return { kind: 'failed', error };
-    }
-    const message = `manual intervention is needed: ${describeRoute(route)} gave up, and no dead handler is registered`;
+  #withoutHandler(claimed: ClaimedTask): LastEnd {
+    if (claimed.task.dead) return this.#treatByDefault(claimed, 'no dead handler is registered');
+    const error = new TarefaError(
+      'HANDLER_NOT_REGISTERED',
+      `not registered: no method of this process handles ${describeRoute(plainRoute(claimed.route))}`,
+    );
+    return { kind: 'failed', error };
+  }
+
+  /** A dead handler that is not let run, by a guard of its class for example, is like none: somebody has to hear of the task. */
+  #treatIfRefused(claimed: ClaimedTask, { name }: Handler, end: LastEnd): LastEnd {
+    const isRefused = end.kind === 'failed' && end.error instanceof HandlerRefusal;
+    if (!claimed.task.dead || !isRefused) return end;
+    return this.#treatByDefault(claimed, `${name} was not let run: ${failureMessage(end.error)}`);
+  }
+
+  #treatByDefault({ task, route }: ClaimedTask, why: string): LastEnd {
+    const gaveUp = `${describeRoute(plainRoute(route))} gave up, and ${why}`;
+    const message = cleanMessage(`manual intervention is needed: ${gaveUp}`);
     this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.id}: ${message}` });
     return { kind: 'succeeded', recorded: { message, result: null } };
   }
