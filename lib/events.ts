@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Observable } from 'rxjs';
 import type { Task } from './task.js';
+import { keepContext } from './values/own-context.js';
 
 /** Names an attempt in events: ids only, never its payload. */
 export interface TaskReference {
@@ -97,12 +98,16 @@ export type QueueEventName = keyof QueueEventMap;
  */
 export class QueueEvents {
   readonly #emitter = new EventEmitter({ captureRejections: false }).setMaxListeners(0);
+  readonly #inContext = keepContext();
 
-  /** Subscribes; returns the function that unsubscribes. A listener that throws disturbs no other. */
+  /**
+   * Subscribes; returns the function that unsubscribes. A listener that throws disturbs no other, and each starts with the
+   * async context of the module, whoever emits.
+   */
   on<Name extends QueueEventName>(name: Name, listener: (event: QueueEventMap[Name]) => void): () => void {
     const guarded = (event: QueueEventMap[Name]): void => {
       try {
-        listener(event);
+        this.#inContext(listener, event);
       } catch (error) {
         if (name !== 'warning') {
           this.emit('warning', { message: `a listener of '${name}' threw: ${String(error)}` });

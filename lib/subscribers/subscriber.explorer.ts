@@ -28,6 +28,7 @@ import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
 import { readQueueListeners } from './on-queue-event.js';
+import { keepContext } from '../values/own-context.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -65,6 +66,7 @@ export interface SubscriberExplorerParts {
 /** Finds decorated methods on all providers and controllers of the application. */
 export class SubscriberExplorer {
   readonly #parts: SubscriberExplorerParts;
+  readonly #inContext = keepContext();
 
   constructor(parts: SubscriberExplorerParts) {
     this.#parts = parts;
@@ -159,6 +161,7 @@ export class SubscriberExplorer {
     });
   }
 
+  /** What is the application's starts with the async context of the module, whichever loop calls it. */
   #handlerOf(found: FoundHandler): Handler {
     const { metadata, name } = found;
     const rules = resolveHandlerRules(metadata, name);
@@ -167,7 +170,13 @@ export class SubscriberExplorer {
       wrapHandler: this.#parts.wrapHandler,
       schemaOf: this.#schemaOf(metadata),
     });
-    return { name, type: typeOf(found), rules, invoke };
+    const { retryDelay } = rules;
+    return {
+      name,
+      type: typeOf(found),
+      rules: { ...rules, retryDelay: retryDelay && ((attempt) => this.#inContext(retryDelay, attempt)) },
+      invoke: (payload, ctx) => this.#inContext(invoke, payload, ctx),
+    };
   }
 
   /** A dead handler receives payloads that could not be handled, so only a schema of its own checks them. */

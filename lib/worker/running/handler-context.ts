@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { DriverClient } from '../../storage/driver-client.js';
 import { readTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { TarefaError } from '../../errors.js';
@@ -32,7 +33,8 @@ export class HandlerContext implements TaskContext {
   /** The same, when it is part of a group. */
   #part: GroupedTransaction | undefined;
   #tenant: TenantUse | undefined;
-  #abort: AbortController | undefined;
+  #signal: AbortSignal | undefined;
+  #tellAbort: ((reason: Error) => void) | undefined;
   #aborted: Error | undefined;
   #completedElsewhere: RecordedReturn | undefined;
   #ended = false;
@@ -78,11 +80,14 @@ export class HandlerContext implements TaskContext {
   }
 
   get signal(): AbortSignal {
-    if (!this.#abort) {
-      this.#abort = new AbortController();
-      if (this.#aborted) this.#abort.abort(this.#aborted);
+    if (!this.#signal) {
+      const controller = new AbortController();
+      this.#signal = controller.signal;
+      if (this.#aborted) controller.abort(this.#aborted);
+      // Its listeners are the handler's: they run in its context, not in that of the loop that tells it to stop.
+      else this.#tellAbort = AsyncResource.bind((reason: Error) => controller.abort(reason));
     }
-    return this.#abort.signal;
+    return this.#signal;
   }
 
   /** @internal The task's transaction, when the handler used one. */
@@ -119,7 +124,7 @@ export class HandlerContext implements TaskContext {
   /** @internal Tells the handler to stop. */
   abort(reason: Error): void {
     this.#aborted ??= reason;
-    this.#abort?.abort(reason);
+    this.#tellAbort?.(reason);
     this.onAbort?.();
   }
 
