@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-import { compiledFolder } from './test/support/compiled-folder.js';
+import { compiledFolder, nestFolder } from './test/support/compiled-folder.js';
 import { leftOut } from './test/support/mysql-left-out.js';
+
+type Plugin = NonNullable<ViteUserConfig['plugins']>[number];
 
 const root = import.meta.dirname;
 const library = join(root, 'lib') + sep;
@@ -11,7 +13,7 @@ const library = join(root, 'lib') + sep;
  * Tests run the library that was compiled for their child processes. Node.js loads it once per file at the cost of reading
  * it, where Vitest would fetch and evaluate six hundred sources.
  */
-const compiledLibrary: NonNullable<ViteUserConfig['plugins']>[number] = {
+const compiledLibrary: Plugin = {
   name: 'compiled-library',
   enforce: 'pre',
   resolveId(source, importer) {
@@ -22,6 +24,22 @@ const compiledLibrary: NonNullable<ViteUserConfig['plugins']>[number] = {
     // What compiles the library runs before that.
     return existsSync(compiled) ? { id: compiled, external: true } : undefined;
   },
+};
+
+/** Gives tests the same Nest as the compiled library, which finds it by itself, where `npm run test:nest` names another one. */
+const nestOfRun = (folder: string): Plugin => {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    dependencies: Readonly<Record<string, string>>;
+  };
+  const names = Object.keys(dependencies);
+  return {
+    name: 'nest-of-run',
+    enforce: 'pre',
+    resolveId(source) {
+      if (!names.some((name) => source === name || source.startsWith(`${name}/`))) return undefined;
+      return this.resolve(source, join(folder, 'package.json'), { skipSelf: true });
+    },
+  };
 };
 
 /**
@@ -40,7 +58,7 @@ const long = 'test/**/*.long.test.ts';
 const others = process.env['TAREFA_TEST_POSTGRES'] ? ['test/**/{mysql,mariadb}*.test.ts'] : [];
 
 export default defineConfig({
-  plugins: [compiledLibrary],
+  plugins: [compiledLibrary, ...(nestFolder === undefined ? [] : [nestOfRun(nestFolder)])],
   test: {
     // One PostgreSQL, one MariaDB or MySQL where it is asked for, and one compiled copy of the library for the whole run; one
     // database per test file.

@@ -7,6 +7,7 @@ const parts = {
   'the long tests': ['scripts/run-tests.mjs', 'long'],
   'nest add in new applications': ['scripts/nest-add-check.mjs'],
   'every version of PostgreSQL and Node.js': ['scripts/test-versions.mjs'],
+  'the oldest and newest versions of Nest': ['scripts/test-nest.mjs'],
   MariaDB: ['scripts/test-databases.mjs', '--database', 'mariadb'],
   MySQL: ['scripts/test-databases.mjs', '--database', 'mysql'],
   'chaos, seed 1': [...chaos, '1'],

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { isRunning } from '../../lib/embedded/process-table.js';
 import { withStartLock } from '../../lib/embedded/start-lock.js';
-import { compiledCache as cache, compiledFolder as folder } from './compiled-folder.js';
+import { compiledCache as cache, compiledFolder as folder, compiledRuns as runs } from './compiled-folder.js';
 
 const root = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ export interface Build {
  * Each run gets its own copy: another run may compile a later state of the sources meanwhile.
  */
 export async function buildForChildren(): Promise<Build> {
-  await mkdir(cache, { recursive: true });
+  for (const one of [cache, runs]) await mkdir(one, { recursive: true });
   await withStartLock(cache, async () => {
     await compile(join(cache, 'build'));
     await removeOldRuns();
@@ -49,9 +49,9 @@ async function compile(outDir: string): Promise<void> {
 
 /** Of runs that were killed. */
 async function removeOldRuns(): Promise<void> {
-  for (const name of await readdir(cache)) {
+  for (const name of await readdir(runs)) {
     const pid = Number(/^run-(\d+)$/.exec(name)?.[1]);
     const isOld = pid === process.pid || (pid > 0 && !isRunning({ pid, started: undefined }));
-    if (isOld) await rm(join(cache, name), { recursive: true, force: true });
+    if (isOld) await rm(join(runs, name), { recursive: true, force: true });
   }
 }
