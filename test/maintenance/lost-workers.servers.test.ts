@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { SessionLiveness } from '../../lib/coordination/session-liveness.js';
 import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -166,11 +166,16 @@ test('nobody is called lost by a worker that was lost itself a moment ago', asyn
 
 test('a looker whose connection is cut again and again still finds who is lost', async () => {
   const holder = await startHolder();
+  const findMissing = vi.spyOn(SessionLiveness.prototype, 'findMissing');
   const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 1_000, graceMs: 500 } });
   await holder.child.kill('SIGKILL');
   let recovered: string | undefined;
   survivor.events.on('task.recovered', ({ workerId }) => (recovered = workerId));
-  // Between two cuts it may look for a quarter of the time that it needs to be sure.
+  /** A look that could tell who is missing: it began when the connection was up for long enough. */
+  const hasLooked = async (): Promise<boolean> => {
+    const answers = await Promise.all(findMissing.mock.results.map(({ value }) => value as Promise<unknown>));
+    return answers.some((answer) => answer !== undefined);
+  };
   await until(
     async () => {
       const restored = nextEvent(survivor.events, 'connection.restored');
@@ -179,7 +184,9 @@ test('a looker whose connection is cut again and again still finds who is lost',
          where application_name = 'tarefa session' and datname = current_database()`,
       );
       await restored;
-      await pause(750);
+      // Between two cuts it looks once or a few times: less than it needs to be sure.
+      findMissing.mockClear();
+      await until(hasLooked, 'it looks');
       return recovered;
     },
     'the task is recovered',

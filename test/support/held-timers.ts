@@ -6,13 +6,17 @@ export interface HeldTimers {
   readonly asked: readonly number[];
   /** How many wait. */
   readonly waiting: number;
-  /** Lets the one ring whose time comes first, as if it had come; answers its delay, undefined when none waits. */
-  readonly ringFirst: () => number | undefined;
+  /** Their clock, in ms: it stands still until one of them rings. */
+  readonly nowMs: number;
+  /** In how many ms, by that clock, the first of them is to ring; undefined when none waits. */
+  readonly firstInMs: number | undefined;
+  /** Lets that one ring, as if its time had come. */
+  readonly ringFirst: () => void;
+  /** Forgets them, and holds no more; the end of the test does so too. */
+  readonly release: () => void;
 }
 
 interface HeldTimer {
-  readonly ms: number;
-  /** By a clock that goes on when one of them rings. */
   readonly dueAt: number;
   readonly ring: () => void;
 }
@@ -29,11 +33,12 @@ export function holdTimers(isHeld: (ms: number) => boolean): HeldTimers {
   const held = new Map<unknown, HeldTimer>();
   const asked: number[] = [];
   let now = 0;
+  let isReleased = false;
 
   const set = (act: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
     if (!isHeld(ms)) return real.setTimeout(act, ms, ...args);
     const timer = real.setTimeout(act, neverMs, ...args);
-    held.set(timer, { ms, dueAt: now + ms, ring: () => act(...args) });
+    held.set(timer, { dueAt: now + ms, ring: () => act(...args) });
     asked.push(ms);
     return timer;
   };
@@ -47,24 +52,35 @@ export function holdTimers(isHeld: (ms: number) => boolean): HeldTimers {
     Object.getOwnPropertyDescriptors(real.setTimeout),
   ) as typeof setTimeout;
   globalThis.clearTimeout = clear;
-  onTestFinished(() => {
+  const release = (): void => {
+    if (isReleased) return;
+    isReleased = true;
     Object.assign(globalThis, real);
     for (const timer of held.keys()) real.clearTimeout(timer as NodeJS.Timeout);
-  });
+    held.clear();
+  };
+  onTestFinished(release);
 
+  const first = () => [...held].sort(([, one], [, other]) => one.dueAt - other.dueAt)[0];
   return {
     asked,
     get waiting() {
       return held.size;
     },
-    ringFirst: () => {
-      const [first] = [...held].sort(([, one], [, other]) => one.dueAt - other.dueAt);
-      if (!first) return undefined;
-      const [timer, { ms, dueAt, ring }] = first;
-      clear(timer as NodeJS.Timeout);
-      now = dueAt;
-      ring();
-      return ms;
+    get nowMs() {
+      return now;
     },
+    get firstInMs() {
+      const [, timer] = first() ?? [];
+      return timer && timer.dueAt - now;
+    },
+    ringFirst: () => {
+      const [handle, timer] = first() ?? [];
+      if (!timer) throw new Error('none of these timers is set');
+      clear(handle as NodeJS.Timeout);
+      now = timer.dueAt;
+      timer.ring();
+    },
+    release,
   };
 }
