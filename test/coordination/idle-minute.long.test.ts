@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
 import { startCluster, type Cluster, type ClusterDatabase } from '../faults/kit/cluster.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
@@ -9,21 +10,50 @@ import { until } from '../support/waiting.js';
 const allowed = { worker: 8, recoverer: 12 };
 const minuteMs = 60_000;
 const everyMs = 5_000;
-/** Longer than a pool keeps a connection that is not used. */
-const settleMs = 15_000;
+/** Until the history of what has ended is written down, and a pool has closed the connection that it used for that. */
+const settleMs = 45_000;
+/** By the clock, from one moment to the next; what is asked in between is answered in no time. */
+const stepMs = 250;
 
 /** They run once in every minute that is looked at; by default they do in every fifth. */
 const everyMinute = Array.from({ length: 60 }, (_, minute) => minute);
+
+/** What the test has written to the log. */
+const marks = ['the minute begins', 'the minute ends'] as const;
 
 let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await startCluster({
-    settings: { log_statement: 'all', log_connections: 'on', log_line_prefix: '%d|%n|' },
+    settings: { log_statement: 'all', log_connections: 'on', log_line_prefix: '%d|' },
   });
 });
 
 afterAll(() => cluster.stop());
+
+// What happens in a minute is the same on every machine by a clock that waits for each answer.
+const query = vi.spyOn(Client.prototype, 'query');
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'],
+  });
+});
+afterEach(() => vi.useRealTimers());
+
+/** Lets so much time pass for all timers, cron jobs and clocks of this process. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    await vi.advanceTimersByTimeAsync(stepMs);
+    do await pause(5);
+    while (!isAnswered());
+  }
+}
+
+/** True when no connection of this process waits for an answer. */
+function isAnswered(): boolean {
+  const clients = query.mock.contexts as unknown as { readyForQuery: boolean | null; _ending: boolean }[];
+  return clients.every(({ readyForQuery, _ending: isEnding }) => readyForQuery === true || isEnding);
+}
 
 class Handlers {
   @TaskHandler('work')
@@ -48,28 +78,23 @@ async function startIdle(
     notifyMinutes: everyMinute,
     ...options,
   });
-  // Something has ended before, and is written down by now.
   await app.queue.insertTask({ topic: 'work' });
-  await until(
-    async () => (await database.pool.query(`select from tasks_history where route <> ''`)).rowCount === 1,
-    'the history of what ended',
-    30_000,
-  );
   return { ...app, database };
 }
 
-/** Reads the server's log from that second on, for a minute: events begin with a database and a time. */
-function trafficOf(log: string, { url }: ClusterDatabase, fromSecond: number): Traffic {
+/** What the server's log has between the beginning and the end of the minute; events begin with a database. */
+function trafficOf(log: string, { url }: ClusterDatabase): Traffic {
   const statements: string[] = [];
   const connections: string[] = [];
   const database = new URL(url).pathname.slice(1);
-  for (const line of log.split('\n')) {
-    const [name, second = '', event = ''] = line.split('|', 3);
-    const age = Number(second) - fromSecond;
-    if (name !== database || age < 0 || age >= minuteMs / 1_000) continue;
+  const lines = log.split('\n');
+  const [from, to] = marks.map((mark) => lines.findIndex((line) => line.includes(mark)));
+  for (const line of lines.slice(from, to)) {
+    const [name, event = ''] = line.split('|', 2);
+    if (name !== database) continue;
     const [, sent] = /LOG: {2}(?:statement|execute [^:]*): (.*)$/.exec(event) ?? [];
     if (sent !== undefined) statements.push(/^-- name: (\w+)/.exec(sent)?.[1] ?? sent);
-    if (event.includes('connection authorized') && event.includes('=tarefa ')) connections.push(event);
+    if (event.includes('connection authorized') && event.includes('application_name=tarefa ')) connections.push(event);
   }
   return { statements, connections };
 }
@@ -93,20 +118,22 @@ test('in a whole minute an idle worker sends no more than the design allows, rou
       app: await startIdle(options),
     })),
   );
-  await pause(settleMs);
   const busy = await startIdle({ recovery: false });
-  const [now] = await cluster.run('select extract(epoch from clock_timestamp())::float8 as second');
-  const from = Number(now?.['second']);
+  await pass(settleMs);
+  await cluster.run(`select '${marks[0]}'`);
   // It has a task now and then, each of which is written down for the charts.
   for (let ms = 0; ms < minuteMs; ms += everyMs) {
     await busy.database.pool.query(`insert into tasks (processo) values ('work')`);
-    await pause(everyMs);
+    await pass(everyMs);
   }
-  await pause(1_000);
-  const log = await cluster.log();
-  const traffic = apps.map(({ kind, most, app }) => ({ kind, most, ...trafficOf(log, app.database, from) }));
+  await cluster.run(`select '${marks[1]}'`);
+  const log = await until(async () => {
+    const written = await cluster.log();
+    return written.includes(marks[1]) && written;
+  }, 'the log has the end of the minute');
+  const traffic = apps.map(({ kind, most, app }) => ({ kind, most, ...trafficOf(log, app.database) }));
   await Promise.all([...apps.map(({ app }) => app.close()), busy.close()]);
-  const written = trafficOf(log, busy.database, from);
+  const written = trafficOf(log, busy.database);
   expect(written.statements.filter((name) => name === 'add_history').length).toBeGreaterThan(2);
   expect(written.connections.length, 'for the history').toBeLessThanOrEqual(1);
   for (const { kind, most, statements, connections } of traffic) {
@@ -115,4 +142,4 @@ test('in a whole minute an idle worker sends no more than the design allows, rou
     // It does look whether there is something to do.
     expect.soft(statements, kind).toContain('next_due');
   }
-}, 180_000);
+}, 60_000);
