@@ -17,8 +17,10 @@ afterAll(() => database.drop());
 
 /** What `test/children/drain.ts` found. */
 interface Measured {
-  readonly p99: number;
-  readonly max: number;
+  /** The longest pause of the event loop, in processor time. */
+  readonly longestMs: number;
+  /** All of it. */
+  readonly totalMs: number;
   readonly grownBytes: number;
 }
 
@@ -30,18 +32,12 @@ async function drain(url: string, ...args: readonly string[]): Promise<Measured>
 }
 
 test('scenario 113: 10,000 tasks are done without a pause of the event loop', async () => {
-  // A slow moment of the machine passes; a pause that grows with the number of tasks comes every time.
-  const best = { p99: Infinity, max: Infinity };
-  for (let run = 0; run < 3 && !(best.p99 < 100 && best.max < 500); run += 1) {
-    await database.pool.query(
-      `insert into tasks (processo, payload) select 'nothing', '{"n":1}' from generate_series(1, 10000)`,
-    );
-    const { p99, max } = await drain(database.url, 'completed', '10000');
-    best.p99 = Math.min(best.p99, p99);
-    best.max = Math.min(best.max, max);
-  }
-  expect(best.p99).toBeLessThan(100);
-  expect(best.max).toBeLessThan(500);
+  await database.pool.query(
+    `insert into tasks (processo, payload) select 'nothing', '{"n":1}' from generate_series(1, 10000)`,
+  );
+  const { longestMs, totalMs } = await drain(database.url, 'completed', '10000');
+  // A pause that grows with the number of tasks is a large part of them all, on every machine.
+  expect(longestMs).toBeLessThan(totalMs / 10);
   const { rowCount } = await database.pool.query(`select from tasks where status <> 'sucesso'`);
   expect(rowCount).toBe(0);
 }, 90_000);
