@@ -2,10 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
+import { holdTimers } from '../support/held-timers.js';
 import { until } from '../support/waiting.js';
 import { createClient, failing, startRawReceiver, startReceiver, toSend } from './kit/receivers.js';
 
 const deadline = { timeoutMs: 300 };
+/** A deadline that a test lets come. */
+const longMs = 54_321;
 const ok = 'HTTP/1.1 200 OK\r\n';
 
 /** Ends what a receiver repeats when its test ends. */
@@ -191,22 +194,36 @@ test('answers before it has read the request', async () => {
 });
 
 test('a slow receiver has one deadline over everything, not one per step', async () => {
-  // Each step is faster than the deadline; together they are not.
-  const receiver = await startRawReceiver((socket) => {
-    setTimeout(() => socket.write(ok), 150);
-    setTimeout(() => socket.write('content-length: 10\r\n\r\n12345'), 250);
-    setTimeout(() => socket.write('67890'), 1_500);
+  const deadlines = holdTimers((ms) => ms === longMs);
+  const receiver = await startRawReceiver((socket) => socket.resume());
+  const other = await startReceiver();
+  const step = async (text: string): Promise<void> => {
+    receiver.sockets[0]?.write(text);
+    // What was written before this answer is read before it.
+    await createClient().send(toSend(other.url));
+  };
+  const failure = failing(createClient({ timeoutMs: longMs }), receiver.url);
+  await until(async () => receiver.sockets.length === 1, 'it connects');
+  await step(ok);
+  await step('content-length: 10\r\n\r\n12345');
+  expect(deadlines.asked).toEqual([longMs]);
+  deadlines.ringFirst();
+  expect(await failure).toMatchObject({
+    kind: 'timeout',
+    message: `127.0.0.1 did not answer within ${longMs} ms: its answer had begun but not ended`,
   });
-  expect((await failing(createClient(deadline), receiver.url)).kind).toBe('timeout');
 });
 
 test('one that hangs takes nobody else’s connection with it', async () => {
   const receiver = await startReceiver((request, response) => {
     if (request.path !== '/hang') response.end('ok');
   });
-  const client = createClient({ timeoutMs: 1_500 });
+  const deadlines = holdTimers((ms) => ms === longMs);
+  const client = createClient({ timeoutMs: longMs });
   const hanging = Array.from({ length: 5 }, () => failing(client, receiver.url.replace('/hook', '/hang')));
   for (let sent = 0; sent < 5; sent += 1) expect((await client.send(toSend(receiver.url))).ok).toBe(true);
+  expect(deadlines.waiting).toBe(hanging.length);
+  while (deadlines.waiting > 0) deadlines.ringFirst();
   expect((await Promise.all(hanging)).map(({ kind }) => kind)).toEqual(Array(5).fill('timeout'));
   expect((await client.send(toSend(receiver.url))).ok).toBe(true);
 });

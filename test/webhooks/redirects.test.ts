@@ -1,6 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { generateSecret } from '../../lib/webhooks/signing-secret.js';
+import { holdTimers } from '../support/held-timers.js';
+import { until } from '../support/waiting.js';
 import { createClient, failing, startReceiver, toSend } from './kit/receivers.js';
 
 const secret = generateSecret();
@@ -126,15 +128,18 @@ test('five are followed, six are not', async () => {
 });
 
 test('the deadline is one over all of them', async () => {
+  const timeoutMs = 54_321;
+  const deadlines = holdTimers((ms) => ms === timeoutMs);
   const receiver = await startReceiver((_request, response) => {
-    setTimeout(() => {
-      response.writeHead(307, { location: '/again' });
-      response.end();
-    }, 150);
+    if (receiver.requests.length === 3) return;
+    response.writeHead(307, { location: '/again' });
+    response.end();
   });
-  const client = createClient({ redirects: 'follow', timeoutMs: 400 });
-  expect((await failing(client, receiver.url)).kind).toBe('timeout');
-  expect(receiver.requests.length).toBeLessThan(5);
+  const failure = failing(createClient({ redirects: 'follow', timeoutMs }), receiver.url);
+  await until(async () => receiver.requests.length === 3, 'two redirects were followed');
+  expect(deadlines.asked).toEqual([timeoutMs]);
+  deadlines.ringFirst();
+  expect((await failure).kind).toBe('timeout');
 });
 
 test('where they are followed, 3xx that lead nowhere are success, as they were', async () => {

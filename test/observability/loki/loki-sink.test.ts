@@ -1,8 +1,12 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { holdTimers } from '../../support/held-timers.js';
 import { until } from '../../support/waiting.js';
 import { lineOf, makeSink } from './line-of.js';
 import { StandInLoki } from './stand-in-loki.js';
+
+/** Timers of this delay ring when a test says so. */
+const longMs = 54_321;
 
 let loki: StandInLoki;
 
@@ -110,8 +114,8 @@ test.each([429, 500, 503])(
 test('Retry-After is waited for', async () => {
   const { sink } = makeSink({ url: loki.url });
   loki.answer = (_, response) => {
-    response.writeHead(429, { 'retry-after': '1' }).end();
     loki.accept();
+    response.writeHead(429, { 'retry-after': '1' }).end();
   };
   const start = performance.now();
   sink.write(lineOf('patient'));
@@ -186,27 +190,37 @@ test('the bytes that wait are bounded as well', async () => {
 });
 
 test('drops are reported once in a period, with their number', async () => {
-  const { sink, told } = makeSink({ url: loki.url, batchLines: 1 }, { reportMs: 200 });
+  const periods = holdTimers((ms) => ms === longMs);
+  const { sink, told } = makeSink({ url: loki.url, batchLines: 1 }, { reportMs: longMs });
   loki.refuse(400);
   for (let n = 0; n < 20; n += 1) sink.write(lineOf(`line ${n}`));
   const reports = () => told.filter(({ fields }) => 'lines' in fields).map(({ fields }) => fields['lines']);
-  await until(async () => reports().length > 0, 'a report');
+  await until(async () => sink.stats().dropped === 20, 'all are dropped');
+  expect([periods.waiting, reports()]).toEqual([1, []]);
+  periods.ringFirst();
+  expect(reports()).toEqual([20]);
   sink.write(lineOf('one more'));
+  await until(async () => periods.waiting === 1, 'the next period has begun');
   await sink.close();
-  expect(reports().reduce<number>((sum, lines) => sum + Number(lines), 0)).toBe(21);
-  expect(reports().length).toBeLessThan(5);
+  expect(reports()).toEqual([20, 1]);
 });
 
 test('a Loki that does not answer is given up after the timeout, and asked again', async () => {
-  const { sink, told } = makeSink({ url: loki.url, timeoutMs: 50 });
-  loki.answer = () => undefined;
+  const timeouts = holdTimers((ms) => ms === longMs);
+  const { sink, told } = makeSink({ url: loki.url, timeoutMs: longMs });
+  let ignored = 0;
+  loki.answer = () => {
+    ignored += 1;
+    loki.accept();
+  };
   sink.write(lineOf('patient'));
-  await until(async () => loki.requests >= 2, 'it was asked again');
-  loki.accept();
+  await until(async () => ignored === 1, 'it was asked');
+  timeouts.ringFirst();
   await received(1);
   await sink.close();
-  expect(told[0]?.text).toContain('(no answer within 50 ms)');
+  expect(told[0]?.text).toContain(`(no answer within ${longMs} ms)`);
   expect(loki.texts).toEqual(['patient']);
+  expect(timeouts.asked).toEqual([longMs, longMs]);
 });
 
 test('an answer without end is not read', async () => {
@@ -232,14 +246,19 @@ test('an answer without end is not read', async () => {
 });
 
 test('an answer that trickles is ended by the timeout', async () => {
-  const { sink } = makeSink({ url: loki.url, timeoutMs: 100 });
-  loki.answer = (_, response) => void response.writeHead(400).write('x');
+  const timeouts = holdTimers((ms) => ms === longMs);
+  const { sink, told } = makeSink({ url: loki.url, timeoutMs: longMs });
+  let begun = false;
+  loki.answer = (_, response) => {
+    loki.accept();
+    response.writeHead(400).write('x', () => (begun = true));
+  };
   sink.write(lineOf('patient'));
-  await until(async () => sink.stats().failure, 'it was given up');
-  expect(sink.stats().failure).toBe('no answer within 100 ms');
-  loki.accept();
+  await until(async () => begun, 'the answer has begun');
+  timeouts.ringFirst();
   await received(1);
   await sink.close();
+  expect(told[0]?.text).toContain(`(no answer within ${longMs} ms)`);
 });
 
 test('what speaks no HTTP is no reason to fail', async () => {
