@@ -128,7 +128,7 @@ test('what runs is listed with a time that ticks, and workers with what they tak
   const running = part(page, 'Running now').getByRole('listitem').filter({ hasText: 'print-label' });
   await says(running, id);
   const first = await running.innerText();
-  await expect.poll(() => running.innerText(), { timeout: 10_000 }).not.toBe(first);
+  await expect.poll(() => running.innerText()).not.toBe(first);
   const worker = part(page, 'Workers')
     .getByRole('listitem')
     .filter({ hasText: String(process.pid) });

@@ -56,7 +56,7 @@ test('what stock could not have is retried, alone and with all others', async ()
     `select count(*)::int as n from shop_queue where subscriber_id = 'stock' and reenfileirado`,
   );
   expect(rows[0]?.n).toBe(3);
-}, 60_000);
+});
 
 test('receipts are paused, one that waits is cancelled, and the others go on', async () => {
   await shop.orderWhen((await shop.place(tea)).id, hasEnded);
@@ -67,7 +67,7 @@ test('receipts are paused, one that waits is cancelled, and the others go on', a
   const receipts = row(page, /^receipt/);
   const pause = page.getByRole('button', { name: 'Pause receipt' });
   // Topics that have no tasks at the moment come from the history, which is written four times a minute.
-  await pause.waitFor({ timeout: 60_000 });
+  await pause.waitFor();
   await confirm(page, pause, 'Pause');
   await says(receipts, 'Paused');
   const { id } = await shop.place(tea);
@@ -80,7 +80,7 @@ test('receipts are paused, one that waits is cancelled, and the others go on', a
   await page.goto(`${address}/queues#/`);
   await confirm(page, page.getByRole('button', { name: 'Resume receipt' }).first(), 'Resume');
   await gone(receipts.getByText('Paused'));
-}, 150_000);
+});
 
 test('a subscription is edited; one that is served by code is asked for no URL', async () => {
   const page = await open('#/subscriptions/search-index');

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, vi } from 'vitest';
 import { watchPage } from './page-faults.js';
 
 /** What a page is opened with; by default a light one of 1280 by 800 in English. */
@@ -23,11 +23,15 @@ export interface TestBrowser {
   takeFaults(): readonly string[];
 }
 
+/** What a page is waited for: a busy machine gives a browser little, and nothing of this says how fast a page is. */
+const patienceMs = 60_000;
+
 /**
  * Starts Chromium for the tests of this file; call it where hooks may be. A test fails afterwards when one of its pages
  * logged an error, threw one, broke its Content-Security-Policy, opened a dialog or asked for something elsewhere.
  */
 export function useBrowser(): TestBrowser {
+  vi.setConfig({ testTimeout: 3 * patienceMs, expect: { poll: { timeout: patienceMs } } });
   let browser: Browser | undefined;
   let contexts: BrowserContext[] = [];
   let faults: string[] = [];
@@ -67,7 +71,7 @@ export function useBrowser(): TestBrowser {
         ...(user && { httpCredentials: { username: user.name, password: user.password } }),
       });
       contexts.push(context);
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(patienceMs);
       const page = await context.newPage();
       watchPage(page, (fault) => faults.push(fault));
       return page;
