@@ -94,6 +94,15 @@ export interface IndexDefinition {
   readonly where?: string;
 }
 
+/**
+ * True for a row that has its unique key for itself: `v:` while it lives, `p:` while it has not started, `w:` at all. A `p:` task
+ * that has started stays out: it may be given back, or fail, beside the one that was inserted meanwhile.
+ */
+export const hasUniqueKey =
+  `chave_unica is not null and case left(chave_unica, 2) when 'w:' then id_anterior is null ` +
+  `when 'p:' then status in ('pendente', 'agendada') and reserva = 0 and id_anterior is null ` +
+  `else status in ('pendente', 'agendada', 'processando') end`;
+
 export const queueIndexes: readonly IndexDefinition[] = [
   // What claims walk.
   {
@@ -124,17 +133,8 @@ export const queueIndexes: readonly IndexDefinition[] = [
     where: 'publication_id is not null',
   },
   { suffix: 'successor', unique: true, on: '(id_anterior, rodada)', where: 'id_anterior is not null' },
-  // One task per unique key: `v:` while it lives, `p:` while it has not started, `w:` at all. A `p:` task that has started
-  // stays out: it may be given back, or fail, beside the one that was inserted meanwhile.
-  {
-    suffix: 'unica',
-    unique: true,
-    on: '(chave_unica)',
-    where:
-      `chave_unica is not null and case left(chave_unica, 2) when 'w:' then id_anterior is null ` +
-      `when 'p:' then status in ('pendente', 'agendada') and reserva = 0 and id_anterior is null ` +
-      `else status in ('pendente', 'agendada', 'processando') end`,
-  },
+  // One task per unique key.
+  { suffix: 'unica', unique: true, on: '(chave_unica)', where: hasUniqueKey },
   // What counts against a limit: running attempts, and retries that keep their key's place.
   {
     suffix: 'limited',

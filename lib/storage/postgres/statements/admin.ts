@@ -1,5 +1,6 @@
 import { editsKey, isCancelled, recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
+import { hasUniqueKey } from '../schema/schema.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { mostLosses } from '../../failure-rule.js';
@@ -105,12 +106,12 @@ const unedited: Edited = {
 const nextRound = `case when f.rodada between 0 and ${mostCounted - 1} then f.rodada + 1
       else (abs(f.id % ${strayRounds}) + ${strayRounds})::int end`;
 
-/** Nothing is where the new attempt of an attempt goes: no attempt that was inserted by hand, no task that lives under its unique key. */
+/** Nothing is where the new attempt of an attempt goes: no attempt that was inserted by hand, no task that lives under its unique key: in the words of its index. */
 const isFree = (queue: string): string => `not exists (
       select from ${queue} n where n.id_anterior = f.id and n.rodada = ${nextRound}
     )
     and (f.chave_unica is null or left(f.chave_unica, 2) in ('w:', 'p:') or not exists (
-      select from ${queue} k where k.chave_unica = f.chave_unica and k.status in ('pendente', 'agendada', 'processando')
+      select from ${queue} k where k.chave_unica = f.chave_unica and ${hasUniqueKey}
     ))`;
 
 /**
