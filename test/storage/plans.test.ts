@@ -2,6 +2,8 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { controlSettings } from '../../lib/storage/postgres/connections/connection-config.js';
 import { prepareSchema } from '../../lib/storage/postgres/schema/prepare-schema.js';
+import type { QueueTables } from '../../lib/storage/postgres/identifiers.js';
+import { retryTask } from '../../lib/storage/postgres/statements/admin.js';
 import { queueStatements, type QueueStatements } from '../../lib/storage/postgres/statements.js';
 import { claimForms, type ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -76,19 +78,20 @@ const calls = new Map<string, Call>([
 
 let database: TestDatabase;
 let client: Client;
+let tables: QueueTables;
 const plans = new Map<string, string>();
 
 beforeAll(async () => {
   database = await createDatabase();
   client = new Client({ connectionString: database.url });
   await client.connect();
-  const { tables } = await prepareSchema((work) => work(client), {
+  ({ tables } = await prepareSchema((work) => work(client), {
     table: { schema: undefined, table: 'tasks' },
     subscriptionTable: { schema: undefined, table: 'tasks_subscriber' },
     channel: 'tasks',
     mode: 'create',
     webhooks: false,
-  });
+  }));
   const statements = queueStatements(tables);
   await client.query(controlSettings);
   for (const [name, call] of calls) {
@@ -150,6 +153,15 @@ test.each([...claims.map(([name]) => name), 'settle'])(
 
 test('dead attempts that nobody handles are found without a look at the others', () => {
   expect(plans.get('claimUnattended')).toContain('using tasks_dead_ready');
+});
+
+test('a retry finds by their indexes what follows its task, and what has its unique key', async () => {
+  const retry = retryTask(tables).replaceAll('$1', `'7'`);
+  // Not on the connection that claims.
+  const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${retry}`);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
+  expect(plan).toMatch(/tasks_successor[^]*tasks_unica|tasks_unica[^]*tasks_successor/);
 });
 
 test('promotion walks the index of scheduled tasks, recovery that of running ones', () => {
