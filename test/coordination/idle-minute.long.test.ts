@@ -94,7 +94,8 @@ function trafficOf(log: string, { url }: ClusterDatabase): Traffic {
     if (name !== database) continue;
     const [, sent] = /LOG: {2}(?:statement|execute [^:]*): (.*)$/.exec(event) ?? [];
     if (sent !== undefined) statements.push(/^-- name: (\w+)/.exec(sent)?.[1] ?? sent);
-    if (event.includes('connection authorized') && event.includes('application_name=tarefa ')) connections.push(event);
+    if (event.includes('connection authorized') && event.includes('application_name=tarefa '))
+      connections.push(event);
   }
   return { statements, connections };
 }
