@@ -82,8 +82,8 @@ async function runOn(version, name) {
 
 /** Put in place by one rename, so that an interrupted installation leaves nothing that looks whole. */
 async function install(version) {
-  const lock = readFileSync(join(pinned, version, 'package-lock.json'));
-  const place = join(cache, `${version}-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
+  const packages = readFileSync(join(pinned, version, 'package-lock.json'));
+  const place = join(cache, `${version}-${createHash('sha256').update(packages).digest('hex').slice(0, 16)}`);
   if (existsSync(place)) return place;
   mkdirSync(cache, { recursive: true });
   await (lock ??= takeLock());

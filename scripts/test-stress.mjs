@@ -47,7 +47,7 @@ function readArguments() {
     const options = { times: { type: 'string', default: '30' } };
     const { positionals, values } = parseArgs({ options, allowPositionals: true });
     if (!/^[1-9]\d*$/.test(values.times))
-      throw new Error(`--times is a number from 1, not "${values.times}"`);
+      throw new Error(`--times is a number from 1, not "${String(values.times)}"`);
     if (positionals.length === 0) throw new Error('name the test files: npm run test:stress -- FILE…');
     const missing = positionals.find((file) => !existsSync(file));
     if (missing !== undefined) throw new Error(`there is no file "${missing}"`);

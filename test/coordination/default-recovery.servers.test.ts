@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { looksChannel } from '../../lib/coordination/postgres/channels.js';
 import { TaskHandler } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -62,9 +62,9 @@ async function startVictim(): Promise<Child> {
  */
 async function recover({ events }: QueueApp, looks: HeldTimers): Promise<number> {
   const began = looks.nowMs;
-  let isRecovered = false;
-  events.on('task.recovered', () => (isRecovered = true));
-  while (!isRecovered && looks.nowMs - began <= promisedMs) {
+  const recovered = vi.fn<() => void>();
+  events.on('task.recovered', recovered);
+  while (recovered.mock.calls.length === 0 && looks.nowMs - began <= promisedMs) {
     await pause(looks.firstInMs);
     const asked = looks.asked.length;
     looks.ringFirst();

@@ -52,9 +52,9 @@ async function closeWithin(ms: number, close: () => Promise<void>): Promise<bool
   const timers = holdTimers(() => true);
   const began = performance.now();
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => began + timers.nowMs);
-  let isClosed = false;
-  const closing = close().then(() => (isClosed = true));
-  for (let idle = 0; !isClosed && idle < 1_000; idle += 1) {
+  const closed = vi.fn<() => void>();
+  const closing = close().then(closed);
+  for (let idle = 0; closed.mock.calls.length === 0 && idle < 1_000; idle += 1) {
     // What needs no timer comes first.
     await pause(20);
     if (timers.nowMs + (timers.firstInMs ?? Infinity) > ms) continue;
@@ -63,6 +63,7 @@ async function closeWithin(ms: number, close: () => Promise<void>): Promise<bool
   }
   clock.mockRestore();
   timers.release();
+  const isClosed = closed.mock.calls.length > 0;
   if (isClosed) await closing;
   return isClosed;
 }
