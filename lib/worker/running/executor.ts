@@ -8,6 +8,7 @@ import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
+import { safely } from '../../values/safely.js';
 import { checkAttempt, checkSize } from './attempt-limits.js';
 import { Conclusion } from './conclusion.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
@@ -132,8 +133,8 @@ export class Executor {
 
   /** A dead handler that is not let run, by a guard of its class for example, is like none: somebody has to hear of the task. */
   #treatIfRefused(claimed: ClaimedTask, { name }: Handler, end: LastEnd): LastEnd {
-    const isRefused = end.kind === 'failed' && end.error instanceof HandlerRefusal;
-    if (!claimed.task.dead || !isRefused) return end;
+    if (!claimed.task.dead || end.kind !== 'failed') return end;
+    if (!safely(() => end.error instanceof HandlerRefusal, false)) return end;
     return this.#treatByDefault(claimed, `${name} was not let run: ${failureMessage(end.error)}`);
   }
 
