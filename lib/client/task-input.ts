@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
+import { membersWithLargeNumbers } from '../values/json-numbers.js';
 import { writeJson } from '../values/json-writing.js';
 import { didYouMean } from '../values/nearest.js';
 import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
@@ -238,6 +239,10 @@ function readMetadata(metadata: unknown): JsonObject | null {
   if (!text.startsWith('{')) throw invalid('metadata', metadata, 'must be an object');
   if (refusedEscape.test(text)) {
     throw invalid('metadata', 'text with a NUL character or half a surrogate pair', 'cannot be stored');
+  }
+  // As `JSON.rawJSON` writes them: below they would be rounded.
+  if (membersWithLargeNumbers(text)) {
+    throw metadataProblem('holds a number that is too long for JSON in JavaScript: write it as text');
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > largestMetadata) {

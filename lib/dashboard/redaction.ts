@@ -1,3 +1,11 @@
+import {
+  readParts,
+  textOf,
+  withChanges,
+  type JsonMember,
+  type JsonPart,
+  type TextChange,
+} from '../values/json-parts.js';
 import { hideNamedValues, type RedactedText } from './redaction/named-values.js';
 import { isSecretName } from './redaction/secret-names.js';
 import { hideCredentials, redacted } from './redaction/url-credentials.js';
@@ -16,9 +24,8 @@ type Path = readonly string[] | undefined;
 
 /** An object or list whose values are looked at. */
 interface Holder {
-  readonly values: Record<string, unknown>;
+  readonly members: readonly JsonMember[];
   readonly path: Path;
-  readonly isRoot: boolean;
   readonly isList: boolean;
   /** True in a list of lists, as names and values may be written: `[["token", "…"]]`. */
   readonly inList: boolean;
@@ -74,10 +81,13 @@ export class Redaction {
     this.#deepest = Math.max(0, ...this.#paths.map(({ length }) => length));
   }
 
-  /** A copy of parsed JSON. It goes as deep as the JSON does, without recursion. */
+  /** A copy of parsed JSON. */
   redact(given: unknown): RedactedValue {
-    const { value, count } = this.#redact(given, [], 0);
-    return { value, count };
+    const json = printed(given);
+    // Nested too deep to be printed, it cannot be shown either.
+    if (json === null) return { value: redacted, count: 1 };
+    const { text, count } = this.#json(json, [], 0) ?? { text: json, count: 0 };
+    return { value: JSON.parse(text), count };
   }
 
   /** A text, which may be JSON, have some in it, or hold addresses. Before it is cut: half a secret is not recognised. */
@@ -86,43 +96,6 @@ export class Redaction {
   }
 
   /** @param texts how many texts of JSON it is in */
-  #redact(given: unknown, path: Path, texts: number): RedactedValue & { readonly members: number } {
-    const root = { value: given };
-    const work: Holder[] = [{ values: root, path, isRoot: true, isList: false, inList: false }];
-    let [count, members] = [0, 0];
-    for (let next = work.pop(); next; next = work.pop()) {
-      const { values, isRoot, isList } = next;
-      const keys = Object.keys(values);
-      if (!isList && !isRoot) members += keys.length;
-      const isPair = !isRoot && this.#isPair(next, keys);
-      for (const key of keys) {
-        const here = isRoot ? path : this.#below(next.path, key);
-        const value = values[key];
-        if (!isRoot && this.#isSecret(key, here, isList, isPair)) {
-          if (value === null) continue;
-          values[key] = redacted;
-          count += 1;
-        } else if (typeof value === 'string') {
-          const own = this.#text(value, here, texts);
-          count += own.count;
-          values[key] = own.text;
-        } else if (typeof value === 'object' && value !== null) {
-          const isArray = Array.isArray(value);
-          const copy: object = isArray ? [...(value as unknown[])] : plainCopy(value);
-          values[key] = copy;
-          work.push({
-            values: copy as Record<string, unknown>,
-            path: here,
-            isRoot: false,
-            isList: isArray,
-            inList: isList,
-          });
-        }
-      }
-    }
-    return { value: root.value, count, members };
-  }
-
   #text(text: string, path: Path, texts: number): RedactedText {
     if (mayBeJson(text)) {
       const own = this.#json(text, path, texts);
@@ -134,19 +107,38 @@ export class Redaction {
     return { text: named.text, count: named.count + (shown === text ? 0 : 1) };
   }
 
-  /** Undefined for text other than JSON. */
-  #json(text: string, path: Path, texts: number): RedactedText | undefined {
-    let given: unknown;
-    try {
-      given = JSON.parse(text);
-    } catch {
-      return undefined;
-    }
+  /**
+   * Undefined for text other than JSON. What is not secret stays as it is written: numbers of any size, names that are there
+   * twice. It goes as deep as the JSON does, without recursion.
+   */
+  #json(json: string, path: Path, texts: number): RedactedText | undefined {
+    if (!isJson(json)) return undefined;
     if (texts >= deepestText) return { text: redacted, count: 1 };
-    const { value, count, members } = this.#redact(given, path, texts + 1);
-    // As it was written, with numbers of any size; but of names that are there twice only the last value was looked at.
-    if (count === 0 && countMembers(text) === members) return { text, count: 0 };
-    return { text: printed(value) ?? redacted, count: Math.max(count, 1) };
+    const changes: TextChange[] = [];
+    const work: Holder[] = [];
+    let count = 0;
+    const look = (part: JsonPart, at: Path, inList: boolean): void => {
+      const { start, end, members, isList } = part;
+      if (members) return void work.push({ members, path: at, isList, inList });
+      const text = textOf(json, part);
+      const own = text === undefined ? undefined : this.#text(text, at, texts + 1);
+      if (!own || own.count === 0) return;
+      count += own.count;
+      changes.push({ start, end, text: JSON.stringify(own.text) });
+    };
+    look(readParts(json), path, false);
+    for (let holder = work.pop(); holder; holder = work.pop()) {
+      const isPair = this.#isPair(json, holder);
+      for (const { key, value } of holder.members) {
+        const here = this.#below(holder.path, key);
+        if (!this.#isSecret(key, here, holder.isList, isPair)) look(value, here, holder.isList);
+        else if (!json.startsWith('null', value.start)) {
+          count += 1;
+          changes.push({ start: value.start, end: value.end, text: JSON.stringify(redacted) });
+        }
+      }
+    }
+    return { text: withChanges(json, changes), count };
   }
 
   /** Paths that no rule can name are not kept: they would take more than the JSON itself. */
@@ -165,15 +157,12 @@ export class Redaction {
   }
 
   /** `{ name: 'token', value }` and `['token', value]`. */
-  #isPair({ values, isList, inList }: Holder, keys: readonly string[]): boolean {
-    const names = isList
-      ? inList && keys.length === 2
-        ? ['0']
-        : []
-      : keys.filter((key) => nameFields.has(key.toLowerCase()));
-    return names.some((key) => {
-      const name = values[key];
-      return typeof name === 'string' && this.#isSecretName(name);
+  #isPair(json: string, { members, isList, inList }: Holder): boolean {
+    const isNaming = ({ key }: JsonMember, index: number): boolean =>
+      isList ? inList && members.length === 2 && index === 0 : nameFields.has(key.toLowerCase());
+    return members.some((member, index) => {
+      const name = isNaming(member, index) ? textOf(json, member.value) : undefined;
+      return name !== undefined && this.#isSecretName(name);
     });
   }
 
@@ -197,11 +186,21 @@ export function withoutSecrets(text: string): string {
 }
 
 /** JSON that was parsed, as text; null when it is nested too deep to be printed. */
-export function printed(value: unknown): string | null {
+function printed(value: unknown): string | null {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(value) ?? 'null';
   } catch {
     return null;
+  }
+}
+
+/** True for text that `JSON.parse` takes. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -211,26 +210,6 @@ function mayBeJson(text: string): boolean {
   return (
     (first === '{' && last === '}') || (first === '[' && last === ']') || (first === '"' && last === '"')
   );
-}
-
-/** How many names with values JSON has. */
-function countMembers(json: string): number {
-  let count = 0;
-  let isText = false;
-  for (let at = 0; at < json.length; at += 1) {
-    const sign = json.charCodeAt(at);
-    if (sign === 0x22) isText = !isText;
-    else if (isText && sign === 0x5c) at += 1;
-    else if (!isText && sign === 0x3a) count += 1;
-  }
-  return count;
-}
-
-/** Own keys only, whatever they are called. */
-function plainCopy(value: object): object {
-  const copy = Object.create(null) as Record<string, unknown>;
-  for (const [key, one] of Object.entries(value)) copy[key] = one;
-  return copy;
 }
 
 function plain(name: string): string {

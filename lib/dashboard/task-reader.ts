@@ -8,7 +8,7 @@ import type { TaskRecord } from '../task.js';
 import type { AttemptJson, PayloadJson, TaskDetailsJson, TaskJson, TasksJson, TextJson } from './api.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
 import { readFilter, readParameter, type Query } from './read-filter.js';
-import { redacted, type Redaction } from './redaction.js';
+import { isJson, redacted, type Redaction } from './redaction.js';
 import { restoreRedacted } from './redaction/restored-payload.js';
 import { cutText, taskJson } from './to-json.js';
 
@@ -178,15 +178,6 @@ function readLimit(text: string | undefined): number {
     'INPUT_INVALID',
     `limit must be a whole number from 1 to ${largestPage}, not '${text}'`,
   );
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
+import { tokenEnd, withChanges, type TextChange } from './json-parts.js';
+
 /** Digits and exponents that JavaScript may not hold; a quick look that is sometimes wrong about text. */
 const suspicious = /[\d.]{16}|\d[eE][+-]?\d/;
-const numberAt = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 /** More of them do not fit into a JavaScript number. */
 const safeDigits = 15;
 
@@ -22,7 +23,7 @@ export function membersWithLargeNumbers(json: string): ReadonlyMap<string, strin
     [key, value, isLarge] = [undefined, '', false];
   };
   for (let at = 0; at < json.length;) {
-    const token = tokenAt(json, at);
+    const token = json.slice(at, tokenEnd(json, at));
     at += token.length;
     if (token.trim() === '') continue;
     if ((token === '}' || token === ']') && (depth -= 1) === 0) close();
@@ -37,15 +38,22 @@ export function membersWithLargeNumbers(json: string): ReadonlyMap<string, strin
   return members.size > 0 ? members : undefined;
 }
 
-/** Text, a number or a word as a whole, else one character. */
-function tokenAt(json: string, at: number): string {
-  if (json[at] === '"') {
-    let end = at + 1;
-    while (json[end] !== '"') end += json[end] === '\\' ? 2 : 1;
-    return json.slice(at, end + 1);
+/**
+ * JSON as JavaScript reads it, but a number that it would change arrives as its text, with all its digits.
+ *
+ * @throws {SyntaxError}
+ */
+export function parseExactly(json: string): unknown {
+  const value: unknown = JSON.parse(json);
+  if (!suspicious.test(json)) return value;
+  const changes: TextChange[] = [];
+  for (let at = 0; at < json.length;) {
+    const end = tokenEnd(json, at);
+    const token = json.slice(at, end);
+    if (isChanged(token)) changes.push({ start: at, end, text: `"${token}"` });
+    at = end;
   }
-  numberAt.lastIndex = at;
-  return numberAt.exec(json)?.[0] ?? json.charAt(at);
+  return changes.length === 0 ? value : JSON.parse(withChanges(json, changes));
 }
 
 function isChanged(token: string): boolean {

@@ -47,6 +47,17 @@ test('subscriptions are added, listed, changed and removed', async () => {
   expect(await admin.find('hook')).toMatchObject({ active: true });
 });
 
+test('a header that SQL wrote as a number keeps its digits when something else is changed', async () => {
+  const { admin } = await start();
+  await admin.add({ id: 'hook', topic: 'paid', url: 'https://example.test/' });
+  await bench.pool.query(
+    `update tasks_subscriber set headers = '{"x-account":1970670598291982290,"x-on":true}' where id = 'hook'`,
+  );
+  const headers = { 'x-account': '1970670598291982290', 'x-on': 'true' };
+  expect(await admin.update('hook', { active: false })).toMatchObject({ headers });
+  expect(await admin.find('hook')).toMatchObject({ headers });
+});
+
 test('what is taken or not there is said', async () => {
   const { admin } = await start();
   await admin.add({ id: 'index', topic: 'placed' });

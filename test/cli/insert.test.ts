@@ -106,6 +106,7 @@ test.each<[readonly string[], RegExp]>([
   [['--topic', 'a', '--run-at', 'tomorrow'], /runAt must be a Date or ISO 8601/],
   [['--topic', 'a', '--tenant', 'x'], /tenant must be a whole number/],
   [['--topic', 'a', '--metadata', '[1]'], /--metadata must be a JSON object/],
+  [['--topic', 'a', '--metadata', '{"n":1970670598291982290}'], /--metadata holds a number that is too long/],
   [
     ['--topic', 'a', '--payload', '@/nowhere/at/all'],
     /\/nowhere\/at\/all cannot be read: there is no such file/,

@@ -1,4 +1,5 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
+import { encodeTask } from '../../lib/client/task-input.js';
 import { QueueClient, type TaskInput } from '../../lib/index.js';
 import { createDatabase, handleOf } from '../support/database.js';
 import { listen } from '../support/listening.js';
@@ -87,6 +88,17 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
 
 test.each([undefined, null, 'task', 5])('the task %s is no object', async (task) => {
   expect(await refusals(task)).toEqual(refused('INPUT_INVALID', /a task must be an object/));
+});
+
+test('metadata with a number that would be rounded is refused', () => {
+  // As `JSON.rawJSON` of Node 22 has it written.
+  const writing = vi.spyOn(JSON, 'stringify').mockReturnValueOnce('{"id":1970670598291982290}');
+  try {
+    const encode = (): unknown => encodeTask({ metadata: {} }, false, 100);
+    expect(encode).toThrow(/metadata holds a number that is too long for JSON in JavaScript/);
+  } finally {
+    writing.mockRestore();
+  }
 });
 
 test.each<readonly [name: string, payload: unknown, message: RegExp]>([

@@ -165,6 +165,16 @@ test('a value whose name is in a field of its own is hidden', () => {
 test('of a name that is there twice no value is shown', () => {
   const text = '{"token": "s3cret", "token": null, "id": 1}';
   expect(new Redaction([]).text(text).text).not.toContain('s3cret');
+});
+
+test('what is not hidden stays as it is written: digits, blanks, names that are there twice', () => {
+  const text = (token: string): string =>
+    `{ "id":  12345678901234567890, "token": ${token}, "n": [1e400, 1.10],"id":-0.0, "in": "{\\"n\\": 1.50,\\"pin\\":2}" }`;
+  const inner = (shown: string): string => shown.replace('\\"pin\\":2', `\\"pin\\":\\"${redacted}\\"`);
+  expect(new Redaction([]).text(text('{"a": ["}"]}'))).toEqual({
+    text: inner(text(`"${redacted}"`)),
+    count: 2,
+  });
   const plain = '{"id":  12345678901234567890}';
   expect(new Redaction([]).text(plain)).toEqual({ text: plain, count: 0 });
 });
@@ -322,8 +332,10 @@ describe('wherever a secret is put', () => {
 });
 
 test('JSON that is nested deep does not overflow the stack', () => {
-  const deep: unknown = JSON.parse(`${'['.repeat(50_000)}{"token":1}${']'.repeat(50_000)}`);
-  expect(new Redaction([]).redact(deep).count).toBe(1);
+  const deep = (value: string): string => `${'['.repeat(50_000)}{"token":${value}}${']'.repeat(50_000)}`;
+  expect(new Redaction([]).text(deep('1'))).toEqual({ text: deep(`"${redacted}"`), count: 1 });
+  // Nor can it be shown.
+  expect(new Redaction([]).redact(JSON.parse(deep('1')))).toEqual({ value: redacted, count: 1 });
   let text = '{"token":"s3cret"}';
   for (let level = 0; level < 16; level += 1) text = JSON.stringify(text);
   expect(new Redaction([]).text(text).text).not.toContain('s3cret');

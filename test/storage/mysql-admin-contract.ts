@@ -84,6 +84,14 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     },
   );
 
+  test('metadata keeps every digit when it is edited', async () => {
+    const [id = ''] = await bench.insert([{ ...failed, metadados: '{"n": 1970670598291982290}' }]);
+    const edited = { payload: 'x', hash: null, by: null, reason: null };
+    const again = (await bench.database.admin.retryEdited(id, edited)) ?? '';
+    const [row] = await bench.ask('select metadados from tasks where id = ?', [again]);
+    expect(String(row?.['metadados'])).toContain('"n": 1970670598291982290,');
+  });
+
   test('a delivery is not edited', async () => {
     const [id = ''] = await bench.insert([{ ...failed, subscriber_id: 's', publication_id: 1 }]);
     const edited = { payload: 'x', hash: null, by: null, reason: null };

@@ -84,6 +84,31 @@ test('scenario 85: a subscription with a URL and no code gets the exact text, si
   new Webhook(secret).verify(received?.body.toString() ?? '', headersOf(received!), { jsonParse: false });
 });
 
+test.each(['seal', 'present'])(
+  'a header that SQL wrote as a number is sent with all its digits: %s',
+  async (way) => {
+    const receiver = await startReceiver();
+    const { publish, worker } = await start({}, { autoStart: false });
+    await subscribe(bench.database, [{ id: 'crm', url: receiver.url, http_method: 'POST' }]);
+    await bench.pool.query(
+      `update tasks_subscriber set headers = '{"x-account":1970670598291982290,"x-rate":1.5}' where id = 'crm'`,
+    );
+    await publish();
+    if (way === 'present') {
+      // Whoever inserts a delivery by SQL has no seal: it goes where the subscription leads now.
+      await bench.pool.query(
+        `insert into tasks (processo, publication_id, subscriber_id, payload)
+       values ('order-placed', 1, 'crm', '{"publication":"x","subscription":{}}')`,
+      );
+    }
+    await worker.start();
+    const rows = await ended('crm', way === 'present' ? 2 : 1);
+    expect(rows.map(({ status }) => status)).toEqual(rows.map(() => 'sucesso'));
+    const headers = { 'x-account': '1970670598291982290', 'x-rate': '1.5' };
+    expect(receiver.requests.map((one) => one.headers)).toMatchObject(rows.map(() => headers));
+  },
+);
+
 test('an attempt that fails is tried again under the same webhook-id, with a timestamp of its own', async () => {
   let answers = 0;
   const receiver = await startReceiver((_request, response) => {

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { TaskInput } from '../../client/task-input.js';
 import type { JsonObject } from '../../task.js';
+import { membersWithLargeNumbers } from '../../values/json-numbers.js';
 import { UsageError, type CommandCall, type CommandOption, type OptionValues } from '../command.js';
 import { decodeUtf8 } from './ndjson-lines.js';
 import { numberOption, textOption } from '../option-values.js';
@@ -118,11 +119,15 @@ function readDelay(text: string | undefined): number | undefined {
 
 function readMetadata(text: string | undefined): JsonObject | undefined {
   if (text === undefined) return undefined;
+  let problem = 'must be a JSON object, such as {"requestId":"b7f"}';
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      if (!membersWithLargeNumbers(text)) return { ...value };
+      problem = 'holds a number that is too long for JSON in JavaScript: write it as text';
+    }
   } catch {
     // Said below.
   }
-  throw new UsageError('--metadata must be a JSON object, such as {"requestId":"b7f"}');
+  throw new UsageError(`--metadata ${problem}`);
 }

@@ -1,69 +1,59 @@
-import { membersWithLargeNumbers } from '../../values/json-numbers.js';
+import { readParts, textOf, withChanges, type JsonPart, type TextChange } from '../../values/json-parts.js';
 import { TarefaError } from '../../errors.js';
-import type { Redaction } from '../redaction.js';
+import { isJson, type Redaction } from '../redaction.js';
 import { redacted } from './url-credentials.js';
 
 /** An object or list of three JSON texts, at the same place in each. */
 interface Place {
-  readonly edited: object;
-  readonly shown: unknown;
-  readonly stored: unknown;
+  readonly edited: JsonPart;
+  readonly shown: JsonPart | undefined;
+  readonly stored: JsonPart | undefined;
 }
 
 /**
  * The payload that is meant when a redacted one was shown and edited: what was redacted, and still says so in the same
- * place, is what is stored there.
+ * place, is what is stored there, and everything else is as it was written.
  *
  * @throws {TarefaError} `INPUT_INVALID` when it cannot be told what is meant
  */
 export function restoreRedacted(edited: string, stored: string | null, redaction: Redaction): string {
   if (!edited.includes(redacted)) return edited;
-  if (stored !== null && redaction.text(stored).text === edited) return stored;
-  const [wanted, kept] = [parsed(edited), stored === null ? undefined : parsed(stored)];
-  if (!isObject(wanted) || !isObject(kept)) {
+  const shown = stored === null ? '' : redaction.text(stored).text;
+  if (stored !== null && shown === edited) return stored;
+  const places = [edited, shown, stored ?? ''].map(readHolder);
+  const [wanted, asShown, kept] = places;
+  if (!wanted || !kept) {
     throw unclear(
       `it says ${redacted}, and only of objects and lists of JSON can be told what that stands for`,
     );
   }
-  if (hasLargeNumbers(edited) || hasLargeNumbers(stored ?? '')) {
-    throw unclear(`it says ${redacted}, and holds numbers of more digits than JavaScript keeps`);
-  }
-  const work: Place[] = [{ edited: wanted, shown: redaction.redact(kept).value, stored: kept }];
+  const changes: TextChange[] = [];
+  const work: Place[] = [{ edited: wanted, shown: asShown, stored: kept }];
   for (let place = work.pop(); place; place = work.pop()) {
-    for (const [key, value] of Object.entries(place.edited)) {
-      const [shown, own] = [memberOf(place.shown, key), memberOf(place.stored, key)];
-      if (isObject(value)) work.push({ edited: value, shown, stored: own });
-      else if (typeof value === 'string' && value.includes(redacted)) {
-        if (shown !== value || own === undefined) {
-          throw unclear(`${JSON.stringify(key.slice(0, 100))} says ${redacted}, and no such value was there`);
-        }
-        // `__proto__` may be a name like any other.
-        Object.defineProperty(place.edited, key, { value: own });
+    const [shownHere, storedHere] = [membersOf(place.shown), membersOf(place.stored)];
+    for (const { key, value } of place.edited.members ?? []) {
+      const [before, own] = [shownHere.get(key), storedHere.get(key)];
+      if (value.members) work.push({ edited: value, shown: before, stored: own });
+      const text = textOf(edited, value);
+      if (!text?.includes(redacted)) continue;
+      if (!before || !own || textOf(shown, before) !== text) {
+        throw unclear(`${JSON.stringify(key.slice(0, 100))} says ${redacted}, and no such value was there`);
       }
+      changes.push({ start: value.start, end: value.end, text: (stored ?? '').slice(own.start, own.end) });
     }
   }
-  return JSON.stringify(wanted);
+  return withChanges(edited, changes);
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** An object or a list; undefined for all other texts. */
+function readHolder(text: string): JsonPart | undefined {
+  const part = isJson(text) ? readParts(text) : undefined;
+  return part?.members ? part : undefined;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  return isObject(value) && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
-}
-
-/** Looked for in one member, whatever the text is: lists hold numbers as well. */
-function hasLargeNumbers(json: string): boolean {
-  return membersWithLargeNumbers(`{"all":${json}}`) !== undefined;
+/** Of a name that is there twice the last counts, as it does for `JSON.parse`. */
+function membersOf(part: JsonPart | undefined): ReadonlyMap<string, JsonPart> {
+  return new Map(part?.members?.map(({ key, value }) => [key, value]));
 }
 
 function unclear(problem: string): TarefaError {

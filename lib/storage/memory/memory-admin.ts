@@ -13,7 +13,8 @@ import type {
 } from '../admin.js';
 import type { Route } from '../attempt.js';
 import type { Cancellation, CancelledAttempt } from '../cancellation.js';
-import { column, editsKey, readTaskRecord, statusColumn, taskState } from '../columns.js';
+import { column, readTaskRecord, statusColumn, taskState } from '../columns.js';
+import { withEdit } from '../edited-metadata.js';
 import { pauseOf, type Pause } from '../pause.js';
 import type { TaskSelection } from '../task-selection.js';
 import { startAnew, startDeadChain } from './memory-chain.js';
@@ -95,11 +96,8 @@ export class MemoryAdmin implements TaskAdmin {
   async retryEdited(id: string, { payload, by, reason }: EditedPayload): Promise<string | undefined> {
     const row = this.#attempt(id, hasFailedForGood);
     if (!row || row[column.subscriptionId] != null) return undefined;
-    const metadata = readTaskRecord(row).metadata ?? {};
-    const before = metadata[editsKey];
-    const edit = { at: instant(this.#table.nowMs), by, reason, after: row[column.id] };
-    const edits = [...(Array.isArray(before) ? before : []), edit];
-    const changed = JSON.stringify({ ...metadata, [editsKey]: edits });
+    const edit = { at: instant(this.#table.nowMs), by, reason, after: row[column.id] ?? '' };
+    const changed = withEdit(row[column.metadata], edit);
     return startAnew(this.#table, row, { [column.payload]: payload, [column.metadata]: changed });
   }
 

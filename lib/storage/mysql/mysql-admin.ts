@@ -14,11 +14,11 @@ import type { TaskRecord } from '../../task.js';
 import type { Route } from '../attempt.js';
 import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
+import { withEdit } from '../edited-metadata.js';
 import { pauseOf, type Pause } from '../pause.js';
 import type { TaskSelection } from '../task-selection.js';
 import { changedBy, idsOf, rowsOf } from './administration/answered.js';
 import { deleteWhole } from './administration/delete-whole.js';
-import { editedMetadata } from './administration/edit-metadata.js';
 import { jsonIds } from './administration/id-list.js';
 import { momentOf } from './administration/moments.js';
 import { startAnew } from './administration/start-anew.js';
@@ -99,7 +99,8 @@ export class MysqlAdmin implements TaskAdmin {
       const [one] = failed;
       if (!one) return [];
       const { payload, hash } = edited;
-      const changes = { payload, hash, metadata: editedMetadata(one, edited) };
+      const edit = { ...edited, at: String(one['now']), after: String(one['id']) };
+      const changes = { payload, hash, metadata: withEdit(one['metadados'], edit) };
       return startAnew(run, this.#tables, idsOf([one]), { changes });
     });
   }

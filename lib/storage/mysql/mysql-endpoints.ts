@@ -1,4 +1,5 @@
-import { readBoolean, readDate, readJson, readText } from '../columns.js';
+import { readBoolean, readDate, readText } from '../columns.js';
+import { readHeaders } from '../header-fields.js';
 import type {
   EndpointAddress,
   EndpointHealth,
@@ -246,6 +247,6 @@ function readAddress(row: TextRow): EndpointAddress {
   return {
     url: readText(row['url']),
     httpMethod: readText(row['http_method']),
-    headers: readJson(row['headers']) as EndpointAddress['headers'],
+    headers: readHeaders(readText(row['headers'])) as EndpointAddress['headers'],
   };
 }

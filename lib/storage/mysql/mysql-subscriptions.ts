@@ -1,5 +1,6 @@
 import { TarefaError } from '../../errors.js';
-import { readBoolean, readDate, readJson, readText } from '../columns.js';
+import { readBoolean, readDate, readText } from '../columns.js';
+import { readHeaderFields } from '../header-fields.js';
 import type {
   DeclaredSubscription,
   SubscriptionRecord,
@@ -98,17 +99,8 @@ function readSubscription(row: TextRow): SubscriptionRecord {
     group: readText(row['grupo_empresarial']),
     url: readText(row['url']),
     httpMethod: readText(row['http_method']),
-    headers: readHeaderFields(row['headers']),
+    headers: readHeaderFields(readText(row['headers'])),
     active: readBoolean(row['ativo']),
     createdAt: readDate(row['created_at']),
   };
-}
-
-/** JSON other than an object holds no headers; values other than texts are shown as JSON writes them. */
-function readHeaderFields(value: unknown): Record<string, string> | null {
-  const json: unknown = readJson(value);
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return null;
-  return Object.fromEntries(
-    Object.entries(json).map(([name, one]) => [name, typeof one === 'string' ? one : JSON.stringify(one)]),
-  );
 }

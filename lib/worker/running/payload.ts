@@ -1,3 +1,4 @@
+import { parseExactly } from '../../values/json-numbers.js';
 import { decodeText } from '../../values/payload-text.js';
 import type { Subscription, Task } from '../../task.js';
 
@@ -47,7 +48,7 @@ function readEnvelope(stored: string | null, task: Task): Envelope {
     const { publication = null, subscription } = envelope ?? {};
     const isText = publication === null || typeof publication === 'string';
     if (isText && typeof subscription === 'object' && subscription !== null)
-      return { publication, subscription };
+      return { publication, subscription: withAllDigits(subscription, stored ?? '') };
   } catch {
     // The message below says what to do.
   }
@@ -55,6 +56,16 @@ function readEnvelope(stored: string | null, task: Task): Envelope {
     `the payload of delivery ${task.id} is not an envelope {"publication", "subscription"}: ` +
       `rows with a subscriber_id are made by publications, insert a publication instead`,
   );
+}
+
+/** Headers may be numbers, such as that of an account, which JavaScript would round. */
+function withAllDigits(subscription: Envelope['subscription'], stored: string): Envelope['subscription'] {
+  const { headers } = subscription;
+  if (typeof headers !== 'object' || headers === null) return subscription;
+  const isNumber = (one: unknown): boolean => typeof one === 'number';
+  return Object.values(headers).some(isNumber)
+    ? (parseExactly(stored) as Envelope).subscription
+    : subscription;
 }
 
 function readSubscription(row: Readonly<Record<string, unknown>>, task: Task): Subscription {
