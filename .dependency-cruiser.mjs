@@ -8,7 +8,7 @@ const floors = [
   ['errors\\.ts', 'version\\.ts'],
   ['values/', 'timing/'],
   // The words of a task and the seam that speaks of them are one.
-  ['(?:task\\.ts|storage/(?:claiming/)?[^/]+\\.ts)'],
+  ['(?:task\\.ts|storage/(?:claiming/)?[^/]+\\.ts)', 'redaction/'],
   ['options/', 'events\\.ts'],
   ['coordination/[^/]+\\.ts', 'observability/', 'tenants/', 'embedded/'],
   [

@@ -148,7 +148,16 @@ function build(
           logs: QueueLogs,
           group: QueueGroup,
           modules: ModulesContainer,
-        ) => (await assembly()).openQueue({ name, options, events, logs, group, modules }),
+        ) =>
+          (await assembly()).openQueue({
+            name,
+            options,
+            redact: dashboard?.redact,
+            events,
+            logs,
+            group,
+            modules,
+          }),
       },
       { provide: getQueueToken(name), inject: [coreToken], useFactory: (one: QueueBasis) => one.client },
       {

@@ -40,6 +40,8 @@ export interface QueueBasis {
 export interface QueueCore extends QueueBasis {
   readonly storage: OpenedStorage;
   readonly prepared: PreparedQueue;
+  /** What is hidden besides what is secret by its name. */
+  readonly redact: readonly string[];
   /** Undefined where this process writes none. */
   readonly history: HistoryRecorder | undefined;
 }
@@ -48,6 +50,8 @@ export interface QueueCore extends QueueBasis {
 export interface CoreOptions {
   /** Of the application: what its queues share is found by it. Default: one of its own. */
   readonly group?: object;
+  /** The rules of its dashboard. Default: none. */
+  readonly redact?: readonly string[];
   /** Ends a wait for a server that cannot be reached. */
   readonly signal?: AbortSignal;
 }
@@ -56,7 +60,7 @@ export interface CoreOptions {
 export async function assembleCore(
   options: ResolvedOptions,
   events: QueueEvents,
-  { group = {}, signal }: CoreOptions = {},
+  { group = {}, redact = [], signal }: CoreOptions = {},
 ): Promise<QueueCore> {
   const steps = new CloseSteps();
   const closing = new ClosingTime(options.shutdownTimeoutMs);
@@ -88,6 +92,7 @@ export async function assembleCore(
       schemas,
       declared: new Set(),
       tenants,
+      redact,
       history,
       testAccess: () => storage.testAccess(),
       close: () => steps.close(),
@@ -100,12 +105,13 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, database, events, closing, tenants, history } = core;
+  const { storage, database, events, closing, tenants, redact, history } = core;
   return assembleParts({
     database,
     events,
     closing,
     tenants,
+    redact,
     counter: history?.tally,
     bell: storage.bell,
     liveness: storage.liveness(),

@@ -28,6 +28,8 @@ export { assembleWorker } from './core.js';
 export interface QueueOpening {
   readonly name: string;
   readonly options: QueueOptions;
+  /** As of the option `dashboard.redact`, which is checked with the others of the dashboard. */
+  readonly redact: unknown;
   readonly events: QueueEvents;
   readonly logs: QueueLogs;
   readonly group: QueueGroup;
@@ -45,7 +47,8 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
     await group.closeOnFailure(() => logs.close());
     const failed = new AbortController();
     await group.closeOnFailure(async () => failed.abort());
-    const core = await openResolved(options, events, { group, signal: failed.signal });
+    const redact = readRedact(opening.redact);
+    const core = await openResolved(options, events, { group, redact, signal: failed.signal });
     await group.closeOnFailure(() => core.close());
     return core;
   } catch (error) {
@@ -73,6 +76,10 @@ async function openResolved(
   for (const message of warnings) events.emit('warning', { message });
   if (made.length > 0) events.emit('notice', { message: `made ${made.join(', ')}` });
   return core;
+}
+
+function readRedact(redact: unknown): readonly string[] {
+  return Array.isArray(redact) ? redact.filter((rule) => typeof rule === 'string') : [];
 }
 
 /** Two queues of one name share their tokens, so that one would get what is meant for the other. */

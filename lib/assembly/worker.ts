@@ -10,6 +10,8 @@ import { Recovery } from '../maintenance/recovery.js';
 import { RetryRoutine } from '../maintenance/retry.routine.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
+import { errorProperties } from '../redaction/error-properties.js';
+import { Redaction } from '../redaction/redaction.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { HandlerRegistry } from '../subscribers/handler-registry.js';
@@ -63,15 +65,18 @@ export interface WorkerBasis {
   /** Default: nothing counts. */
   readonly counter?: SuccessCounter | undefined;
   readonly holds?: DispatcherParts['holds'];
+  /** What is hidden besides what is secret by its name. Default: nothing. */
+  readonly redact?: readonly string[] | undefined;
 }
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { database, bell, liveness, events, options, closing, tenants } = basis;
-  const { registry = new HandlerRegistry(), counter, holds } = basis;
+  const { registry = new HandlerRegistry(), counter, holds, redact = [] } = basis;
+  const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
   const execution = (workerId: WorkerId): Execution => {
     const signal = new Signal();
-    const settler = new Settler(workerId, { database, events, signal, counter });
+    const settler = new Settler(workerId, { database, events, signal, counter, propertiesOf });
     const executor = new Executor(workerId, { database, settler, registry, tenants, options, events });
     const fanOut = new FanOut(workerId, { database, bell, settler, options, events });
     return { executor, fanOut, settler, signal };

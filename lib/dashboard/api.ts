@@ -269,7 +269,7 @@ export interface TaskDetailsJson {
 
 export interface AttemptJson extends TaskJson {
   readonly result: TextJson | null;
-  /** The whole error with its stack. */
+  /** The error with its stack and causes. */
   readonly error: TextJson | null;
 }
 

@@ -14,7 +14,7 @@ import type { ResolvedDashboardOptions } from '../options/dashboard-options.js';
 import { LiveOverview } from './live-overview.js';
 import { OverviewReader } from './overview-reader.js';
 import { readParameter, type Query } from './read-filter.js';
-import { Redaction } from './redaction.js';
+import { Redaction } from '../redaction/redaction.js';
 import { SubscriptionReader } from './subscription-reader.js';
 import { TaskReader } from './task-reader.js';
 import { countsJson, routeJson, timeJson } from './to-json.js';

@@ -8,8 +8,9 @@ import type { TaskRecord } from '../task.js';
 import type { AttemptJson, PayloadJson, TaskDetailsJson, TaskJson, TasksJson, TextJson } from './api.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
 import { readFilter, readParameter, type Query } from './read-filter.js';
-import { isJson, redacted, type Redaction } from './redaction.js';
-import { restoreRedacted } from './redaction/restored-payload.js';
+import { isJson, redacted, type Redaction } from '../redaction/redaction.js';
+import { publicationOf } from '../redaction/published-text.js';
+import { restoreRedacted } from './restored-payload.js';
 import { cutText, taskJson } from './to-json.js';
 
 export interface TaskReaderParts {
@@ -178,19 +179,4 @@ function readLimit(text: string | undefined): number {
     'INPUT_INVALID',
     `limit must be a whole number from 1 to ${largestPage}, not '${text}'`,
   );
-}
-
-/**
- * Of the envelope of a delivery: what was published. The subscription in it has headers, which are secret. An envelope that
- * cannot be read is shown as it is, like any text.
- */
-function publicationOf(stored: string): string | null {
-  let envelope: unknown;
-  try {
-    envelope = JSON.parse(stored);
-  } catch {
-    return stored;
-  }
-  const { publication } = (envelope ?? {}) as { readonly publication?: unknown };
-  return typeof publication === 'string' ? publication : null;
 }

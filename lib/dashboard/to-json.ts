@@ -3,7 +3,7 @@ import type { TaskRecord } from '../task.js';
 import type { Route } from '../storage/attempt.js';
 import type { HistoryCounts } from '../storage/history.js';
 import type { Pause } from '../admin/pauses.js';
-import { withoutSecrets } from './redaction.js';
+import { withoutSecrets } from '../redaction/redaction.js';
 import type { EndedJson, RouteJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */

@@ -1,4 +1,4 @@
-import { failureMessage } from '../values/failure-text.js';
+import { failureMessage, isError } from '../values/failure-text.js';
 import { cleanText } from './clean-text.js';
 
 const longestMessage = 500;
@@ -19,7 +19,7 @@ export function errorText(error: unknown): string {
 
 /** True for what has no message of its own. */
 export function isOpaque(error: unknown): boolean {
-  return (typeof error === 'object' || typeof error === 'function') && !(error instanceof Error);
+  return (typeof error === 'object' || typeof error === 'function') && error !== null && !isError(error);
 }
 
 /**
@@ -38,7 +38,7 @@ export function errorStack(error: unknown): string | undefined {
 function linesOf(error: unknown): readonly string[] {
   const lines: string[] = [];
   let current: unknown = error;
-  for (let depth = 0; depth <= mostCauses && current instanceof Error; depth += 1) {
+  for (let depth = 0; depth <= mostCauses && isError(current); depth += 1) {
     if (depth > 0) lines.push(`caused by ${cleanText(current.name, 100)}: ${errorText(current)}`);
     lines.push(...framesOf(current.stack));
     current = current.cause;

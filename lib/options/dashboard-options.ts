@@ -165,9 +165,13 @@ function readActions(actions: unknown, check: OptionCheck): readonly DashboardAc
   return [];
 }
 
+/** True for a name or path of the option `redact`. */
+export function isRedactRule(rule: unknown): boolean {
+  return typeof rule === 'string' && /^[^.\s]+(\.[^.\s]+)*$/.test(rule);
+}
+
 function readRules(rules: unknown, check: OptionCheck): readonly string[] {
-  const isRule = (one: unknown): boolean => typeof one === 'string' && /^[^.\s]+(\.[^.\s]+)*$/.test(one);
-  if (Array.isArray(rules) && rules.every(isRule)) return rules as readonly string[];
+  if (Array.isArray(rules) && rules.every(isRedactRule)) return rules as readonly string[];
   check.mistake(
     `dashboard.redact must be a list of names and paths such as 'cpf' or 'customer.*.number', not ${JSON.stringify(rules)}`,
   );

@@ -154,6 +154,13 @@ export interface QueueOptions {
   readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
+  /**
+   * Which other properties of a failed attempt's error are stored with its name, message, stack, code and causes, in the
+   * column that the page and monitors show: true for all of them, or their names, such as `['status', 'detail']`. Clients of
+   * HTTP and drivers keep requests, headers, rows and parameters there: what the dashboard hides is hidden before it is
+   * stored. Default false.
+   */
+  readonly errorProperties?: boolean | readonly string[] | undefined;
   /** How long running handlers may go on at shutdown, in ms. Default 20000. */
   readonly shutdownTimeoutMs?: number | undefined;
   /**

@@ -16,6 +16,7 @@ import type { StandardSchema } from '../values/standard-schema.js';
 import { checkConnection, checkSessionConnection, type ConnectionProblem } from './check-connection.js';
 import { checkSchemas } from './check-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
+import type { ErrorProperties } from '../redaction/error-properties.js';
 import { resolveRecovery } from './recovery-options.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
@@ -64,6 +65,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly recoveryTiming: RecoveryOptions;
   /** Undefined where lines go to Nest's logger alone. */
   readonly loki: ResolvedLokiOptions | undefined;
+  /** What of errors is stored besides their messages, stacks, codes and causes. */
+  readonly errorProperties: ErrorProperties;
   /** True where a worker writes down what ends. */
   readonly history: boolean;
   readonly logDebug: boolean;
@@ -109,6 +112,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   webhooks: true,
   tenantDatabases: true,
   maxPayloadBytes: true,
+  errorProperties: true,
   shutdownTimeoutMs: true,
   loki: true,
   history: true,
@@ -241,6 +245,7 @@ export function resolveOptions(
       1,
       2 ** 29,
     ),
+    errorProperties: readErrorProperties(options.errorProperties, check),
     shutdownTimeoutMs: check.number(
       'shutdownTimeoutMs',
       options.shutdownTimeoutMs ?? 20_000,
@@ -274,6 +279,14 @@ function resolveInterop(
     );
   }
   return check.oneOf<'nsj'>('interop', interop, ['nsj']);
+}
+
+function readErrorProperties(given: QueueOptions['errorProperties'], check: OptionCheck): ErrorProperties {
+  if (given === undefined || typeof given === 'boolean') return given ?? false;
+  const isList = Array.isArray(given) && given.every((name) => typeof name === 'string');
+  if (isList) return Object.freeze([...given]);
+  check.mistake("errorProperties must be true, false or a list of names such as ['status', 'detail']");
+  return false;
 }
 
 function checkFunction<T>(option: string, value: T | undefined, check: OptionCheck): T | undefined {

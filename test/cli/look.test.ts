@@ -79,6 +79,36 @@ test.each<[readonly string[], RegExp]>([
   expect(stderr).toMatch(problem);
 });
 
+test('what the dashboard hides is not shown, whatever asks for it', async () => {
+  await bench.start({ worker: false });
+  const envelope = {
+    publication: '{"n":1970670598291982290,"senha":"s3cret-1"}',
+    subscription: { headers: { 'x-account': 's3cret-2' } },
+  };
+  const [task = '', delivery = ''] = await cli.rows(
+    'processo, subscriber_id, publication_id, status, mensagem, erro, resultado, metadados, payload',
+    `'a', null, null, 'falha', 'no answer of https://ana:s3cret-3@host', 'Error: x { headers: { Authorization: ''Bearer s3cret-4'' } }',
+     '{"token":"s3cret-5"}', '{"apiKey":"s3cret-6","cpf":"123-45"}', '{"n":1970670598291982290,"pin":1234,"cpf":"123-45"}'`,
+    `'a', 's', 1, 'falha', null, null, null, null, '${JSON.stringify(envelope)}'`,
+  );
+  for (const args of [['tasks'], ['task', task, '--payload'], ['task', delivery, '--payload']]) {
+    for (const json of [[], ['--json']]) {
+      const { stdout } = await cli.run([...args, ...json, '--redact', 'cpf']);
+      expect([args, stdout]).toEqual([args, expect.not.stringMatching(/s3cret|123-45|1234[^5]/)]);
+    }
+  }
+  const whole = await cli.json<{ readonly payload: string }>(['task', task, '--payload']);
+  expect(whole.payload).toBe('{"n":1970670598291982290,"pin":"[redacted]","cpf":"123-45"}');
+  expect((await cli.run(['task', task])).stdout).toContain(`Authorization: '[redacted]'`);
+  expect((await cli.run(['task', delivery, '--payload'])).stdout).toContain(
+    'payload\n{"n":1970670598291982290,"senha":"[redacted]"}\n',
+  );
+  expect(await cli.run(['task', task, '--redact', 'a..b'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--redact must be a name or path such as cpf'),
+  });
+});
+
 test('a task is shown with its attempts, replays, dead tasks, publication and deliveries; its payload when asked', async () => {
   const { app, queue } = await bench.start({ worker: false });
   const admin = app.get(QueueAdmin);

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { nearest } from '../../lib/values/nearest.js';
+import { outputLogger } from '../../lib/cli/output/output-logger.js';
 import { Output } from '../../lib/cli/output/output.js';
 import { ProgressBar } from '../../lib/cli/output/progress-bar.js';
 import { readableBytes, readableDuration, readableTime } from '../../lib/cli/output/readable.js';
@@ -30,6 +31,18 @@ test('a table aligns numbers to the right, and cuts its last column to the width
     ),
   ).toEqual(['of     rows', 'x   10,000+', 'y         5']);
 });
+
+test.each([false, true])(
+  'of an error that Nest logs no more than its message and stack is shown (--json: %s)',
+  (json) => {
+    const lines: string[] = [];
+    const stream = { write: (text: string) => lines.push(text) };
+    const error = Object.assign(new Error('no answer'), { config: { headers: { Authorization: 's3cret' } } });
+    outputLogger(new Output(stream, stream, json)).error(error, 'ExceptionsHandler');
+    expect(lines.join('')).toContain('no answer');
+    expect(lines.join('')).not.toMatch(/s3cret|config/);
+  },
+);
 
 test.each([
   ['postgres://me:hunter2@host/db', 'postgres://me:***@host/db'],

@@ -134,6 +134,7 @@ test('scenario 4: without optional variables the options are the defaults', () =
     wrapHandler: undefined,
     globalEnhancers: [],
     maxPayloadBytes: 1_048_576,
+    errorProperties: false,
     shutdownTimeoutMs: 20_000,
     history: true,
     logDebug: false,

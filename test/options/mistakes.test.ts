@@ -65,6 +65,7 @@ test.each<readonly [option: keyof QueueOptions, wrong: readonly unknown[], right
   ['interop', ['river', true, '', 0, {}], ['nsj', false]],
   ['unknownTasks', ['skip', true], ['fail', 'leave']],
   ['maxPayloadBytes', [0, 1.5, 2 ** 29 + 1, ...numbers], [1, 2 ** 29]],
+  ['errorProperties', ['status', 5, {}, [5]], [true, false, [], ['status', 'detail']]],
   ['connectRetryMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],
   ['shutdownTimeoutMs', [-1, 2 ** 31, ...numbers], [0, 2 ** 31 - 1]],
 ])('the option %s takes what is in its range, and says once what is not', (option, wrong, right) => {

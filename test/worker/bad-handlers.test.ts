@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
 import { useQueue, type AttemptRow } from './queue-bench.js';
@@ -70,13 +71,29 @@ const thrown: Cases = {
   'a number': { value: 42, message: 'the handler threw 42' },
   'a symbol': { value: Symbol('s'), message: 'the handler threw Symbol(s)' },
   'an object': { value: { code: 7 }, message: 'the handler threw { code: 7 }' },
+  'an object with more in it': {
+    value: { code: 7, body: { token: 's3cret' } },
+    message: 'the handler threw { code: 7, body: … }',
+  },
+  'an object with a message': { value: { message: 'no stock', status: 409 }, message: 'no stock' },
+  'a list': { value: ['s3cret'], message: 'the handler threw a list of 1 values' },
+  'a map': { value: new Map([['token', 's3cret']]), message: 'the handler threw Map {}' },
+  'a function': { value: Object.assign(hostile, { token: 's3cret' }), message: '[Function: hostile]' },
+  'an error of another realm': {
+    value: runInNewContext('new TypeError("far away")') as unknown,
+    message: 'far away',
+  },
   'an object with a hostile toString': {
     value: { toString: hostile },
     message: 'the handler threw { toString:',
   },
   'an object that is hostile to inspection': {
     value: { [Symbol.for('nodejs.util.inspect.custom')]: hostile },
-    message: indescribable,
+    message: 'the handler threw {}',
+  },
+  'an error with a hostile code': {
+    value: Object.defineProperty(new Error('coded'), 'code', { get: hostile }),
+    message: 'coded',
   },
   'a proxy with hostile traps': {
     value: new Proxy({}, { get: hostile, getPrototypeOf: hostile }),
@@ -116,7 +133,10 @@ test.each([
   for (const { mensagem, erro } of Object.values(rows)) {
     expect(mensagem).toMatch(/ \(no attempts left\)$/);
     expect(erro).toMatch(/./);
+    expect(`${mensagem}${String(erro)}`).not.toContain('s3cret');
   }
+  // What is hostile in it hides nothing else.
+  expect(rows['an error with a hostile code']?.erro).toMatch(/^Error: coded\n {4}at /);
 });
 
 /** What cannot be recorded, and what the message says of it. */

@@ -1,5 +1,6 @@
 import type { Command } from '../command.js';
 import { interopOption } from '../common-options.js';
+import { redactOption } from '../show/redact-option.js';
 
 /** `tarefa dashboard`. */
 export const dashboardCommand: Command = {
@@ -16,12 +17,7 @@ export const dashboardCommand: Command = {
     actions: { type: 'boolean', description: 'lets tasks and subscriptions be changed from it' },
     'no-payloads': { type: 'boolean', description: 'shows no payloads' },
     ...interopOption,
-    redact: {
-      type: 'string',
-      multiple: true,
-      value: '<name>',
-      description: 'a name or path whose values are not shown, besides those that are secret by their names',
-    },
+    ...redactOption,
   },
   examples: ['tarefa dashboard', 'tarefa dashboard --port 4000 --actions --redact cpf'],
   // Loaded for this command only: the other ones need no Nest.

@@ -1,12 +1,16 @@
 import type { QueueAdmin } from '../../admin/queue-admin.js';
 import type { TaskHistory } from '../../admin/task-answers.js';
 import type { OperatorQueue } from '../../assembly/operators.js';
+import { publicationOf } from '../../redaction/published-text.js';
+import type { Redaction } from '../../redaction/redaction.js';
+import type { TaskRecord } from '../../task.js';
 import { readId } from '../../values/attempt-id.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption } from '../option-values.js';
 import { hasCode } from '../../errors.js';
 import { showTask, type WholeTask } from '../show/show-task.js';
-import { taskView } from '../show/task-view.js';
+import { readRedaction, redactOption } from '../show/redact-option.js';
+import { taskView, withoutSecrets } from '../show/task-view.js';
 
 /** Most deliveries that are shown, and most dead tasks. */
 const mostDeliveries = 1_000;
@@ -18,15 +22,17 @@ export const taskCommand: Command = {
   summary: 'shows a task: all its attempts and replays, its dead tasks, publication and deliveries',
   usage: '<id>',
   description: `The id is that of any of its attempts. The payload is hidden: --payload shows it. At most ${mostDeliveries} deliveries and
-    the last ${mostDead} dead tasks are shown.`,
-  options: { payload: { type: 'boolean', description: 'shows the payload' } },
+    the last ${mostDead} dead tasks are shown. Values that are secret by their names are hidden everywhere, as on the
+    dashboard; of a delivery the payload is what was published.`,
+  options: { payload: { type: 'boolean', description: 'shows the payload' }, ...redactOption },
   examples: ['tarefa task 17', 'tarefa task 17 --payload --json'],
   run: async (call): Promise<ExitCode> => {
     const [id, ...others] = call.positionals;
     if (id === undefined) throw new UsageError('which task? Give the id of any of its attempts');
     if (others.length > 0) throw new UsageError('one task at a time');
+    const redaction = readRedaction(call.options);
     const whole = await read(await call.queue(), readId(id), flagOption(call.options, 'payload'));
-    show(call, whole);
+    show(call, shownWhole(whole, redaction));
     return 0;
   },
 };
@@ -47,7 +53,9 @@ async function read({ admin }: OperatorQueue, id: string, withPayload: boolean):
         { limit: mostDeliveries, payload: false },
       )
     : undefined;
-  const payload = withPayload ? (await admin.find(id)).current.payload : undefined;
+  const stored = withPayload ? (await admin.find(id)).current.payload : undefined;
+  const isDelivery = current.subscriptionId !== null;
+  const payload = typeof stored === 'string' && isDelivery ? publicationOf(stored) : stored;
   return {
     ...history,
     deadTasks,
@@ -55,6 +63,25 @@ async function read({ admin }: OperatorQueue, id: string, withPayload: boolean):
     deliveries: page?.tasks.toReversed() ?? [],
     hasMoreDeliveries: page?.next !== undefined,
     payload,
+  };
+}
+
+/** All of it without secrets. */
+function shownWhole(whole: WholeTask, redaction: Redaction): WholeTask {
+  const shown = (task: TaskRecord): TaskRecord => withoutSecrets(task, redaction);
+  const history = ({ current, attempts, deadIds }: TaskHistory): TaskHistory => ({
+    current: shown(current),
+    attempts: attempts.map(shown),
+    deadIds,
+  });
+  const { deadTasks, publication, deliveries, payload } = whole;
+  return {
+    ...whole,
+    ...history(whole),
+    deadTasks: deadTasks.map(history),
+    publication: publication && shown(publication),
+    deliveries: deliveries.map(shown),
+    payload: typeof payload === 'string' ? redaction.text(payload).text : payload,
   };
 }
 

@@ -6,7 +6,8 @@ import { UsageError, type Command, type CommandCall, type ExitCode } from '../co
 import { filterOptions, readFilter, statusOption } from '../filter-options.js';
 import { flagOption, numberOption, textOption } from '../option-values.js';
 import { readableTopic } from '../output/readable.js';
-import { taskView } from '../show/task-view.js';
+import { readRedaction, redactOption } from '../show/redact-option.js';
+import { taskView, withoutSecrets } from '../show/task-view.js';
 
 /** `tarefa tasks`. */
 export const tasksCommand: Command = {
@@ -20,6 +21,8 @@ export const tasksCommand: Command = {
     --status retrying: tasks that have failed and are scheduled for their next attempt; scheduled are those that wait for
     their first. Once they are due, both are pending.
 
+    Secrets in messages are not shown, nor in what --json shows besides, as on the dashboard.
+
     --payload looks into payloads of at most 64 KiB, from the newest task to the oldest, until a page is full; it never locks
     anything, and Ctrl-C ends it.`,
   options: {
@@ -27,6 +30,7 @@ export const tasksCommand: Command = {
     ...filterOptions,
     payload: { type: 'string', value: '<text>', description: 'whose payload holds that text, in any case' },
     latest: { type: 'boolean', description: 'the last attempt of each task only' },
+    ...redactOption,
     limit: { type: 'string', value: '<n>', description: 'attempts of a page, at most 1000. Default 50' },
     after: { type: 'string', value: '<id>', description: 'what a page before said is next' },
   },
@@ -42,10 +46,12 @@ export const tasksCommand: Command = {
     const after = textOption(options, 'after');
     const filter = readFilter(options);
     const all = flagOption(options, 'latest') ? { ...filter, latest: true } : filter;
-    const { tasks, next } =
+    const redaction = readRedaction(options);
+    const { tasks: found, next } =
       filter.payload === undefined
         ? await list(call, all, { limit, after })
         : await searchPayloads(call, all, { limit, after });
+    const tasks = found.map((task) => withoutSecrets(task, redaction));
     output.json({ tasks: tasks.map(taskView), next: next ?? null });
     if (tasks.length === 0) output.line('no attempt is like that');
     output.table(

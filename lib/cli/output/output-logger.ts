@@ -1,4 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
+import { errorStack, errorText } from '../../observability/error-text.js';
+import { isError } from '../../values/failure-text.js';
 import type { Output } from './output.js';
 
 type Level = 'log' | 'warn' | 'error' | 'debug' | 'fatal';
@@ -36,7 +38,11 @@ export function outputLogger(output: Output): LoggerService {
   };
 }
 
-/** The queue's lines are objects: their text as `msg`, and what they are about. */
-function fieldsOf(message: unknown): { readonly msg?: unknown } {
+/**
+ * The queue's lines are objects: their text as `msg`, and what they are about. Nest logs errors as they are: drivers keep
+ * rows and parameters in their properties.
+ */
+function fieldsOf(message: unknown): { readonly msg?: unknown; readonly stack?: string | undefined } {
+  if (isError(message)) return { msg: errorText(message), stack: errorStack(message) };
   return typeof message === 'object' && message !== null ? { ...message } : {};
 }

@@ -2,7 +2,6 @@ import { taskState } from '../../storage/columns.js';
 import type { TaskRecord } from '../../task.js';
 import type { TaskHistory } from '../../admin/task-answers.js';
 import type { Output } from '../output/output.js';
-import { taskView } from './task-view.js';
 import { readableDuration, readableTopic } from '../output/readable.js';
 
 /** Everything there is of a task. */
@@ -75,7 +74,7 @@ function showFields(output: Output, task: TaskRecord): void {
     ['priority', task.priority === 50 ? null : task.priority],
     ['dead task of', task.liveId],
     ['cancelled by', task.cancelledBy],
-    ['metadata', task.metadata === null ? null : JSON.stringify(taskView(task).metadata)],
+    ['metadata', task.metadata === null ? null : JSON.stringify(task.metadata)],
     ['result', task.result],
     [
       'unreadable',

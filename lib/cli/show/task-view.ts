@@ -1,4 +1,5 @@
 import { taskState } from '../../storage/columns.js';
+import type { Redaction } from '../../redaction/redaction.js';
 import type { TaskRecord } from '../../task.js';
 
 /** An attempt without its payload. */
@@ -6,8 +7,20 @@ export type TaskView = Omit<TaskRecord, 'payload'>;
 
 /** What is shown of an attempt: payloads are the user's, and stay where they are. */
 export function taskView({ payload: _payload, ...rest }: TaskRecord): TaskView {
-  const shown = { ...rest, status: taskState(rest) };
-  return isDeep(rest.metadata) ? { ...shown, metadata: tooDeep } : shown;
+  return { ...rest, status: taskState(rest) };
+}
+
+/** The same attempt without what the dashboard hides: secrets in messages, errors, results and metadata. */
+export function withoutSecrets<T extends TaskRecord>(task: T, redaction: Redaction): T {
+  const text = (one: string | null): string | null => (one === null ? null : redaction.text(one).text);
+  const { message, error, result, metadata } = task;
+  return {
+    ...task,
+    message: text(message),
+    error: text(error),
+    result: text(result),
+    metadata: isDeep(metadata) ? tooDeep : (redaction.redact(metadata).value as TaskRecord['metadata']),
+  };
 }
 
 /** JSON with more levels is not meant to be read, and printing thousands of them fails. */

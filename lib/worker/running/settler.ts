@@ -14,7 +14,7 @@ import { verdict } from '../../storage/failure-rule.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { writeFailures } from '../../storage/write-failures.js';
 import type { Signal } from '../../timing/signal.js';
-import { failureDetail, failureMessage } from '../../values/failure-text.js';
+import { failureDetail, failureMessage, type PropertiesOf } from '../../values/failure-text.js';
 import { nothingReturned, notRecorded, type RecordedReturn } from './recorded-return.js';
 import { claimKey, RefusedOutcomes } from './refused-outcomes.js';
 
@@ -28,6 +28,8 @@ export interface SettlerParts {
   readonly events: QueueEvents;
   /** Set when there is something to write. */
   readonly signal: Signal;
+  /** What of errors is recorded besides their messages, stacks, codes and causes. Default: nothing. */
+  readonly propertiesOf?: PropertiesOf | undefined;
   /** Default: none. */
   readonly counter?: SuccessCounter | undefined;
 }
@@ -120,7 +122,7 @@ export class Settler {
       reservation: claimed.reservation,
       workerId: this.#workerId,
       message: failureMessage(error),
-      error: failureDetail(error),
+      error: failureDetail(error, this.#parts.propertiesOf),
       ...verdict({ attempt: task.attempt, losses, maxAttempts, next, lost: false }),
     };
     this.#failures.push({ failure, claimed, error });

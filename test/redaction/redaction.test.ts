@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { redacted, Redaction, withoutSecrets } from '../../lib/dashboard/redaction.js';
-import { isSecretName } from '../../lib/dashboard/redaction/secret-names.js';
-import { hideCredentials } from '../../lib/dashboard/redaction/url-credentials.js';
+import { redacted, Redaction, withoutSecrets } from '../../lib/redaction/redaction.js';
+import { isSecretName } from '../../lib/redaction/secret-names.js';
+import { hideCredentials } from '../../lib/redaction/url-credentials.js';
 import { textJson } from '../../lib/dashboard/to-json.js';
 
 const redact = (value: unknown, rules: readonly string[] = []): unknown =>

@@ -6,9 +6,9 @@ import {
   type JsonPart,
   type TextChange,
 } from '../values/json-parts.js';
-import { hideNamedValues, type RedactedText } from './redaction/named-values.js';
-import { isSecretName } from './redaction/secret-names.js';
-import { hideCredentials, redacted } from './redaction/url-credentials.js';
+import { hideNamedValues, type RedactedText } from './named-values.js';
+import { isSecretName } from './secret-names.js';
+import { hideCredentials, redacted } from './url-credentials.js';
 
 export { redacted };
 

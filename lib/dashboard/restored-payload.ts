@@ -1,7 +1,7 @@
-import { readParts, textOf, withChanges, type JsonPart, type TextChange } from '../../values/json-parts.js';
-import { TarefaError } from '../../errors.js';
-import { isJson, type Redaction } from '../redaction.js';
-import { redacted } from './url-credentials.js';
+import { readParts, textOf, withChanges, type JsonPart, type TextChange } from '../values/json-parts.js';
+import { TarefaError } from '../errors.js';
+import { isJson, type Redaction } from '../redaction/redaction.js';
+import { redacted } from '../redaction/url-credentials.js';
 
 /** An object or list of three JSON texts, at the same place in each. */
 interface Place {
