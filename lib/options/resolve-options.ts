@@ -72,6 +72,12 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly logDebug: boolean;
 }
 
+/** `process.env.DATABASE_URL ?? 'embedded'` must not turn a missing variable into a database that nobody keeps. */
+const embeddedInProduction =
+  "connection is 'embedded', and NODE_ENV is 'production': a PostgreSQL in a folder of this process is for development, and " +
+  'its tasks are on no server that is backed up or shared. Give the address of a server (is DATABASE_URL missing?); where ' +
+  'an own one is meant all the same, start it by startEmbeddedPostgres() and give its url';
+
 const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 
 const knownOptions: Record<keyof QueueOptions, true> = {
@@ -164,6 +170,8 @@ export function resolveOptions(
   ) {
     check.missing('connection', connectionVariableNames);
   }
+  if (options.connection === 'embedded' && env['NODE_ENV'] === 'production')
+    check.mistake(embeddedInProduction);
   refuseOnlyPostgres(connection, options, check);
   if (connection.driver === 'postgres') {
     checkSessionConnection(options.sessionConnection, check, connectionProblem);

@@ -55,7 +55,8 @@ export function withoutDatabase<Builder extends OverridableModule>(
     factory: (given: QueueOptions, events: QueueEvents, logs: QueueLogs, group: QueueGroup) => {
       group.add(queue);
       const overridden = {
-        connection: 'embedded',
+        // Nothing connects to it.
+        connection: 'postgres://memory',
         worker: true,
         autoStart: false,
         webhooks: false,

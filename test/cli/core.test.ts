@@ -42,6 +42,13 @@ test('the help lists every command; each has its own, which names its options', 
   expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
+test('an embedded server is not started in production', async () => {
+  const { code, stderr } = await runCli(['status', '--url', 'embedded', '--table', 'tasks'], {
+    env: { NODE_ENV: 'production' },
+  });
+  expect([code, stderr]).toEqual([1, expect.stringContaining("'embedded', and NODE_ENV is 'production'")]);
+});
+
 test.each<[readonly string[], RegExp]>([
   [['puase'], /there is no command "puase": did you mean pause\?/],
   [['quux'], /there is no command "quux"\n/],

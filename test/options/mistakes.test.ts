@@ -1,10 +1,15 @@
-import { expect, test } from 'vitest';
+import { readdirSync } from 'node:fs';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { hasCode } from '../../lib/errors.js';
 import type { QueueOptions } from '../../lib/options/queue-options.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
+import { makeTemporaryFolder, removeTemporaryFolders } from '../support/folders.js';
 import { startApp } from '../support/queue-app.js';
 
 const needed = { connection: 'postgres://localhost/shop', queue: 'orders', table: 'orders' } as const;
+
+afterEach(() => void vi.unstubAllEnvs());
+afterAll(removeTemporaryFolders);
 
 /** Options as a program without types may give them. */
 const resolve = (options: Readonly<Record<string, unknown>>) => resolveOptions({ ...needed, ...options }, {});
@@ -130,6 +135,31 @@ test('an unknown option is refused with a hint', () => {
   expect(mistakes({ recovery: { intervalms: 5_000 } })).toEqual([
     `there is no option 'recovery.intervalms': did you mean 'recovery.intervalMs'?`,
   ]);
+});
+
+test.each(['development', 'test', 'staging', '', undefined])(
+  "connection: 'embedded' is taken where NODE_ENV is %j",
+  (nodeEnv) => {
+    const options = { ...needed, connection: 'embedded' } as const;
+    expect(resolveOptions(options, { NODE_ENV: nodeEnv }).connection).toMatchObject({ address: 'embedded' });
+  },
+);
+
+test("connection: 'embedded' is refused in production, with what to do, and a server is taken", async () => {
+  const folder = await makeTemporaryFolder();
+  vi.stubEnv('NODE_ENV', 'production');
+  const embedded = {
+    ...needed,
+    connection: process.env['NO_SUCH_URL'] ?? 'embedded',
+    embeddedDataDir: folder,
+  };
+  const refusal = startApp({ url: '' }, embedded);
+  await expect(refusal).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
+  await expect(refusal).rejects.toThrow(
+    /connection is 'embedded', and NODE_ENV is 'production':.*Give the address of a server \(is DATABASE_URL missing\?\)/,
+  );
+  expect(readdirSync(folder)).toEqual([]);
+  expect(resolveOptions(needed, process.env).connection).toMatchObject({ address: needed.connection });
 });
 
 test('a connection that cannot be used is not shown: it may hold a password', () => {

@@ -77,6 +77,24 @@ test('what only a database can show is an error that says so', async () => {
   await expect(module.get(QueueWorker, { strict: false }).start()).rejects.toMatchObject(needed);
 });
 
+test('it takes the place of an embedded server where that would be refused', async () => {
+  vi.stubEnv('NODE_ENV', 'production');
+  try {
+    const builder = Test.createTestingModule({
+      imports: [QueueModule.forRoot({ connection: 'embedded', queue: 'tasks' })],
+      providers: [Shop],
+    });
+    const built = await withoutDatabase(builder).compile();
+    built.useLogger(false);
+    await built.init();
+    const { task } = await QueueTester.of(built).run({ topic: 'send-receipt', payload: { id: 1 } });
+    expect(task.status).toBe('succeeded');
+    await built.close();
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
 test('history gets older as time moves, so that the purge finds it', async () => {
   await tester.run({ topic: 'send-receipt', payload: { id: 1 } });
   const admin = module.get(QueueAdmin, { strict: false });
