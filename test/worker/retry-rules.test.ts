@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   DeadTaskHandler,
   RetryAt,
+  RetryIn,
   TaskHandler,
   UnrecoverableError,
   type TaskContext,
@@ -35,6 +36,18 @@ class Rules {
   nonsense(): void {
     throw new Error('boom');
   }
+  @TaskHandler('rule of a promise', { retry: (async () => Promise.reject(new Error('later'))) as never })
+  promised(): void {
+    throw new Error('boom');
+  }
+  @TaskHandler('rule of text', { retry: (() => '5000') as never })
+  text(): void {
+    throw new Error('boom');
+  }
+  @TaskHandler('in')
+  in(): void {
+    throw new RetryIn(Number.NaN, 'in a while');
+  }
   @TaskHandler('rule into the past', { retry: () => -1_000, maxAttempts: 2 })
   past(): void {
     throw new Error('boom');
@@ -51,9 +64,15 @@ class Rules {
 
 /** Inserts a task due at a known time and answers its first attempt, failed. */
 async function failOnce(topic: string, payload?: string) {
-  const { queue } = await bench.start({ handlers: [Rules], maxAttempts: 5, retryIntervalMinutes: 5 });
+  const { queue, events } = await bench.start({
+    handlers: [Rules],
+    maxAttempts: 5,
+    retryIntervalMinutes: 5,
+  });
+  const warnings: string[] = [];
+  events.on('warning', ({ message }) => warnings.push(message));
   const id = await queue.insertTask({ topic, payload, runAt: '2024-01-01T00:00:00.000001Z' });
-  return { queue, id, row: await bench.ended(id) };
+  return { queue, id, row: await bench.ended(id), warnings };
 }
 
 /** Milliseconds from the failure to the next attempt. */
@@ -83,11 +102,6 @@ test.each(['2100-01-02T03:04:05.678Z', '2023-05-06T07:08:09.010Z'])(
   },
 );
 
-test('RetryAt with an invalid date falls back to the rule of the queue', async () => {
-  const { row } = await failOnce('at', 'tomorrow');
-  expect(row['proxima_tentativa']).toEqual(new Date('2024-01-01T00:05:00.000Z'));
-});
-
 test.each(['+275760-09-13T00:00:00.000Z', '-271821-04-20T00:00:00.000Z', '+010000-01-01T00:00:00.000Z'])(
   'RetryAt with a date that PostgreSQL cannot hold or read is cut to one that it can: %s',
   async (date) => {
@@ -109,11 +123,24 @@ test('retry is given the number of the attempt that failed', async () => {
   expect(delayOf(second as AttemptRow)).toBeCloseTo(2_000, -3);
 });
 
-test.each(['rule that throws', 'rule of nonsense'])(
-  'a %s loses no failure: the rule of the queue counts',
-  async (topic) => {
-    const { row } = await failOnce(topic);
+test.each<[topic: string, problem: RegExp, payload?: string]>([
+  ['rule that throws', /its retry function threw: .*not valid JSON/],
+  ['rule of nonsense', /its retry function answered NaN, which is no number of milliseconds/],
+  ['rule of a promise', /its retry function answered a promise, which/],
+  ['rule of text', /its retry function answered "5000", which/],
+  ['in', /RetryIn was thrown with NaN, which is no number of milliseconds/],
+  ['at', /RetryAt was thrown with an invalid date/, 'tomorrow'],
+])(
+  'nonsense loses no failure, and is said: the rule of the queue counts (%s)',
+  async (topic, problem, payload) => {
+    const { id, row, warnings } = await failOnce(topic, payload);
     expect(row['proxima_tentativa']).toEqual(new Date('2024-01-01T00:05:00.000Z'));
+    // Due at once, its next attempts fail alike.
+    const [warning, ...others] = new Set(warnings);
+    expect(others).toEqual([]);
+    expect(warning).toMatch(problem);
+    expect(warning).toContain(`task ${id} (`);
+    expect(warning).toMatch(/: the rule of the queue counts$/);
   },
 );
 

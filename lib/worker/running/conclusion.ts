@@ -3,6 +3,7 @@ import { reference, type QueueEvents } from '../../events.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { AttemptOutcome, ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { describeRoute, plainRoute } from '../../storage/route.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import { Backoff } from '../../timing/backoff.js';
 import { nextAttempt } from './next-attempt.js';
@@ -74,11 +75,15 @@ export class Conclusion {
 
   /** Fails an attempt by the rules of its handler. */
   fail(claimed: ClaimedTask, rules: HandlerRules | undefined, error: unknown): void {
-    const { options, settler } = this.#parts;
+    const { options, settler, events } = this.#parts;
+    const warn = (problem: string): void => {
+      const task = `task ${claimed.task.firstAttemptId} (${describeRoute(plainRoute(claimed.route))})`;
+      events.emit('warning', { message: `${task} has failed, and ${problem}: the rule of the queue counts` });
+    };
     settler.fail(claimed, {
       error,
       maxAttempts: rules?.maxAttempts ?? options.maxAttempts,
-      next: nextAttempt(error, claimed.task.attempt, rules, options),
+      next: nextAttempt(error, claimed.task.attempt, rules, options, warn),
     });
   }
 

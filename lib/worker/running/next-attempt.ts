@@ -1,27 +1,37 @@
+import { isPromise } from 'node:util/types';
 import { hasCode, RetryAt, RetryIn, UnrecoverableError } from '../../errors.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { NextAttempt } from '../../storage/attempt.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
+import { shownValue } from '../../values/shown-value.js';
+
+type Warn = (problem: string) => void;
 
 /** The last year that is written with four digits. */
 const latestTime = Date.UTC(9999, 11, 31);
 /** A thousand years: PostgreSQL's calendar ends, too. */
 const longestDelay = 1_000 * 365 * 86_400_000;
 
-/** When a failed attempt is followed by the next one. Never throws. */
+/**
+ * When a failed attempt is followed by the next one. Never throws.
+ *
+ * @param warn told what was asked for and cannot be done: then the next rule counts. Default: nobody
+ */
 export function nextAttempt(
   error: unknown,
   attempt: number,
   rules: HandlerRules | undefined,
   options: Pick<WorkerOptions, 'retryIntervalMinutes'>,
+  warn: (problem: string) => void = () => undefined,
 ): NextAttempt {
   if (safely(() => isHopeless(error), false)) return { kind: 'never' };
-  const date = safely(() => readRetryAt(error), undefined);
+  const date = safely(() => readRetryAt(error, warn), undefined);
   if (date) return { kind: 'at', date };
   const delayMs =
-    safely(() => readRetryIn(error), undefined) ??
-    (rules?.retryDelay && safeDelay(rules.retryDelay, attempt));
+    safely(() => readRetryIn(error, warn), undefined) ??
+    (rules?.retryDelay && safeDelay(rules.retryDelay, attempt, warn));
   if (delayMs !== undefined) return { kind: 'after-failure', delayMs };
   // Numbered below the first by SQL, it gets no delay into the past.
   const delayMinutes = Math.max(0, attempt) * options.retryIntervalMinutes;
@@ -36,17 +46,21 @@ function isHopeless(error: unknown): boolean {
 }
 
 /** The time that a `RetryAt` asks for, cut to years that every PostgreSQL reads; undefined for other errors. */
-function readRetryAt(error: unknown): Date | undefined {
+function readRetryAt(error: unknown, warn: Warn): Date | undefined {
   if (!isA(error, RetryAt)) return undefined;
   const time = new Date(error.date).getTime();
-  return Number.isNaN(time) ? undefined : new Date(Math.min(latestTime, Math.max(0, time)));
+  if (!Number.isNaN(time)) return new Date(Math.min(latestTime, Math.max(0, time)));
+  warn('RetryAt was thrown with an invalid date');
+  return undefined;
 }
 
 /** The wait that a `RetryIn` asks for; undefined for other errors, and for an invalid wait. */
-function readRetryIn(error: unknown): number | undefined {
+function readRetryIn(error: unknown, warn: Warn): number | undefined {
   if (!isA(error, RetryIn)) return undefined;
   const { delayMs } = error;
-  return Number.isFinite(delayMs) ? Math.min(longestDelay, Math.max(0, delayMs)) : undefined;
+  if (Number.isFinite(delayMs)) return Math.min(longestDelay, Math.max(0, delayMs));
+  warn(`RetryIn was thrown with ${shownValue(delayMs)}, which is no number of milliseconds`);
+  return undefined;
 }
 
 /** By name as well: an application may hold two copies of this library. */
@@ -55,12 +69,18 @@ function isA<T extends Error>(error: unknown, type: new (...args: never[]) => T)
 }
 
 /** A user's rule that throws or answers nonsense must not lose the failure: then the queue's own rule counts. */
-function safeDelay(rule: (attempt: number) => number, attempt: number): number | undefined {
+function safeDelay(rule: (attempt: number) => unknown, attempt: number, warn: Warn): number | undefined {
   const mostMs = 10 * 365 * 86_400_000;
   try {
     const delayMs = rule(attempt);
-    return Number.isFinite(delayMs) ? Math.min(mostMs, Math.max(0, delayMs)) : undefined;
-  } catch {
-    return undefined;
+    if (typeof delayMs === 'number' && Number.isFinite(delayMs))
+      return Math.min(mostMs, Math.max(0, delayMs));
+    // It may be rejected, which nobody waits for.
+    if (isPromise(delayMs)) delayMs.catch(() => undefined);
+    const answer = isPromise(delayMs) ? 'a promise' : shownValue(delayMs);
+    warn(`its retry function answered ${answer}, which is no number of milliseconds`);
+  } catch (error) {
+    warn(`its retry function threw: ${failureMessage(error)}`);
   }
+  return undefined;
 }
