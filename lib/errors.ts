@@ -102,8 +102,8 @@ export const errorTable = {
     todo: 'Name the action in `dashboard.actions`, and do it from the page.',
   },
   TASK_NOT_FOUND: {
-    when: '`QueueAdmin` was asked for an attempt that is not in the table.',
-    todo: 'Check the id; history is purged after `purgeMaxAgeDays`.',
+    when: '`QueueAdmin` was asked for an attempt that is not in the table: never inserted, not committed yet, or purged.',
+    todo: 'Ask after the commit of the transaction that inserts it, and check the id; history is purged after `purgeMaxAgeDays`.',
   },
   TASK_STATE: {
     when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',

@@ -16,10 +16,16 @@ export async function findAttempts(
 ): Promise<Omit<TaskHistory, 'deadIds'>> {
   const attempts = await admin.attemptsOf(readId(id), withPayload);
   const current = attempts.at(-1);
-  if (!current) {
-    throw new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
-  }
+  if (!current) throw taskNotFound(id);
   return { current, attempts };
+}
+
+/** Of an attempt that is not there, or that this connection does not see. */
+export function taskNotFound(id: string): TarefaError {
+  return new TarefaError(
+    'TASK_NOT_FOUND',
+    `there is no attempt ${id}: it may have been purged, or the transaction that inserts it has not committed: ask after the commit`,
+  );
 }
 
 /** Why a task cannot be changed so: says where it stands. */

@@ -1,4 +1,5 @@
 import { isRetriable } from '../admin/task-answers.js';
+import { taskNotFound } from '../admin/task-attempts.js';
 import { readSelection } from '../admin/task-filter.js';
 import type { TaskAdmin } from '../storage/admin.js';
 import { longestText, type CutAttempt, type QueueReports } from '../storage/reports.js';
@@ -57,7 +58,7 @@ export class TaskReader {
   async find(id: string): Promise<TaskDetailsJson> {
     const { attempts, total } = await this.#parts.reports.lastAttempts(readId(id), mostAttempts);
     const current = attempts[0]?.task;
-    if (!current) throw notFound(id);
+    if (!current) throw taskNotFound(id);
     const { firstAttemptId, liveId, publicationId, publication } = current;
     const deadIds = (await this.#parts.admin.deadTasksOf(firstAttemptId)).slice(0, mostDead);
     return {
@@ -103,7 +104,7 @@ export class TaskReader {
     id: string,
   ): Promise<{ readonly text: string | null; readonly bytes: number; readonly isWhole: boolean }> {
     const stored = await this.#parts.reports.payload(readId(id), largestPayloadBytes);
-    if (!stored) throw notFound(id);
+    if (!stored) throw taskNotFound(id);
     const { bytes, isDelivery, isReadable } = stored;
     const text = stored.text !== null && isDelivery ? publicationOf(stored.text) : stored.text;
     return { text, bytes, isWhole: isReadable && bytes <= largestPayloadBytes && !isDelivery };
@@ -150,10 +151,6 @@ export class TaskReader {
     const [last] = (await this.#parts.reports.lastAttempts(id, 1)).attempts;
     return last ? taskJson(last.task) : null;
   }
-}
-
-function notFound(id: string): TarefaError {
-  return new TarefaError('TASK_NOT_FOUND', `there is no attempt ${id}: it may have been purged`);
 }
 
 /** What the task's state allows. */

@@ -7,6 +7,7 @@ import {
   type BulkFilter,
   type TaskContext,
 } from '../../lib/index.js';
+import { handleOf } from '../support/database.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -311,6 +312,24 @@ test('the purge runs now, in a process without a worker too', async () => {
   await queue.insertTask({ topic: 'a' });
   await bench.pool.query(`update tasks set status = 'sucesso', data_hora = now() - interval '2 days'`);
   expect(await admin.purge()).toBe(1);
+});
+
+test('what is asked of a task inside the transaction that inserts it says that it has not committed', async () => {
+  const { queue, admin } = await start();
+  const client = await bench.connect();
+  await client.query('begin');
+  const id = await queue.insertTask({ topic: 'work' }, { tx: handleOf(client) });
+  const early = {
+    code: 'TASK_NOT_FOUND',
+    message: expect.stringContaining(
+      'the transaction that inserts it has not committed: ask after the commit',
+    ),
+  };
+  await expect(admin.waitFor(id)).rejects.toMatchObject(early);
+  await expect(admin.find(id)).rejects.toMatchObject(early);
+  await expect(admin.cancel(id)).rejects.toMatchObject(early);
+  await client.query('commit');
+  expect(await admin.waitFor(id)).toMatchObject({ firstAttemptId: id });
 });
 
 test('who waits in another process is woken by the end, and told when it does not come', async () => {

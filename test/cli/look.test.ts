@@ -159,7 +159,9 @@ test('a task is shown with its attempts, replays, dead tasks, publication and de
   expect(await cli.run(['task', '999999'])).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: 'tarefa task: there is no attempt 999999: it may have been purged\n',
+    stderr: expect.stringMatching(
+      /^tarefa task: there is no attempt 999999: it may have been purged, or .*\n$/,
+    ),
   });
 });
 

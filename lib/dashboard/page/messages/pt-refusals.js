@@ -13,7 +13,8 @@ export const refusals = {
   SUBSCRIPTION_EXISTS: 'Já existe uma assinatura {id}.',
   SUBSCRIPTION_NOT_FOUND: 'Não existe assinatura {id}.',
   SUBSCRIPTIONS_UNAVAILABLE: 'A tabela de assinaturas não existe ou não está em uso nesta fila.',
-  TASK_NOT_FOUND: 'Não existe tentativa {id}: talvez já tenha sido expurgada.',
+  TASK_NOT_FOUND:
+    'Não existe tentativa {id}: talvez já tenha sido expurgada, ou a transação que a insere ainda não terminou.',
   TASK_STATE: 'O estado da tarefa {id} não permite isto. Estado atual: {status}.',
   TOOK_TOO_LONG: 'O banco de dados demorou demais. Peça menos, por exemplo um período menor.',
   WEBHOOK_PACKAGE_MISSING: 'Falta o pacote undici na aplicação: npm install undici.',
