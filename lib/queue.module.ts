@@ -1,5 +1,6 @@
 import {
   Global,
+  Inject,
   Module,
   type DynamicModule,
   type ModuleMetadata,
@@ -24,6 +25,7 @@ import type { QueueOptions } from './options/queue-options.js';
 import type { WebhookAssembly } from './assembly/webhooks.js';
 import type { DashboardOptions } from './options/dashboard-options.js';
 import { QueueLogs } from './observability/queue-logs.js';
+import { TarefaError } from './errors.js';
 import { QueueEvents } from './events.js';
 import { QueueGroup } from './assembly/queue-group.js';
 import {
@@ -83,6 +85,16 @@ class QueueCoreCloser implements OnApplicationShutdown {
  */
 @Module({})
 export class QueueModule {
+  /** @hidden */
+  constructor(@Inject(ModulesContainer) modules: ModulesContainer) {
+    if ([...modules.values()].some(({ metatype }) => metatype === QueueCoreModule)) return;
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      'QueueModule is imported as it is, so that there is no queue and no handler runs: import ' +
+        "QueueModule.forRoot({ connection: process.env.DATABASE_URL, queue: 'orders' }) in the root module",
+    );
+  }
+
   /**
    * @throws {TarefaError} at start: `OPTIONS_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_REFUSED`, `RIGHTS_MISSING`,
    * `SCHEMA_MISSING`, `SCHEMA_CONFLICT`, `HANDLER_INVALID`, `EMBEDDED_…`
