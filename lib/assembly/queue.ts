@@ -15,6 +15,8 @@ import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
 import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
 import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
+import { failureMessage } from '../values/failure-text.js';
+import { cannotBeMade } from './boot-failure.js';
 import { assembleCore, type CoreOptions, type QueueBasis, type QueueCore } from './core.js';
 import type { QueueGroup } from './queue-group.js';
 import { QueueRuntime } from './runtime.js';
@@ -40,6 +42,7 @@ export interface QueueOpening {
 export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   const { name, events, logs, group, modules } = opening;
   group.add(name);
+  void closeUnlessMade(opening);
   try {
     refuseSameName(name, modules);
     const options = resolveOptions(opening.options);
@@ -54,6 +57,16 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   } catch (error) {
     await group.leave();
     throw error;
+  }
+}
+
+/** When another provider of the application fails, nobody else closes what its queues have opened. */
+async function closeUnlessMade({ events, group, modules }: QueueOpening): Promise<void> {
+  try {
+    if (await cannotBeMade(modules)) await group.leave();
+  } catch (error) {
+    const message = `the application could not be made, and the queue could not be closed: ${failureMessage(error)}`;
+    events.emit('warning', { message });
   }
 }
 

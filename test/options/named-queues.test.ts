@@ -1,11 +1,15 @@
 import {
+  Controller,
   Injectable,
   Module,
+  Scope,
   type DynamicModule,
   type INestApplicationContext,
+  type ModuleMetadata,
   type Provider,
 } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { ModuleRef, NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import {
   DeadTaskHandler,
@@ -24,7 +28,7 @@ import {
 import { allClosed, connectionsAre } from '../support/connections.js';
 import { createDatabase } from '../support/database.js';
 import { withoutRoutines } from '../support/queue-app.js';
-import { nextEvent, until } from '../support/waiting.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 
 const database = await createDatabase();
 const other = await createDatabase();
@@ -245,6 +249,65 @@ test('a queue that cannot connect keeps nothing of the others open', async () =>
   await expect(boot([nowhere, ordersQueue()])).rejects.toMatchObject({
     code: 'DATABASE_UNREACHABLE',
   });
+});
+
+const broken = (): never => {
+  throw new Error('no printer');
+};
+
+@Injectable()
+class Broken {
+  readonly printer: unknown = broken();
+}
+
+@Controller()
+class BrokenController {
+  readonly printer: unknown = broken();
+}
+
+test.each<[how: string, parts: Pick<ModuleMetadata, 'providers' | 'controllers'>]>([
+  ['a class throws', { providers: [Broken] }],
+  ['a factory throws', { providers: [{ provide: 'printer', useFactory: broken }] }],
+  [
+    'a factory rejects when the queue is open',
+    { providers: [{ provide: 'printer', inject: [QueueClient], useFactory: async () => broken() }] },
+  ],
+  ['a controller throws', { controllers: [BrokenController] }],
+])('an application that cannot be made keeps no queue open: %s', async (_how, parts) => {
+  @Module(parts)
+  class BrokenModule {}
+  const modules = [{ module: BrokenModule }, ordersQueue(), billingQueue()];
+  await expect(boot(modules)).rejects.toThrow('no printer');
+  const compiled = Test.createTestingModule({ imports: modules }).compile();
+  await expect(compiled).rejects.toThrow('no printer');
+  expect(await Promise.all([allClosed(database), allClosed(other)])).toEqual([true, true]);
+});
+
+test('an application whose slow and scoped parts can be made keeps its queues', async () => {
+  @Injectable({ scope: Scope.REQUEST })
+  class PerRequest {
+    readonly printer: unknown = broken();
+  }
+  @Injectable({ scope: Scope.TRANSIENT })
+  class Transient {}
+  const opened = deferred();
+  const slow = {
+    provide: 'slow',
+    inject: [Transient],
+    useFactory: async () => opened.promise.then(() => null),
+  };
+  const asked = {
+    provide: 'asked',
+    inject: [ModuleRef, QueueClient],
+    useFactory: async (ref: ModuleRef) => {
+      await expect(ref.resolve(PerRequest)).rejects.toThrow('no printer');
+      opened.resolve();
+      return undefined;
+    },
+  };
+  const app = await boot([ordersQueue()], [PerRequest, Transient, slow, asked]);
+  const id = await app.get(QueueClient).insertTask({ topic: 'x' });
+  expect(id).toMatch(/^\d+$/);
 });
 
 test('one queue may be imported by several modules', async () => {
