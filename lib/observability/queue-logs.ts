@@ -86,7 +86,9 @@ export class QueueLogs {
     if (event !== undefined) fields['event'] = event;
     fields['queue'] = this.#queue;
     fields['component'] = component;
-    if (this.#workers.size > 0) fields['workerId'] = [...this.#workers].join(',');
+    // Of several, a line names the one that its event names: any other would be a guess.
+    const [worker, ...others] = this.#workers;
+    if (worker !== undefined && others.length === 0) fields['workerId'] = worker;
     addClean(fields, line.fields);
     if (durationMs !== undefined) fields['durationMs'] = durationMs;
     const whole: LogLine = { level, component, text: cleanText(text, longestText), fields, stack };

@@ -1,5 +1,6 @@
 import { Catch, type ExceptionFilter } from '@nestjs/common';
 import { ApplicationConfig, type ExternalContextCreator } from '@nestjs/core';
+import { QueueExceptionFilter } from '../client/queue-exception.filter.js';
 import { enhancerKinds, type EnhancerKind } from '../options/enhancer-kinds.js';
 
 /** Global enhancers that are left out of queue handlers: what they are, and their class names. */
@@ -42,7 +43,7 @@ export class GlobalEnhancers extends ApplicationConfig {
   leftOut(): readonly LeftOut[] {
     return enhancerKinds
       .filter((kind) => !this.#chosen.has(kind))
-      .map((kind) => ({ kind, names: namesOf(this.#all, kind) }))
+      .map((kind) => ({ kind, names: namesOf(this.#all, kind, isMissed) }))
       .filter(({ names }) => names.length > 0);
   }
 
@@ -91,12 +92,24 @@ export function applicationConfigOf(creator: ExternalContextCreator): Applicatio
   return guardsContextCreator?.config ?? new ApplicationConfig();
 }
 
-function namesOf(config: ApplicationConfig, kind: EnhancerKind): readonly string[] {
+/** Classes of enhancers by their names. */
+function namesOf(
+  config: ApplicationConfig,
+  kind: EnhancerKind,
+  accepts: (type: unknown) => boolean = () => true,
+): readonly string[] {
   const { instances, wrappers } = readers[kind](config);
-  return [
-    ...instances.map(({ constructor }) => constructor.name),
-    ...wrappers.map(({ metatype }) => (typeof metatype === 'function' ? metatype.name : kind)),
-  ];
+  const types = [...instances.map(({ constructor }): unknown => constructor), ...wrappers.map(typeOf)];
+  return types.filter(accepts).map((type) => (typeof type === 'function' ? type.name : kind));
+}
+
+function typeOf({ metatype }: { readonly metatype?: unknown }): unknown {
+  return metatype;
+}
+
+/** The filter of this library answers requests: it has nothing to do around handlers. */
+function isMissed(type: unknown): boolean {
+  return type !== QueueExceptionFilter;
 }
 
 interface AllOfOneKind {

@@ -127,6 +127,20 @@ test('each line has its queue, its event and its component, in a context of the 
   expect(worker.running).toBe(0);
 });
 
+test('where several workers run, a line names only the one that it is about', async () => {
+  const { events, queue, calls, of, close } = await start({ webhooks: true });
+  const failed = nextEvent(events, 'task.buried');
+  await queue.insertTask({ topic: 'hostile' });
+  await failed;
+  await close();
+  const workers = of('worker.started').map(({ message }) => message['workerId']);
+  expect(new Set(workers).size).toBe(2);
+  expect(of('worker.stopped').map(({ message }) => message['workerId'])).toHaveLength(2);
+  expect(of('task.buried')[0]?.message).not.toHaveProperty('workerId');
+  const named = calls.map(({ message }) => message['workerId'] ?? workers[0]);
+  expect(workers).toEqual(expect.arrayContaining(named));
+});
+
 test.each([
   ['the option', { logDebug: true }, undefined, true],
   ['LOG_DEBUG', {}, 'TRUE', true],

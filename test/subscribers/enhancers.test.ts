@@ -27,7 +27,15 @@ import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, REQUEST } from '@nest
 import { IsInt, IsString } from 'class-validator';
 import { map, of, tap, type Observable } from 'rxjs';
 import { expect, test } from 'vitest';
-import { Ctx, isQueueContext, Payload, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
+import {
+  Ctx,
+  isQueueContext,
+  Payload,
+  QueueExceptionFilter,
+  Subscriber,
+  TaskHandler,
+  type TaskContext,
+} from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { onPostgres } from '../support/run-database.js';
 
@@ -343,6 +351,20 @@ test('global enhancers are left out, and named at the start', async () => {
   expect(messages.find((line) => line.includes('global enhancers'))).toMatch(
     /guards HttpGuard; interceptors HttpInterceptor; pipes HttpPipe; filters HttpFilter\).*globalEnhancers: \['guards', 'interceptors', 'pipes', 'filters'\]/,
   );
+});
+
+test.each<[how: string, provider: Provider]>([
+  ['by its class', { provide: APP_FILTER, useClass: QueueExceptionFilter }],
+  ['as an instance', { provide: APP_FILTER, useValue: new QueueExceptionFilter() }],
+])("the library's own filter, given %s, is not missed: it answers requests", async (_how, provider) => {
+  const messages: string[] = [];
+  const logger = { log: (line: unknown) => messages.push(String(line)), warn: () => {}, error: () => {} };
+  @Module({ providers: [provider] })
+  class FilterModule {}
+  const imports = [{ module: FilterModule }];
+  expect(await run([Plain], 'text', { imports, logger })).toMatchObject({ mensagem: 'handled text' });
+  expect(messages.join('\n')).toMatch(/Plain\.handle handles task/);
+  expect(messages.join('\n')).not.toContain('global enhancers');
 });
 
 test.each([
