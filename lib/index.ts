@@ -83,7 +83,15 @@ export type {
 export type { SubscriptionAdmin } from './admin/subscription-admin.js';
 export type { SubscriptionInput } from './admin/subscription-input.js';
 export type { SubscriptionRecord } from './storage/subscriptions.js';
-export type { BulkBlock, BulkFilter, BulkKind, BulkPlan, BulkRun, MeantCount } from './admin/bulk-run.js';
+export type {
+  BulkBlock,
+  BulkFilter,
+  BulkKind,
+  BulkPlan,
+  BulkRun,
+  MeantCount,
+  RefusedTask,
+} from './admin/bulk-run.js';
 export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';

@@ -1,11 +1,11 @@
 import type { QueueEvents } from '../events.js';
-import type { BulkBlock, BulkKind, MeantCount, TaskAdmin } from '../storage/admin.js';
+import type { BulkBlock, BulkKind, MeantCount, RefusedTask, TaskAdmin } from '../storage/admin.js';
 import type { Cancellation } from '../storage/cancellation.js';
 import type { TaskSelection } from '../storage/task-selection.js';
 import { readId } from '../values/attempt-id.js';
 import { readSelection, type TaskFilter } from './task-filter.js';
 
-export type { BulkBlock, BulkKind, MeantCount };
+export type { BulkBlock, BulkKind, MeantCount, RefusedTask };
 
 /**
  * Which tasks are meant; the state that the kind of work asks for goes without saying. A retry means those that failed, and
@@ -34,7 +34,8 @@ const blockRows = 500;
 
 /**
  * Retries, cancels or deletes many tasks, each as the method of `QueueAdmin` of that name does, in blocks that commit alone.
- * What another session has locked, changed or deleted meanwhile is left out.
+ * What another session has locked, changed or deleted meanwhile is left out, and so is what a constraint or a trigger does not
+ * let change: `refused` names it.
  *
  * @example
  * const run = admin.bulk('cancel', { reason: 'the campaign is off' });
@@ -44,6 +45,7 @@ const blockRows = 500;
 export class BulkRun {
   readonly #kind: BulkKind;
   readonly #parts: BulkRunParts;
+  readonly #refused: RefusedTask[] = [];
 
   /** @hidden */
   constructor(kind: BulkKind, parts: BulkRunParts) {
@@ -68,10 +70,16 @@ export class BulkRun {
     return { filter, counts, total, lastId };
   }
 
+  /** Tasks that {@link run} left as they are because the database refused their change. */
+  get refused(): readonly RefusedTask[] {
+    return this.#refused;
+  }
+
   /** Does it; answers after each block how many it was. It stops when the caller stops asking. */
   async *run(plan: BulkPlan): AsyncGenerator<number> {
     for (let after: string | null = '0'; after !== null;) {
       const block: BulkBlock = await this.block(plan, after);
+      if (block.refused) this.#refused.push(block.refused);
       if (block.done > 0 || block.after !== null) yield block.done;
       after = block.after;
     }

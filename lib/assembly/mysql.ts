@@ -58,6 +58,7 @@ export async function openMysql(opening: StorageOpening, address: MysqlConnectio
       paused: () => coordination.bell.ringForTasks({ paused: true }),
       halted: () => coordination.bell.ringForTasks({ halt: true }),
     },
+    warn: (message) => events.emit('warning', { message }),
   });
   onClose(() => closing.step(() => database.close(), closingReserves.connections));
   const coordination: MysqlCoordination = await starting.run(place, () =>

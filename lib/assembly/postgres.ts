@@ -65,6 +65,7 @@ export async function openPostgres(
     interop: options.interop !== undefined,
     schema: schemaRequest(options),
     bell: { channel: options.queue, ringer: bell.ringer, haltText, pausedText },
+    warn: (message) => events.emit('warning', { message }),
   });
   onClose(() =>
     closing.step((leftMs) => {

@@ -71,6 +71,6 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     move: (id, from, to) => endpoints.moveSecrets(id, from, to),
     forget: (id) => endpoints.forget(id),
   });
-  const service = new QueueWebhooks({ store, admin, endpoints, client });
+  const service = new QueueWebhooks({ store, admin, endpoints, client, events });
   return { routes, client, service };
 }

@@ -61,6 +61,7 @@ export async function doAll(call: CommandCall, kind: BulkKind, words: BulkWords)
       [words.field ?? words.meant]: plan.total,
       counts: plan.counts,
       [words.done]: done,
+      refused: bulk.refused.length,
       finished,
     });
   showPlan(call, plan, words);
@@ -88,9 +89,16 @@ export async function doAll(call: CommandCall, kind: BulkKind, words: BulkWords)
   tell(done, isWhole);
   output.line(`${readableCount(done)} of ${count} tasks ${words.outcome}`);
   if (isWhole) return 0;
-  output.note(signal.aborted ? 'it was ended before all were' : 'the others were changed meanwhile');
+  for (const { id, message } of bulk.refused.slice(0, mostShown)) {
+    output.error(`task ${id} is refused by the database: ${message}`);
+  }
+  if (signal.aborted) output.note('it was ended before all were');
+  else if (done + bulk.refused.length < plan.total) output.note('the others were changed meanwhile');
   return 3;
 }
+
+/** Refused tasks that are named. */
+const mostShown = 10;
 
 function showPlan({ output }: CommandCall, { counts, total }: BulkPlan, { meant }: BulkWords): void {
   output.table(

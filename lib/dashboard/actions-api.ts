@@ -61,6 +61,8 @@ export interface BulkBlockJson {
   readonly done: number;
   /** Ask on with it; null when all are done. */
   readonly after: string | null;
+  /** A task that stays as it is because a constraint or a trigger refuses its change. */
+  readonly refused?: { readonly id: string; readonly message: string };
 }
 
 /** Of `ping`. */

@@ -67,11 +67,21 @@ export interface BulkPlace {
   readonly cancellation: Cancellation;
 }
 
+/** A task that the database did not let change. */
+export interface RefusedTask {
+  /** Of its last attempt. */
+  readonly id: string;
+  /** What the database says. */
+  readonly message: string;
+}
+
 /** What one block did. */
 export interface BulkBlock {
   readonly done: number;
   /** Where the next one begins; null at the end. */
   readonly after: string | null;
+  /** The task of the block that stays as it is because a constraint or a trigger refuses the change, if there is one. */
+  readonly refused?: RefusedTask;
 }
 
 /**
@@ -105,7 +115,10 @@ export interface TaskAdmin {
   delete(firstAttemptId: string): Promise<number>;
   /** Counts what work with many tasks means, for at most `timeoutMs`; 0 for as long as it takes. */
   countMeant(kind: BulkKind, selection: TaskSelection, timeoutMs: number): Promise<MeantTasks>;
-  /** Does one block of that work; what another session has locked or changed is left out. Rejects with `QUEUE_BUSY`. */
+  /**
+   * Does one block of that work; what another session has locked or changed is left out. A block that is refused, or takes too
+   * long, is done in smaller ones, down to the task that is to blame. Rejects with `QUEUE_BUSY`.
+   */
   runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock>;
   /** Keeps workers from starting a route's attempts. */
   pause(route: Route): Promise<void>;

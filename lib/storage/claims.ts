@@ -15,7 +15,7 @@ export interface ClaimDemand {
   readonly order: ClaimOrder;
 }
 
-/** Where unreadable attempts are looked for: among what a claim would take, dead ones without a handler, or the first of each route. */
+/** Where attempts are looked for that stop a claim: among what it would take, dead ones without a handler, or the first of each route. */
 export type UnreadableAmong = ClaimDemand | 'unattended' | 'every route';
 
 /** What became of completions, and what was claimed. */
@@ -68,4 +68,9 @@ export interface Claims {
   wouldClaim(routes: readonly RouteDemand[]): Promise<boolean>;
   /** Fails and buries pending attempts whose bytes cannot be sent to any client. */
   endUnreadable(among: UnreadableAmong): Promise<readonly UnreadableTask[]>;
+  /**
+   * Leaves attempts out of the next claims whose rows the database does not let change, and says so once of each; false when
+   * there are none among those.
+   */
+  setApart(among: Exclude<UnreadableAmong, 'every route'>): Promise<boolean>;
 }

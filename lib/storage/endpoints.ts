@@ -107,8 +107,6 @@ export interface EndpointStore {
   deactivate(id: string, reason: string, url?: string): Promise<boolean>;
   /** Puts a subscription back into service and forgets its failures; false when there is none. */
   reactivate(id: string): Promise<boolean>;
-  /** Inserts a next attempt of deliveries that failed for good since then, at most `limit`, cancelled ones excepted; answers how many. */
-  replayFailed(id: string, since: Date, limit: number): Promise<number>;
   /** Reads the secrets that sign now, the newest first. */
   secrets(id: string): Promise<readonly StoredSecret[]>;
   /** Adds a secret; those before sign for `othersMs` more. */

@@ -2,6 +2,7 @@ import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { TaskPage } from '../admin/task-answers.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { EndpointRecord, EndpointStore } from '../storage/endpoints.js';
 import type { TaskStatus } from '../task.js';
 import { deliveryMessage } from './delivery-message.js';
@@ -52,10 +53,8 @@ export interface QueueWebhooksParts {
   readonly admin: QueueAdmin;
   readonly endpoints: EndpointRegistry;
   readonly client: WebhookClient;
+  readonly events: QueueEvents;
 }
-
-/** Deliveries replayed at once. */
-const replayPage = 1_000;
 
 /**
  * What an operator of webhooks wants to know and do.
@@ -172,16 +171,22 @@ export class QueueWebhooks {
   }
 
   /**
-   * The same with all deliveries of a subscription that have failed for good since then; those that were cancelled stay so.
+   * The same with all deliveries of a subscription that have failed for good since then; those that were cancelled stay so. One that
+   * the database does not let change stays failed, and a warning names it.
    *
    * @returns how many
+   * @throws {TarefaError} `INPUT_INVALID`
    */
   async replayFailed(subscriptionId: string, { since }: { readonly since: Date }): Promise<number> {
-    for (let replayed = 0; ;) {
-      const count = await this.#parts.store.replayFailed(subscriptionId, since, replayPage);
-      replayed += count;
-      if (count < replayPage) return replayed;
+    const { admin, events } = this.#parts;
+    const run = admin.bulk('retry');
+    const plan = await run.plan({ subscriptionId, since, dead: false });
+    let replayed = 0;
+    for await (const some of run.run(plan)) replayed += some;
+    for (const { id, message } of run.refused) {
+      events.emit('warning', { message: `Delivery ${id} cannot be replayed: ${message}. It stays failed` });
     }
+    return replayed;
   }
 
   async #find(subscriptionId: string): Promise<EndpointRecord> {

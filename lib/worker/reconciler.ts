@@ -4,16 +4,18 @@ import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
 import type { Claim, HeldTask, NextDue, Route, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { releaseClaims } from '../storage/release-claims.js';
 import { unknownAtOnce } from '../storage/waiting-route.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
 import type { ServedRoutes } from './claiming/served-routes.js';
 import { isolatedRange, keyedRange, plainRoute } from '../storage/route.js';
 import type { RouteRange } from '../storage/waiting-route.js';
+import { failureMessage } from '../values/failure-text.js';
 import { claimKey } from './running/refused-outcomes.js';
 import type { Settler } from './running/settler.js';
 
 export interface ReconcilerParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'knows'>;
   readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'dead' | 'hasLive' | 'learn'>;
@@ -34,6 +36,8 @@ export class Reconciler {
   readonly #workerId: WorkerId;
   /** The last unknown route that was told; undefined when all were. */
   #passed: Route | undefined;
+  /** Rows that cannot be given back, each said once. */
+  readonly #told = new Set<string>();
   /** Comparisons still due with all that the table says, whatever they take. */
   #fullComparisons = 0;
 
@@ -124,11 +128,19 @@ export class Reconciler {
   async #release(unknown: readonly HeldTask[]): Promise<void> {
     if (unknown.length === 0) return;
     const { database, bell, events } = this.#parts;
-    const released = new Set(await database.attempts.releaseMany(this.#workerId, unknown));
+    const { released, refused } = await releaseClaims(database, this.#workerId, unknown);
+    for (const [id, error] of refused) this.#tellRefused(id, error);
     for (const one of unknown) {
       if (!released.has(one.id)) continue;
       events.emit('task.released', { task: reference(one), reason: 'its claim was never answered' });
     }
-    void bell.ring('tasks', { dueMs: 0 });
+    if (released.size > 0) void bell.ring('tasks', { dueMs: 0 });
+  }
+
+  #tellRefused(id: string, error: unknown): void {
+    if (this.#told.has(id)) return;
+    this.#told.add(id);
+    const text = `Attempt ${id}, whose claim was never answered, cannot be given back: ${failureMessage(error)}`;
+    this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
   }
 }

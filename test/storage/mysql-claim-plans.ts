@@ -95,7 +95,7 @@ export function exerciseMysqlClaimPlans(flavour: MysqlFlavour): void {
       'from %s walks over the index in its order, no further than its limits',
       async (name) => {
         const arms = armsOf(stretches[name] ?? []);
-        const part = statement(bench.access.tables, arms);
+        const part = statement(bench.access.tables, arms, { ids: ['1', '2'] });
         const plan = await explain(part);
         expect(plan).toHaveLength(arms.length);
         for (const { key, Extra } of plan) {
@@ -116,7 +116,7 @@ export function exerciseMysqlClaimPlans(flavour: MysqlFlavour): void {
   });
 
   test('dead attempts that nobody handles are found without a look at the others', async () => {
-    const part = { text: seeUnattended(bench.access.tables), values: [limit] };
+    const part = seeUnattended(bench.access.tables, { ids: ['1', '2'] }, limit);
     for (const { key, Extra } of await explain(part)) {
       expect(key).toBe('dead_ready');
       expect(String(Extra)).not.toMatch(/filesort|temporary/);

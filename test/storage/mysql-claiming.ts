@@ -7,6 +7,7 @@ import { mysqlConfig, ownSettings } from '../../lib/storage/mysql/connections/my
 import { loadMysql2 } from '../../lib/storage/mysql/connections/mysql-package.js';
 import { OwnPool } from '../../lib/storage/mysql/connections/own-pool.js';
 import { MysqlAccess } from '../../lib/storage/mysql/mysql-access.js';
+import { RowsApart } from '../../lib/storage/rows-apart.js';
 import { MysqlClaims } from '../../lib/storage/mysql/mysql-claims.js';
 import { prepareSchema } from '../../lib/storage/mysql/schema/prepare-schema.js';
 import {
@@ -67,7 +68,10 @@ export function useMysqlClaims(flavour: MysqlFlavour, filled = false): MysqlClai
 }
 
 const claimsOf = (access: MysqlAccess, workerId: string): Claims =>
-  new MysqlClaims(access, workerId, { concurrency: 10, warn: () => undefined });
+  new MysqlClaims(access, workerId, new RowsApart(() => undefined), {
+    concurrency: 10,
+    warn: () => undefined,
+  });
 
 async function openAccess(url: string): Promise<MysqlAccess> {
   const mysql = await loadMysql2();

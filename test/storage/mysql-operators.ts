@@ -108,6 +108,7 @@ function openDatabase(url: string, rung: string[], connections = 4): MysqlDataba
       paused: async () => void rung.push('paused'),
       halted: async () => void rung.push('halted'),
     },
+    warn: () => undefined,
   });
 }
 

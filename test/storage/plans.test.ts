@@ -27,10 +27,10 @@ const claims = claimForms.map(claim);
 
 function claim(form: ClaimForm): readonly [string, Call] {
   const bounded = form.start !== 'front';
-  const interop = form.lock === 'task';
-  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[], bigint' : ''}${interop ? ', bigint[]' : ''}${form.shape === 'counted' ? ', int' : ''}`;
-  const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${interop ? `, '{3,4}'` : ''}${form.shape === 'counted' ? ', 5' : ''}`;
-  const name = `claim_${form.shape}_${form.start}${interop ? '_interop' : ''}`;
+  const leavesOut = form.lock !== 'row';
+  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[], bigint' : ''}${leavesOut ? ', bigint[]' : ''}${form.shape === 'counted' ? ', int' : ''}`;
+  const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${leavesOut ? `, '{3,4}'` : ''}${form.shape === 'counted' ? ', 5' : ''}`;
+  const name = `claim_${form.shape}_${form.start}_${form.lock}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 
@@ -52,16 +52,20 @@ const calls = new Map<string, Call>([
   ),
   plain('completeOrRaise', 'bigint, bigint, int, text, text', `1, 7, 1, 'm', null`),
   plain('release', 'bigint[], int[], bigint', `'{1}', '{1}', 7`),
-  plain('promote', 'int', '100'),
-  plain('promoteInTurn', 'int', '100'),
+  plain('promote', 'int, bigint[], text[]', `100, '{3,4}', '{}'`),
+  plain('promoteInTurn', 'int, bigint[], text[]', `100, '{3,4}', '{}'`),
   plain('routeHeads', 'text[], text[], int', `'{p,t:}', '{p!,t;}', 1000`),
   plain('readHeld', 'bigint, int, boolean', '7, 100, true'),
   plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
-  plain('takeOver', 'bigint, int', '7, 100'),
+  plain('takeOver', 'bigint, int, bigint[]', `7, 100, '{3,4}'`),
   [
     'claimUnattended',
-    { types: 'bigint, int', values: '7, 100', text: (statements) => statements.claimUnattended('row').text },
+    {
+      types: 'bigint, int, bigint[]',
+      values: `7, 100, '{3,4}'`,
+      text: (statements) => statements.claimUnattended('row').text,
+    },
   ],
   plain('retireWorker', 'bigint, boolean', '7, false'),
   plain(
@@ -69,7 +73,7 @@ const calls = new Map<string, Call>([
     'bigint, bigint, text[], text[], text[], text[], text[], int',
     `7, 7, '{p,t:topic1,!t:topic1}', '{p!,t:topic1!,!t:topic1!}', '{t:topic1}', '{t:}', '{t;}', 1000`,
   ),
-  plain('wouldClaim', 'text[], boolean[]', `'{!p,!t:topic1,!t:topic2}', '{f,null,t}'`),
+  plain('wouldClaim', 'text[], boolean[], bigint[]', `'{!p,!t:topic1,!t:topic2}', '{f,null,t}', '{3,4}'`),
   plain('waitingRoutes', '', ''),
   plain('oldestUnfinished', '', ''),
   plain('isHalted', 'bigint', '7'),

@@ -22,6 +22,8 @@ test.each([
   ['08006', 'connection', false],
   ['ECONNRESET', 'connection', false],
   ['42501', 'other', false],
+  ['53100', 'other', false],
+  ['EPERM', 'other', false],
   [22_000, 'other', false],
 ])('%s is %s', (code, kind, isOfRow) => {
   expect(classifyError(withCode(code))).toBe(kind);
@@ -40,4 +42,21 @@ test('a lost connection is known by the error of ours, and by that of the driver
     'other',
     'other',
   ]);
+});
+
+test.each([
+  ['42P01', 'row'],
+  ['21000', 'row'],
+  ['TA001', 'row'],
+  ['40001', 'retry'],
+  ['53100', 'other'],
+  ['25006', 'other'],
+])('%s is %s where a function meets or raises it', (code, kind) => {
+  const where = 'PL/pgSQL function audit() line 1 at SQL statement';
+  expect(classifyError(Object.assign(withCode(code), { where }))).toBe(kind);
+});
+
+test('what a statement of ours lacks is not about a row', () => {
+  expect(classifyError(withCode('42P01'))).toBe('other');
+  expect(classifyError(withCode('TA001'))).toBe('other');
 });

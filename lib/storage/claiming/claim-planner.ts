@@ -25,9 +25,13 @@ export class ClaimPlanner {
     this.#floor = floor;
   }
 
-  /** The request that is sent next; {@link learn} or `cursor.failed` says how it ended. */
-  plan(demand: ClaimDemand): ClaimRequest {
-    if (isOfIsolated(demand)) return fromTheFront(demand);
+  /**
+   * The request that is sent next; {@link learn} or `cursor.failed` says how it ended.
+   *
+   * @param isPlain true for one from the front of which nothing is learned
+   */
+  plan(demand: ClaimDemand, isPlain: boolean): ClaimRequest {
+    if (isPlain) return fromTheFront(demand);
     const { routes, total } = demand;
     const request = {
       shape: this.#shape(demand),

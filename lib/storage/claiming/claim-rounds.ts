@@ -34,13 +34,19 @@ export class ClaimRounds {
     this.#sweepWarning = new SweepWarning(warn, sessions);
   }
 
-  /** @param send claims what a request asks for */
+  /**
+   * @param send claims what a request asks for
+   * @param leavesOut true while claims leave out attempts that cannot be changed: then they start at the front, because the
+   * others lie behind these
+   */
   async claim(
     demand: ClaimDemand,
     send: (request: ClaimRequest) => Promise<ClaimAnswer>,
+    leavesOut = false,
   ): Promise<SettleAndClaimResult> {
     if (performance.now() >= this.#lockedAgainAt) this.#lockedAgainAt = Infinity;
-    const request = this.planner.plan(demand);
+    const isPlain = leavesOut || isOfIsolated(demand);
+    const request = this.planner.plan(demand, isPlain);
     const sentAt = performance.now();
     const answer = await send(request).catch((error: unknown) => {
       this.planner.cursor.failed(request);
@@ -52,7 +58,7 @@ export class ClaimRounds {
     const told = { settledOnly, claimed, isCut, moreRoutes };
     // Those that are run alone are few, and the claims of others learn nothing from them.
     if (isOfIsolated(demand)) return { ...this.#around(answer, []), ...told };
-    this.planner.learn(request, answer, performance.now() - sentAt);
+    if (!isPlain) this.planner.learn(request, answer, performance.now() - sentAt);
     if (!isBounded(request)) this.#sweepWarning.check(this.planner.cursor);
     if (claimed.length > 0) this.#foundAt = performance.now();
     else if (!isBounded(request) && (await this.#skipsLocked(demand))) this.#claimLockedAgain();

@@ -69,6 +69,11 @@ export class MemoryClaims implements Claims {
     return [];
   }
 
+  /** Nothing refuses what memory is told. */
+  async setApart(): Promise<boolean> {
+    return false;
+  }
+
   #complete(completion: Completion): boolean {
     const row = this.#table.held(this.#workerId, completion);
     if (row) this.#table.complete(row, completion.message, completion.result);

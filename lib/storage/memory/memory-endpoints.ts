@@ -12,17 +12,7 @@ import type {
   TroubledEndpoint,
 } from '../endpoints.js';
 import { subscriptionRoute } from '../route.js';
-import { startAnew } from './memory-chain.js';
-import {
-  comparePickUp,
-  dueMs,
-  hasFailedForGood,
-  instant,
-  isCancelled,
-  isDead,
-  isPending,
-  routeOf,
-} from './memory-row.js';
+import { comparePickUp, dueMs, hasFailedForGood, instant, isDead, isPending, routeOf } from './memory-row.js';
 import { MemorySecrets } from './memory-secrets.js';
 import type { MemoryTable } from './memory-table.js';
 
@@ -150,15 +140,6 @@ export class MemoryEndpoints implements EndpointStore {
     const found = this.#table.subscriptions.get(id);
     if (found) this.#table.subscriptions.set(id, { ...found, active: true });
     return found !== undefined;
-  }
-
-  async replayFailed(id: string, since: Date, limit: number): Promise<number> {
-    const failed = this.#table.rows
-      .filter((row) => row[column.subscriptionId] === id && dueMs(row) >= since.getTime())
-      .filter((row) => !isDead(row) && hasFailedForGood(row) && !isCancelled(row))
-      .slice(0, limit);
-    for (const row of failed) startAnew(this.#table, row);
-    return failed.length;
   }
 
   async secrets(id: string): Promise<readonly StoredSecret[]> {

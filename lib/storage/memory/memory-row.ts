@@ -64,11 +64,6 @@ export function hasFailedForGood(row: MemoryRow): boolean {
   return failedTexts.includes(row[column.status]) && row[column.retried] !== 'true';
 }
 
-/** True of a failed attempt that was cancelled. */
-export function isCancelled(row: MemoryRow): boolean {
-  return row[column.cancelledBy] != null;
-}
-
 /** True while the worker holds the row; with a claim, only if it holds the row by that claim. */
 export function isHeldBy(row: MemoryRow, workerId: WorkerId, claim?: Pick<Claim, 'reservation'>): boolean {
   const isClaims = claim === undefined || row['reserva'] === String(claim.reservation);

@@ -12,6 +12,7 @@ import type {
 } from '../admin.js';
 import type { TaskRecord } from '../../task.js';
 import type { Route } from '../attempt.js';
+import { runBlockWithin } from '../bulk-blocks.js';
 import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { withEdit } from '../edited-metadata.js';
@@ -27,6 +28,7 @@ import type { TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
 import type { QueueTables } from './identifiers.js';
 import type { MysqlAccess } from './mysql-access.js';
+import { classifyError } from './mysql-errors.js';
 import { limited } from './reports/limited.js';
 import * as sql from './statements/admin.js';
 import * as bulk from './statements/bulk.js';
@@ -101,7 +103,7 @@ export class MysqlAdmin implements TaskAdmin {
       const { payload, hash } = edited;
       const edit = { ...edited, at: String(one['now']), after: String(one['id']) };
       const changes = { payload, hash, metadata: withEdit(one['metadados'], edit) };
-      return startAnew(run, this.#tables, idsOf([one]), { changes });
+      return startAnew(run, this.#tables, idsOf([one]), changes);
     });
   }
 
@@ -160,22 +162,29 @@ export class MysqlAdmin implements TaskAdmin {
     };
   }
 
-  async runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
-    const meant = conditionsOf(selection, this.#tables);
-    const { beginValues, values } = meant;
-    const chosen = await this.#ask(bulk.chooseBlock(this.#tables, kind, meant), [
-      ...beginValues,
-      place.after,
-      place.lastId,
-      ...values,
-      place.rows,
-    ]);
+  runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
+    return runBlockWithin(place, {
+      run: (part) => this.#runBlock(kind, selection, part),
+      first: async (part) => idsOf(await this.#choose(kind, selection, { ...part, rows: 1 }))[0],
+      classify: classifyError,
+    });
+  }
+
+  async #runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
+    const chosen = await this.#choose(kind, selection, place);
     const done =
       chosen.length === 0
         ? 0
         : await this.#access.own.transaction((run) => this.#doBlock(run, kind, chosen, place.cancellation));
     if (kind === 'retry' && done > 0) this.#rung(done);
     return { done, after: chosen.length < place.rows ? null : String(chosen.at(-1)?.['id']) };
+  }
+
+  #choose(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<readonly TextRow[]> {
+    const meant = conditionsOf(selection, this.#tables);
+    const { after, lastId, rows } = place;
+    const values = [...meant.beginValues, after, lastId, ...meant.values, rows];
+    return this.#ask(bulk.chooseBlock(this.#tables, kind, meant), values);
   }
 
   async pause(route: Route): Promise<void> {
@@ -213,7 +222,7 @@ export class MysqlAdmin implements TaskAdmin {
     }
     const lock = sql.lockAttempts(this.#tables, bulk.meant[kind], { skips: true });
     const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
-    if (kind === 'retry') return (await startAnew(run, this.#tables, ids, { many: true })).length;
+    if (kind === 'retry') return (await startAnew(run, this.#tables, ids)).length;
     if (ids.length === 0) return 0;
     return changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), message, by]);
   }

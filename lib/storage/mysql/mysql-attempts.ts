@@ -13,6 +13,8 @@ import type {
 import type { AttemptStore } from '../attempts.js';
 import { readBoolean } from '../columns.js';
 import { everyTopic } from '../route.js';
+import { blamesRow } from '../error-kind.js';
+import type { RowsApart } from '../rows-apart.js';
 import { attemptOutcomes, readHeldTask } from '../task-row.js';
 import {
   unknownAtOnce,
@@ -24,7 +26,9 @@ import {
 import { failAttempts, fanOutPublications, releaseAttempts } from './attempt-ends.js';
 import { repeated, type Run } from './connections/transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
+import { classifyError } from './mysql-errors.js';
 import { readWaiting, timeMs } from './read-waiting.js';
+import { RefusedRows } from './refused-rows.js';
 import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
 import { loadPayload, pausedRoutes } from './statements/look.js';
 import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
@@ -35,11 +39,19 @@ import { walkRoutes } from './walk-routes.js';
 /** {@link AttemptStore} in the queue's table. */
 export class MysqlAttempts implements AttemptStore {
   readonly #access: MysqlAccess;
+  readonly #apart: RowsApart;
   readonly #fansOut: boolean;
 
-  /** @param options.fansOut true where the queue has a subscriptions table */
-  constructor(access: MysqlAccess, { fansOut }: { readonly fansOut: boolean }) {
+  /**
+   * @param options.apart attempts that promotions leave out
+   * @param options.fansOut true where the queue has a subscriptions table
+   */
+  constructor(
+    access: MysqlAccess,
+    { apart, fansOut }: { readonly apart: RowsApart; readonly fansOut: boolean },
+  ) {
     this.#access = access;
+    this.#apart = apart;
     this.#fansOut = fansOut;
   }
 
@@ -74,7 +86,18 @@ export class MysqlAttempts implements AttemptStore {
   }
 
   async promote(limit: number): Promise<PromoteResult> {
-    const look = await this.#lookAtSchedule((text) => this.#access.controlled().several(text));
+    const refused = new RefusedRows(this.#access, this.#apart);
+    const result = await this.#apart.around(
+      () => this.#promoteDue(limit),
+      async (error) => blamesRow(classifyError(error)) && refused.setDueApart(limit),
+    );
+    return this.#apart.announcedDue(result);
+  }
+
+  async #promoteDue(limit: number): Promise<PromoteResult> {
+    const look = await this.#lookAtSchedule((text, values) =>
+      this.#access.controlled().several(text, values),
+    );
     // What is due beside what another session has locked is found by the statement that locks.
     const isDue = look.nextDueInMs !== undefined && look.nextDueInMs <= 0;
     return limit > 0 && isDue ? this.#promote(limit) : look;
@@ -150,7 +173,8 @@ export class MysqlAttempts implements AttemptStore {
   #promote(limit: number): Promise<PromoteResult> {
     const { tables } = this.#access;
     return this.#access.transaction(async (run) => {
-      const due = (await run(`start transaction;\n${lockDue(tables)}`, [limit])).at(-1)?.rows ?? [];
+      const { text, values } = lockDue(tables, this.#apart, limit);
+      const due = (await run(`start transaction;\n${text}`, values)).at(-1)?.rows ?? [];
       if (due.length > 0) await run(promote(tables), [idsJson(due.map((row) => String(row['id'])))]);
       const look = await this.#lookAtSchedule(run);
       await run('commit');
@@ -164,7 +188,8 @@ export class MysqlAttempts implements AttemptStore {
   }
 
   async #lookAtSchedule(run: Run): Promise<PromoteResult> {
-    const row = (await run(lookAtSchedule(this.#access.tables))).at(-1)?.rows[0];
+    const { text, values } = lookAtSchedule(this.#access.tables, this.#apart);
+    const row = (await run(text, values)).at(-1)?.rows[0];
     const nextDue = row?.['next_due_ms'];
     return {
       promoted: 0,

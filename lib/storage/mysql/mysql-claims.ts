@@ -1,9 +1,12 @@
 import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from '../attempt.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
 import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult } from '../claims.js';
+import type { UnreadableAmong } from '../claims.js';
+import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import { ClaimTransaction } from './claims/claim-transaction.js';
 import type { MysqlAccess } from './mysql-access.js';
+import { RefusedRows } from './refused-rows.js';
 import { seeBest } from './statements/claim-arms.js';
 import { seeUnattended } from './statements/unattended.js';
 
@@ -12,13 +15,16 @@ export class MysqlClaims implements Claims {
   readonly parallel = 1;
   readonly #access: MysqlAccess;
   readonly #workerId: WorkerId;
+  readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
   /** Routes that gave something to the last claim. */
   #lively: ReadonlySet<Route> = new Set();
 
-  constructor(access: MysqlAccess, workerId: WorkerId, { warn }: ClaimsOptions) {
+  /** @param apart attempts that claims leave out */
+  constructor(access: MysqlAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
     this.#access = access;
     this.#workerId = workerId;
+    this.#apart = apart;
     this.#rounds = new ClaimRounds({
       warn,
       sessions: 'information_schema.innodb_trx',
@@ -34,12 +40,25 @@ export class MysqlClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    if (!demand || demand.routes.length === 0) return onlySettled(await this.#settle(completions));
-    return this.#rounds.claim(demand, async (request) => {
-      const answer = await this.#inTransaction((transaction) => transaction.claim(request), completions);
-      this.#lively = new Set(answer.claimed.map(({ route }) => route));
-      return answer;
-    });
+    if (!demand) return onlySettled(await this.#settle(completions));
+    const wanted = this.#apart.without(demand);
+    if (wanted.routes.length === 0)
+      return this.#apart.announced(onlySettled(await this.#settle(completions)));
+    const { ids } = this.#apart;
+    const result = await this.#rounds.claim(
+      wanted,
+      async (request) => {
+        const answer = await this.#inTransaction(
+          (transaction) => transaction.claim(request),
+          completions,
+          ids,
+        );
+        this.#lively = new Set(answer.claimed.map(({ route }) => route));
+        return answer;
+      },
+      ids.length > 0,
+    );
+    return this.#apart.announced(result);
   }
 
   heard(dueMs: number, highestPriority: number): void {
@@ -51,7 +70,8 @@ export class MysqlClaims implements Claims {
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
-    const rows = await this.#access.ask(seeUnattended(this.#access.tables), [limit]);
+    const { text, values } = seeUnattended(this.#access.tables, this.#apart, limit);
+    const rows = await this.#access.ask(text, values);
     if (rows.length === 0) return [];
     return this.#inTransaction((transaction) => transaction.claimDead(rows.map(({ id }) => String(id))));
   }
@@ -59,13 +79,17 @@ export class MysqlClaims implements Claims {
   async wouldClaim(routes: readonly RouteDemand[]): Promise<boolean> {
     if (routes.length === 0) return false;
     const first = routes.map((stretch, place) => ({ place, stretch, limit: 1 }));
-    const { text, values } = seeBest(this.#access.tables, first);
+    const { text, values } = seeBest(this.#access.tables, first, this.#apart);
     return (await this.#access.ask(text, values)).length > 0;
   }
 
   /** All texts of these servers are text. */
   async endUnreadable(): Promise<readonly UnreadableTask[]> {
     return [];
+  }
+
+  setApart(among: Exclude<UnreadableAmong, 'every route'>): Promise<boolean> {
+    return new RefusedRows(this.#access, this.#apart).setClaimedApart(among, this.#workerId);
   }
 
   #settle(completions: readonly Completion[]): Promise<readonly string[] | undefined> {
@@ -75,6 +99,7 @@ export class MysqlClaims implements Claims {
   #inTransaction<T>(
     work: (transaction: ClaimTransaction) => Promise<T>,
     completions: readonly Completion[] = [],
+    leftOut: readonly string[] = [],
   ): Promise<T> {
     return this.#access.transaction((run) =>
       work(
@@ -83,6 +108,7 @@ export class MysqlClaims implements Claims {
           workerId: this.#workerId,
           run,
           completions,
+          leftOut,
           isLively: (route) => this.#lively.has(route),
         }),
       ),

@@ -2,6 +2,7 @@ import type { WorkerId } from '../attempt.js';
 import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
 import type { ErrorKind } from '../error-kind.js';
+import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
 import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
@@ -22,6 +23,8 @@ import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/
 export interface MysqlDatabaseParts extends MysqlAccessParts {
   readonly schema: SchemaRequest;
   readonly bell: InsertBell & PauseBell & HaltBell;
+  /** Told what people should know of the database. */
+  readonly warn: (message: string) => void;
 }
 
 /** {@link QueueDatabase} on MySQL 8.0.16 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
@@ -38,9 +41,12 @@ export class MysqlDatabase implements QueueDatabase {
   /** For what else reaches the queue's tables. */
   readonly access: MysqlAccess;
   readonly #request: SchemaRequest;
+  readonly #apart: RowsApart;
 
-  constructor({ schema, bell, ...parts }: MysqlDatabaseParts) {
+  constructor({ schema, bell, warn, ...parts }: MysqlDatabaseParts) {
     const access = new MysqlAccess(parts);
+    const apart = new RowsApart(warn);
+    this.#apart = apart;
     this.access = access;
     this.#request = schema;
     this.inserts = new MysqlInserts(
@@ -54,7 +60,7 @@ export class MysqlDatabase implements QueueDatabase {
       }),
       bell,
     );
-    this.attempts = new MysqlAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
+    this.attempts = new MysqlAttempts(access, { apart, fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new MysqlTransactions(access);
     this.workers = new MysqlWorkers(access, bell);
     this.upkeep = new MysqlUpkeep(access);
@@ -78,7 +84,7 @@ export class MysqlDatabase implements QueueDatabase {
   }
 
   claimsOf(workerId: WorkerId, options: ClaimsOptions): MysqlClaims {
-    return new MysqlClaims(this.access, workerId, options);
+    return new MysqlClaims(this.access, workerId, this.#apart, options);
   }
 
   classify(error: unknown): ErrorKind {

@@ -12,18 +12,14 @@ import type {
   StoredSecret,
   TroubledEndpoint,
 } from '../endpoints.js';
-import { changedBy, idsOf, rowsOf } from './administration/answered.js';
-import { jsonIds } from './administration/id-list.js';
-import { momentOf } from './administration/moments.js';
+import { changedBy, rowsOf } from './administration/answered.js';
 import { restOf, moveDueDeliveries } from './administration/rests.js';
-import { startAnew } from './administration/start-anew.js';
 import { WebhookSecrets } from './administration/webhook-secrets.js';
 import type { TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
 import type { QueueTables } from './identifiers.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { limited, lookMs } from './reports/limited.js';
-import { hasFailedForGood, lockAttempts } from './statements/admin.js';
 import * as sql from './statements/webhooks.js';
 
 /** {@link EndpointStore} in the table `<table>_webhook` beside the subscriptions. */
@@ -136,18 +132,6 @@ export class MysqlEndpoints implements EndpointStore {
     return this.#change(async (run) => {
       await run(sql.forgetFailures(tables), [id]);
       return (await changedBy(run, sql.reactivate(tables), [id])) > 0;
-    });
-  }
-
-  /** Found without locks, then locked by their keys: what another session has locked or changed since is left out. */
-  async replayFailed(id: string, since: Date, limit: number): Promise<number> {
-    const tables = this.#tables;
-    const found = await this.#ask(sql.failedDeliveries, [id, momentOf(since.toISOString()), limit]);
-    if (found.length === 0) return 0;
-    const lock = lockAttempts(tables, hasFailedForGood, { skips: true });
-    return this.#change(async (run) => {
-      const locked = await rowsOf(run, lock, [jsonIds(idsOf(found))]);
-      return (await startAnew(run, tables, idsOf(locked), { many: true })).length;
     });
   }
 

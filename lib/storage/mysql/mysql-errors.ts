@@ -36,8 +36,12 @@ const connectionCodes = new Set([
   'EAI_AGAIN',
 ]);
 
+/** What SIGNAL of a trigger raises, whatever number it gives. */
+const signalState = '45000';
+
 interface DriverError {
   readonly errno?: unknown;
+  readonly sqlState?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
 }
@@ -68,6 +72,7 @@ export function isRetryable(error: unknown): boolean {
 /** Says what an error of the server, of its driver or of a lost connection means. */
 export function classifyError(error: unknown): ErrorKind {
   if (hasCode(error, 'CONNECTION_LOST') || isConnectionError(error)) return 'connection';
-  const { errno } = (error ?? {}) as DriverError;
+  const { errno, sqlState } = (error ?? {}) as DriverError;
+  if (sqlState === signalState) return 'row';
   return (typeof errno === 'number' && kinds.get(errno)) || 'other';
 }

@@ -22,9 +22,13 @@ export class HeldTasks {
     return this.#read(rows, workerId);
   }
 
-  /** Makes attempts that a worker of nsj-queue-lib has left those of this one. */
-  async takeOver(workerId: WorkerId, limit: number): Promise<readonly HeldTask[]> {
-    const taken = await this.#access.ask(this.#access.sql.takeOver, [workerId, limit]);
+  /**
+   * Makes attempts that a worker of nsj-queue-lib has left those of this one.
+   *
+   * @param apart attempts to leave out
+   */
+  async takeOver(workerId: WorkerId, limit: number, apart: readonly string[]): Promise<readonly HeldTask[]> {
+    const taken = await this.#access.ask(this.#access.sql.takeOver, [workerId, limit, apart]);
     if (taken.length === 0) return [];
     const ids = taken.map((row) => String(row['id']));
     return this.#read(

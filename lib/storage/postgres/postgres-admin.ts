@@ -11,6 +11,7 @@ import type {
   WaitingTask,
 } from '../admin.js';
 import type { Route } from '../attempt.js';
+import { runBlockWithin } from '../bulk-blocks.js';
 import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { pauseOf, type Pause } from '../pause.js';
@@ -20,6 +21,7 @@ import { deleteWhole } from './administration/delete-whole.js';
 import type { QueueTables } from './identifiers.js';
 import { changeInTurn } from './interop/nsj-turn.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
+import { classifyError } from './postgres-errors.js';
 import type { QueueAccess } from './queue-access.js';
 import { queryReadable, readInTransaction } from './readable-rows.js';
 import { explainTakenId } from './schema/id-sequence.js';
@@ -133,12 +135,30 @@ export class PostgresAdmin implements TaskAdmin {
     };
   }
 
-  async runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
+  runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
+    return runBlockWithin(place, {
+      run: (part) => this.#runBlock(kind, selection, part),
+      first: (part) => this.#firstOfBlock(kind, selection, part),
+      classify: classifyError,
+    });
+  }
+
+  async #runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
     const row = await this.#blocks[kind](selection, place);
     return {
       done: Number(row['done'] ?? 0),
       after: Number(row['chosen']) < place.rows ? null : String(row['last']),
     };
+  }
+
+  async #firstOfBlock(
+    kind: BulkKind,
+    selection: TaskSelection,
+    place: BulkPlace,
+  ): Promise<string | undefined> {
+    const { conditions, values } = conditionsOf(selection, 4, this.#tables);
+    const text = bulk.firstOfBlock(this.#tables, kind, conditions);
+    return idOf(await this.#ask(text, [...blockOf({ ...place, rows: 1 }), ...values]));
   }
 
   async pause(route: Route): Promise<void> {

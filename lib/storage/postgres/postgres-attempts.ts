@@ -11,6 +11,8 @@ import type {
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
+import { blamesRow } from '../error-kind.js';
+import type { RowsApart } from '../rows-apart.js';
 import { attemptOutcomes } from '../task-row.js';
 import {
   unknownAtOnce,
@@ -22,20 +24,30 @@ import {
 import { failureValues } from './attempt-values.js';
 import { HeldTasks } from './held-tasks.js';
 import type { QueueAccess } from './queue-access.js';
+import { classifyError } from './postgres-errors.js';
 import { readFailed, readNextDue, readPromoted } from './read-rows.js';
 import { readWaiting } from './read-waiting.js';
 import { readTextBytes } from './readable-rows.js';
+import { RefusedRows } from './refused-rows.js';
 import { explainTakenId } from './schema/id-sequence.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
 
 /** {@link AttemptStore} in the queue's table. */
 export class PostgresAttempts implements AttemptStore {
   readonly #access: QueueAccess;
+  readonly #apart: RowsApart;
   readonly #fansOut: boolean;
 
-  /** @param options.fansOut true where the queue has a subscriptions table */
-  constructor(access: QueueAccess, { fansOut }: { readonly fansOut: boolean }) {
+  /**
+   * @param options.apart attempts that promotions leave out
+   * @param options.fansOut true where the queue has a subscriptions table
+   */
+  constructor(
+    access: QueueAccess,
+    { apart, fansOut }: { readonly apart: RowsApart; readonly fansOut: boolean },
+  ) {
     this.#access = access;
+    this.#apart = apart;
     this.#fansOut = fansOut;
   }
 
@@ -69,8 +81,18 @@ export class PostgresAttempts implements AttemptStore {
   }
 
   async promote(limit: number): Promise<PromoteResult> {
+    const refused = new RefusedRows(this.#access, this.#apart);
+    const result = await this.#apart.around(
+      () => this.#promote(limit),
+      async (error) => blamesRow(classifyError(error)) && refused.setDueApart(limit),
+    );
+    return this.#apart.announcedDue(result);
+  }
+
+  async #promote(limit: number): Promise<PromoteResult> {
     const { sql, interop } = this.#access;
-    const [row] = await this.#access.ask(interop ? sql.promoteInTurn : sql.promote, [limit]);
+    const { ids, routes } = this.#apart;
+    const [row] = await this.#access.ask(interop ? sql.promoteInTurn : sql.promote, [limit, ids, routes]);
     return readPromoted(row);
   }
 

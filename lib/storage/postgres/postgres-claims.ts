@@ -1,11 +1,13 @@
 import { readBoolean } from '../columns.js';
 import type { ClaimedTask, Completion, RouteDemand, WorkerId } from '../attempt.js';
 import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
+import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import { isOfIsolated } from '../claiming/claim-planner.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
 import { claimForm, claimValues, isDeadOnly } from './claims/claim-values.js';
+import { peek } from './claims/peek.js';
 import { readAnswer, readSettledOnly } from './claims/read-answer.js';
 import { settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
@@ -13,8 +15,8 @@ import type { TaskLocks } from './interop/task-locks.js';
 import { classifyError } from './postgres-errors.js';
 import type { QueueAccess } from './queue-access.js';
 import { readClaimed } from './read-rows.js';
+import { RefusedRows } from './refused-rows.js';
 import type { Statement } from './statement.js';
-import type { ClaimLock } from './statements/settle-and-claim.js';
 import { UnreadableTasks } from './unreadable-tasks.js';
 
 /**
@@ -31,7 +33,7 @@ export class PostgresClaims implements Claims {
   readonly #access: QueueAccess;
   readonly #workerId: WorkerId;
   readonly #locks: TaskLocks | undefined;
-  readonly #lock: ClaimLock;
+  readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
   /** Calls under way on the first connection. */
   #onFirst = 0;
@@ -39,17 +41,20 @@ export class PostgresClaims implements Claims {
   #meetsLocks = false;
   #searchesFloor = false;
 
-  /** @param locks only where workers of nsj-queue-lib serve the same table */
+  /**
+   * @param apart attempts that claims leave out
+   * @param locks only where workers of nsj-queue-lib serve the same table
+   */
   constructor(
     access: QueueAccess,
     workerId: WorkerId,
-    locks: TaskLocks | undefined,
+    { apart, locks }: { readonly apart: RowsApart; readonly locks: TaskLocks | undefined },
     { concurrency, warn }: ClaimsOptions,
   ) {
     this.#access = access;
     this.#workerId = workerId;
     this.#locks = locks;
-    this.#lock = locks ? 'task' : 'row';
+    this.#apart = apart;
     this.#rounds = new ClaimRounds({
       warn,
       sessions: 'pg_stat_activity.backend_xmin',
@@ -67,15 +72,22 @@ export class PostgresClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    if (!demand || demand.routes.length === 0) return onlySettled(await this.#settle(completions));
-    const result = await this.#rounds.claim(demand, (request) =>
-      this.#settleAndClaim(completions, request).catch((error: unknown) => {
-        this.#locks?.invalidate();
-        throw error;
-      }),
+    if (!demand) return onlySettled(await this.#settle(completions));
+    const wanted = this.#apart.without(demand);
+    if (wanted.routes.length === 0)
+      return this.#apart.announced(onlySettled(await this.#settle(completions)));
+    const { ids } = this.#apart;
+    const result = await this.#rounds.claim(
+      wanted,
+      (request) =>
+        this.#settleAndClaim(completions, request, ids).catch((error: unknown) => {
+          this.#locks?.invalidate();
+          throw error;
+        }),
+      ids.length > 0,
     );
-    if (result.claimed.length > 0 && !isOfIsolated(demand)) this.#searchFloor();
-    return result;
+    if (result.claimed.length > 0 && !isOfIsolated(wanted)) this.#searchFloor();
+    return this.#apart.announced(result);
   }
 
   /** Where it is time for that. */
@@ -104,8 +116,9 @@ export class PostgresClaims implements Claims {
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
     const { sql, identity } = this.#access;
-    const statement = sql.claimUnattended(this.#lock);
-    const rows = await this.#access.ask(statement, [this.#workerId, limit]).catch((error: unknown) => {
+    const statement = sql.claimUnattended(this.#locks ? 'task' : 'row');
+    const values = [this.#workerId, limit, this.#apart.ids];
+    const rows = await this.#access.ask(statement, values).catch((error: unknown) => {
       this.#locks?.invalidate();
       throw error;
     });
@@ -115,13 +128,25 @@ export class PostgresClaims implements Claims {
   }
 
   async wouldClaim(routes: readonly RouteDemand[]): Promise<boolean> {
-    const values = [routes.map(({ route }) => route), routes.map(isDeadOnly)];
+    const values = [routes.map(({ route }) => route), routes.map(isDeadOnly), this.#apart.ids];
     const [row] = await this.#access.ask(this.#access.sql.wouldClaim, values);
     return readBoolean(row?.['found']);
   }
 
   endUnreadable(among: UnreadableAmong): Promise<readonly UnreadableTask[]> {
-    return new UnreadableTasks(this.#access).end(this.#workerId, among, this.#locks?.leftOut);
+    const unreadable = new UnreadableTasks(this.#access, this.#apart);
+    return unreadable.end(this.#workerId, among, this.#leftOut(this.#apart.ids));
+  }
+
+  async setApart(among: Exclude<UnreadableAmong, 'every route'>): Promise<boolean> {
+    const ids = await peek(this.#access, this.#workerId, among, this.#leftOut(this.#apart.ids));
+    return new RefusedRows(this.#access, this.#apart).setClaimedApart(ids, this.#workerId);
+  }
+
+  /** What claims leave out: undefined for a form that cannot. */
+  #leftOut(apart: readonly string[]): readonly string[] | undefined {
+    if (this.#locks) return [...this.#locks.leftOut, ...apart];
+    return apart.length > 0 ? apart : undefined;
   }
 
   /**
@@ -130,29 +155,38 @@ export class PostgresClaims implements Claims {
    * while the other one waits to complete it (a fifth of the time). And where completions wait for what another session has
    * locked, they go without that.
    */
-  async #settleAndClaim(completions: readonly Completion[], request: ClaimRequest): Promise<ClaimAnswer> {
+  async #settleAndClaim(
+    completions: readonly Completion[],
+    request: ClaimRequest,
+    apart: readonly string[],
+  ): Promise<ClaimAnswer> {
     const together = completions.length === 0 || (this.parallel === 1 && !this.#meetsLocks);
     if (together) {
       try {
-        return await this.#claim(completions, request);
+        return await this.#claim(completions, request, apart);
       } catch (error) {
         if (completions.length === 0 || classifyError(error) !== 'locked') throw error;
       }
     }
     const settledOnly = await this.#settle(completions);
     this.#meetsLocks = settledOnly !== undefined;
-    return { ...(await this.#claim([], request)), settledOnly };
+    return { ...(await this.#claim([], request, apart)), settledOnly };
   }
 
   async #settle(completions: readonly Completion[]): Promise<readonly string[] | undefined> {
     return readSettledOnly(await this.#ask(this.#access.sql.settle, this.#settleValues(completions)));
   }
 
-  async #claim(completions: readonly Completion[], request: ClaimRequest): Promise<ClaimAnswer> {
+  async #claim(
+    completions: readonly Completion[],
+    request: ClaimRequest,
+    apart: readonly string[],
+  ): Promise<ClaimAnswer> {
     const { sql, identity } = this.#access;
     const locks = this.#locks;
-    const statement = sql.settleAndClaim(claimForm(request, this.#lock));
-    const values = [...this.#settleValues(completions), ...claimValues(request, locks?.leftOut)];
+    const leftOut = this.#leftOut(apart);
+    const statement = sql.settleAndClaim(claimForm(request, locks ? 'task' : leftOut ? 'apart' : 'row'));
+    const values = [...this.#settleValues(completions), ...claimValues(request, leftOut)];
     const answer = readAnswer(await this.#ask(statement, values), request.stretches, identity);
     if (!locks) return answer;
     locks.learn(this.#workerId, answer.claimed, answer.refused);

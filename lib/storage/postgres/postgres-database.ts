@@ -3,6 +3,7 @@ import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
 import type { ErrorKind } from '../error-kind.js';
 import type { Interop } from '../interop.js';
+import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
@@ -27,6 +28,8 @@ import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema
 export interface PostgresDatabaseParts extends QueueAccessParts {
   readonly schema: SchemaRequest;
   readonly bell: InsertBell & PauseBell & HaltBell;
+  /** Told what people should know of the database. */
+  readonly warn: (message: string) => void;
 }
 
 /** {@link QueueDatabase} on PostgreSQL 13 or newer. It closes its connections when it is closed. */
@@ -43,20 +46,23 @@ export class PostgresDatabase implements QueueDatabase {
   readonly interop: Interop | undefined;
   readonly #access: QueueAccess;
   readonly #locks: TaskLocks | undefined;
+  readonly #apart: RowsApart;
   readonly #request: SchemaRequest;
 
-  constructor({ schema, bell, ...parts }: PostgresDatabaseParts) {
+  constructor({ schema, bell, warn, ...parts }: PostgresDatabaseParts) {
     const access = new QueueAccess(parts);
+    const apart = new RowsApart(warn);
     const locks = parts.interop && parts.control ? new TaskLocks(parts.control.first) : undefined;
     this.#access = access;
     this.#locks = locks;
+    this.#apart = apart;
     this.#request = schema;
     this.inserts = new PostgresInserts(
       access.inserts,
       () => ({ table: access.schema.tables.queue, insertFunction: access.schema.insertFunction }),
       bell,
     );
-    this.attempts = new PostgresAttempts(access, { fansOut: schema.subscriptionTable !== undefined });
+    this.attempts = new PostgresAttempts(access, { apart, fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);
     this.workers = new PostgresWorkers(access, bell);
     this.upkeep = new PostgresUpkeep(access);
@@ -64,7 +70,7 @@ export class PostgresDatabase implements QueueDatabase {
     this.reports = new PostgresReports(access, this.upkeep);
     this.subscriptions = new PostgresSubscriptions(access);
     this.endpoints = new PostgresEndpoints(access);
-    this.interop = locks && new PostgresInterop(access, locks);
+    this.interop = locks && new PostgresInterop(access, locks, apart);
   }
 
   /** Creates or checks table, columns, indexes, triggers and view; learns the queue's identity. */
@@ -88,7 +94,7 @@ export class PostgresDatabase implements QueueDatabase {
   }
 
   claimsOf(workerId: WorkerId, options: ClaimsOptions): PostgresClaims {
-    return new PostgresClaims(this.#access, workerId, this.#locks, options);
+    return new PostgresClaims(this.#access, workerId, { apart: this.#apart, locks: this.#locks }, options);
   }
 
   classify(error: unknown): ErrorKind {

@@ -12,11 +12,12 @@ import type {
   StoredSecret,
   TroubledEndpoint,
 } from '../endpoints.js';
+import { blamesRow } from '../error-kind.js';
 import type { SqlHandle } from '../sql-handle.js';
 import type { QueueTables } from './identifiers.js';
+import { classifyError } from './postgres-errors.js';
 import type { QueueAccess } from './queue-access.js';
 import { queryReadable, readTextBytes } from './readable-rows.js';
-import { replayFailed } from './statements/admin.js';
 import * as sql from './statements/webhooks.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -86,7 +87,11 @@ export class PostgresEndpoints implements EndpointStore {
     tookMs: number,
     { failures, restMs, longestRestMs }: RestRules,
   ): Promise<NotedFailure> {
-    const [row] = await this.#query(sql.noteFailure, [id, failures, restMs, longestRestMs, tookMs]);
+    const values = [id, failures, restMs, longestRestMs, tookMs];
+    const [row] = await this.#query(sql.noteFailure, values).catch((error: unknown) => {
+      if (!blamesRow(classifyError(error))) throw error;
+      return this.#query((tables) => sql.noteFailure(tables, false), values);
+    });
     return {
       failures: Number(row?.['failures'] ?? 0),
       opened: row?.['opened'] === true,
@@ -101,10 +106,6 @@ export class PostgresEndpoints implements EndpointStore {
 
   async reactivate(id: string): Promise<boolean> {
     return (await this.#query(sql.reactivate, [id])).length > 0;
-  }
-
-  async replayFailed(id: string, since: Date, limit: number): Promise<number> {
-    return (await this.#query(replayFailed, [id, since.toISOString(), limit])).length;
   }
 
   async secrets(id: string): Promise<readonly StoredSecret[]> {

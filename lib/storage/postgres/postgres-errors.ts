@@ -14,6 +14,9 @@ const classes: ReadonlyMap<string, ErrorKind> = new Map([
   ['P0', 'row'],
 ]);
 
+/** Of transactions, connections, resources and the server: no fault of a row's, also where a trigger meets it. */
+const classesOfServer = new Set(['08', '25', '40', '53', '55', '57', '58', 'XX']);
+
 const codes: ReadonlyMap<string, ErrorKind> = new Map([
   // Another row is in the way, by a unique index of the user's or an id that is taken: no plainer text helps.
   ['23505', 'row'],
@@ -28,5 +31,12 @@ export function classifyError(error: unknown): ErrorKind {
   if (hasCode(error, 'CONNECTION_LOST') || isConnectionError(error)) return 'connection';
   const code = (error as { readonly code?: unknown } | null | undefined)?.code;
   if (typeof code !== 'string') return 'other';
-  return codes.get(code) ?? classes.get(code.slice(0, 2)) ?? 'other';
+  const ofClass = code.slice(0, 2);
+  const isOfRow = isOfFunction(error) && !classesOfServer.has(ofClass);
+  return codes.get(code) ?? classes.get(ofClass) ?? (isOfRow ? 'row' : 'other');
+}
+
+/** True for what a function of the user's has met or raised, under whatever code: a trigger that writes into a table which is gone. */
+function isOfFunction(error: unknown): boolean {
+  return typeof (error as { readonly where?: unknown }).where === 'string';
 }

@@ -12,19 +12,22 @@ import { fail } from './statements/fail.js';
 import { fanOut, fanOutUnsealed } from './statements/fan-out.js';
 import {
   loadPayload,
+  lockFree,
   pausedRoutes,
   promote,
   promoteInTurn,
   readHeld,
   readHeldBytes,
   readTakenBytes,
+  seeDue,
   stillHeld,
+  tryPromotion,
   unregisteredHolders,
 } from './statements/look.js';
-import { clientServerSigns, takeOver } from './statements/interop.js';
+import { clientServerSigns, seeForeign, takeOver, tryTakeOver } from './statements/interop.js';
 import { oldestUnfinished } from './statements/oldest-unfinished.js';
 import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
-import { peekClaim, settleAndClaim, type ClaimForm, type ClaimLock } from './statements/settle-and-claim.js';
+import { peekClaim, settleAndClaim, tryClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { settle } from './statements/settle.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
@@ -51,6 +54,10 @@ const templates = {
   fanOutUnsealed,
   promote,
   promoteInTurn,
+  seeDue,
+  tryPromotion,
+  tryClaim,
+  lockFree,
   nextDue,
   wouldClaim,
   pausedRoutes,
@@ -65,6 +72,8 @@ const templates = {
   stillHeld,
   unregisteredHolders,
   takeOver,
+  seeForeign,
+  tryTakeOver,
   clientServerSigns,
   confirmLost,
   findMissing,
@@ -86,7 +95,7 @@ const templates = {
 export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement } & {
   readonly settleAndClaim: (form: ClaimForm) => Statement;
   readonly peekClaim: (form: ClaimForm) => Statement;
-  readonly claimUnattended: (lock: ClaimLock) => Statement;
+  readonly claimUnattended: (lock: 'row' | 'task') => Statement;
 };
 
 export function queueStatements(tables: QueueTables): QueueStatements {

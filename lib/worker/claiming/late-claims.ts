@@ -2,10 +2,12 @@ import type { Bell } from '../../coordination/bell.js';
 import { reference, type QueueEvents } from '../../events.js';
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { releaseClaims } from '../../storage/release-claims.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { claimKey } from '../running/refused-outcomes.js';
 
 export interface LateClaimsParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly events: QueueEvents;
   /** Called when something is to be given back. */
@@ -49,7 +51,11 @@ export class LateClaims {
     const late = this.#held;
     if (late.length === 0) return;
     const { database, bell, events } = this.#parts;
-    const released = new Set(await database.attempts.releaseMany(this.#workerId, late));
+    const { released, refused } = await releaseClaims(database, this.#workerId, late);
+    for (const [id, error] of refused) {
+      const message = `Attempt ${id} cannot be given back: ${failureMessage(error)}. It stays as it is; recovery tries to fail it`;
+      events.emit('warning', { message });
+    }
     for (const one of late) {
       if (!released.has(one.id)) continue;
       events.emit('task.released', {
@@ -57,9 +63,9 @@ export class LateClaims {
         reason: 'its claim was answered after the worker had been told to stop',
       });
     }
-    this.#drop((one) => released.has(one.id));
+    this.#drop((one) => released.has(one.id) || refused.has(one.id));
     if (released.size > 0) void bell.ring('tasks', { dueMs: 0 });
-    await this.#explain(late.filter(({ id }) => !released.has(id)));
+    await this.#explain(late.filter(({ id }) => !released.has(id) && !refused.has(id)));
   }
 
   /** Rows that are still ours were locked by another session. The others were given back by a release without answer, or recovered. */

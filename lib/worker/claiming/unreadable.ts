@@ -2,21 +2,23 @@ import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
 import type { Claims, UnreadableAmong } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { blamesRow } from '../../storage/error-kind.js';
 
 export interface UnreadableParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
-  readonly claims: Pick<Claims, 'endUnreadable'>;
+  readonly claims: Pick<Claims, 'endUnreadable' | 'setApart'>;
   readonly events: QueueEvents;
   /** Called when dead chains were started, for which a worker has to be woken. */
   readonly buried: () => void;
 }
 
-/** Other workers end unreadable attempts too; a statement refused more often than that fails for another reason. */
+/** Other workers end such attempts too; a statement refused more often than that fails for another reason. */
 const mostFruitless = 5;
 
 /**
- * Goes on when the answer to a statement of the worker cannot be sent because some attempt holds bytes that are not text:
- * one row must not stop the queue. Such attempts fail, say why, and are buried; no worker could run them.
+ * Goes on when one row would stop the queue. Attempts that hold bytes which are not text, so that no answer with them can be sent,
+ * fail, say why, and are buried; no worker could run them. Attempts that a constraint or a trigger of the user's does not let
+ * change are left out.
  */
 export class Unreadable {
   readonly #parts: UnreadableParts;
@@ -28,12 +30,14 @@ export class Unreadable {
   }
 
   /**
-   * Ends those among the demanded attempts. Answers whether the statement is worth another try: this worker has ended some, or, when
-   * none is left, another one seems to have.
+   * Ends those among the demanded attempts, or sets them apart. Answers whether the statement is worth another try: this worker has
+   * found some, or, when none is left, another one seems to have.
    */
   async end(error: unknown, among: UnreadableAmong): Promise<boolean> {
-    if (this.#parts.database.classify(error) !== 'value') return false;
-    const ended = await this.#parts.claims.endUnreadable(among);
+    const { database, claims } = this.#parts;
+    const kind = database.classify(error);
+    if (!blamesRow(kind)) return false;
+    const ended = kind === 'value' ? await claims.endUnreadable(among) : [];
     for (const { message, deadId, ...rest } of ended) {
       const task = { ...rest, topic: null, subscriptionId: null };
       const reason = new TarefaError('TASK_UNREADABLE', message);
@@ -42,7 +46,8 @@ export class Unreadable {
       this.#parts.events.emit('warning', { message: `task ${rest.firstAttemptId} ${message}` });
     }
     if (ended.some(({ deadId }) => deadId !== undefined)) this.#parts.buried();
-    this.#fruitless = ended.length > 0 ? 0 : this.#fruitless + 1;
+    const isFound = ended.length > 0 || (among !== 'every route' && (await claims.setApart(among)));
+    this.#fruitless = isFound ? 0 : this.#fruitless + 1;
     return this.#fruitless <= mostFruitless;
   }
 }

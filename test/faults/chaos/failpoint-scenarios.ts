@@ -239,7 +239,6 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'endpoints.noteFailure': 'as endpoints.noteSuccess',
   'endpoints.deactivate': 'as endpoints.noteSuccess',
   'endpoints.reactivate': 'one statement of an operator: test/webhooks/queue-webhooks',
-  'endpoints.replayFailed': 'as endpoints.reactivate',
   'endpoints.addSecret': 'as endpoints.reactivate',
   'endpoints.moveSecrets': 'one statement of an operator, repeatable: test/webhooks/moved-subscription',
   'endpoints.forget': 'as endpoints.reactivate',
@@ -253,6 +252,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'claims.endUnreadable':
     'one guarded statement; what it did not end is met again: test/worker/unreadable-tasks',
   'database.claimsOf': 'makes an object',
+  'claims.setApart': 'changes nothing that stays: test/worker/refused-rows',
   'claims.openAnother': 'opens a connection',
   'claims.heard': 'sends nothing',
   'claims.invalidate': 'sends nothing',

@@ -94,7 +94,6 @@ const attemptMutants: readonly StatementMutant[] = [
       'insert ignore into',
     ),
   ),
-  without('many stop at one that is refused', 'refusals', /^start_anew$/, 'insert ignore', 'insert'),
   without(
     'counts attempts no further',
     'attempts',

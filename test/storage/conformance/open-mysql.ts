@@ -97,5 +97,6 @@ function openDatabase(url: string): MysqlDatabase {
       works: true,
     },
     bell: { ring: () => undefined, paused: async () => undefined, halted: async () => undefined },
+    warn: () => undefined,
   });
 }

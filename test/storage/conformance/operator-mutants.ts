@@ -173,7 +173,6 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
       '\n  on conflict do nothing returning id, id_anterior',
     ),
   ),
-  without('many stop at one that is refused', 'refusals', /^retry_many/, 'on conflict do nothing'),
   without(
     'swallows a dead task that is refused',
     'refusals',

@@ -78,7 +78,8 @@ export function exerciseRefusals(open: OpenDatabase): void {
       const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();
       if (accept) {
-        expect((await admin.runBlock('retry', {}, place)).done).toBe(0);
+        const refused = { id: expect.any(String), message: expect.any(String) };
+        expect(await admin.runBlock('retry', {}, place)).toMatchObject({ done: 0, refused });
         await accept();
       }
       expect((await admin.runBlock('retry', {}, place)).done).toBe(3);

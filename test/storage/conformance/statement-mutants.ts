@@ -154,7 +154,7 @@ export const statementMutants: readonly StatementMutant[] = [
     'f.executor = $3::bigint',
   ),
   without('promotes before the due time', 'attempts', /^promote$/, ' and f.data_hora <= now()'),
-  without('promotes without a limit', 'attempts', /^promote$/, 'limit $1::int', 'limit 100'),
+  without('promotes without a limit', 'attempts', /^promote$/, 'limit $1::int', 'limit 100 + 0 * $1::int'),
   without(
     'promotes the youngest first',
     'attempts',

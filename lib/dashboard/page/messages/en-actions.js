@@ -50,6 +50,8 @@ export const actions = {
   'bulk.byRoute': 'These tasks by topic',
   'bulk.tasks': 'Tasks',
   'bulk.goOn': 'Go on',
+  'bulk.refused':
+    'The database refused to change task {id}: {reason} | The database refused to change {count} tasks. The last was task {id}: {reason}',
   'bulk.notByPayload': 'Matches of a text in the payload are chosen one by one: select them.',
   'bulk.sure': 'They are deleted for good',
 

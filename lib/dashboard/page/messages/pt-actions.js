@@ -54,6 +54,8 @@ export const actions = {
   'bulk.byRoute': 'Estas tarefas por tópico',
   'bulk.tasks': 'Tarefas',
   'bulk.goOn': 'Continuar',
+  'bulk.refused':
+    'O banco recusou a alteração da tarefa {id}: {reason} | O banco recusou a alteração de {count} tarefas. A última foi a tarefa {id}: {reason}',
   'bulk.notByPayload': 'O que se acha por um texto do payload é escolhido uma a uma: selecione.',
   'bulk.sure': 'Elas são excluídas para sempre',
 

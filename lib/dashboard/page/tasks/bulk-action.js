@@ -29,6 +29,9 @@ export function bulkAction(action, scope, afterwards) {
   let plan = null;
   let after = '0';
   let done = 0;
+  let refusals = 0;
+  /** @type {BulkBlock['refused']} */
+  let refused;
   let isStopping = false;
   const title = t(`${action}.${selected === null ? 'title' : 'titleSelected'}`);
 
@@ -115,6 +118,10 @@ export function bulkAction(action, scope, afterwards) {
           /** @type {BulkBlock} */
           const block = await act(action, { ...scope, lastId, after, reason: why });
           done += block.done;
+          if (block.refused) {
+            refusals += 1;
+            ({ refused } = block);
+          }
           if (block.after === null) {
             showEnd('done');
             return;
@@ -150,7 +157,18 @@ export function bulkAction(action, scope, afterwards) {
     /** @param {'done' | 'stopped'} end */
     function showEnd(end) {
       const words = t(`${action}.${end}`, { n: done, count: formatCount(done) });
-      show([h('p', { role: 'status' }, words)], [cancelButton(close), end === 'stopped' && goOnButton()]);
+      show(
+        [h('p', { role: 'status' }, words), refusedWords()],
+        [cancelButton(close), end === 'stopped' && goOnButton()],
+      );
+    }
+
+    /** Tasks that a constraint or a trigger keeps as they are. */
+    function refusedWords() {
+      if (!refused) return false;
+      const { id, message } = refused;
+      const values = { n: refusals, count: formatCount(refusals), id, reason: message };
+      return h('p', { class: 'problem-text text', role: 'alert' }, t('bulk.refused', values));
     }
 
     function goOnButton() {

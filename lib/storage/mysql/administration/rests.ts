@@ -1,7 +1,9 @@
 import type { RestRules } from '../../endpoints.js';
+import { blamesRow } from '../../error-kind.js';
 import { subscriptionRoute } from '../../route.js';
 import type { Run } from '../connections/transactions.js';
 import type { QueueTables } from '../identifiers.js';
+import { classifyError } from '../mysql-errors.js';
 import { sqlTime } from '../sql-time.js';
 import { linkPrevious } from '../statements/admin.js';
 import { lockDue, moveDue } from '../statements/webhooks.js';
@@ -20,7 +22,10 @@ export function restOf(
   return Math.min(longestRestMs, restMs * 2 ** Math.min(mostDoublings, failures - first));
 }
 
-/** Moves the deliveries of a subscription that are due to a time, together with the time that their previous attempts name. */
+/**
+ * Moves the deliveries of a subscription that are due to a time, together with the time that their previous attempts name. Where
+ * the database does not let them change they stay as they are, and wait behind the rest all the same.
+ */
 export async function moveDueDeliveries(
   run: Run,
   tables: QueueTables,
@@ -29,6 +34,10 @@ export async function moveDueDeliveries(
 ): Promise<void> {
   const due = idsOf(await rowsOf(run, lockDue(tables), [subscriptionRoute(subscriptionId)]));
   if (due.length === 0) return;
-  await run(moveDue(tables), [jsonIds(due), sqlTime(until)]);
-  await run(linkPrevious(tables), [jsonIds(due)]);
+  try {
+    await run(moveDue(tables), [jsonIds(due), sqlTime(until)]);
+    await run(linkPrevious(tables), [jsonIds(due)]);
+  } catch (error) {
+    if (!blamesRow(classifyError(error))) throw error;
+  }
 }

@@ -12,8 +12,7 @@ export interface EditedColumns {
 }
 
 /**
- * Starts failed tasks anew; answers the ids of their new attempts. Of many those that the table refuses stay as they are, one alone
- * fails with the reason.
+ * Starts failed tasks anew; answers the ids of their new attempts.
  *
  * @param run of a transaction that has locked these attempts
  */
@@ -21,18 +20,13 @@ export async function startAnew(
   run: Run,
   tables: QueueTables,
   ids: readonly string[],
-  { many = false, changes }: { readonly many?: boolean; readonly changes?: EditedColumns } = {},
+  changes?: EditedColumns,
 ): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   const list = jsonIds(ids);
   const { insertId, changed } = changes
-    ? await answerOf(run, insertAnew(tables, many, edited), [
-        changes.payload,
-        changes.hash,
-        changes.metadata,
-        list,
-      ])
-    : await answerOf(run, insertAnew(tables, many), [list]);
+    ? await answerOf(run, insertAnew(tables, edited), [changes.payload, changes.hash, changes.metadata, list])
+    : await answerOf(run, insertAnew(tables), [list]);
   if (changed === 0) return [];
   const anew = await rowsOf(run, followers(tables), [list, insertId]);
   await run(markRetried(tables), [jsonIds(anew.map((row) => String(row['id_anterior'])))]);

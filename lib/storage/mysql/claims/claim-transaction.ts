@@ -7,6 +7,7 @@ import { readClaimed } from '../read-rows.js';
 import { claimClock, readLocked, take } from '../statements/claim.js';
 import { lockBest, seeBest, type Arm } from '../statements/claim-arms.js';
 import { lockEnded, settle } from '../statements/settle.js';
+import type { LeftOut } from '../statements/apart.js';
 import { lockDead } from '../statements/unattended.js';
 import { armsAt, choose, count, readFound, shortRoutes, type Found } from './chosen.js';
 import { askTogether, begin, commit, type Part } from './one-text.js';
@@ -27,6 +28,8 @@ export interface ClaimTransactionParts {
   readonly workerId: WorkerId;
   readonly run: Run;
   readonly completions: readonly Completion[];
+  /** Attempts that are not claimed. */
+  readonly leftOut: readonly string[];
   /** True for routes that gave something to the worker's last claim. */
   readonly isLively: (route: Route) => boolean;
 }
@@ -42,13 +45,15 @@ export class ClaimTransaction {
   readonly #workerId: WorkerId;
   readonly #run: Run;
   readonly #completions: readonly Completion[];
+  readonly #leftOut: LeftOut;
   readonly #isLively: ClaimTransactionParts['isLively'];
 
-  constructor({ names, workerId, run, completions, isLively }: ClaimTransactionParts) {
+  constructor({ names, workerId, run, completions, leftOut, isLively }: ClaimTransactionParts) {
     this.#names = names;
     this.#workerId = workerId;
     this.#run = run;
     this.#completions = completions;
+    this.#leftOut = { ids: leftOut };
     this.#isLively = isLively;
   }
 
@@ -118,8 +123,8 @@ export class ClaimTransaction {
       begin,
       ended: this.#completions.length === 0 ? undefined : this.#lockEnded(),
       clock: { text: claimClock },
-      locked: locking.length === 0 ? undefined : lockBest(tables, locking),
-      seen: looking.length === 0 ? undefined : seeBest(tables, looking),
+      locked: locking.length === 0 ? undefined : lockBest(tables, locking, this.#leftOut),
+      seen: looking.length === 0 ? undefined : seeBest(tables, looking, this.#leftOut),
     });
     return {
       ended: this.#heldOf(ended?.rows),
@@ -131,7 +136,9 @@ export class ClaimTransaction {
 
   async #lock(arms: readonly Arm[]): Promise<readonly Found[]> {
     if (arms.length === 0) return [];
-    const { locked } = await askTogether(this.#run, { locked: lockBest(this.#names.tables, arms) });
+    const { locked } = await askTogether(this.#run, {
+      locked: lockBest(this.#names.tables, arms, this.#leftOut),
+    });
     return (locked?.rows ?? []).map(readFound);
   }
 

@@ -183,26 +183,20 @@ const isFree = (queue: string): string => `not exists (
  * Inserts a next attempt of each of some attempts, which are locked: of the same chain, with the number 1 and the next round, so
  * that key and payload stay. What cannot have one, because its unique key is taken or an attempt that follows it was inserted by
  * hand, is left out. The values fit, as they come from the same columns. Parameters: those of `changed`, ids.
- *
- * @param many true to leave out whatever the table refuses, so that it keeps no other one; false to fail with the reason
  */
-export const insertAnew = ({ queue }: Queue, many: boolean, changed: Edited = unedited): string =>
+export const insertAnew = ({ queue }: Queue, changed: Edited = unedited): string =>
   named(
     'start_anew',
     `
-insert${many ? ' ignore' : ''} into ${queue} (payload, payload_hash, metadados, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
+insert into ${queue} (payload, payload_hash, metadados, id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
   data_hora_anterior, status_anterior, mensagem_anterior, dead, live_id, perdas, rodada, chave_fila, lote, chave_unica, ${copied})
 select ${changed.payload}, ${changed.hash}, ${changed.metadata}, coalesce(f.id_inicial, f.id), f.data_hora_inicial, ${now}, 1, 'pendente', f.id,
   f.data_hora, f.status, f.mensagem, f.dead, f.live_id,
   -- What killed its workers runs alone again, and has one chance.
   least(f.perdas, ${mostLosses - 1}), ${nextRound}, f.chave_fila, f.lote, f.chave_unica, ${columnsOf('f', copied)}
 from ${idList} j straight_join ${queue} f force index (primary) on f.id = j.id
-${
-  many
-    ? ''
-    : `where ${isFree(queue)}
-`
-}order by f.id`,
+where ${isFree(queue)}
+order by f.id`,
   );
 
 /** Attempts that follow some others and were inserted since. Parameters: ids of those before, the least id. */

@@ -51,6 +51,18 @@ where f.reserva = x.reservation and f.executor = x.worker and f.status = 'proces
 for update skip locked`,
   );
 
+/** Locks rows that stand so, but for those that another session has locked; answers their routes. Parameters: ids, status. */
+export const lockFree = ({ queue }: Queue): string =>
+  named(
+    'lock_free',
+    `
+select f.id, ${routeExpression('f.')} as route
+from (select * from ${idRows}) x
+${byKey(queue)}
+where f.status = ?
+for update skip locked`,
+  );
+
 /** The columns of a row that a task shows, its route, and when a dead task's first attempt was due. */
 const heldFields = (queue: string): string => `
   f.id, f.reserva, f.tentativa, f.id_inicial, f.processo, f.origem, f.destino, f.chave_externa, f.tenant,

@@ -2,6 +2,8 @@ import { everyTopic } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { named, plainRouteOf } from '../statement.js';
 import { now } from '../sql-time.js';
+import type { Part } from '../claims/one-text.js';
+import { exceptApart, type LeftOut } from './apart.js';
 
 const route = `cast(${plainRouteOf('f.')} as binary)`;
 
@@ -9,16 +11,18 @@ const route = `cast(${plainRouteOf('f.')} as binary)`;
  * Dead attempts for the default treatment, the oldest first: no running worker has announced a handler for their route, or for
  * every topic. A missing worker counts as running until it is confirmed lost: its session may only be reconnecting, and an
  * attempt that the default treatment has ended cannot be handled any more.
- *
- * Parameter: limit.
  */
-export const seeUnattended = ({ queue, workers, paused }: QueueTables): string =>
-  named(
+export function seeUnattended(
+  { queue, workers, paused }: QueueTables,
+  { ids }: LeftOut,
+  limit: number,
+): Part {
+  const text = named(
     'see_unattended',
     `
 select f.id
 from ${queue} f force index (dead_ready)
-where f.morta_pronta <= ${now}
+where f.morta_pronta <= ${now}${exceptApart({ ids }).text}
   and not exists (select 1 from ${paused} p where p.route = ${route})
   and not exists (
     select 1
@@ -33,6 +37,8 @@ where f.morta_pronta <= ${now}
 order by f.morta_pronta, f.id
 limit ?`,
   );
+  return { text, values: [limit] };
+}
 
 /** Locks dead attempts that are pending still, but for those that another session has locked. Parameter: ids as JSON. */
 export const lockDead = ({ queue }: QueueTables): string =>

@@ -1,9 +1,7 @@
-import { isCancelled } from '../../columns.js';
 import { subscriptionPrefix, subscriptionRoute } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { after, msBetween, now } from '../sql-time.js';
 import { named } from '../statement.js';
-import { hasFailedForGood } from './admin.js';
 
 // The endpoints of webhooks. What depends on what is stored is decided behind a lock on the endpoint's row.
 
@@ -256,17 +254,3 @@ export const tableIsThere = named(
   'table_is_there',
   'select count(*) as n from information_schema.tables where table_schema = ? and table_name = ?',
 );
-
-/**
- * Deliveries of a subscription that have failed for good since then, dead and cancelled ones excepted. Parameters: subscription, time,
- * how many at most.
- */
-export const failedDeliveries = ({ queue }: Tables): string =>
-  named(
-    'failed_deliveries',
-    `
-select f.id from ${queue} f
-where f.subscriber_id = ? and f.data_hora >= ? and not f.dead and ${hasFailedForGood} and not (${isCancelled('f')})
-order by f.id
-limit ?`,
-  );

@@ -1,4 +1,4 @@
-import { editsKey, isCancelled, recordFields, stateSql } from '../../columns.js';
+import { editsKey, recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { hasUniqueKey } from '../schema/schema.js';
 import { mostCounted } from '../schema/schema-objects.js';
@@ -117,10 +117,8 @@ const isFree = (queue: string): string => `not exists (
 /**
  * `anew`, made of `chosen`, and `retried`: those that have a new attempt now. What cannot have one, because its unique key is
  * taken or an attempt that follows it was inserted by hand, stays as it is.
- *
- * @param many true to leave as it is whatever the table refuses, so that it keeps no other one; false to fail with the reason
  */
-export const startAnew = (queue: string, many: boolean, edited: Edited = unedited): string => `anew as (
+export const startAnew = (queue: string, edited: Edited = unedited): string => `anew as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
     status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
     chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados, ${keys}, chave_unica)
@@ -132,7 +130,7 @@ export const startAnew = (queue: string, many: boolean, edited: Edited = unedite
     ${columnsOf('f', keys)}, f.chave_unica
   from ${queue} f
   where f.id = any(array(select id from chosen)) and f.reenfileirado is not true
-  ${many ? 'on conflict do nothing' : `and ${isFree(queue)}`}
+    and ${isFree(queue)}
   returning id, id_anterior
 ),
 retried as (
@@ -147,7 +145,7 @@ retried as (
  */
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
 with ${lockedAttempts(queue, hasFailedForGood)},
-${startAnew(queue, false)}
+${startAnew(queue)}
 select id::text as id from anew`;
 
 const object = (json: string): string =>
@@ -161,29 +159,12 @@ const list = (json: string): string => `case when jsonb_typeof(${json}) = 'array
  */
 export const retryEdited = ({ queue }: Queue): string => `-- name: retry_edited
 with ${lockedAttempts(queue, `${hasFailedForGood} and f.subscriber_id is null`)},
-${startAnew(queue, false, {
+${startAnew(queue, {
   payload: '$2::text',
   hash: `convert_to($3::text, 'UTF8')`,
   metadata: `${object('f.metadados')} || jsonb_build_object('${editsKey}', ${list(`f.metadados -> '${editsKey}'`)}
       || jsonb_build_array(jsonb_build_object('at', to_jsonb(clock_timestamp()), 'by', $4::text, 'reason', $5::text, 'after', f.id::text)))`,
 })}
-select id::text as id from anew`;
-
-/**
- * The same as {@link retryTask} with deliveries of a subscription that have failed for good since then, dead and cancelled ones
- * excepted. Parameters: subscription, time, how many at most.
- */
-export const replayFailed = ({ queue }: Queue): string => `-- name: replay_failed
-with chosen as materialized (
-  select f.id
-  from ${queue} f
-  where f.subscriber_id = $1::text and f.data_hora >= $2::text::timestamptz and not f.dead
-    and ${hasFailedForGood} and not (${isCancelled('f')})
-  order by f.id
-  limit $3::int
-  for no key update of f skip locked
-),
-${startAnew(queue, true)}
 select id::text as id from anew`;
 
 /** What names an attempt that was cancelled: see {@link readCancelled}. */

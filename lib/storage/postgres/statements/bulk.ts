@@ -40,6 +40,19 @@ const nextBlock = (queue: string, kind: BulkKind, conditions: readonly string[],
 
 const locked = '\n  for no key update of f skip locked';
 
+/**
+ * The first attempt that a block would take. Parameters: those of a block, then of the conditions.
+ *
+ * @param conditions SQL over `f`, with parameters from `$4` on
+ */
+export const firstOfBlock = (
+  { queue }: Queue,
+  kind: BulkKind,
+  conditions: readonly string[],
+): string => `-- name: first_of_block
+select chosen.id::text as id from (${nextBlock(queue, kind, conditions, kind === 'delete' ? '' : locked)}
+) chosen`;
+
 /** How many were chosen, and where the next block begins: every row before that was looked at. */
 const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(id)::text from chosen) as last`;
 
@@ -52,7 +65,7 @@ const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(
 export const retryMany = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: retry_many
 with chosen as materialized (${nextBlock(queue, 'retry', conditions, locked)}
 ),
-${startAnew(queue, true)}
+${startAnew(queue)}
 select (select count(*)::int from anew) as done, ${whereItEnded}`;
 
 /**

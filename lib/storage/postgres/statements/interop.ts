@@ -36,14 +36,14 @@ select count(pg_advisory_unlock(done.id)) from unnest($1::bigint[]) done (id)`,
 /**
  * Takes over attempts that a worker of nsj-queue-lib has left: they run, have no worker of ours, and no session holds the
  * task's lock. The row is locked first, so it still runs when the lock is asked for. Answers only ids, because a text may
- * have bytes that cannot be sent. Parameters: worker, limit.
+ * have bytes that cannot be sent. Parameters: worker, limit, ids to leave out.
  */
 export const takeOver = statement(
   'take_over',
   ({ queue }) => `
 with running as materialized (
   select f.id from ${queue} f
-  where f.status = 'processando' and f.executor is null
+  where f.status = 'processando' and f.executor is null and f.id <> all($3::bigint[])
   limit $2::int
   for no key update skip locked
 ),
@@ -54,6 +54,22 @@ update ${queue} f
 set executor = $1::bigint, reserva = ${nextReservation('f.')}
 where f.id = any(array(select id from abandoned))
 returning f.id`,
+);
+
+/** Running attempts without a worker of ours. Parameters: limit, ids to leave out. */
+export const seeForeign = statement(
+  'see_foreign',
+  ({ queue }) => `
+select f.id from ${queue} f
+where f.status = 'processando' and f.executor is null and f.id <> all($2::bigint[])
+limit $1::int`,
+);
+
+/** What taking over writes into rows that are locked. Parameters: ids, worker. */
+export const tryTakeOver = statement(
+  'try_take_over',
+  ({ queue }) => `
+update ${queue} f set executor = $2::bigint, reserva = ${nextReservation('f.')} where f.id = any($1::bigint[])`,
 );
 
 /** As programs write the queue table: with or without its schema, quoted or not. */

@@ -8,9 +8,12 @@ const heldFields = `${taskFields}, ${routeExpression('f.')} as route`;
 /** As text, because JSON.parse rounds numbers beyond 2^53. */
 const heldTexts = `${taskFields.replaceAll(/f\.\w+/g, '$&::text')}, ${routeExpression('f.')} as route`;
 
+/** Not among the ids and routes that are set apart. */
+const isNotApart = `f.id <> all($2::bigint[]) and (cardinality($3::text[]) = 0 or ${routeExpression('f.')} <> all($3::text[]))`;
+
 /** @param inTurn only in turn with the notify job of nsj-queue-lib */
 const promotion = ({ queue }: QueueTables, inTurn: boolean): string => {
-  const isDue = `f.status = 'agendada' and f.data_hora <= now()`;
+  const isDue = `f.status = 'agendada' and f.data_hora <= now() and ${isNotApart}`;
   const turn = `turn as materialized (
   select pg_try_advisory_xact_lock(${nsjNotifyLock}) as got
   where $1::int > 0 and exists (select from ${queue} f where ${isDue})
@@ -33,7 +36,7 @@ select (select count(*)::int from promoted) as promoted,
   (select min(data_hora) from promoted) as earliest,
   (select ${dueInMs('f.')}
    from ${queue} f
-   where f.status = 'agendada' and f.data_hora < 'infinity' and f.id not in (select id from due)
+   where f.status = 'agendada' and f.data_hora < 'infinity' and f.id not in (select id from due) and ${isNotApart}
    order by f.data_hora, f.id
    limit 1) as next_due_ms,
   coalesce((select bool_or(isolated) from promoted), false)
@@ -44,7 +47,7 @@ select (select count(*)::int from promoted) as promoted,
  * Makes due scheduled attempts pending, oldest first, and says when the next one is due (a time in the past when another
  * session has locked it), and whether attempts wait that have to run alone.
  *
- * Parameters: limit.
+ * Parameters: limit, ids and routes to leave out.
  */
 export const promote = statement('promote', (tables) => promotion(tables, false));
 
@@ -54,6 +57,32 @@ export const promote = statement('promote', (tables) => promotion(tables, false)
  * and it skips a round while this statement does.
  */
 export const promoteInTurn = statement('promote_in_turn', (tables) => promotion(tables, true));
+
+/** Due scheduled attempts, the oldest first. Parameters: those of {@link promote}. */
+export const seeDue = statement(
+  'see_due',
+  ({ queue }) => `
+select f.id from ${queue} f
+where f.status = 'agendada' and f.data_hora <= now() and ${isNotApart}
+order by f.data_hora, f.id
+limit $1::int`,
+);
+
+/** What a promotion writes into rows that are locked. Parameters: ids. */
+export const tryPromotion = statement(
+  'try_promotion',
+  ({ queue }) => `update ${queue} f set status = 'pendente' where f.id = any($1::bigint[])`,
+);
+
+/** Locks attempts that stand so and that no other session has locked; answers their routes as bytes. Parameters: ids, status. */
+export const lockFree = statement(
+  'lock_free',
+  ({ queue }) => `
+select f.id, ${textBytes(routeExpression('f.'))} as route, getdatabaseencoding() as encoding
+from ${queue} f
+where f.id = any($1::bigint[]) and f.status || '' = $2::text
+for no key update skip locked`,
+);
 
 /** Paused routes, as bytes: one that cannot be sent as text must not stop the others. */
 export const pausedRoutes = statement(

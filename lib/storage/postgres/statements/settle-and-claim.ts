@@ -1,6 +1,6 @@
 import type { ClaimShape } from '../../claiming/claim-request.js';
 import type { QueueTables } from '../identifiers.js';
-import { nextReservation, type Statement } from '../statement.js';
+import { nextReservation, statement, type Statement } from '../statement.js';
 import {
   counted,
   fromPositions,
@@ -17,8 +17,11 @@ import { claimedFields, taskFields } from './task-fields.js';
 /** Where a claim starts in each route. */
 export type ClaimStart = 'front' | 'positions' | 'stretches';
 
-/** What keeps other workers from a claimed row: its lock, and for workers of nsj-queue-lib the task's lock as well. */
-export type ClaimLock = 'row' | 'task';
+/**
+ * What keeps other workers from a claimed row: its lock, and for workers of nsj-queue-lib the task's lock as well (`task`). While
+ * rows are apart that cannot be changed, a claim leaves them out (`apart`), as those with task locks always can.
+ */
+export type ClaimLock = 'row' | 'apart' | 'task';
 
 /** Which of the statements that settle and claim. */
 export interface ClaimForm {
@@ -27,13 +30,19 @@ export interface ClaimForm {
   readonly lock: ClaimLock;
 }
 
-/** Every form is used: a worker's order decides the shape, what it has claimed before the start, `interop` the lock. */
-export const claimForms: readonly ClaimForm[] = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
-  (['front', 'positions', 'stretches'] as const).flatMap((start) => [
-    { shape, start, lock: 'row' } as const,
-    { shape, start, lock: 'task' } as const,
-  ]),
-);
+/**
+ * Every form is used: a worker's order decides the shape, what it has claimed before the start, `interop` the lock. While rows are
+ * apart a claim starts at the front, in the two shapes that are right for any number of routes.
+ */
+export const claimForms: readonly ClaimForm[] = [
+  ...(['single', 'counted', 'shared'] as const).flatMap((shape) =>
+    (['front', 'positions', 'stretches'] as const).flatMap((start) => [
+      { shape, start, lock: 'row' } as const,
+      { shape, start, lock: 'task' } as const,
+    ]),
+  ),
+  ...(['counted', 'shared'] as const).map((shape) => ({ shape, start: 'front', lock: 'apart' }) as const),
+];
 
 const shapes: Readonly<Record<ClaimShape, (look: Look, depth: string) => Shape>> = {
   single,
@@ -62,6 +71,8 @@ interface LockText {
   readonly nothingLeft: (leftOut: string) => string;
 }
 
+const leftOutOf = (leftOut: string): string => ` and f.id <> all(${leftOut})`;
+
 const locks: Readonly<Record<ClaimLock, LockText>> = {
   row: {
     suffix: '',
@@ -71,13 +82,21 @@ const locks: Readonly<Record<ClaimLock, LockText>> = {
     answer: '',
     nothingLeft: () => '',
   },
+  apart: {
+    suffix: '_apart',
+    except: leftOutOf,
+    locking: '',
+    claimed: 'best',
+    answer: '',
+    nothingLeft: (leftOut) => ` and cardinality(${leftOut}) = 0`,
+  },
   /**
    * A task's lock is taken before its claim can be seen, and lasts as long as the session: workers of nsj-queue-lib take a
    * running attempt without a lock for a crashed one. `refused` are tasks that they have locked.
    */
   task: {
     suffix: '_interop',
-    except: (leftOut) => ` and f.id <> all(${leftOut})`,
+    except: leftOutOf,
     locking: `
 locked as materialized (
   select best.id, pg_try_advisory_lock(best.id) as got from best
@@ -90,7 +109,7 @@ locked as materialized (
   },
 };
 
-/** How a form chooses. Its last parameters are ids to leave out, with task locks, and how deep to look, when it counts. */
+/** How a form chooses. Its last parameters are ids to leave out, unless only rows are locked, and how deep to look, when it counts. */
 function choosing(
   queue: string,
   form: ClaimForm,
@@ -98,7 +117,7 @@ function choosing(
   const { look: lookFrom, next } = starts[form.start];
   const lock = locks[form.lock];
   const leftOut = `$${next}::bigint[]`;
-  const depth = `$${form.lock === 'task' ? next + 1 : next}::int`;
+  const depth = `$${form.lock === 'row' ? next : next + 1}::int`;
   const look = lookFrom(queue, lock.except(leftOut));
   return { shape: shapes[form.shape](look, depth), leftOut, within: look.within };
 }
@@ -108,7 +127,7 @@ function choosing(
  *
  * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
  * attempts of each stretch are taken, or only others (null: both); from positions, the highest and the lowest priority of
- * each stretch, the time it starts at, and the least id that is looked at; with task locks, ids to leave out; when it counts, rows that it sees of each stretch.
+ * each stretch, the time it starts at, and the least id that is looked at; unless only rows are locked, ids to leave out; when it counts, rows that it sees of each stretch.
  *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
@@ -137,6 +156,15 @@ from settled
 left join claimed f on true`;
   return { name: `tarefa_${name}`, text };
 }
+
+/** What a claim writes into rows that are locked. Parameters: ids, worker. */
+export const tryClaim = statement(
+  'try_claim',
+  ({ queue }) => `
+update ${queue} f
+set status = 'processando', executor = $2::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
+where f.id = any($1::bigint[])`,
+);
 
 /**
  * Ids of the attempts that a claim would take, without their texts, for when the server cannot send the answer of a claim.

@@ -1,14 +1,13 @@
 import { everyTopic } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { nextReservation, plainRouteOf, type Statement } from '../statement.js';
-import type { ClaimLock } from './settle-and-claim.js';
 import { taskFields } from './task-fields.js';
 
 /** A task's lock is taken before its claim can be seen: see {@link settleAndClaim}. */
-const lockings = {
+const lockings: Readonly<Record<'row' | 'task', { readonly suffix: string; readonly got: string }>> = {
   row: { suffix: '', got: 'true' },
   task: { suffix: '_interop', got: 'pg_try_advisory_lock(best.id)' },
-} as const;
+};
 
 /**
  * Claims dead attempts for the default treatment: no running worker has announced a handler for their route, or for every
@@ -16,16 +15,16 @@ const lockings = {
  * worker counts as running until it is confirmed lost: its session may only be reconnecting, and an attempt that the default
  * treatment has ended cannot be handled any more.
  *
- * Parameters: worker, limit.
+ * Parameters: worker, limit, ids to leave out.
  */
-export function claimUnattended({ queue, workers, paused }: QueueTables, lock: ClaimLock): Statement {
+export function claimUnattended({ queue, workers, paused }: QueueTables, lock: 'row' | 'task'): Statement {
   const { suffix, got } = lockings[lock];
   const name = `claim_unattended${suffix}`;
   const text = `-- name: ${name}
 with best as materialized (
   select f.id
   from ${queue} f
-  where f.status = 'pendente' and f.dead and f.data_hora <= now()
+  where f.status = 'pendente' and f.dead and f.data_hora <= now() and f.id <> all($3::bigint[])
     and not exists (select from ${paused} p where p.route = ${plainRouteOf('f.')})
     and not exists (
       select from ${workers} w

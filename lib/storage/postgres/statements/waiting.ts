@@ -115,7 +115,7 @@ export const skipRoutes = (queue: string): string => `routes (route) as (
 
 /**
  * Whether anything is due on some routes: one probe per route, however many attempts wait on others. Ordered as the index
- * is, as above. Parameters: the routes; of each, whether only dead attempts count, or only others (null: both).
+ * is, as above. Parameters: the routes; of each, whether only dead attempts count, or only others (null: both); ids to leave out.
  */
 export const wouldClaim = statement(
   'would_claim',
@@ -125,7 +125,7 @@ select exists (
   cross join lateral (
     select from ${queue} f
     where f.status = 'pendente' and ${routeExpression('f.')} = r.route and f.data_hora <= now()
-      and (r.dead is null or f.dead = r.dead)
+      and (r.dead is null or f.dead = r.dead) and f.id <> all($3::bigint[])
     order by f.prioridade desc, f.data_hora, f.id
     limit 1
   ) one

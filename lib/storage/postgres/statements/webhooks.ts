@@ -97,8 +97,10 @@ returning coalesce((select open from before), false) as closed`;
  * A request that began before the rest is not counted and is not the probe that ends it, however late it fails.
  *
  * Parameters: subscription, failures until it rests (null: never), first rest, longest rest, what the request took (ms).
+ *
+ * @param moves false where the database does not let the deliveries change: they wait behind the rest all the same
  */
-export const noteFailure = ({ queue, webhooks }: Tables): string => `-- name: webhook_failure
+export const noteFailure = ({ queue, webhooks }: Tables, moves = true): string => `-- name: webhook_failure
 with before as materialized (select w.open_until from ${webhooks} w where w.subscriber_id = $1::text),
 noted as (
   insert into ${webhooks} as w (subscriber_id, failures, failing_since, open_until)
@@ -121,7 +123,7 @@ due as materialized (
   where f.status = 'pendente' and ${routeExpression('f.')} = '${subscriptionRoute('')}' || $1::text
     and f.data_hora <= now() and exists (select from noted where open_until > clock_timestamp())
   order by f.prioridade desc, f.data_hora, f.id
-  limit ${mostMoved}
+  limit ${moves ? mostMoved : 0}
   for no key update skip locked
 ),
 moved as (

@@ -1,0 +1,155 @@
+import { failureMessage } from '../values/failure-text.js';
+import type { PromoteResult, Route } from './attempt.js';
+import type { ClaimDemand, SettleAndClaimResult } from './claims.js';
+import { describeRoute, plainRoute } from './route.js';
+
+/** An attempt that the database does not let change. */
+export interface RefusedRow {
+  readonly id: string;
+  /** Undefined where it cannot be read. */
+  readonly route: Route | undefined;
+  /** What the database says. */
+  readonly error: unknown;
+}
+
+/** How long something is left out, and since how many times in a row. */
+interface Apart {
+  readonly until: number;
+  readonly times: number;
+}
+
+/** Tried again after that long; each time that it is refused again it waits twice as long. */
+const [firstMs, longestMs] = [1_000, 60_000];
+
+/** More rows than that would make every claim slow: with them apart, the routes of others are set apart as a whole. */
+const mostRows = 1_000;
+
+/**
+ * Attempts that cannot be changed because a constraint or a trigger of the user's refuses it. Nothing can be written into such a
+ * row, so this process keeps it in mind: claims and promotions leave it out, and try it again now and then.
+ */
+export class RowsApart {
+  readonly #warn: (message: string) => void;
+  readonly #now: () => number;
+  readonly #rows = new Map<string, Apart>();
+  readonly #routes = new Map<Route, Apart>();
+
+  /**
+   * @param warn told of each row and route when it is set apart
+   * @param now a clock in ms that never goes back
+   */
+  constructor(warn: (message: string) => void, now: () => number = () => performance.now()) {
+    this.#warn = warn;
+    this.#now = now;
+  }
+
+  /** Attempts to leave out now. */
+  get ids(): readonly string[] {
+    return this.#current(this.#rows);
+  }
+
+  /** Routes to leave out now. */
+  get routes(): readonly Route[] {
+    return this.#current(this.#routes);
+  }
+
+  /** A demand without routes that are left out. */
+  without(demand: ClaimDemand): ClaimDemand {
+    if (this.#routes.size === 0) return demand;
+    const left = new Set(this.routes);
+    return { ...demand, routes: demand.routes.filter(({ route }) => !left.has(route)) };
+  }
+
+  /** What a claim answers, with the time when it may find more. */
+  announced(result: SettleAndClaimResult): SettleAndClaimResult {
+    const { dueInMs } = this;
+    if (dueInMs === undefined) return result;
+    return { ...result, lookAgainInMs: Math.min(dueInMs, result.lookAgainInMs ?? Infinity) };
+  }
+
+  /** What a promotion answers, likewise. */
+  announcedDue(result: PromoteResult): PromoteResult {
+    const { dueInMs } = this;
+    if (dueInMs === undefined) return result;
+    return { ...result, nextDueInMs: Math.min(dueInMs, result.nextDueInMs ?? Infinity) };
+  }
+
+  /**
+   * Does work that leaves out what is apart, until nothing stops it.
+   *
+   * @param setApart what an error is about; false when it is about something else
+   */
+  async around<T>(work: () => Promise<T>, setApart: (error: unknown) => Promise<boolean>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(await setApart(error))) throw error;
+      }
+    }
+  }
+
+  /** Ms until the first of them is to be tried again; undefined when nothing is apart. */
+  get dueInMs(): number | undefined {
+    if (this.#rows.size + this.#routes.size === 0) return undefined;
+    const now = this.#now();
+    let least: number | undefined;
+    for (const { until } of [...this.#rows.values(), ...this.#routes.values()]) {
+      if (until > now) least = Math.min(least ?? Infinity, until - now);
+    }
+    return least;
+  }
+
+  /** Sets rows apart; false when none could be. */
+  add(refused: readonly RefusedRow[]): boolean {
+    this.#forget();
+    let isAny = false;
+    let left = mostRows - this.ids.length;
+    for (const row of refused) {
+      if (left > 0) this.#setRow(row);
+      else if (row.route === undefined) continue;
+      else this.#setRoute(row, row.route);
+      left -= 1;
+      isAny = true;
+    }
+    return isAny;
+  }
+
+  #setRow({ id, error }: RefusedRow): void {
+    if (this.#set(this.#rows, id) > 1) return;
+    this.#warn(
+      `Attempt ${id} cannot be changed: ${failureMessage(error)}. It is left out and tried again at least once a minute; ` +
+        `other tasks run`,
+    );
+  }
+
+  #setRoute({ id, error }: RefusedRow, route: Route): void {
+    if (this.#set(this.#routes, route) > 1) return;
+    this.#warn(
+      `More than ${mostRows} attempts cannot be changed, such as ${id}: ${failureMessage(error)}. All of its route ` +
+        `(${describeRoute(plainRoute(route))}) are left out and tried again at least once a minute; others run`,
+    );
+  }
+
+  /** Answers how many times in a row it was refused. */
+  #set<Key>(apart: Map<Key, Apart>, key: Key): number {
+    const times = (apart.get(key)?.times ?? 0) + 1;
+    const ms = Math.min(longestMs, firstMs * 2 ** (times - 1));
+    apart.set(key, { times, until: this.#now() + ms });
+    return times;
+  }
+
+  #current<Key>(apart: ReadonlyMap<Key, Apart>): readonly Key[] {
+    if (apart.size === 0) return [];
+    const now = this.#now();
+    return [...apart].flatMap(([key, { until }]) => (until > now ? [key] : []));
+  }
+
+  /** What was not refused again for long can be changed by now, or is gone. */
+  #forget(): void {
+    const since = this.#now() - longestMs;
+    for (const apart of [this.#rows, this.#routes] as readonly Map<string, Apart>[]) {
+      for (const [key, { until }] of apart) if (until < since) apart.delete(key);
+    }
+  }
+}

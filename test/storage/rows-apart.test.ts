@@ -1,0 +1,60 @@
+import { beforeEach, expect, test } from 'vitest';
+import { topicRoute } from '../../lib/storage/route.js';
+import { RowsApart, type RefusedRow } from '../../lib/storage/rows-apart.js';
+
+let now = 0;
+let warnings: string[] = [];
+let apart: RowsApart;
+
+beforeEach(() => {
+  now = 0;
+  warnings = [];
+  apart = new RowsApart(
+    (message) => warnings.push(message),
+    () => now,
+  );
+});
+
+const row = (id: string, topic = 'a'): RefusedRow => ({
+  id,
+  route: topicRoute(topic),
+  error: new Error(`no ${id}`),
+});
+
+test('a row is left out for a second, then for twice as long each time, a minute at most, and told once', () => {
+  const waits: (number | undefined)[] = [];
+  for (let times = 0; times < 8; times += 1) {
+    expect(apart.add([row('7')])).toBe(true);
+    expect(apart.ids).toEqual(['7']);
+    waits.push(apart.dueInMs);
+    now += apart.dueInMs ?? 0;
+    expect(apart.ids).toEqual([]);
+    expect(apart.dueInMs).toBeUndefined();
+  }
+  expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  expect(warnings).toEqual([expect.stringMatching(/^Attempt 7 cannot be changed: no 7\./)]);
+});
+
+test('a row that was not refused for long begins anew', () => {
+  for (let times = 0; times < 4; times += 1) apart.add([row('7')]);
+  now += 120_000;
+  apart.add([row('7')]);
+  expect(apart.dueInMs).toBe(1_000);
+});
+
+test('of too many rows the routes are left out as a whole, and demands do not ask for them', () => {
+  const rows = Array.from({ length: 1_002 }, (_, index) => row(String(index + 1), index < 1_000 ? 'a' : 'b'));
+  expect(apart.add(rows)).toBe(true);
+  expect(apart.ids).toHaveLength(1_000);
+  expect(apart.routes).toEqual([topicRoute('b')]);
+  const demand = {
+    total: 1,
+    order: 'age',
+    routes: ['a', 'b'].map((topic) => ({ route: topicRoute(topic), limit: 1 })),
+  } as const;
+  expect(apart.without(demand).routes).toEqual([{ route: topicRoute('a'), limit: 1 }]);
+  expect(warnings.at(-1)).toMatch(
+    /^More than 1000 attempts cannot be changed, such as 1001: no 1001\. .*topic 'b'/,
+  );
+  expect(apart.add([{ id: '9999', route: undefined, error: new Error('no') }])).toBe(false);
+});
