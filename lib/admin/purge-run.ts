@@ -1,16 +1,16 @@
 import type { QueueDatabase } from '../storage/database.js';
+import { KeptTasks } from '../storage/kept-tasks.js';
+import { purgeBlock } from '../storage/purge-blocks.js';
+import { findWithin, mostWindowRows } from '../storage/purge-windows.js';
 import type { PurgeableCount } from '../storage/upkeep.js';
 
 export interface PurgeRunParts {
-  readonly database: Pick<QueueDatabase, 'upkeep' | 'workers'>;
+  readonly database: Pick<QueueDatabase, 'classify' | 'upkeep' | 'workers'>;
   /** Tasks that ended longer ago than that. */
   readonly olderThanDays: number;
   /** Rows deleted by one statement. */
   readonly limit: number;
 }
-
-/** Rows that are looked at by one statement, which takes some tens of milliseconds. */
-const windowRows = 10_000;
 
 /**
  * One purge from the oldest row to the last that is old enough, by the same rules as the routine's rounds. It keeps no
@@ -18,15 +18,18 @@ const windowRows = 10_000;
  */
 export class PurgeRun {
   readonly #parts: PurgeRunParts;
+  readonly #kept = new KeptTasks();
+  #blockRows: number;
   #problem: Error | undefined;
 
   constructor(parts: PurgeRunParts) {
     this.#parts = parts;
+    this.#blockRows = parts.limit;
   }
 
-  /** Why a partition could not be dropped that could have been. */
-  get problem(): Error | undefined {
-    return this.#problem;
+  /** Why something stayed that could have gone: a partition that could not be dropped, tasks that could not be deleted. */
+  takeProblems(): readonly string[] {
+    return [...(this.#problem ? [this.#problem.message] : []), ...this.#kept.takeReasons()];
   }
 
   /**
@@ -46,23 +49,35 @@ export class PurgeRun {
     this.#problem = dropped.problem;
     if (dropped.rows > 0) yield dropped.rows;
     for await (const blocks of this.#windows(dropped.before)) {
-      for (const block of blocks) yield await database.upkeep.purge(block);
+      const before = this.#blockRows;
+      for (const block of blocks) {
+        yield await this.#purge(block);
+        if (this.#blockRows < before) break;
+      }
     }
     await database.workers.forget(olderThanDays);
+  }
+
+  async #purge(block: readonly string[]): Promise<number> {
+    const { gone, kept, isTooLarge } = await purgeBlock(this.#parts.database, this.#kept.without(block));
+    this.#kept.add(kept);
+    if (isTooLarge) this.#blockRows = Math.max(1, Math.floor(Math.min(this.#blockRows, block.length) / 2));
+    return gone;
   }
 
   /** @param before only rows with lesser ids; undefined for all */
   async *#windows(before: string | undefined): AsyncGenerator<readonly (readonly string[])[]> {
     const { database, olderThanDays, limit } = this.#parts;
-    for (let after: string | undefined; ;) {
-      const { blocks, last, goesOn } = await database.upkeep.findPurgeable({
-        olderThanDays,
-        after,
-        before,
-        rows: Math.max(windowRows, limit),
-        blockRows: limit,
-      });
+    let after: string | undefined;
+    let rows = Math.max(mostWindowRows, limit);
+    for (;;) {
+      const blockRows = this.#blockRows;
+      const found = await findWithin(database, { olderThanDays, after, before, rows, blockRows });
+      ({ rows } = found);
+      const { blocks, last, goesOn } = found.window;
       yield blocks;
+      // One took too long: looked at again, in smaller blocks.
+      if (this.#blockRows < blockRows) continue;
       if (!goesOn) return;
       after = last;
     }

@@ -119,11 +119,11 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     enabled: options.worker,
   });
   const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
-  const purge = new PurgeRoutine(database, liveness, {
-    maxAgeDays: purgeMaxAgeDays,
-    limit: purgeLimit,
-    roundLimit: purgeRoundLimit,
-  });
+  const purge = new PurgeRoutine(
+    database,
+    { liveness, events },
+    { maxAgeDays: purgeMaxAgeDays, limit: purgeLimit, roundLimit: purgeRoundLimit },
+  );
   return {
     worker,
     registry,

@@ -51,6 +51,8 @@ export interface Upkeep {
   findPurgeable(look: PurgeLook): Promise<PurgeableWindow>;
   /** Counts those attempts by topic and subscription. */
   describe(ids: readonly string[]): Promise<readonly PurgeableCount[]>;
+  /** Divides attempts by the tasks that they belong to, dead chains included. */
+  families(ids: readonly string[]): Promise<readonly (readonly string[])[]>;
   /** Deletes those attempts whose whole tasks are among them and still may go; returns how many. */
   purge(ids: readonly string[]): Promise<number>;
 }

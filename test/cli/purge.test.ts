@@ -72,6 +72,23 @@ test('Ctrl-C ends it between two blocks', async () => {
   expect(await left()).toBeGreaterThan(102);
 });
 
+testOnPostgres('tasks that another table refers to stay, and the constraint is named', async () => {
+  await fill();
+  await bench.pool.query(
+    `create table invoices (task bigint constraint invoices_task references tasks (id));
+     insert into invoices select id from tasks where processo = 'a' order by id limit 2`,
+  );
+  try {
+    const { code, stdout, stderr } = await cli.run(['purge']);
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^2,298 rows deleted/);
+    expect(stderr).toMatch(/A purge left 2 old tasks, such as \d+, .*invoices_task/);
+    expect(await left()).toBe(104);
+  } finally {
+    await bench.pool.query('drop table invoices');
+  }
+});
+
 testOnPostgres('of a table in partitions those go that are old as a whole', async () => {
   const app = await startApp(bench.database, {
     queue: 'parts',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Liveness } from '../../lib/coordination/liveness.js';
+import { QueueEvents } from '../../lib/events.js';
 import { PurgeRoutine, type PurgeRules } from '../../lib/maintenance/purge.routine.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
 import type { PurgeableWindow, PurgeLook, Upkeep } from '../../lib/storage/upkeep.js';
@@ -31,14 +32,17 @@ function purgeOf(
       return gone;
     },
   };
-  const database = { upkeep, workers: { forget: async () => undefined } } as unknown as QueueDatabase;
+  const database = {
+    upkeep,
+    workers: { forget: async () => undefined },
+    classify: () => 'other',
+  } as unknown as QueueDatabase;
   const liveness: Pick<Liveness, 'exclusively'> = { exclusively: async (_routine, run) => run() };
-  const routine = new PurgeRoutine(database, liveness, {
-    maxAgeDays: 60,
-    limit: 10,
-    roundLimit: 100,
-    ...rules,
-  });
+  const routine = new PurgeRoutine(
+    database,
+    { liveness, events: new QueueEvents() },
+    { maxAgeDays: 60, limit: 10, roundLimit: 100, ...rules },
+  );
   return { looks, deleted, purge: routine };
 }
 

@@ -17,7 +17,9 @@ export const purgeCommand: Command = {
     Of a table in partitions those are dropped whose tasks may all go; some of what --dry-run counts stays until the rest of
     its partition may go.
 
-    Exit code 3 when Ctrl-C came first, or a partition could not be dropped.`,
+    A task that the database refuses to delete, because another table refers to it, stays with all its attempts.
+
+    Exit code 3 when Ctrl-C came first, a partition could not be dropped, or a task not deleted.`,
   options: {
     'older-than': {
       type: 'string',
@@ -95,8 +97,9 @@ async function run(call: CommandCall, purge: PurgeRun, olderThanDays: number): P
     `${readableCount(rows)} rows deleted in ${readableDuration(ms)}${rows > 0 ? `, ${readableCount(rowsPerSecond)} a second` : ''}` +
       (finished ? '' : '; ended before all were'),
   );
-  if (purge.problem) output.error(purge.problem.message);
-  return finished && !purge.problem ? 0 : 3;
+  const problems = purge.takeProblems();
+  for (const problem of problems) output.error(problem);
+  return finished && problems.length === 0 ? 0 : 3;
 }
 
 function add(topics: Map<string, PurgeableCount>, one: PurgeableCount): void {

@@ -60,6 +60,12 @@ export class MemoryUpkeep implements Upkeep {
     }));
   }
 
+  async families(ids: readonly string[]): Promise<readonly (readonly string[])[]> {
+    const rows = this.#table.rows.filter((row) => ids.includes(idOf(row)));
+    const names = [...new Set(rows.map(familyOf))];
+    return names.map((name) => rows.filter((row) => familyOf(row) === name).map(idOf));
+  }
+
   async purge(ids: readonly string[]): Promise<number> {
     const asked = new Set(ids);
     const isGoing = (row: MemoryRow): boolean => asked.has(idOf(row)) && hasEnded(row);

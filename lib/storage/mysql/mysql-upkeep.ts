@@ -5,6 +5,7 @@ import { jsonIds } from './administration/id-list.js';
 import { purgeWhole } from './administration/purge-whole.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { findPurgeable } from './reports/purgeable-window.js';
+import { familiesAmong } from './statements/purge.js';
 import { describeRows } from './statements/status.js';
 
 /** {@link Upkeep} of a table in one piece: it makes room by itself, and is purged row by row. */
@@ -37,6 +38,19 @@ export class MysqlUpkeep implements Upkeep {
       rows: Number(row['n']),
       oldest: readDate(row['oldest']),
     }));
+  }
+
+  async families(ids: readonly string[]): Promise<readonly (readonly string[])[]> {
+    const rows = await this.#access.own.use((run) =>
+      rowsOf(run, familiesAmong(this.#access.tables), [jsonIds(ids)]),
+    );
+    const families = new Map<string, string[]>();
+    for (const { id, family } of rows) {
+      const known = families.get(String(family));
+      if (known) known.push(String(id));
+      else families.set(String(family), [String(id)]);
+    }
+    return [...families.values()];
   }
 
   purge(ids: readonly string[]): Promise<number> {

@@ -5,6 +5,7 @@ import { makePartitions } from './partitions/make-partitions.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import { findPurgeable, purgeWhole } from './purging.js';
 import { rethrowConnectionError, type QueueAccess } from './queue-access.js';
+import { readIds } from './read-rows.js';
 import { queryReadable } from './readable-rows.js';
 import { describeRows } from './statements/status.js';
 
@@ -50,6 +51,11 @@ export class PostgresUpkeep implements Upkeep {
       rows: Number(row['n']),
       oldest: readDate(row['oldest']),
     }));
+  }
+
+  async families(ids: readonly string[]): Promise<readonly (readonly string[])[]> {
+    const { rows } = await this.#access.onPool(this.#access.sql.familiesAmong, [ids]);
+    return rows.map((row) => readIds(readText(row['ids'])) ?? []);
   }
 
   purge(ids: readonly string[]): Promise<number> {

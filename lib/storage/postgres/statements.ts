@@ -26,7 +26,7 @@ import {
 } from './statements/look.js';
 import { clientServerSigns, seeForeign, takeOver, tryTakeOver } from './statements/interop.js';
 import { oldestUnfinished } from './statements/oldest-unfinished.js';
-import { findPurgeable, lockPurgeable, purge } from './statements/purge.js';
+import { familiesAmong, findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { peekClaim, settleAndClaim, tryClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { settle } from './statements/settle.js';
 import { claimUnattended } from './statements/unattended.js';
@@ -78,6 +78,7 @@ const templates = {
   confirmLost,
   findMissing,
   findPurgeable,
+  familiesAmong,
   lockPurgeable,
   purge,
   registerWorker,

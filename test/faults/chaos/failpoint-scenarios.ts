@@ -208,6 +208,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'reports.addHistory': 'what cannot be written is kept for the next time: test/history',
   'reports.condenseHistory': 'charts only; done again in the next minute',
   'upkeep.describe': 'only reads, for an operator',
+  'upkeep.families': 'only reads, after a refused purge',
   'workers.haltAll': 'one statement of an operator: test/wake/halt',
   'workers.revive':
     'before the first claim, and after a lost session; a worker that dies is found all the same',

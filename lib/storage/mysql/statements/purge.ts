@@ -60,6 +60,16 @@ export const familyIds = ({ queue }: Queue): string =>
     membersOf(queue, (row) => `${row}.id`),
   );
 
+/** Attempts, each with its family. Parameters: ids. */
+export const familiesAmong = ({ queue }: Queue): string =>
+  named(
+    'families_among',
+    `
+select f.id, ${familyOf('f')} as family
+from ${idList} j straight_join ${queue} f force index (primary) on f.id = j.id
+order by f.id`,
+  );
+
 /**
  * Locks attempts that have ended, so that no operator can start them anew. Rows that another session has locked are skipped
  * until the next call. Parameters: ids.

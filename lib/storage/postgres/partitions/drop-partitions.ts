@@ -1,7 +1,9 @@
 import { TarefaError } from '../../../errors.js';
 import { readText } from '../../columns.js';
+import { blamesRow } from '../../error-kind.js';
 import type { PurgedAtOnce } from '../../upkeep.js';
 import type { QueueTables } from '../identifiers.js';
+import { classifyError } from '../postgres-errors.js';
 import { purgeWhole } from '../purging.js';
 import { readIds } from '../read-rows.js';
 import type { QueueStatements } from '../statements.js';
@@ -49,11 +51,19 @@ export async function dropPartitions(parts: DropParts, olderThanDays: number): P
       rows += dropped.rows;
       if (waits && !dropped.whole) return { rows, before, problem: undefined };
     } catch (problem) {
-      // A role that may not drop it deletes its rows.
-      if (codeOf(problem) !== '42501') return { rows, before, problem: problem as Error };
+      if (!isForRows(problem)) return { rows, before, problem: problem as Error };
     }
   }
   return { rows, before: undefined, problem: undefined };
+}
+
+/**
+ * True where the rows are deleted one by one instead: the role may not drop the partition, another table refers to it, a row at its
+ * edge is refused, or looking through all of it takes too long.
+ */
+function isForRows(problem: unknown): boolean {
+  const kind = classifyError(problem);
+  return ['42501', '2BP01'].includes(codeOf(problem) ?? '') || blamesRow(kind) || kind === 'timeout';
 }
 
 interface Standing {

@@ -97,6 +97,17 @@ left join blocks on true
 order by blocks.block`,
 );
 
+/** Attempts of each family among some. Parameters: ids. */
+export const familiesAmong = statement(
+  'families_among',
+  ({ queue }) => `
+select array_agg(f.id order by f.id)::text as ids
+from ${queue} f
+where f.id = any($1::bigint[])
+group by ${familyOf('f')}
+order by min(f.id)`,
+);
+
 /**
  * Locks attempts that have ended, so that no operator can start them anew. Rows that another session has locked are skipped
  * until the next call. Parameters: ids.
