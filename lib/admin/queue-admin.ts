@@ -68,6 +68,14 @@ export class QueueAdmin {
   }
 
   /**
+   * How full PostgreSQL's queue of notifications is, from 0 to 1, for the whole server: when it is full, commits that notify are
+   * refused. Undefined on other databases.
+   */
+  async notifyUsage(): Promise<number | undefined> {
+    return this.#tasks.notifyUsage();
+  }
+
+  /**
    * True when a task has been due for longer than that and still waits, though its topic or subscription is not paused.
    * While some worker runs, tasks that none of them serves do not count: {@link unserved} answers these.
    *

@@ -155,7 +155,10 @@ export class PostgresStorage implements OpenedStorage {
   }
 
   openImport(): Promise<TaskImportTransactions> {
-    return PostgresImportTransactions.open(this.#connections.pool, this.database.inserts);
+    const { ringer } = this.bell;
+    return PostgresImportTransactions.open(this.#connections.pool, this.database.inserts, () =>
+      ringer.ring({ later: true }),
+    );
   }
 
   testAccess(): TestAccess {

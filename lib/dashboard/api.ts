@@ -107,6 +107,12 @@ export type ProblemJson =
       readonly holder: string;
     }
   | {
+      /** PostgreSQL's queue of notifications: when it is full, commits that notify are refused. */
+      readonly kind: 'notify-full';
+      /** From 0 to 1. */
+      readonly usage: number;
+    }
+  | {
       readonly kind: 'open-circuit';
       readonly subscriptionId: string;
       readonly until: string;

@@ -23,6 +23,8 @@ const oldSnapshotTransactions = 1_000_000;
 /** A topic counts as failing when at least this many attempts ended in the hour, and half of them failed. */
 const leastEnded = 10;
 const lateMs = 60_000;
+/** Of the queue of notifications. */
+const muchUsage = 0.5;
 
 /** What an operator should know, most urgent first. */
 export function findProblems({ report, history, endpoints }: ProblemSources): readonly ProblemJson[] {
@@ -33,6 +35,7 @@ export function findProblems({ report, history, endpoints }: ProblemSources): re
     ...growingLag(report, history),
     ...lateScheduled(report),
     ...oldSnapshot(report),
+    ...fullNotifications(report),
     ...history.routes.flatMap(troublesOf),
     ...endpoints.map(endpointProblem),
     ...pauses(report),
@@ -74,6 +77,10 @@ function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly ProblemJso
   ];
   const holder = [one.kind, ...who.filter((part) => part !== null && part !== '')].join(', ');
   return [{ kind: 'old-snapshot', sinceMs: one.sinceMs, transactions: one.transactions, holder }];
+}
+
+function fullNotifications({ notifyUsage: usage }: StatusReport): readonly ProblemJson[] {
+  return usage !== null && usage >= muchUsage ? [{ kind: 'notify-full', usage }] : [];
 }
 
 function troublesOf({

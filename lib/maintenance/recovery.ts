@@ -12,6 +12,7 @@ import { failureDetail, failureMessage } from '../values/failure-text.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import { ClockWatch } from './clock-watch.js';
+import { NotifyWatch } from './notify-watch.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 export interface RecoveryParts {
@@ -55,6 +56,7 @@ export class Recovery {
   #unregistered: readonly WorkerId[] = [];
   readonly #pace: WalkPace;
   readonly #clock: ClockWatch;
+  readonly #notify: NotifyWatch;
   /** Attempts that cannot be failed, each said once. */
   readonly #told = new Set<string>();
   #workerId: WorkerId | undefined;
@@ -73,6 +75,7 @@ export class Recovery {
     this.#parts = parts;
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
     this.#clock = new ClockWatch(parts.events);
+    this.#notify = new NotifyWatch(parts.events);
   }
 
   start(workerId: WorkerId): void {
@@ -143,8 +146,9 @@ export class Recovery {
     const found = await liveness.findMissing(this.#unregistered, ring);
     // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
-    const { missing, noted, hasOthers, atMs } = found;
+    const { missing, noted, hasOthers, atMs, notifyUsage } = found;
     this.#clock.learn(atMs);
+    this.#notify.learn(notifyUsage);
     // Others need not look.
     if (hasOthers && !ring && bell.canListen && looker !== undefined) void bell.ring('looks', looker);
     this.#unconfirmed = 0;

@@ -91,6 +91,8 @@ export interface BulkBlock {
 export interface TaskAdmin {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
+  /** How full the server's queue of notifications is, from 0 to 1; undefined where it has none. */
+  notifyUsage(): Promise<number | undefined>;
   /** Counts tasks by topic, subscription and status; what has ended only when it was due since then, null for all. */
   counts(since: string | null): Promise<readonly TaskCount[]>;
   /** The pending attempt that has been due for longest. */

@@ -153,5 +153,7 @@ export interface StatusReport {
   readonly oldestSnapshot: SnapshotHolder | null;
   /** False: sessions of other roles show no snapshot, unless the role is a member of `pg_read_all_stats`. */
   readonly seesAllSessions: boolean;
+  /** How full the server's queue of notifications is, from 0 to 1; null where it has none. */
+  readonly notifyUsage: number | null;
   readonly unknown: readonly UnknownSection[];
 }

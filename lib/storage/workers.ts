@@ -37,6 +37,8 @@ export interface MissingWorkers {
   readonly hasOthers: boolean;
   /** The database's clock, in ms since 1970. */
   readonly atMs: number;
+  /** How full the server's queue of notifications is, from 0 to 1; undefined where it has none. */
+  readonly notifyUsage: number | undefined;
 }
 
 /** The only writer of the table of workers. */

@@ -6,6 +6,9 @@ import { describeRoute, subscriptionRoute, topicRoute } from '../storage/route.j
 import { getQueueToken } from '../client/queue-tokens.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 
+/** Less of the queue of notifications is always in use. */
+const leastUsage = 0.01;
+
 /** What a queue must be like to count as healthy. */
 export interface QueueHealthOptions {
   /** Name of the queue, when there are several. */
@@ -26,7 +29,9 @@ export interface QueueHealthOptions {
 
 /**
  * A health indicator for `@nestjs/terminus`: the database answers, the worker of this process runs (where it has one), and
- * no task waits for too long. Topics and subscriptions that wait while no running worker serves them stand in `unserved`. Provide it beside `TerminusModule`.
+ * no task waits for too long. Topics and subscriptions that wait while no running worker serves them stand in `unserved`;
+ * `notifyUsage` is how full PostgreSQL's queue of notifications is (0 to 1), once that is a hundredth. Provide it beside
+ * `TerminusModule`.
  *
  * @example
  * @HealthCheck()
@@ -62,11 +67,16 @@ export class QueueHealthIndicator {
     const asked = Promise.all([
       maxWaitingMs === undefined ? admin.ping() : admin.hasWaited(maxWaitingMs),
       worker.enabled ? namesOf(admin) : [],
+      admin.notifyUsage(),
     ]);
     const answer = await within(asked, timeoutMs).catch((error: unknown) => error as Error);
     if (answer instanceof Error) return indicator.down({ ...facts, message: answer.message });
-    const [hasWaited, unserved] = answer;
-    const all = unserved.length === 0 ? facts : { ...facts, unserved };
+    const [hasWaited, unserved, notifyUsage = 0] = answer;
+    const all = {
+      ...facts,
+      ...(unserved.length === 0 ? {} : { unserved }),
+      ...(notifyUsage < leastUsage ? {} : { notifyUsage }),
+    };
     if (hasWaited === true)
       return indicator.down({ ...all, message: `a task has waited for more than ${maxWaitingMs} ms` });
     if (failOnUnserved && unserved.length > 0)

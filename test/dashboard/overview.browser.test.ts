@@ -89,6 +89,7 @@ test('so is what cannot be made to happen in a test', async () => {
       transactions: 12_345,
       holder: 'session, report, pid 7, idle',
     },
+    { kind: 'notify-full', usage: 0.73 },
     { kind: 'lost-worker', workerId: '4', host: 'shop-2', pid: 812 },
     { kind: 'late-scheduled', lateMs: 120_000 },
     { kind: 'deactivated', subscriptionId: 'erp', reason: 'it answered 410' },
@@ -107,6 +108,7 @@ test('so is what cannot be made to happen in a test', async () => {
   await page.goto(bench.app.url);
   const said = problems(page).getByRole('listitem');
   await says(said, /open for 1\s?h(?:r)? 30\s?m.*: session, report, pid 7, idle \(12,345 transactions old\)/);
+  await says(said, /queue of notifications is 73% full.*End the session that listens/);
   await says(said, /The worker on shop-2 \(process 812\) was lost/);
   await says(said, /Scheduled tasks are 2\s?m\w* late/);
   await says(said, /Subscription erp was deactivated: it answered 410/);

@@ -9,6 +9,8 @@ import type { Cell } from '../output/text-table.js';
 const mostRunning = 20;
 /** A snapshot that is younger holds nothing back that counts. */
 const youngSnapshotMs = 5_000;
+/** Less of the queue of notifications is always in use. */
+const leastUsage = 0.01;
 
 /** A report for people. */
 export function showStatus(output: Output, report: StatusReport): void {
@@ -43,6 +45,7 @@ export function showStatus(output: Output, report: StatusReport): void {
   );
   showSize(output, report);
   showSnapshot(output, report);
+  showNotifications(output, report);
   for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
 }
 
@@ -162,6 +165,14 @@ function showSize(output: Output, { size }: StatusReport): void {
   output.table(
     ['index', 'size', ''],
     indexes.map(({ name, bytes, valid }) => [name, readableBytes(bytes), valid ? null : 'invalid']),
+  );
+}
+
+/** Said once it is more than what is always in use. */
+function showNotifications(output: Output, { notifyUsage: usage }: StatusReport): void {
+  if (usage === null || usage < leastUsage) return;
+  output.line(
+    `PostgreSQL's queue of notifications is ${Math.round(usage * 100)}% full: a session listens and keeps a transaction open`,
   );
 }
 

@@ -51,6 +51,8 @@ export class MemoryAdmin implements TaskAdmin {
 
   async ping(): Promise<void> {}
 
+  async notifyUsage(): Promise<undefined> {}
+
   async counts(since: string | null): Promise<readonly TaskCount[]> {
     const isCounted = (row: MemoryRow): boolean =>
       row[column.retried] !== 'true' && (!hasEnded(row) || since === null || dueMs(row) >= Date.parse(since));

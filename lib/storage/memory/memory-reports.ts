@@ -100,6 +100,7 @@ export class MemoryReports implements QueueReports {
       size: null,
       oldestSnapshot: null,
       seesAllSessions: true,
+      notifyUsage: null,
       unknown: [],
     };
   }

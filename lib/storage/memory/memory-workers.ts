@@ -61,6 +61,7 @@ export class MemoryWorkers implements WorkerRegistry {
       noted: running.some(([, { missedAt }]) => missedAt !== undefined),
       hasOthers: running.some(([id]) => id !== looker),
       atMs: this.#table.nowMs,
+      notifyUsage: undefined,
     };
   }
 

@@ -56,6 +56,8 @@ export class MysqlAdmin implements TaskAdmin {
     await this.#ask('select 1');
   }
 
+  async notifyUsage(): Promise<undefined> {}
+
   async counts(since: string | null): Promise<readonly TaskCount[]> {
     const values = since === null ? [] : [momentOf(since)];
     const rows = await this.#ask(sql.countTasks(this.#tables, since === null), values);

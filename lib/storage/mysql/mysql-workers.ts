@@ -105,6 +105,7 @@ export class MysqlWorkers implements WorkerRegistry {
       noted: readBoolean(counts?.rows[0]?.['noted']),
       hasOthers: readBoolean(counts?.rows[0]?.['others']),
       atMs: Number(counts?.rows[0]?.['at_ms']),
+      notifyUsage: undefined,
     };
   }
 

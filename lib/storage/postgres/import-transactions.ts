@@ -9,20 +9,27 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   readonly #pool: OwnPool;
   readonly #client: PoolClient;
   readonly #inserts: TaskInserts;
+  readonly #ring: () => void;
   #open = false;
 
-  static async open(pool: OwnPool, inserts: TaskInserts): Promise<PostgresImportTransactions> {
-    return new PostgresImportTransactions(pool, await pool.connect(), inserts);
+  /** @param ring for what was committed: a notification in the transaction could be refused, and with it everything */
+  static async open(
+    pool: OwnPool,
+    inserts: TaskInserts,
+    ring: () => void,
+  ): Promise<PostgresImportTransactions> {
+    return new PostgresImportTransactions(pool, await pool.connect(), inserts, ring);
   }
 
-  private constructor(pool: OwnPool, client: PoolClient, inserts: TaskInserts) {
+  private constructor(pool: OwnPool, client: PoolClient, inserts: TaskInserts, ring: () => void) {
     this.#pool = pool;
     this.#client = client;
     this.#inserts = inserts;
+    this.#ring = ring;
   }
 
   async insert(tasks: readonly NumberedTask[]): Promise<readonly string[] | Refusal> {
-    if (!this.#open) await this.#client.query('begin');
+    if (!this.#open) await this.#client.query(`begin; set local tarefa.quiet = 'on'`);
     this.#open = true;
     try {
       return await this.#inserts.insertMany(
@@ -46,6 +53,7 @@ export class PostgresImportTransactions implements TaskImportTransactions {
       if (isServerError(error)) throw error;
       await this.#makeSureOf(rows[0]?.id, error);
     }
+    this.#ring();
   }
 
   async rollback(): Promise<void> {

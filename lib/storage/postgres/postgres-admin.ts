@@ -57,6 +57,11 @@ export class PostgresAdmin implements TaskAdmin {
     await this.#ask('select 1', []);
   }
 
+  async notifyUsage(): Promise<number> {
+    const [row] = await this.#ask('select pg_notification_queue_usage() as usage', []);
+    return Number(row?.['usage']);
+  }
+
   async counts(since: string | null): Promise<readonly TaskCount[]> {
     const rows = await this.#read(sql.countTasks(this.#tables), [since]);
     return rows.map((row) => ({

@@ -4,6 +4,7 @@ import { readTaskRecord } from '../columns.js';
 import type { NewTask, TaskInserts } from '../inserts.js';
 import { ringFor, ringTextFor } from '../../coordination/new-task-ring.js';
 import { askHandle as ask, type SqlHandle } from '../sql-handle.js';
+import { isRingRefused } from './connections/without-ring.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
 import { queryReadable } from './readable-rows.js';
@@ -21,6 +22,9 @@ export interface InsertBell {
   };
 }
 
+/** After a refused ring statements do without for so long. */
+const ringsAgainMs = 1_000;
+
 /** What tasks are inserted into. */
 export interface InsertTarget {
   /** Quoted. */
@@ -36,6 +40,8 @@ export class PostgresInserts implements TaskInserts {
   readonly #bell: InsertBell | undefined;
   /** Inserts under way that the library commits itself. */
   #committing = 0;
+  /** Until then no statement rings by itself, because the queue of notifications was full. */
+  #ringsAgainAt = -Infinity;
 
   /**
    * @param handle used without a transaction of the caller's
@@ -92,16 +98,20 @@ export class PostgresInserts implements TaskInserts {
    */
   async #commitOne(task: NewTask, values: unknown[], bell: InsertBell): Promise<Record<string, unknown>[]> {
     const { table } = this.#target();
-    if (this.#committing > 0 || !bell.ringer.idle) {
+    if (this.#committing > 0 || !bell.ringer.idle || performance.now() < this.#ringsAgainAt) {
       return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
     }
     this.#committing += 1;
     try {
       const all = [...values, bell.channel, ringTextFor(task)];
       return await ask(this.#handle, insertOne(table, 'statement'), all);
+    } catch (error) {
+      if (!isRingRefused(error)) throw error;
+      this.#ringsAgainAt = performance.now() + ringsAgainMs;
     } finally {
       this.#committing -= 1;
     }
+    return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
   }
 
   async #commit(

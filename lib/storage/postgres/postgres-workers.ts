@@ -2,6 +2,7 @@ import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import { isRingRefused } from './connections/without-ring.js';
 import type { QueueAccess } from './queue-access.js';
 import { haltWorkers, renewLease } from './statements/workers.js';
 
@@ -75,14 +76,20 @@ export class PostgresWorkers implements WorkerRegistry {
   async findMissing(look: LookForMissing): Promise<MissingWorkers | undefined> {
     const { looker, others, graceMs, ring } = look;
     const prefix = livenessPrefix(this.#access.schema.tables.qualifiedName);
-    const values = [others, prefix, graceMs, looker, ring?.channel ?? null, ring?.text ?? null];
-    const [row] = await this.#access.ask(this.#access.sql.findMissing, values);
+    const ask = (...rung: readonly (string | null)[]): ReturnType<QueueAccess['ask']> =>
+      this.#access.ask(this.#access.sql.findMissing, [others, prefix, graceMs, looker, ...rung]);
+    // Without its ring others look as well; without the look nobody is recovered.
+    const [row] = await ask(ring?.channel ?? null, ring?.text ?? null).catch((error: unknown) => {
+      if (!isRingRefused(error)) throw error;
+      return ask(null, null);
+    });
     if (!row || readBoolean(row['early'])) return undefined;
     return {
       missing: row['missing']?.split(',').filter(Boolean) ?? [],
       noted: readBoolean(row['noted']),
       hasOthers: readBoolean(row['others']),
       atMs: Number(row['at_ms']),
+      notifyUsage: Number(row['notify_usage']),
     };
   }
 

@@ -60,6 +60,10 @@ export const isIsolated = (row: string): string =>
  */
 export const quietSetting = `quiet as materialized (select set_config('tarefa.quiet', 'on', true) as setting)`;
 
+/** Rings, unless this transaction is to be quiet: a scalar subquery. */
+export const ringing = (channel: string, text: string): string =>
+  `(select pg_notify(${channel}, ${text}) where coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
+
 /**
  * True for rows that the planner must not look up in the running index: its dead entries pile up while some
  * session holds an old snapshot. Written so that it cannot prove that index's predicate.

@@ -131,7 +131,7 @@ const livenessMutants: readonly LivenessMutant[] = [
   ['its release does nothing', (one) => (one.release = async () => undefined)],
 ];
 
-const nothingMissing = { missing: [], noted: false, hasOthers: false, atMs: 0 };
+const nothingMissing = { missing: [], noted: false, hasOthers: false, atMs: 0, notifyUsage: undefined };
 
 function narrow(one: MemoryLiveness): void {
   const findMissing = one.findMissing.bind(one);

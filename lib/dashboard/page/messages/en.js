@@ -134,6 +134,9 @@ export const en = {
     'A transaction has been open for {duration}: {holder} ({transactions} transactions old). Until it ends, the database cannot clean up the table, and the queue becomes slower.',
   'problem.old-snapshot.unknown': 'an unknown time',
   'advice.old-snapshot': 'End that transaction, replication slot or session if nothing needs it.',
+  'problem.notify-full':
+    "PostgreSQL's queue of notifications is {percent}% full. When it is full, inserts and commits that notify are refused.",
+  'advice.notify-full': 'End the session that listens and keeps a transaction open.',
   'problem.open-circuit':
     'The endpoint of {subscription} failed; it rests until {time}. | The endpoint of {subscription} failed {count} times in a row and rests until {time}.',
   'advice.open-circuit': 'Deliveries wait meanwhile. Check the endpoint, and send a test ping.',

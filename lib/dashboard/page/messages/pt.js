@@ -137,6 +137,9 @@ export const pt = {
     'Uma transação está aberta há {duration}: {holder} ({transactions} transações de idade). Até que termine, o banco não consegue limpar a tabela e a fila fica mais lenta.',
   'problem.old-snapshot.unknown': 'um tempo desconhecido',
   'advice.old-snapshot': 'Encerre essa transação, slot de replicação ou sessão se nada precisar dela.',
+  'problem.notify-full':
+    'A fila de notificações do PostgreSQL está {percent}% cheia. Quando enche, inserções e commits que notificam são recusados.',
+  'advice.notify-full': 'Encerre a sessão que escuta e mantém uma transação aberta.',
   'problem.open-circuit':
     'O endpoint de {subscription} falhou; descansa até {time}. | O endpoint de {subscription} falhou {count} vezes seguidas e descansa até {time}.',
   'advice.open-circuit': 'As entregas esperam enquanto isso. Verifique o endpoint e envie um ping de teste.',

@@ -125,6 +125,8 @@ function sentence(problem) {
           problem.sinceMs === null ? t('problem.old-snapshot.unknown') : formatDuration(problem.sinceMs),
         transactions: formatCount(problem.transactions),
       });
+    case 'notify-full':
+      return t('problem.notify-full', { percent: formatCount(Math.round(problem.usage * 100)) });
     case 'open-circuit': {
       const { failures, subscriptionId, until } = problem;
       return phrase('problem.open-circuit', {

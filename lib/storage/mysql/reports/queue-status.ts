@@ -128,6 +128,7 @@ export class QueueStatus {
       size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
       oldestSnapshot: sessions?.oldest ?? null,
       seesAllSessions: sessions?.seesAll ?? false,
+      notifyUsage: null,
     };
   }
 }

@@ -18,6 +18,7 @@ import { ControlConnection, type ControlConnections } from './control-connection
 import { OwnPool, queryOn, type Lender } from './own-pool.js';
 import { inspectReach, type Reach } from './pooler.js';
 import { Sockets } from './sockets.js';
+import { statementsWithoutRefusedRing, withoutRefusedRing } from './without-ring.js';
 
 /** Which server each kind of connection reaches, and through what. */
 export interface Routing {
@@ -110,6 +111,7 @@ export function openConnections(
   const spare = options.worker ? open('spare', 1) : undefined;
 
   const forInserts = lenderForInserts(pool, spare);
+  const runForInserts: RunTransaction = (work) => inTransaction(forInserts, work);
 
   let onlookers: OwnPool | undefined;
 
@@ -144,8 +146,8 @@ export function openConnections(
     onlookers: () => (onlookers ??= open('dashboard', 2)),
     closeOnlookers: async () => onlookers?.end(),
     control: controls,
-    inserts: preparedStatements(forInserts, mainReach),
-    inOwnTransaction: (work) => inTransaction(forInserts, work),
+    inserts: statementsWithoutRefusedRing(preparedStatements(forInserts, mainReach), runForInserts),
+    inOwnTransaction: withoutRefusedRing(runForInserts),
     canListen: listenerAddress !== undefined,
     sessionUse: () => {
       const use: SessionUse = {

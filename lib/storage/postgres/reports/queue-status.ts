@@ -119,6 +119,7 @@ export class QueueStatus {
         size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
         oldestSnapshot: snapshot ?? null,
         seesAllSessions: basics?.['sees_all_sessions'] === true,
+        notifyUsage: Number(basics?.['notify_usage']),
       };
     });
     const purgeable =

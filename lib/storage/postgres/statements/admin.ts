@@ -4,6 +4,7 @@ import { hasUniqueKey } from '../schema/schema.js';
 import { mostCounted } from '../schema/schema-objects.js';
 import { msBetween } from '../time-spans.js';
 import { mostLosses } from '../../failure-rule.js';
+import { ringing } from '../statement.js';
 import { columnsOf, copied, copiedFrom, deadTaskOf, keys, payloadHash } from './fail.js';
 
 // What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
@@ -205,7 +206,7 @@ linked as (
   update ${queue} p set proxima_tentativa = moved.data_hora from moved where p.id = moved.id_anterior
 )
 select moved.id::text as id,
-  pg_notify($2::text, floor(extract(epoch from moved.data_hora))::bigint || ' ' || moved.prioridade)
+  ${ringing('$2::text', `floor(extract(epoch from moved.data_hora))::bigint || ' ' || moved.prioridade`)} as notified
 from moved`;
 
 /**
@@ -238,12 +239,12 @@ from ended f`;
 /** Parameters: route, channel, text of the notification. */
 export const pauseRoute = ({ paused }: Paused): string => `-- name: pause_route
 with paused as (insert into ${paused} (route) values ($1::text) on conflict (route) do nothing returning route)
-select route, pg_notify($2::text, $3::text) from paused`;
+select route, ${ringing('$2::text', '$3::text')} as notified from paused`;
 
 /** Parameters: route, channel, text of the notification. */
 export const resumeRoute = ({ paused }: Paused): string => `-- name: resume_route
 with resumed as (delete from ${paused} where route = $1::text returning route)
-select route, pg_notify($2::text, $3::text) from resumed`;
+select route, ${ringing('$2::text', '$3::text')} as notified from resumed`;
 
 export const listPaused = ({ paused }: Paused): string => `-- name: list_paused
 select route, paused_at from ${paused} order by route`;

@@ -33,10 +33,11 @@ export const otherSettings = `set local enable_seqscan = on;
 set local enable_bitmapscan = on;
 set local enable_sort = on`;
 
-/** The database's clock, and whether other roles' sessions can be seen. */
+/** The database's clock, whether other roles' sessions can be seen, and how full the queue of notifications is. */
 export const statusBasics = `-- name: status_basics
 select clock_timestamp() as at, current_setting('server_version') as server_version,
-  pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all_sessions`;
+  pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all_sessions,
+  pg_notification_queue_usage() as notify_usage`;
 
 /**
  * The pending attempt that is due for longest of each route and priority. It skips through the index from one to the next,

@@ -1,6 +1,6 @@
 import type { QueueTables } from '../identifiers.js';
 import { schemaVersion } from '../schema/schema.js';
-import { statement } from '../statement.js';
+import { ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
 /** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
@@ -40,7 +40,7 @@ export const haltWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string =
 with told as (
   update ${workers} w set halt_at = clock_timestamp() where w.stopped_at is null returning w.id
 )
-select coalesce(array_agg(told.id::text order by told.id), '{}') as told, pg_notify($1::text, $2::text) as notified from told`;
+select coalesce(array_agg(told.id::text order by told.id), '{}') as told, ${ringing('$1::text', '$2::text')} as notified from told`;
 
 /** Deletes workers that stopped more than `$1` days ago. */
 export const forgetWorkers = statement(
@@ -87,6 +87,7 @@ export const findMissing = statement(
 select
   clock_timestamp() - pg_postmaster_start_time() between interval '0' and $3::float8 * interval '1 millisecond' as early,
   extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
+  pg_notification_queue_usage() as notify_usage,
   exists (select from ${workers} w where w.missed_at is not null) as noted,
   exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint) as others,
   array_to_string(array(

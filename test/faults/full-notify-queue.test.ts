@@ -1,0 +1,165 @@
+import { Readable } from 'node:stream';
+import { Client } from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { QueueAdmin, TaskHandler } from '../../lib/index.js';
+import { runCli } from '../cli/support.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
+import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
+
+// A session that listens in an open transaction keeps the queue of notifications from being emptied. When it is full, every commit
+// that notifies is refused.
+let cluster: Cluster;
+let database: ClusterDatabase;
+let app: QueueApp;
+let admin: QueueAdmin;
+let listener: Client;
+const warnings: string[] = [];
+
+class Handlers {
+  @TaskHandler('nothing', { maxAttempts: 1 })
+  nothing(): void {}
+}
+
+const full = '54000';
+
+beforeAll(async () => {
+  // As few as there may be: half a megabyte.
+  cluster = await startCluster({ settings: { max_notify_queue_pages: '64' } });
+  database = await cluster.createDatabase();
+  const options = {
+    handlers: [Handlers],
+    pollIntervalMs: 200,
+    recovery: { intervalMs: 200, confirmMs: 100, graceMs: 0 },
+  };
+  app = await startApp(database, { ...options, autoStart: false });
+  app.events.on('warning', ({ message }) => warnings.push(message));
+  await app.worker.start();
+  admin = app.app.get(QueueAdmin);
+});
+
+afterAll(async () => {
+  await listener?.end().catch(() => undefined);
+  await app?.close();
+  await cluster?.stop();
+});
+
+beforeEach(async () => {
+  if (listener) return;
+  listener = new Client({ connectionString: database.url });
+  await listener.connect();
+  await listener.query('listen anything');
+  await listener.query('begin; select 1');
+  await fill();
+});
+
+/** Notifies until that is refused. */
+async function fill(): Promise<void> {
+  for (let n = 0; ; n += 1) {
+    const refused = await database.pool
+      .query(
+        `select pg_notify('anything', $1::text || '-' || m || repeat('x', 7000)) from generate_series(1, 10) m`,
+        [n],
+      )
+      .then(() => false)
+      .catch((error: { code?: string }) => {
+        if (error.code !== full) throw error;
+        return true;
+      });
+    if (refused) return;
+  }
+}
+
+const status = async (id: string): Promise<unknown> =>
+  (await database.pool.query('select status from tasks where id = $1', [id])).rows[0]?.status;
+
+const has = (id: string, wanted: string): Promise<boolean> =>
+  until(async () => (await status(id)) === wanted, `${id} to be ${wanted}`);
+
+/** Inserts a row by SQL, without a ring. */
+async function insertQuietly(columns: string, values: string): Promise<string> {
+  const client = await database.pool.connect();
+  try {
+    await client.query(`begin; set local tarefa.quiet = 'on'`);
+    const { rows } = await client.query<{ id: string }>(
+      `insert into tasks (${columns}) values (${values}) returning id`,
+    );
+    await client.query('commit');
+    return String(rows[0]?.id);
+  } finally {
+    client.release();
+  }
+}
+
+test('what the library inserts is inserted without its ring, and runs', async () => {
+  const ids = [await app.queue.insertTask({ topic: 'nothing' })];
+  ids.push(...(await app.queue.insertTasks([{ topic: 'nothing' }, { topic: 'nothing' }])));
+  ids.push(
+    ...(await Promise.all(Array.from({ length: 5 }, () => app.queue.insertTask({ topic: 'nothing' })))),
+  );
+  for (const id of ids) expect(await has(id, 'sucesso')).toBe(true);
+});
+
+test('a lost worker is recovered though its look cannot be announced', async () => {
+  // Another worker runs, so that the look is to be announced.
+  const other = await startApp(database, { handlers: [Handlers], pollIntervalMs: 200, recovery: false });
+  const id = await insertQuietly('processo, status, executor, reserva', `'nothing', 'processando', 4711, 1`);
+  expect(await has(id, 'falha')).toBe(true);
+  await other.close();
+});
+
+test('what operators do is done without its ring', async () => {
+  const failed = await insertQuietly('processo, status', `'nothing', 'falha'`);
+  await admin.retry(failed);
+  await until(async () => {
+    const { rows } = await database.pool.query('select from tasks where id_inicial = $1 and status = $2', [
+      failed,
+      'sucesso',
+    ]);
+    return rows.length === 1;
+  }, 'the retry to run');
+  await admin.pause({ topic: 'nothing' });
+  await admin.resume({ topic: 'nothing' });
+  const later = await app.queue.insertTask({ topic: 'nothing', delayMs: 3_600_000 });
+  await admin.runNow(later);
+  expect(await has(later, 'sucesso')).toBe(true);
+  const waiting = await app.queue.insertTask({ topic: 'nothing', delayMs: 3_600_000 });
+  expect(await admin.bury(waiting, 'no')).toEqual(expect.any(String));
+  const many = await insertQuietly('processo, status', `'nothing', 'falha'`);
+  const bulk = admin.bulk('retry');
+  let done = 0;
+  for await (const some of bulk.run(await bulk.plan({ ids: [many] }))) done += some;
+  expect(done).toBe(1);
+});
+
+test('an import of many is committed', async () => {
+  const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks', QUEUE_NAME: 'tasks' };
+  const input = Readable.from([Buffer.from('{"topic":"nothing"}\n{"topic":"nothing"}\n')]);
+  expect(await runCli(['insert', '--file', '-'], { env, input })).toMatchObject({ code: 0 });
+});
+
+test('how full it is is told by a warning, by the command line and by QueueAdmin', async () => {
+  expect(await admin.notifyUsage()).toBeGreaterThan(0.9);
+  const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
+  expect((await runCli(['status'], { env })).stdout).toMatch(/queue of notifications is \d+% full/);
+  await until(
+    async () => warnings.some((message) => /queue of notifications is \d+% full/.test(message)),
+    'a warning',
+  );
+});
+
+test("a user's own commit is refused as long as the listener stays, and not for longer", async () => {
+  const insert = (): Promise<unknown> =>
+    database.pool.query(`insert into tasks (processo) values ('nothing')`);
+  await expect(insert()).rejects.toMatchObject({ code: full });
+  await listener.end();
+  // Asked by the looks for lost workers: the server empties it only then.
+  await until(
+    () =>
+      insert().then(
+        () => true,
+        () => false,
+      ),
+    'commits to go through',
+  );
+});
