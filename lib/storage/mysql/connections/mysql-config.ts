@@ -111,7 +111,11 @@ set session sql_mode = trim(both ',' from replace(replace(concat_ws(',', @@sessi
 /** Of connections on which handlers work: how long their statements wait for locks is theirs to say. */
 export const taskSettings = commonSettings;
 
-/** Of all others: what waits longer than that for a lock is tried again. */
+/**
+ * Of all others: what waits longer than that for a lock is tried again. A server may end sessions that say nothing for a few seconds,
+ * and some of ours are idle for as long as nothing happens: they get the limit that it comes with.
+ */
 export const ownSettings = `${commonSettings};
+set session wait_timeout = 28800;
 set session innodb_lock_wait_timeout = 5;
 set session group_concat_max_len = 16777216`;

@@ -45,7 +45,8 @@ export function connectionProblem(connection: PostgresConnection): string | unde
 
 /**
  * Set on every connection of ours. A peer that is gone is noticed within 60 s; READ COMMITTED is what the
- * statements are written for, whatever the database's default is.
+ * statements are written for, whatever the database's default is. Some of them are idle for as long as nothing happens; before
+ * version 14 no setting ends those.
  */
 export const sessionSettings = `
 set tcp_keepalives_idle = 20;
@@ -53,7 +54,8 @@ set tcp_keepalives_interval = 10;
 set tcp_keepalives_count = 3;
 set tcp_user_timeout = 50000;
 set default_transaction_isolation = 'read committed';
-set datestyle = 'ISO'`;
+set datestyle = 'ISO';
+select set_config('idle_session_timeout', '0', false) where current_setting('server_version_num')::int >= 140000`;
 
 /**
  * Set on the connection that settles and claims. Plans made on the empty table of a first start would stay, so
