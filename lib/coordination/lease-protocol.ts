@@ -12,7 +12,9 @@ export interface LeaseOrders {
   readonly leaseMs: number;
   /** Written by the thread, read by the worker: when the last good renewal was sent, by `process.hrtime`. */
   readonly renewedAt: SharedArrayBuffer;
+  /** True of a thread that takes the place of one that ended: its first good renewal is a return. */
+  readonly wasLost: boolean;
 }
 
-/** What the thread tells, once per change. */
-export type LeaseReport = { readonly type: 'lost'; readonly error: Error } | { readonly type: 'restored' };
+/** What the thread tells: each renewal that fails, and the first good one after that. */
+export type LeaseReport = { readonly type: 'failed'; readonly error: Error } | { readonly type: 'restored' };

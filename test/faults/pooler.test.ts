@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { QueueModuleOptions } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
+import { createAuthority } from '../webhooks/kit/certificates.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 import { startPgBouncer, type PgBouncer } from './kit/pgbouncer.js';
 
@@ -150,6 +151,43 @@ test('a sessionConnection through a pooler in transaction mode is refused at sta
     code: 'OPTIONS_INVALID',
     message: expect.stringContaining('sessionConnection goes through a pooler') as unknown,
   });
+});
+
+test('a client certificate opens the pooler to the thread that keeps the lease as well', async () => {
+  const authority = createAuthority('Pooler');
+  const server = authority.issue(['127.0.0.1']);
+  const guarded = await startPgBouncer(database, 'transaction', { ca: authority.ca, ...server });
+  onTestFinished(() => guarded.stop());
+  const { hostname, port, username, password, pathname } = new URL(guarded.url);
+  const ssl = { ca: authority.ca, ...authority.issue(['worker']) };
+  const connection = {
+    host: hostname,
+    port: Number(port),
+    user: username,
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+    ssl,
+  };
+  const { events, worker, close } = await startApp(guarded, { connection });
+  onTestFinished(close);
+  const lost: string[] = [];
+  events.on('connection.lost', ({ connection: name, error }) => lost.push(`${name}: ${String(error)}`));
+  const leaseOf = async (): Promise<number> =>
+    (
+      await database.pool.query<{ at: number }>(
+        'select extract(epoch from lease_until)::float8 as at from tasks_worker where id = $1',
+        [worker.id],
+      )
+    ).rows[0]?.at ?? 0;
+  // Those that come now are the thread's.
+  let [renewals, at] = [0, await leaseOf()];
+  await until(async () => {
+    const now = await leaseOf();
+    if (now > at) renewals += 1;
+    at = now;
+    return renewals >= 2;
+  }, 'the thread renews the lease');
+  expect(lost).toEqual([]);
 });
 
 test('a producer behind the pooler needs nothing else', async () => {

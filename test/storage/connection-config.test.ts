@@ -1,4 +1,4 @@
-import { Pool } from 'pg';
+import { Client, Pool } from 'pg';
 import { expect, test } from 'vitest';
 import {
   connectionConfig,
@@ -18,6 +18,28 @@ test('a pool is read with its password, which it hides from being copied, and wi
   expect(config).toMatchObject({ host: 'db', user: 'ana', password: 'secret' });
   expect(config).not.toHaveProperty('max');
   await pool.end();
+});
+
+test.each<[string, (ssl: object) => object]>([
+  ['of a configuration', (ssl) => ({ host: 'db', ssl })],
+  ['of a pool', (ssl) => new Pool({ host: 'db', ssl })],
+])('the key of a client certificate %s is copied, though pg hides it', (_, given) => {
+  const tls = { ca: 'authority', cert: 'certificate', key: 'secret' };
+  const ssl = { ...tls };
+  const connection = given(ssl);
+  // What it is used for elsewhere hides the key in the user's own object.
+  void new Client({ host: 'db', ssl });
+  const config = connectionConfig(connection);
+  // A connection of ours hides it in what that one was made from.
+  void new Client(config);
+  expect(structuredClone(connectionConfig(connection)).ssl).toEqual(tls);
+});
+
+test('what a user has given is left as it is', () => {
+  const given = { host: 'db', ssl: { ca: 'authority', cert: 'certificate', key: 'secret' } };
+  const before = structuredClone(given);
+  void new Client(connectionConfig(given));
+  expect(structuredClone(given)).toEqual(before);
 });
 
 test('a host with several addresses, none of which answers, is said with each of them', () => {

@@ -15,10 +15,22 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** Starts Debian's PgBouncer in front of a database. */
+/** What a pooler shows its clients, and whose certificates it wants to see of them: PEM. */
+export interface BouncerTls {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Starts Debian's PgBouncer in front of a database.
+ *
+ * @param tls lets in only who has a certificate; this one is tried first
+ */
 export async function startPgBouncer(
   database: { readonly url: string },
   poolMode: 'transaction' | 'session',
+  tls?: BouncerTls,
 ): Promise<PgBouncer> {
   const { path, env } = await debianFile('usr/sbin/pgbouncer', ['pgbouncer', 'libc-ares2', 'libevent-2.1-7']);
   const target = new URL(database.url);
@@ -39,7 +51,7 @@ pool_mode = ${poolMode}
 default_pool_size = 20
 server_reset_query_always = 0
 ignore_startup_parameters = extra_float_digits
-`,
+${tls === undefined ? '' : await tlsSettings(folder, tls)}`,
   );
   await chmod(config, 0o644);
   // It refuses to run as root.
@@ -52,8 +64,10 @@ ignore_startup_parameters = extra_float_digits
   const url = new URL(database.url);
   url.hostname = '127.0.0.1';
   url.port = String(port);
+  // It would count more than a configuration beside it.
+  if (tls) url.searchParams.delete('sslmode');
   await until(
-    async () => child.exitCode === null && (await answers(url.href)),
+    async () => child.exitCode === null && (await answers(url.href, tls)),
     `pgbouncer answers: ${output}`,
   );
   return {
@@ -66,8 +80,17 @@ ignore_startup_parameters = extra_float_digits
   };
 }
 
-async function answers(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString });
+async function tlsSettings(folder: string, tls: BouncerTls): Promise<string> {
+  for (const [name, text] of Object.entries(tls)) await writeFile(join(folder, `${name}.pem`), text);
+  return `client_tls_sslmode = verify-ca
+client_tls_ca_file = ${join(folder, 'ca.pem')}
+client_tls_cert_file = ${join(folder, 'cert.pem')}
+client_tls_key_file = ${join(folder, 'key.pem')}
+`;
+}
+
+async function answers(connectionString: string, tls: BouncerTls | undefined): Promise<boolean> {
+  const client = new Client({ connectionString, ...(tls && { ssl: { ...tls } }) });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -11,13 +11,13 @@ import { loadMysql2 } from './mysql-package.js';
 /**
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it is told to stop.
  */
-const { database, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const { database, workerId, renewMs, leaseMs, renewedAt, wasLost } = workerData as LeaseOrders;
 const { config, workers } = database as LeaseDatabase;
 const mysql = await loadMysql2();
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 let connection: Connection | undefined;
-let troubled = false;
+let troubled = wasLost;
 
 parentPort?.on('message', () => stopping.abort());
 while (!stopping.signal.aborted) {
@@ -42,8 +42,8 @@ async function renew(): Promise<void> {
   } catch (error) {
     connection?.destroy();
     connection = undefined;
-    if (!troubled) report({ type: 'lost', error: error instanceof Error ? error : new Error(String(error)) });
     troubled = true;
+    report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls';
 import { Client, type ClientConfig, type PoolConfig } from 'pg';
 import { TarefaError } from '../../../errors.js';
 import { misreadUrl } from '../../../options/check-connection.js';
@@ -15,6 +16,7 @@ export function connectionConfig(connection: PostgresConnection): ClientConfig {
         ? connection.options
         : connection;
   const { max: _max, min: _min, idleTimeoutMillis: _idle, ...rest } = config;
+  const { password, ssl } = config;
   return {
     // A lost peer must be noticed on this side too; the other side is told by `sessionSettings`.
     keepAlive: true,
@@ -22,8 +24,14 @@ export function connectionConfig(connection: PostgresConnection): ClientConfig {
     connectionTimeoutMillis: 10_000,
     ...rest,
     // A pool hides it from being copied.
-    ...(config.password === undefined ? {} : { password: config.password }),
+    ...(password === undefined ? {} : { password }),
+    ...(typeof ssl === 'object' && { ssl: wholeTls(ssl) }),
   };
+}
+
+/** `pg` hides a certificate's key from being copied, in the very object that it was given. So each of our connections has its own. */
+function wholeTls(tls: ConnectionOptions): ConnectionOptions {
+  return tls.key === undefined ? { ...tls } : { ...tls, key: tls.key };
 }
 
 /** A key that is equal for connections to the same database as the same user. Holds no secret. */

@@ -10,13 +10,13 @@ import { Sockets } from './sockets.js';
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it
  * is told to stop.
  */
-const { database, workerId, renewMs, leaseMs, renewedAt } = workerData as LeaseOrders;
+const { database, workerId, renewMs, leaseMs, renewedAt, wasLost } = workerData as LeaseOrders;
 const { config, workers } = database as LeaseDatabase;
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 const sockets = new Sockets();
 let client: Client | undefined;
-let troubled = false;
+let troubled = wasLost;
 
 parentPort?.on('message', () => stopping.abort());
 while (!stopping.signal.aborted) {
@@ -40,8 +40,8 @@ async function renew(): Promise<void> {
     const broken = client;
     client = undefined;
     void broken?.end().catch(() => undefined);
-    if (!troubled) report({ type: 'lost', error: error instanceof Error ? error : new Error(String(error)) });
     troubled = true;
+    report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
 }
 
