@@ -75,6 +75,7 @@ export async function openPostgres(
   );
   onClose(() => closing.step(() => connections.closeSession(), closingReserves.sessions));
   const schema: PreparedSchema = await starting.run(startPlace(connection), () => database.prepare());
+  if (schema.heedsPolicies) connections.heedPolicies();
   return new PostgresStorage(opening, { database, bell, connections, schema });
 }
 

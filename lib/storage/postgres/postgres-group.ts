@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
+import { beginHandlers } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
@@ -133,7 +134,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     this.#connected = client;
     this.#giveBack = takeRelease(client);
     inOneFlight(client);
-    const begin = reach === 'direct' ? 'begin' : 'begin isolation level read committed';
+    const begin = reach === 'direct' ? beginHandlers : 'begin isolation level read committed';
     client.query(begin).catch((error: unknown) => this.fail(error as Error));
     this.#id = client
       .query<{ id: string }>('select pg_current_xact_id()::text as id')

@@ -4,7 +4,7 @@ import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
-import { isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
+import { beginHandlers, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import type { OwnPool } from './connections/own-pool.js';
 import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
@@ -148,7 +148,9 @@ export class PostgresTransaction implements TaskTransaction {
     this.#giveBack = takeRelease(client);
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
-    void this.#sent(client.query(reach === 'direct' ? 'begin' : 'begin isolation level read committed'));
+    void this.#sent(
+      client.query(reach === 'direct' ? beginHandlers : 'begin isolation level read committed'),
+    );
     return client;
   }
 

@@ -66,11 +66,21 @@ set datestyle = 'ISO';
 select set_config('idle_session_timeout', '0', false) where current_setting('server_version_num')::int >= 140000`;
 
 /**
+ * Set on connections that read the queue's tables. Where a policy would hide rows, a statement fails instead: a task, a pause or a
+ * subscription that is not seen would be missed without a word.
+ */
+export const tableSettings = `${sessionSettings};
+set row_security = off`;
+
+/** Begins a handler's transaction on such a connection: to the tables of its own its policies apply as everywhere. */
+export const beginHandlers = 'begin; set local row_security to default';
+
+/**
  * Set on the connection that settles and claims. Plans made on the empty table of a first start would stay, so
  * the indexes meant for its statements are enforced; generic plans save planning (+53% for single-row claims).
  * No compilation: the disabled nodes' costs would trigger it.
  */
-export const controlSettings = `${sessionSettings};
+export const controlSettings = `${tableSettings};
 set plan_cache_mode = force_generic_plan;
 set enable_seqscan = off;
 set enable_bitmapscan = off;

@@ -9,7 +9,13 @@ import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
 import { defaultPatienceMs, sharedText } from '../../connection-line.js';
 import type { StartPlace } from '../../start-problem.js';
-import { connectionConfig, connectionKey, messageOf, sessionSettings } from './connection-config.js';
+import {
+  connectionConfig,
+  connectionKey,
+  messageOf,
+  sessionSettings,
+  tableSettings,
+} from './connection-config.js';
 import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { inTransaction } from './in-transaction.js';
@@ -39,6 +45,8 @@ export interface QueueConnections {
   /** For people who look: neither do handlers wait for them, nor they for handlers. Opened at first use. */
   readonly onlookers: () => OwnPool;
   readonly closeOnlookers: () => Promise<void>;
+  /** From now on new connections see what policies let this role see, and statements do not fail by them. */
+  readonly heedPolicies: () => void;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
   /** What the client inserts through. */
@@ -104,8 +112,9 @@ export function openConnections(
     ...connectionConfig(connection),
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
+  let settings = tableSettings;
   const open = (purpose: string, max: number): OwnPool =>
-    openPool(named(main, purpose), { max, reach: mainReach, events });
+    openPool(named(main, purpose), { max, reach: mainReach, settings: () => settings, events });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
@@ -145,6 +154,7 @@ export function openConnections(
     sockets,
     onlookers: () => (onlookers ??= open('dashboard', 2)),
     closeOnlookers: async () => onlookers?.end(),
+    heedPolicies: () => (settings = sessionSettings),
     control: controls,
     inserts: statementsWithoutRefusedRing(preparedStatements(forInserts, mainReach), runForInserts),
     inOwnTransaction: withoutRefusedRing(runForInserts),
@@ -187,11 +197,16 @@ const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::fl
  */
 const idleMs = 30_000;
 
+interface PoolRequest {
+  readonly max: number;
+  readonly reach: Reach;
+  /** Of every new connection. */
+  readonly settings: () => string;
+  readonly events: QueueEvents;
+}
+
 /** Opening a connection has a limit, waiting for a free one has none. */
-function openPool(
-  config: ClientConfig,
-  { max, reach, events }: { max: number; reach: Reach; events: QueueEvents },
-): OwnPool {
+function openPool(config: ClientConfig, { max, reach, settings, events }: PoolRequest): OwnPool {
   class PoolConnection extends Client {
     constructor() {
       super({ ...config, pipeline: true });
@@ -211,7 +226,7 @@ function openPool(
     said.shared = false;
     client.on('error', () => undefined);
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
-    if (reach === 'direct') void client.query(sessionSettings).catch(() => undefined);
+    if (reach === 'direct') void client.query(settings()).catch(() => undefined);
   });
   pool.on('error', ({ message }) => {
     if (said.lost) return;

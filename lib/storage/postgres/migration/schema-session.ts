@@ -72,12 +72,14 @@ export class SchemaSession implements SqlHandle {
           'tables are changed under locks that last for a session, and this connection goes through a pooler: give the address of PostgreSQL itself',
         );
       }
-      // A limit of the role's would end the building of an index. What reads a whole table once gains nothing by compiling.
+      // A limit of the role's would end the building of an index, and a policy would hide rows from it. What reads a whole table
+      // once gains nothing by compiling.
       await client.query(`
         set statement_timeout = 0;
         set idle_in_transaction_session_timeout = 0;
         set lock_timeout = 0;
         set default_transaction_isolation = 'read committed';
+        set row_security = off;
         set jit = off;
         set work_mem = '64MB';
         set application_name = 'tarefa migration'`);

@@ -23,6 +23,7 @@ import {
   refuseWithoutCreation,
   type RightsRequest,
 } from './schema-rights.js';
+import { refuseRowSecurity } from './row-security.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
 import { ownColumns, schemaVersion, type IndexDefinition } from './schema.js';
 
@@ -46,6 +47,8 @@ export interface PreparedSchema {
   readonly seals: boolean;
   /** The function by which this role may insert, quoted; undefined without one. */
   readonly insertFunction: string | undefined;
+  /** True in a process that only produces, of whose role policies decide which rows it sees: it is warned, and does as before. */
+  readonly heedsPolicies: boolean;
   /** Encoding of stored texts, as `server_encoding` names it. */
   readonly encoding: string;
   /** What works with a limitation: for the log. */
@@ -70,6 +73,7 @@ export async function prepareSchema(
   return run(async (tx) => {
     const tables = await resolveTables(tx, request);
     await refuseHiddenSchema(tx, tables, request);
+    const policies = await refuseRowSecurity(tx, tables, request);
     const found = await inspectSchema(tx, tables);
     const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
@@ -90,8 +94,14 @@ export async function prepareSchema(
       isPartitioned: await isPartitioned(tx, tables),
       identity: found.isVersionHidden ? undefined : await readIdentity(tx, tables),
       seals,
+      heedsPolicies: policies.length > 0,
       insertFunction: (await mayInsertByFunction(tx, tables)) ? insertFunctionName(tables) : undefined,
-      warnings: [...listWarnings(found, tables, request.channel), ...encodingWarnings(encoding), ...warnings],
+      warnings: [
+        ...listWarnings(found, tables, request.channel),
+        ...encodingWarnings(encoding),
+        ...warnings,
+        ...policies,
+      ],
       made,
     };
   });

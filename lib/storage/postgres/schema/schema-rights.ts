@@ -228,7 +228,8 @@ async function foreignOwners(
   return rows.map((row) => ({ table: String(row['name']), owner: String(row['owner']) }));
 }
 
-async function currentRole(tx: SqlHandle): Promise<string> {
+/** The role that statements run as, quoted. */
+export async function currentRole(tx: SqlHandle): Promise<string> {
   const { rows } = await tx.query('select current_user::text as role', []);
   return quoteIdentifier(String(rows[0]?.['role']));
 }
