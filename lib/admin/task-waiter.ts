@@ -4,6 +4,8 @@ import { TarefaError } from '../errors.js';
 /** A worker may have ended the task before it heard of the wait; one that starts later never hears of it. */
 const lookAgainMs = [100, 1_000];
 const lookAtLeastMs = 5_000;
+/** How often it looks when nobody can tell it. */
+const untoldMs = 250;
 
 /** Waits for tasks to end: woken by the worker, and looking now and then in case the ring was lost. */
 export class TaskWaiter {
@@ -41,7 +43,8 @@ export class TaskWaiter {
         const found = await look();
         if (found !== undefined) return found;
         if (leftMs <= 0) throw timedOut(firstAttemptId, timeoutMs);
-        const pauseMs = listener ? (lookAgainMs[round] ?? lookAtLeastMs) : 250;
+        const isTold = listener !== undefined && !listener.isRefused;
+        const pauseMs = isTold ? (lookAgainMs[round] ?? lookAtLeastMs) : untoldMs;
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, isEnded ? 0 : Math.min(pauseMs, leftMs));
           wake = () => {

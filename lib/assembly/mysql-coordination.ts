@@ -2,7 +2,7 @@ import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
 import type { Liveness } from '../coordination/liveness.js';
 import { MysqlBell } from '../coordination/mysql/mysql-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
-import type { SessionUse } from '../coordination/session.js';
+import type { HearingChanged, SessionUse } from '../coordination/session.js';
 import { whyLease } from '../storage/mysql/connections/lease-detection.js';
 import { leaseThread } from '../storage/mysql/connections/lease-orders.js';
 import { namedConfig, type mysqlConfig } from '../storage/mysql/connections/mysql-config.js';
@@ -99,13 +99,14 @@ export class MysqlCoordination {
           `workers that connect as another user cannot be woken (${String(error)}): they find tasks at their next poll`,
         ),
     });
-    const sleep = (woken: () => void): Sleeper => {
+    const sleep = (woken: () => void, changed: HearingChanged): Sleeper => {
       sleeper = new Sleeper({
         mysql,
         config: namedConfig(config, 'sleeper'),
         prefix: prefix(),
         interrupt: (id) => waker.interrupt(id),
         woken,
+        changed,
       });
       return sleeper;
     };

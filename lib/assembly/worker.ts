@@ -24,6 +24,7 @@ import { Dispatcher } from '../worker/dispatcher.js';
 import type { DispatcherParts } from '../worker/dispatcher-parts.js';
 import { Executor } from '../worker/running/executor.js';
 import { HaltOrder } from '../worker/halt-order.js';
+import { Listening } from '../worker/listening.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
 import { Signal } from '../timing/signal.js';
@@ -102,11 +103,11 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     events,
     foreignLocks,
   });
+  const ends = new EndAnnouncer(events, bell);
   const worker = new QueueWorker({
     database,
-    bell,
     liveness,
-    ends: new EndAnnouncer(events, bell),
+    listening: new Listening({ bell, ends, recovery, unserved, options, events }),
     registry,
     registered,
     recovery,

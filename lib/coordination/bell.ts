@@ -1,5 +1,6 @@
 import type { WorkerId } from '../storage/attempt.js';
 import type { Ring, RingRequest } from './ring.js';
+import type { HearingChanged } from './session.js';
 
 /** A task whose end some process waits for. */
 export interface AwaitedEnd {
@@ -45,9 +46,14 @@ export interface Bell {
   ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void>;
   /** The ring for a statement to carry; undefined where statements cannot ring this bell, or no process could hear it. */
   carried<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): CarriedRing | undefined;
-  /** Calls back at each ring, until the returned function is called. */
+  /**
+   * Calls back at each ring, until the returned function is called.
+   *
+   * @param changed told when rings cannot be heard, though the database can be reached, and when they can again
+   */
   listen<Topic extends BellTopic>(
     topic: Topic,
     heard: (message: HeardMessages[Topic]) => void,
+    changed?: HearingChanged,
   ): Promise<() => Promise<void>>;
 }

@@ -4,6 +4,7 @@ import type { Bell } from './bell.js';
 export class EndListener {
   readonly #bell: Bell;
   readonly #waiting = new Map<string, Set<() => void>>();
+  #refusal: unknown;
 
   private constructor(bell: Bell) {
     this.#bell = bell;
@@ -11,10 +12,19 @@ export class EndListener {
 
   static async start(bell: Bell): Promise<EndListener> {
     const listener = new EndListener(bell);
-    await bell.listen('ends', (id) => {
-      for (const ended of listener.#waiting.get(id) ?? []) ended();
-    });
+    await bell.listen(
+      'ends',
+      (id) => {
+        for (const ended of listener.#waiting.get(id) ?? []) ended();
+      },
+      (refusal) => (listener.#refusal = refusal),
+    );
     return listener;
+  }
+
+  /** True while the database refuses to let it listen. */
+  get isRefused(): boolean {
+    return this.#refusal !== undefined;
   }
 
   /** Tells the workers that this process waits for that task, for that time. */

@@ -4,6 +4,9 @@ export interface SessionWatcher {
   restored(): void;
 }
 
+/** Told why a listener hears nothing although there is a session, and undefined when it hears again. */
+export type HearingChanged = (refusal: unknown) => void;
+
 /**
  * A session with a database server, which bells and liveness are made of. What was listened on and held is taken again
  * after a reconnect. Implemented in `storage/<database>/connections`.
@@ -15,8 +18,12 @@ export interface Session {
   readonly steadyMs: number;
   /** Calls back at each loss and return, until the returned function is called. */
   watch(watcher: SessionWatcher): () => void;
-  /** Listens on a channel until the returned function is called. */
-  listen(channel: string, listener: (text: string) => void): Promise<() => Promise<void>>;
+  /** Listens on a channel until the returned function is called. Does not reject where it is refused: it tells, and tries again. */
+  listen(
+    channel: string,
+    heard: (text: string) => void,
+    changed: HearingChanged,
+  ): Promise<() => Promise<void>>;
   /** Takes a lock and keeps it over reconnects, until `unlock`. */
   hold(key: string): Promise<void>;
   /** Takes a lock unless it is held, in this process or another. Lost with the session. */

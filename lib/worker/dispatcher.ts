@@ -150,6 +150,12 @@ export class Dispatcher {
     if (this.#hearing.heard(ring)) this.wake();
   }
 
+  /** Rings come, or do not although they should: then it polls. */
+  hears(isHearing: boolean): void {
+    this.#reminders.hears(isHearing);
+    if (isHearing) this.#compare();
+  }
+
   /** Compares all rows held in the table with the attempts that run here, however long that takes, then looks at everything. */
   reconcile(): void {
     this.#reconciler.requireFull();

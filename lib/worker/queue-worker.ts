@@ -1,8 +1,5 @@
 import { hostname } from 'node:os';
-import type { Bell } from '../coordination/bell.js';
-import type { EndAnnouncer } from '../coordination/end-announcer.js';
 import type { Liveness } from '../coordination/liveness.js';
-import type { Ring } from '../coordination/ring.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
@@ -16,6 +13,7 @@ import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
+import type { Listening } from './listening.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
@@ -28,9 +26,8 @@ export interface RegisteredWorker {
 
 export interface QueueWorkerParts {
   readonly database: QueueDatabase;
-  readonly bell: Bell;
   readonly liveness: Liveness;
-  readonly ends: EndAnnouncer;
+  readonly listening: Listening;
   readonly registry: HandlerRegistry;
   readonly registered: (
     workerId: WorkerId,
@@ -41,7 +38,7 @@ export interface QueueWorkerParts {
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
   readonly unserved: UnservedWatch;
-  readonly options: WorkerOptions & { readonly wake: 'listen' | 'kill' | 'poll' };
+  readonly options: WorkerOptions;
   readonly events: QueueEvents;
   readonly version: string;
   /** False in a process that only produces. */
@@ -63,7 +60,6 @@ export class QueueWorker {
   #stopping: Promise<void> | undefined;
   #companion: QueueWorker | undefined;
   #isCompanion = false;
-  #stopListening: (() => Promise<void>)[] = [];
 
   /** @hidden */
   constructor(parts: QueueWorkerParts) {
@@ -136,9 +132,10 @@ export class QueueWorker {
     });
     this.#id = id;
     // The other worker of this process reports a notification that both ignore.
-    const halting = { stop: () => void this.stop(), isSilent: this.#isCompanion };
+    const isSilent = this.#isCompanion;
+    const halting = { stop: () => void this.stop(), isSilent };
     const registered = this.#parts.registered(id, halting);
-    const { dispatcher } = registered;
+    const { dispatcher, halt } = registered;
     this.#registered = registered;
     const { connection } = liveness;
     await liveness.hold(id, {
@@ -148,7 +145,7 @@ export class QueueWorker {
         dispatcher.reconcile();
       },
     });
-    if (this.#parts.bell.canListen) await this.#listen(id, registered);
+    await this.#parts.listening.start({ id, dispatcher, halt, isSilent });
     dispatcher.start();
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
@@ -158,25 +155,6 @@ export class QueueWorker {
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();
-  }
-
-  async #listen(id: WorkerId, registered: RegisteredWorker): Promise<void> {
-    const { bell, ends, recovery, options } = this.#parts;
-    if (options.wake !== 'poll') {
-      this.#stopListening.push(await bell.listen('tasks', (ring) => this.#heard(ring, registered)));
-    }
-    this.#stopListening.push(
-      await bell.listen('waits', (awaited) => ends.expect(awaited)),
-      await bell.listen('looks', (looker) => {
-        if (looker !== id) recovery.postpone(Number(looker) < Number(id));
-      }),
-    );
-  }
-
-  #heard(ring: Ring, { dispatcher, halt }: RegisteredWorker): void {
-    if (ring.halt) return halt.notified();
-    dispatcher.heard(ring);
-    this.#parts.unserved.expect();
   }
 
   async #stop(): Promise<void> {
@@ -189,7 +167,7 @@ export class QueueWorker {
   }
 
   async #leave(id: WorkerId, { dispatcher, executor, halt }: RegisteredWorker): Promise<void> {
-    const { database, liveness, recovery, closing, events } = this.#parts;
+    const { database, liveness, listening, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     halt.end();
     this.#parts.unserved.stop();
@@ -211,8 +189,7 @@ export class QueueWorker {
     const unfinished = running.size;
     await closing.step(async () => {
       const retired = database.workers.retire(id, 'stopped').catch(() => undefined);
-      const silent = this.#stopListening.splice(0).map((stop) => stop());
-      await Promise.all([...silent, liveness.release(), retired]);
+      await Promise.all([listening.stop(), liveness.release(), retired]);
     }, closingReserves.leave);
     events.emit('worker.stopped', { workerId: id, unfinished });
   }

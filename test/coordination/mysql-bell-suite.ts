@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Bell } from '../../lib/coordination/bell.js';
 import type { Ring } from '../../lib/coordination/ring.js';
-import { findSleepers } from '../../lib/storage/mysql/connections/sleeper-places.js';
+import { findSleepers, mostPlaces } from '../../lib/storage/mysql/connections/sleeper-places.js';
 import { sleeperPrefix } from '../../lib/storage/mysql/lock-name.js';
 import { Arrivals } from '../support/arrivals.js';
 import type { MysqlFlavour } from '../support/mysql.js';
@@ -160,6 +160,23 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
       expect(other).not.toBe(id);
       await (await makeRinger()).ring('tasks', {});
       await heard.next();
+    });
+
+    test('who finds no place to sleep tells why it cannot be woken, and when it can', async () => {
+      const prefix = sleeperPrefix(`${server().name}.tasks`);
+      const others = await server().pool.getConnection();
+      onTestFinished(() => others.destroy());
+      for (let place = 0; place < mostPlaces; place += 1)
+        await others.query('select get_lock(?, 0)', [`${prefix}${place}`]);
+      const told = new Arrivals<unknown>();
+      const changed = (refusal: unknown): void => told.add(refusal ?? 'it can');
+      onTestFinished(await bellOf(1).listen('tasks', () => undefined, changed));
+      expect(await told.next()).toMatchObject({
+        message: 'as many processes are asleep as can be woken',
+      });
+      await others.query('do release_all_locks()');
+      expect(await told.next()).toBe('it can');
+      expect(await sleepers()).toHaveLength(1);
     });
 
     test('a ring finds who sleeps now, when those have gone that slept before', async () => {

@@ -34,6 +34,8 @@ export interface DatabaseProxy {
   cutAfter(bytes: number, purpose?: string): Fault;
   /** Swallows what the server says at one point. */
   swallow(what: Swallowed): Fault;
+  /** Answers PostgreSQL's statements that begin like that with an error, as a proxy does that has no notion of them. */
+  refuse(what: RefusedStatement): Fault;
   /** Swallows what the server answers to a text, whatever its protocol. */
   loseAnswer(what: LostAnswer): Fault;
   /** Lifts all faults. Connections that were silent stay so: what they have lost is not sent again. */
@@ -82,6 +84,16 @@ export interface LostAnswer {
   readonly to: string;
   /** What else happens: the connection is `cut`, or falls `silent`. */
   readonly then: 'silent' | 'cut';
+}
+
+/** A statement that does not arrive, but is answered. */
+export interface RefusedStatement {
+  readonly purpose: string;
+  /** What its text begins with; it is sent alone, without parameters. */
+  readonly beginning: string;
+  /** SQLSTATE and message of the error. */
+  readonly code: string;
+  readonly message: string;
 }
 
 /** Starts a proxy in front of the server of a database, on a free port of 127.0.0.1. */
@@ -171,6 +183,7 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
     },
     swallow: (what) => start(what.purpose, swallower(what)),
     loseAnswer: (what) => start(what.purpose, answerLoser(what)),
+    refuse: (what) => start(what.purpose, refuser(what)),
     pass: () => {
       for (const fault of [...faults]) fault.lift();
     },
@@ -244,6 +257,20 @@ function swallower({ message, tag = '', holding = '', then, times = 1 }: Swallow
     if (then === 'silent') return { kind: 'silence' };
     if (then !== 'nothing' || !passing.last) affected.add(connection);
     return { kind: 'drop' };
+  };
+}
+
+function refuser({ beginning, code, message }: RefusedStatement): ActiveFault['judge'] {
+  const fields = `SERROR\0VERROR\0C${code}\0M${message}\0\0`;
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + fields.length);
+  const ready = Buffer.from('Z\0\0\0\x05I', 'latin1');
+  const answer = Buffer.concat([Buffer.from('E'), length, Buffer.from(fields), ready]);
+  return (_, { direction, bytes }) => {
+    // A letter, and a length of four bytes.
+    const text = bytes.subarray(5, 5 + beginning.length).toString();
+    const isIt = direction === 'to database' && bytes[0] === 'Q'.charCodeAt(0) && text === beginning;
+    return isIt ? { kind: 'answer', bytes: answer } : { kind: 'pass' };
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Bell, BellTopic, HeardMessages, SentMessages } from '../bell.js';
 import { heardRing, type RingRequest } from '../ring.js';
+import type { HearingChanged } from '../session.js';
 import { NoticeBoard, type Notices } from './notice-board.js';
 
 /** A session of this process that sleeps until another process wakes it. */
@@ -10,7 +11,7 @@ export interface WakeableSession {
 
 export interface MysqlBellParts {
   /** Undefined where no session of this process can be woken. */
-  readonly sleeper: ((woken: () => void) => WakeableSession) | undefined;
+  readonly sleeper: ((woken: () => void, changed: HearingChanged) => WakeableSession) | undefined;
   /** Wakes that many sleeping sessions of other processes, if there are so many; answers how many they were. */
   readonly wake: (most: number) => Promise<number>;
   /** What else one may have been woken for. */
@@ -33,6 +34,10 @@ export class MysqlBell implements Bell {
   readonly #parts: MysqlBellParts;
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
   readonly #board: NoticeBoard;
+  /** Told whether this process can be woken. */
+  readonly #concerned = new Set<HearingChanged>();
+  /** Why it cannot be. */
+  #refusal: unknown;
   #sleeper: WakeableSession | undefined;
   /** How many are to be woken next; 0 when nobody rang. */
   #most = 0;
@@ -71,12 +76,20 @@ export class MysqlBell implements Bell {
   async listen<Topic extends BellTopic>(
     topic: Topic,
     heard: (message: HeardMessages[Topic]) => void,
+    changed?: HearingChanged,
   ): Promise<() => Promise<void>> {
     const listener = (message: HeardMessages[Topic]): void => heard(message);
+    const concerned = (refusal: unknown): void => changed?.(refusal);
     this.#listeners[topic].add(listener);
-    if (topic === 'tasks') await this.#fallAsleep();
+    // Other topics are not heard from other processes in any case.
+    if (topic === 'tasks') {
+      this.#concerned.add(concerned);
+      if (this.#refusal !== undefined) concerned(this.#refusal);
+      await this.#fallAsleep();
+    }
     return async () => {
       this.#listeners[topic].delete(listener);
+      this.#concerned.delete(concerned);
       if (this.#listeners.tasks.size === 0) await this.#stopSleeping();
     };
   }
@@ -88,7 +101,10 @@ export class MysqlBell implements Bell {
 
   async #fallAsleep(): Promise<void> {
     if (this.#sleeper) return;
-    this.#sleeper = this.#parts.sleeper?.(() => this.#woken());
+    this.#sleeper = this.#parts.sleeper?.(
+      () => this.#woken(),
+      (refusal) => this.#changed(refusal),
+    );
     await this.#board.start();
     await this.#sleeper?.start();
   }
@@ -96,8 +112,14 @@ export class MysqlBell implements Bell {
   async #stopSleeping(): Promise<void> {
     const sleeper = this.#sleeper;
     this.#sleeper = undefined;
+    this.#refusal = undefined;
     this.#board.stop();
     await sleeper?.stop();
+  }
+
+  #changed(refusal: unknown): void {
+    this.#refusal = refusal;
+    for (const concerned of this.#concerned) concerned(refusal);
   }
 
   #woken(): void {

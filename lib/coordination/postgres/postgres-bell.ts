@@ -1,6 +1,6 @@
 import type { Bell, BellTopic, CarriedRing, HeardMessages, SentMessages } from '../bell.js';
 import { messageOf, readRing, type RingMessage } from '../ring.js';
-import type { Session, SessionUse } from '../session.js';
+import type { HearingChanged, Session, SessionUse } from '../session.js';
 import { endsChannel, looksChannel, waitsChannel } from './channels.js';
 import { Ringer } from './ringer.js';
 
@@ -53,13 +53,15 @@ export class PostgresBell implements Bell {
   async listen<Topic extends BellTopic>(
     topic: Topic,
     heard: (message: HeardMessages[Topic]) => void,
+    changed: HearingChanged = () => undefined,
   ): Promise<() => Promise<void>> {
     const session = await this.#open();
     this.#listeners += 1;
-    const stop = await session.listen(this.#channelOf(topic), (text) => {
+    const read = (text: string): void => {
       const message = texts[topic].read(text);
       if (message !== undefined) heard(message as HeardMessages[Topic]);
-    });
+    };
+    const stop = await session.listen(this.#channelOf(topic), read, changed);
     return async () => {
       await stop().catch(() => undefined);
       this.#listeners -= 1;

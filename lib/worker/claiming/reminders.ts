@@ -28,6 +28,8 @@ export interface RemindersParts {
 
 /** After its last task a worker looks again, for commits whose ring came too early. */
 const lookAgainMs = [50, 500] as const;
+/** How often a worker looks at least that hears no rings, though it should. */
+export const unheardPollMs = 1_000;
 /** What another session has locked is tried again after that many ms. */
 const lockedAgainMs = 1_000;
 
@@ -42,11 +44,13 @@ export class Reminders {
   readonly #pace: PollPace | undefined;
   #lookAgain: readonly NodeJS.Timeout[] = [];
   #started = false;
+  #pollMs: number;
 
   constructor(parts: RemindersParts) {
     this.#parts = parts;
     this.#due = new Alarm(parts.look);
     this.#claim = new Alarm(parts.wake);
+    this.#pollMs = parts.pollIntervalMs;
     const { busyPollMs: busyMs, pollIntervalMs: idleMs } = parts;
     this.#pace = busyMs === undefined ? undefined : new PollPace({ busyMs, idleMs });
   }
@@ -54,7 +58,16 @@ export class Reminders {
   start(): void {
     this.#started = true;
     this.#polledAt = performance.now();
-    if (this.#parts.pollIntervalMs > 0) this.#pollLater();
+    if (this.#pollMs > 0) this.#pollLater();
+  }
+
+  /** While rings do not come, polls have to come more often. */
+  hears(isHearing: boolean): void {
+    const { pollIntervalMs } = this.#parts;
+    this.#pollMs = isHearing ? pollIntervalMs : Math.min(pollIntervalMs || unheardPollMs, unheardPollMs);
+    clearTimeout(this.#poll);
+    this.#poll = undefined;
+    if (this.#started) this.start();
   }
 
   stop(): void {
@@ -67,7 +80,7 @@ export class Reminders {
 
   /** True when a poll is overdue: the process stood still, or its event loop was blocked, and the timer comes later. */
   get pollMissed(): boolean {
-    return this.#poll !== undefined && performance.now() - this.#polledAt > this.#parts.pollIntervalMs;
+    return this.#poll !== undefined && performance.now() - this.#polledAt > this.#pollMs;
   }
 
   /** A scheduled attempt is due then; if that is past, it should have been promoted already, and another session has it locked. */
@@ -93,7 +106,7 @@ export class Reminders {
   }
 
   #pollLater(): void {
-    const ms = this.#pace?.next() ?? this.#parts.pollIntervalMs;
+    const ms = Math.min(this.#pace?.next() ?? this.#pollMs, this.#pollMs);
     this.#poll = setTimeout(() => {
       this.#pollLater();
       void this.#onPoll();
@@ -103,10 +116,10 @@ export class Reminders {
   /** An idle worker asks by one statement whether there is anything to do; a full look takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
-    const { compare, isIdle, nextDue, reconcile, askHalted, halted, look, pollIntervalMs } = this.#parts;
+    const { compare, isIdle, nextDue, reconcile, askHalted, halted, look } = this.#parts;
     if (!isIdle()) {
       // Of frequent polls only some compare.
-      if (this.#pace && this.#polledAt - this.#comparedAt < pollIntervalMs) return look();
+      if (this.#pace && this.#polledAt - this.#comparedAt < this.#pollMs) return look();
       this.#comparedAt = this.#polledAt;
       askHalted();
       return compare();

@@ -1,5 +1,5 @@
 /** How many processes of a queue can be woken; others poll. */
-const mostPlaces = 64;
+export const mostPlaces = 64;
 
 const places = JSON.stringify(Array.from({ length: mostPlaces }, (_, place) => place));
 

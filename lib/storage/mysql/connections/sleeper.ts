@@ -1,7 +1,9 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { Backoff } from '../../../timing/backoff.js';
+import type { HearingChanged } from '../../../coordination/session.js';
 import { within } from '../../../timing/deadline.js';
 import { readBoolean } from '../../columns.js';
+import { isConnectionError } from '../mysql-errors.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask } from './answers.js';
 import type { Mysql2 } from './mysql-package.js';
@@ -13,6 +15,8 @@ const sleepSeconds = 15;
 const answerMs = 5_000;
 /** How long its goodbye may take. */
 const goodbyeMs = 500;
+/** Failures in a row after some ten seconds. */
+const lastingFailures = 8;
 /** Number of the error with which a statement ends that was killed. */
 const interrupted = 1317;
 
@@ -27,6 +31,8 @@ export interface SleeperParts {
   readonly interrupt: (sessionId: string) => Promise<void>;
   /** It was woken, or may have been while it had no connection. */
   readonly woken: () => void;
+  /** It cannot fall asleep, or can again. */
+  readonly changed: HearingChanged;
 }
 
 /**
@@ -38,6 +44,10 @@ export class Sleeper {
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 30_000 });
   #connection: Connection | undefined;
   #sessionId: string | undefined;
+  /** How many times in a row it could not fall asleep. */
+  #failures = 0;
+  /** True once that is told. */
+  #isTold = false;
   #loop: Promise<void> | undefined;
   #stopped = false;
   /** Rejects once nothing more is to be waited for. */
@@ -83,8 +93,11 @@ export class Sleeper {
   async #run(tried: () => void): Promise<void> {
     for (let nights = 0; !this.#stopped; nights += 1) {
       try {
-        const connection = await this.#open();
+        const connection = await this.#open().catch((error: unknown) => this.#failed(error));
         this.#backoff.reset();
+        this.#failures = 0;
+        if (this.#isTold) this.#parts.changed(undefined);
+        this.#isTold = false;
         tried();
         await this.#sleepOn(connection, nights > 0);
       } catch {
@@ -94,6 +107,17 @@ export class Sleeper {
       this.#connection?.destroy();
       if (!this.#stopped) await this.#backoff.wait();
     }
+  }
+
+  /** Told once, until it is asleep again; of a server that cannot be reached only when that lasts, as others tell of it too. */
+  #failed(error: unknown): never {
+    this.#failures += 1;
+    const isWorthTelling = !isConnectionError(error) || this.#failures >= lastingFailures;
+    if (isWorthTelling && !this.#isTold && !this.#stopped) {
+      this.#isTold = true;
+      this.#parts.changed(error);
+    }
+    throw error;
   }
 
   async #open(): Promise<Connection> {

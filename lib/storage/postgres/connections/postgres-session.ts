@@ -1,8 +1,8 @@
 import type { Client, ClientConfig } from 'pg';
-import type { Session, SessionWatcher } from '../../../coordination/session.js';
+import type { HearingChanged, Session, SessionWatcher } from '../../../coordination/session.js';
 import { withAnswerLimit } from './answer-limit.js';
 import { sessionSettings } from './connection-config.js';
-import { quoteIdentifier } from '../identifiers.js';
+import { ListenedChannels } from './listened-channels.js';
 import { OwnedConnection } from './owned-connection.js';
 import { goodbyeMs, Sockets } from './sockets.js';
 import { Backoff } from '../../../timing/backoff.js';
@@ -16,7 +16,7 @@ export class PostgresSession implements Session {
   readonly #connection: OwnedConnection;
   readonly #sockets = new Sockets();
   readonly #backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
-  readonly #channels = new Map<string, Set<(text: string) => void>>();
+  readonly #channels: ListenedChannels;
   /** Locks to hold as long as there is a session: liveness. */
   readonly #lasting = new Set<string>();
   /** Locks held now. PostgreSQL would grant a session the same lock twice, so it is not asked. */
@@ -26,6 +26,7 @@ export class PostgresSession implements Session {
   #restoredAt = -Infinity;
 
   constructor(config: ClientConfig) {
+    this.#channels = new ListenedChannels({ query: (text) => this.query(text), isUp: () => this.up });
     this.#connection = new OwnedConnection({
       config: { stream: this.#sockets.open, ...config },
       reach: 'direct',
@@ -54,18 +55,12 @@ export class PostgresSession implements Session {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Listens on a channel until the returned function is called. */
-  async listen(channel: string, listener: (text: string) => void): Promise<() => Promise<void>> {
-    const listeners = this.#channels.get(channel) ?? new Set();
-    listeners.add(listener);
-    this.#channels.set(channel, listeners);
-    if (listeners.size === 1 && this.up) await this.query(`listen ${quoteIdentifier(channel)}`);
-    return async () => {
-      listeners.delete(listener);
-      if (listeners.size > 0) return;
-      this.#channels.delete(channel);
-      await this.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
-    };
+  listen(
+    channel: string,
+    heard: (text: string) => void,
+    changed: HearingChanged,
+  ): Promise<() => Promise<void>> {
+    return this.#channels.add(channel, heard, changed);
   }
 
   /** Runs one statement after the other: queues and routines share the session. */
@@ -106,8 +101,9 @@ export class PostgresSession implements Session {
 
   async stop(): Promise<void> {
     this.#backoff.cancel();
+    const silent = this.#channels.stop();
     await this.#sockets.closeAfter(this.#connection.close(), goodbyeMs);
-    await this.#reconnecting;
+    await Promise.all([this.#reconnecting, silent]);
   }
 
   async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
@@ -118,11 +114,8 @@ export class PostgresSession implements Session {
     return rows;
   }
 
-  /** Takes the lasting locks, which what was left of the lost session would keep from us, and listens as before. */
+  /** Takes the lasting locks, which what was left of the lost session would keep from us, and listens as before where it may. */
   async #takeOver(client: Client): Promise<void> {
-    client.on('notification', ({ channel, payload }) => {
-      for (const listener of this.#channels.get(channel) ?? []) listener(payload ?? '');
-    });
     for (const key of this.#lasting) {
       const { rows: locks } = await client.query<{ locked: boolean }>(
         'select pg_try_advisory_lock(hashtextextended($1::text, 0)) as locked',
@@ -131,7 +124,7 @@ export class PostgresSession implements Session {
       if (locks[0]?.locked !== true) throw new Error(`another session still holds the lock '${key}'`);
       this.#held.add(key);
     }
-    for (const channel of this.#channels.keys()) await client.query(`listen ${quoteIdentifier(channel)}`);
+    await this.#channels.takeOver(client);
   }
 
   #dropped(why: unknown): void {
