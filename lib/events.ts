@@ -80,6 +80,11 @@ export interface QueueEventMap {
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */
   'worker.troubled': { readonly workerId: string; readonly error: unknown };
   'worker.recovered': { readonly workerId: string };
+  /**
+   * The worker has taken no task for `forMs`, and would take none if there were any: it may not claim, or cannot. Told every minute
+   * until it goes on.
+   */
+  'worker.stalled': { readonly workerId: string; readonly reason: string; readonly forMs: number };
   'connection.lost': { readonly connection: string; readonly error: unknown };
   'connection.restored': { readonly connection: string };
   'routine.finished': { readonly routine: string; readonly affected: number; readonly durationMs: number };

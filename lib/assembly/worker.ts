@@ -24,9 +24,12 @@ import { Dispatcher } from '../worker/dispatcher.js';
 import type { DispatcherParts } from '../worker/dispatcher-parts.js';
 import { Executor } from '../worker/running/executor.js';
 import { HaltOrder } from '../worker/halt-order.js';
+import { HiddenRows } from '../worker/hidden-rows.js';
 import { Listening } from '../worker/listening.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
+import { Standstill } from '../worker/standstill.js';
+import { Trouble } from '../worker/trouble.js';
 import { Signal } from '../timing/signal.js';
 import { UnservedWatch } from '../maintenance/unserved-watch.js';
 
@@ -87,8 +90,13 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     const halt = new HaltOrder(workerId, { database, events, options, ...halting });
     const served = new ServedRoutes(registry, options);
     const capacity = new Capacity(served, options);
+    const hidden = new HiddenRows(database);
+    const trouble = new Trouble(workerId, events);
     const shared = { database, bell, liveness, halt, served, capacity, holds, options, events };
-    return { dispatcher: new Dispatcher(workerId, { executor, ...others, ...shared }), executor, halt };
+    const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
+    const { running } = dispatcher;
+    const standstill = new Standstill({ workerId, liveness, hidden, trouble, running, events });
+    return { dispatcher, executor, halt, standstill };
   };
   const unserved = new UnservedWatch({ database, events, options });
   const timing = options.recoveryTiming;

@@ -19,6 +19,8 @@ export interface Liveness {
   readonly connection: string;
   /** True while it is held: without it a worker must not claim. */
   readonly alive: boolean;
+  /** Why it is not held, as far as that is known: what failed last. */
+  readonly failure: unknown;
   /** Holds a worker's liveness until `release`. */
   hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void>;
   /** Runs `work` unless another worker runs that routine now; answers undefined when one does. */

@@ -38,6 +38,10 @@ export class SessionLiveness implements Liveness {
     return this.#alive && this.#session?.up === true;
   }
 
+  get failure(): unknown {
+    return this.#session?.failure;
+  }
+
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
     const { use, workers } = this.#parts;
     const session = await use.open();

@@ -14,6 +14,8 @@ export type HearingChanged = (refusal: unknown) => void;
 export interface Session {
   /** True while it is connected. */
   readonly up: boolean;
+  /** Why it is not connected: what failed last. Undefined while it is. */
+  readonly failure: unknown;
   /** Milliseconds since it came back after a loss; infinite before that. */
   readonly steadyMs: number;
   /** Calls back at each loss and return, until the returned function is called. */

@@ -120,6 +120,13 @@ export type ProblemJson =
     }
   | { readonly kind: 'deactivated'; readonly subscriptionId: string; readonly reason: string }
   | { readonly kind: 'lost-worker'; readonly workerId: string; readonly host: string; readonly pid: number }
+  /** A worker of the process that serves this page may not claim, or cannot, and so takes no tasks. */
+  | {
+      readonly kind: 'stalled-worker';
+      readonly workerId: string;
+      readonly reason: string;
+      readonly forMs: number;
+    }
   | { readonly kind: 'late-scheduled'; readonly lateMs: number }
   | { readonly kind: 'unread'; readonly section: string; readonly reason: string };
 

@@ -10,6 +10,7 @@ import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
 import { getQueueToken } from '../client/queue-tokens.js';
 import { defaultQueueName, getPartToken } from '../options/part-token.js';
+import { QueueWorker } from '../worker/queue-worker.js';
 import { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';
@@ -72,17 +73,19 @@ export async function dashboardModule(
         inject: [
           getPartToken(name, 'core'),
           getQueueToken(name, QueueAdmin),
+          getQueueToken(name, QueueWorker),
           getQueueToken(name, QueueWebhooks),
           DashboardGroup,
         ],
         useFactory: (
           queue: ShownQueue,
           admin: QueueAdmin,
+          worker: QueueWorker,
           webhooks: QueueWebhooks,
           group: DashboardGroup,
         ) => {
           group.add({ name: queueName, path });
-          return new Dashboard({ name: queueName, core: queue, admin, webhooks, group, options });
+          return new Dashboard({ name: queueName, core: queue, admin, worker, webhooks, group, options });
         },
       },
     ],

@@ -6,6 +6,7 @@ import { version } from '../version.js';
 import type { QueueClient } from '../client/queue-client.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
 import type { HistoryJson, InfoJson, PayloadJson, TasksJson } from './api.js';
 import { DashboardActions } from './dashboard-actions.js';
@@ -39,6 +40,8 @@ export interface DashboardParts {
   readonly name: string;
   readonly core: ShownQueue;
   readonly admin: QueueAdmin;
+  /** Of this process: it knows best why it takes nothing. */
+  readonly worker: Pick<QueueWorker, 'stalled'>;
   readonly webhooks: QueueWebhooks;
   readonly group: DashboardGroup;
   readonly options: Pick<ResolvedDashboardOptions, 'actions' | 'payloads' | 'redact'>;
@@ -55,11 +58,11 @@ export class Dashboard {
 
   constructor(parts: DashboardParts) {
     this.#parts = parts;
-    const { core, admin, webhooks, options } = parts;
+    const { core, admin, worker, webhooks, options } = parts;
     const { database, events } = core;
     const { endpoints, reports } = database;
     const { purgeMaxAgeDays } = core.options;
-    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, endpoints });
+    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, endpoints, worker });
     this.live = new LiveOverview(() => this.overview.read());
     this.tasks = new TaskReader({
       admin: database.admin,

@@ -4,6 +4,7 @@ import type { StatusReport } from '../storage/status-report.js';
 import type { EndpointStore } from '../storage/endpoints.js';
 import { everyTopic, webhookRoute } from '../storage/route.js';
 import type { TaskState } from '../task.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
 import { findProblems } from './problems.js';
 import { pauseJson, routeJson, timeJson } from './to-json.js';
@@ -12,6 +13,7 @@ export interface OverviewReaderParts {
   readonly reports: Pick<QueueReports, 'status' | 'nextScheduled' | 'history'>;
   readonly purgeMaxAgeDays: number;
   readonly endpoints: Pick<EndpointStore, 'troubled'>;
+  readonly worker: Pick<QueueWorker, 'stalled'>;
 }
 
 /** How long each part of what is read may take. */
@@ -66,7 +68,7 @@ export class OverviewReader {
       workers: report.workers.map((worker) => workerJson(worker, report.running)),
       scheduled,
       paused: report.paused.map(pauseJson),
-      problems: findProblems({ report, history, endpoints }),
+      problems: findProblems({ report, history, endpoints, stalled: this.#parts.worker.stalled }),
       tableBytes: report.size && report.size.tableBytes + report.size.indexBytes,
       liveRows: report.size?.liveRows ?? null,
     };

@@ -1,5 +1,6 @@
 import type { StatusReport } from '../storage/status-report.js';
 import type { History, RouteHistory } from '../storage/history.js';
+import type { WorkerStall } from '../worker/standstill.js';
 import type { TroubledEndpoint } from '../storage/endpoints.js';
 import { plainRoute } from '../storage/route.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
@@ -12,6 +13,8 @@ export interface ProblemSources {
   /** Of the last hour. */
   readonly history: History;
   readonly endpoints: readonly TroubledEndpoint[];
+  /** Of the worker of this process. */
+  readonly stalled: WorkerStall | undefined;
 }
 
 /** Shorter waits are not a problem, even while they grow. */
@@ -27,8 +30,14 @@ const lateMs = 60_000;
 const muchUsage = 0.5;
 
 /** What an operator should know, most urgent first. */
-export function findProblems({ report, history, endpoints }: ProblemSources): readonly ProblemJson[] {
+export function findProblems({
+  report,
+  history,
+  endpoints,
+  stalled,
+}: ProblemSources): readonly ProblemJson[] {
   return [
+    ...(stalled === undefined ? [] : [{ kind: 'stalled-worker', ...stalled } as const]),
     ...report.unserved.map((one): ProblemJson => ({ kind: 'no-worker', ...one })),
     ...report.unheard.map(({ id, topic }): ProblemJson => ({ kind: 'unheard', topic, subscriptionId: id })),
     ...lostWorkers(report),

@@ -46,6 +46,13 @@ export const eventLines: Lines = {
     );
   },
   'worker.recovered': ({ workerId }) => line('log', 'worker', `worker ${workerId} goes on`, { workerId }),
+  'worker.stalled': ({ workerId, reason, forMs }) =>
+    line(
+      'error',
+      'worker',
+      `worker ${workerId} has stood still for ${Math.round(forMs / 1_000)} s and takes no tasks: ${reason}`,
+      { workerId, reason, stalledMs: forMs },
+    ),
   'task.failed': ({ task, message, error, nextAttemptInMs }) => {
     const said = isOpaque(error) ? errorText(error) : message;
     const next =

@@ -32,6 +32,11 @@ export interface QueueDatabase {
   claimsOf(workerId: WorkerId, options: ClaimsOptions): Claims;
   /** Says what an error means that a method of the database has thrown. */
   classify(error: unknown): ErrorKind;
+  /**
+   * What keeps rows of the queue from this process without an error, in words; undefined when nothing does, or when its statements
+   * would fail by it.
+   */
+  findHidden(): Promise<string | undefined>;
   /** Closes all connections. */
   close(): Promise<void>;
 }

@@ -28,10 +28,10 @@ export interface QueueHealthOptions {
 }
 
 /**
- * A health indicator for `@nestjs/terminus`: the database answers, the worker of this process runs (where it has one), and
- * no task waits for too long. Topics and subscriptions that wait while no running worker serves them stand in `unserved`;
- * `notifyUsage` is how full PostgreSQL's queue of notifications is (0 to 1), once that is a hundredth. Provide it beside
- * `TerminusModule`.
+ * A health indicator for `@nestjs/terminus`: the database answers, the worker of this process runs (where it has one) and has not
+ * stood still for a minute, and no task waits for too long. Topics and subscriptions that wait while no running worker serves
+ * them stand in `unserved`; `notifyUsage` is how full PostgreSQL's queue of notifications is (0 to 1), once that is a
+ * hundredth. Provide it beside `TerminusModule`.
  *
  * @example
  * @HealthCheck()
@@ -64,6 +64,8 @@ export class QueueHealthIndicator {
     if (worker.enabled && worker.state !== 'running') {
       return indicator.down({ ...facts, message: `the worker is ${worker.state}` });
     }
+    const { stalled } = worker;
+    if (stalled) return indicator.down({ ...facts, message: `the worker takes no tasks: ${stalled.reason}` });
     const asked = Promise.all([
       maxWaitingMs === undefined ? admin.ping() : admin.hasWaited(maxWaitingMs),
       worker.enabled ? namesOf(admin) : [],

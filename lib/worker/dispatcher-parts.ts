@@ -11,6 +11,8 @@ import type { Executor } from './running/executor.js';
 import type { Settler } from './running/settler.js';
 import type { Signal } from '../timing/signal.js';
 import type { WorkerOptions } from '../options/worker-options.js';
+import type { HiddenRows } from './hidden-rows.js';
+import type { Trouble } from './trouble.js';
 
 /** What a dispatcher works with. */
 export interface DispatcherParts {
@@ -20,6 +22,8 @@ export interface DispatcherParts {
   readonly executor: Pick<Executor, 'run' | 'fail'>;
   readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly settler: Settler;
+  readonly trouble: Pick<Trouble, 'report' | 'end'>;
+  readonly hidden: Pick<HiddenRows, 'found'>;
   readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
   readonly capacity: Capacity;
   readonly served: ServedRoutes;

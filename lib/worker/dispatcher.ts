@@ -19,7 +19,6 @@ import { Reconciler } from './reconciler.js';
 import { RunningTasks } from './running/running-tasks.js';
 import { TaskStarter } from './task-starter.js';
 import type { Handler } from '../subscribers/handler-registry.js';
-import { Trouble } from './trouble.js';
 import { nextTurn } from '../timing/signal.js';
 import type { DispatcherParts } from './dispatcher-parts.js';
 
@@ -46,7 +45,6 @@ export class Dispatcher {
   readonly #promotion: Promotion;
   readonly #starter: TaskStarter;
   readonly #lateClaims: LateClaims;
-  readonly #trouble: Trouble;
   #loop: Promise<void> | undefined;
   #secondLoop: Promise<void> | undefined;
   #finishing = false;
@@ -118,7 +116,6 @@ export class Dispatcher {
       freed: (wasFull) => this.#freed(wasFull),
     });
     this.#lateClaims = new LateClaims(workerId, { ...parts, due: () => parts.signal.set() });
-    this.#trouble = new Trouble(workerId, events);
   }
 
   /** What runs now. */
@@ -191,7 +188,7 @@ export class Dispatcher {
       try {
         await this.#cycle();
         this.#backoff.reset();
-        this.#trouble.end();
+        this.#parts.trouble.end();
       } catch (error) {
         await this.#recoverFrom(error);
       }
@@ -346,8 +343,7 @@ export class Dispatcher {
     const isLost = hasCode(error, 'CONNECTION_LOST');
     this.#mustCompare ||= isLost;
     if (isLost) this.#reconciler.requireFull();
-    // A lost connection emits its own event.
-    else this.#trouble.report(error);
+    this.#parts.trouble.report(error, isLost);
     this.#claimer.expect();
   }
 }

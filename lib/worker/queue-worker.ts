@@ -14,6 +14,7 @@ import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './listening.js';
+import type { WorkerStall, Standstill } from './standstill.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
@@ -22,6 +23,7 @@ export interface RegisteredWorker {
   readonly dispatcher: Dispatcher;
   readonly executor: Pick<Executor, 'stop'>;
   readonly halt: HaltOrder;
+  readonly standstill: Standstill;
 }
 
 export interface QueueWorkerParts {
@@ -71,7 +73,7 @@ export class QueueWorker {
     return this.#id;
   }
 
-  /** Where the worker is in its life. `running` says nothing of its connections: see the events. */
+  /** Where the worker is in its life. `running` says nothing of its connections: see {@link stalled}, and the events. */
   get state(): 'idle' | 'starting' | 'running' | 'stopping' | 'stopped' {
     return this.#state;
   }
@@ -84,6 +86,14 @@ export class QueueWorker {
   /** Attempts that run now, webhooks included. */
   get running(): number {
     return (this.#registered?.dispatcher.running.size ?? 0) + (this.#companion?.running ?? 0);
+  }
+
+  /**
+   * Why this worker takes no tasks, and for how many ms it has taken none: its session or lease is lost, its statements fail, rows are
+   * hidden from it. Undefined while all is well, also with nothing to do, and during the first minute. Of webhooks likewise.
+   */
+  get stalled(): WorkerStall | undefined {
+    return this.#registered?.standstill.stall ?? this.#companion?.stalled;
   }
 
   /** @internal Another worker of this process, which starts and stops together with this one. */
@@ -135,7 +145,7 @@ export class QueueWorker {
     const isSilent = this.#isCompanion;
     const halting = { stop: () => void this.stop(), isSilent };
     const registered = this.#parts.registered(id, halting);
-    const { dispatcher, halt } = registered;
+    const { dispatcher, halt, standstill } = registered;
     this.#registered = registered;
     const { connection } = liveness;
     await liveness.hold(id, {
@@ -147,6 +157,7 @@ export class QueueWorker {
     });
     await this.#parts.listening.start({ id, dispatcher, halt, isSilent });
     dispatcher.start();
+    standstill.start();
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
     recovery.start(id);
@@ -166,10 +177,11 @@ export class QueueWorker {
     this.#state = 'stopped';
   }
 
-  async #leave(id: WorkerId, { dispatcher, executor, halt }: RegisteredWorker): Promise<void> {
+  async #leave(id: WorkerId, { dispatcher, executor, halt, standstill }: RegisteredWorker): Promise<void> {
     const { database, liveness, listening, recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     halt.end();
+    standstill.stop();
     this.#parts.unserved.stop();
     dispatcher.stopClaiming();
     const recovered = recovery.stop();

@@ -5,7 +5,8 @@ import type { WorkerId } from '../storage/attempt.js';
 export class Trouble {
   readonly #workerId: WorkerId;
   readonly #events: QueueEvents;
-  /** True from a failed statement until the next good one. */
+  #error: unknown;
+  /** True from a reported failure until the next good statement. */
   #isReported = false;
 
   constructor(workerId: WorkerId, events: QueueEvents) {
@@ -13,15 +14,26 @@ export class Trouble {
     this.#events = events;
   }
 
-  /** A statement failed. */
-  report(error: unknown): void {
-    if (this.#isReported) return;
+  /** What failed last, until everything goes well again. */
+  get error(): unknown {
+    return this.#error;
+  }
+
+  /**
+   * A statement failed.
+   *
+   * @param isLost true when its connection is gone, which has an event of its own
+   */
+  report(error: unknown, isLost: boolean): void {
+    this.#error = error;
+    if (this.#isReported || isLost) return;
     this.#isReported = true;
     this.#events.emit('worker.troubled', { workerId: this.#workerId, error });
   }
 
   /** Everything went well. */
   end(): void {
+    this.#error = undefined;
     if (!this.#isReported) return;
     this.#isReported = false;
     this.#events.emit('worker.recovered', { workerId: this.#workerId });

@@ -105,6 +105,16 @@ describe.each<MysqlFlavour>(['mariadb', 'mysql'])('a session on %s', (flavour) =
     expect(await holder()).toBeDefined();
   });
 
+  test('one that cannot come back knows what failed last', async () => {
+    const wire = await startNetwork(database.url);
+    const { session, told } = await open(wire.url);
+    expect(session.failure).toBeUndefined();
+    wire.cut();
+    expect(await told.next()).toBe('lost');
+    await until(async () => String(session.failure).includes('ECONNREFUSED'), 'it is told why');
+    expect(session.up).toBe(false);
+  });
+
   test('a first connection that fails is told as the driver tells it', async () => {
     const session = new MysqlSession({ ...mysqlConfig(database.url), port: 1 }, timing);
     await expect(session.start()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
@@ -158,8 +168,10 @@ describe.each<MysqlFlavour>(['mariadb', 'mysql'])('a session on %s', (flavour) =
   });
 });
 
-/** A network before the server whose connections can fall silent; new ones get through. */
-async function startNetwork(url: string): Promise<{ readonly url: string; readonly silence: () => void }> {
+/** A network before the server whose connections can fall silent, new ones getting through, or be cut with all that follow. */
+async function startNetwork(
+  url: string,
+): Promise<{ readonly url: string; readonly silence: () => void; readonly cut: () => void }> {
   const address = new URL(url);
   const port = Number(address.port);
   const sockets = new Set<Socket>();
@@ -181,6 +193,10 @@ async function startNetwork(url: string): Promise<{ readonly url: string; readon
   address.port = String((server.address() as AddressInfo).port);
   return {
     url: address.href,
+    cut: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
     silence: () => {
       for (const socket of sockets) socket.unpipe().removeAllListeners('close').pause();
     },

@@ -151,10 +151,14 @@ testOnPostgres(
     });
     const report = await status.read({ ended: false, purgeable: false, purgeMaxAgeDays: 60 });
     const holder = report.oldestSnapshot;
-    const nothing = { stepMs: 60_000, points: [], routes: [] };
+    const nothing = {
+      history: { stepMs: 60_000, points: [], routes: [] },
+      endpoints: [],
+      stalled: undefined,
+    };
     const old = { ...report, oldestSnapshot: holder && { ...holder, sinceMs: 700_000 } };
-    expect(findProblems({ report, history: nothing, endpoints: [] })).toEqual([]);
-    const [problem] = findProblems({ report: old, history: nothing, endpoints: [] });
+    expect(findProblems({ report, ...nothing })).toEqual([]);
+    const [problem] = findProblems({ report: old, ...nothing });
     expect(problem).toMatchObject({
       kind: 'old-snapshot',
       sinceMs: 700_000,

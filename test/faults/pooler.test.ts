@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { QueueModuleOptions } from '../../lib/index.js';
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Subscriber, type QueueModuleOptions } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
-import { until } from '../support/waiting.js';
+import { nextEvent, until } from '../support/waiting.js';
 import { createAuthority } from '../webhooks/kit/certificates.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 import { startPgBouncer, type PgBouncer } from './kit/pgbouncer.js';
@@ -188,6 +189,48 @@ test('a client certificate opens the pooler to the thread that keeps the lease a
     return renewals >= 2;
   }, 'the thread renews the lease');
   expect(lost).toEqual([]);
+});
+
+test('policies that come later stop a worker that no statement of its tells of them', async () => {
+  class Handlers {
+    @Subscriber('crm', { topic: 'paid' })
+    crm(): void {}
+  }
+  const role = `guarded_${randomBytes(6).toString('hex')}`;
+  await database.pool
+    .query(`create role ${role} login password 'secret'; grant usage on schema public to ${role};
+    grant select, insert, update, delete on all tables in schema public to ${role};
+    grant usage on all sequences in schema public to ${role};
+    insert into tasks_subscriber (id, processo) values ('crm', 'paid')`);
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: 'secret' });
+  const asRole = await startPgBouncer({ url: url.href }, 'transaction');
+  // What watches the worker is the only thing here that counts in minutes.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const { events, worker, close } = await startApp(asRole, {
+    handlers: [Handlers],
+    schema: 'check',
+    recovery: false,
+  });
+  onTestFinished(async () => {
+    await close();
+    vi.useRealTimers();
+    await asRole.stop();
+    await database.pool.query(`truncate tasks_subscriber; drop owned by ${role}; drop role ${role}`);
+  });
+  await database.pool.query('alter table tasks_subscriber enable row level security');
+  await until(async () => {
+    vi.advanceTimersByTime(10_000);
+    return worker.stalled;
+  }, 'the worker stands still');
+  expect(worker.stalled?.reason).toBe(
+    'row-level security decides which rows of "public"."tasks_subscriber" it may see',
+  );
+  const delivered = nextEvent(events, 'publication.delivered');
+  await database.pool.query(`insert into tasks (processo, payload, pub_sub) values ('paid', '{}', true)`);
+  await database.pool.query('alter table tasks_subscriber disable row level security');
+  vi.advanceTimersByTime(60_000);
+  expect(await delivered).toMatchObject({ deliveries: 1 });
 });
 
 test('a producer behind the pooler needs nothing else', async () => {

@@ -98,7 +98,7 @@ test('who waits for a task’s end looks by itself where it may not listen', asy
 });
 
 test('a ring that came while it could not listen is not missed', async () => {
-  const { events } = await start({ pollIntervalMs: 0 });
+  const { events, worker } = await start({ pollIntervalMs: 0 });
   refuse();
   const warned = nextEvent(events, 'warning', ({ message }) => message.includes('cannot listen'));
   proxy.reset('session');
@@ -108,4 +108,5 @@ test('a ring that came while it could not listen is not missed', async () => {
     async () => (await database.pool.query(`select from tasks where status <> 'sucesso'`)).rowCount === 0,
     'the task is done',
   );
+  expect(worker.stalled).toBeUndefined();
 });

@@ -35,6 +35,10 @@ export class LeaseLiveness implements Liveness {
     return this.#lease?.valid === true;
   }
 
+  get failure(): unknown {
+    return this.alive ? undefined : this.#lease?.failure;
+  }
+
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
     const { workers, thread } = this.#parts;
     const sentAt = process.hrtime.bigint();

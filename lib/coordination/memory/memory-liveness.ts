@@ -11,6 +11,7 @@ export class LivingWorkers {
 /** {@link Liveness} of workers in one process. */
 export class MemoryLiveness implements Liveness {
   readonly connection = 'memory';
+  readonly failure = undefined;
   readonly #shared: LivingWorkers;
   readonly #workers: Pick<WorkerRegistry, 'findMissing' | 'revive'>;
   #workerId: WorkerId | undefined;

@@ -66,5 +66,9 @@ export class MemoryDatabase implements QueueDatabase {
     return 'other';
   }
 
+  async findHidden(): Promise<undefined> {
+    return undefined;
+  }
+
   async close(): Promise<void> {}
 }

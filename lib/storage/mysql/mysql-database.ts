@@ -91,6 +91,11 @@ export class MysqlDatabase implements QueueDatabase {
     return classifyError(error);
   }
 
+  /** Its servers have no policies. */
+  async findHidden(): Promise<undefined> {
+    return undefined;
+  }
+
   close(): Promise<void> {
     return this.access.close();
   }

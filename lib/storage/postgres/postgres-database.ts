@@ -22,6 +22,7 @@ import { PostgresUpkeep } from './postgres-upkeep.js';
 import { PostgresWorkers, type HaltBell } from './postgres-workers.js';
 import { QueueAccess, rethrowConnectionError, type QueueAccessParts } from './queue-access.js';
 import { idWarnings } from './schema/id-sequence.js';
+import { describeSecured, readTables, securedTables } from './schema/row-security.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in PostgreSQL is made of. */
@@ -99,6 +100,15 @@ export class PostgresDatabase implements QueueDatabase {
 
   classify(error: unknown): ErrorKind {
     return classifyError(error);
+  }
+
+  /** Without a pooler in between statements fail by it. */
+  async findHidden(): Promise<string | undefined> {
+    const access = this.#access;
+    if (access.reach === 'direct') return undefined;
+    const rows = await access.ask(securedTables, [readTables(access.schema.tables, this.#request)]);
+    if (rows.length === 0) return undefined;
+    return describeSecured(rows.map(({ name }) => String(name)));
   }
 
   close(): Promise<void> {

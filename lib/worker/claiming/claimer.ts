@@ -4,6 +4,7 @@ import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../storage/cl
 import type { QueueDatabase } from '../../storage/database.js';
 import { blamesRow } from '../../storage/error-kind.js';
 import type { Executor } from '../running/executor.js';
+import type { HiddenRows } from '../hidden-rows.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import type { Settler } from '../running/settler.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
@@ -21,6 +22,7 @@ export interface ClaimerParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
   readonly claims: Claims;
   readonly liveness: Pick<Liveness, 'alive'>;
+  readonly hidden: Pick<HiddenRows, 'found'>;
   readonly settler: Settler;
   readonly capacity: Pick<Capacity, 'free'>;
   readonly demands: Pick<Demands, 'read'>;
@@ -136,7 +138,8 @@ export class Claimer {
   }
 
   get #mayClaim(): boolean {
-    return !this.#stopped && this.#parts.liveness.alive;
+    const { liveness, hidden } = this.#parts;
+    return !this.#stopped && liveness.alive && hidden.found === undefined;
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */

@@ -12,6 +12,12 @@ export interface RunningTask {
 export class RunningTasks {
   readonly #byId = new Map<string, RunningTask>();
   #onEnd: (() => void) | undefined;
+  #begun = 0;
+
+  /** How many have begun so far. */
+  get begun(): number {
+    return this.#begun;
+  }
 
   get size(): number {
     return this.#byId.size;
@@ -38,6 +44,7 @@ export class RunningTasks {
   begin(claimed: ClaimedTask): RunningTask {
     const running: RunningTask = { claimed, context: undefined };
     this.#byId.set(claimed.id, running);
+    this.#begun += 1;
     return running;
   }
 

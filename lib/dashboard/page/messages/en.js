@@ -144,6 +144,8 @@ export const en = {
   'advice.deactivated': 'It misses new publications. Mend its endpoint, then activate it again.',
   'problem.lost-worker': 'The worker on {host} (process {pid}) was lost without saying goodbye.',
   'advice.lost-worker': 'Other workers take over what it ran. Its log, or the system’s, says why it ended.',
+  'problem.stalled-worker': 'Worker {worker} has stood still for {duration} and takes no tasks: {reason}',
+  'advice.stalled-worker': 'Mend the reason: then it goes on by itself.',
   'problem.late-scheduled': 'Scheduled tasks are {duration} late.',
   'advice.late-scheduled': 'Check that a worker runs: workers move them to pending when they are due.',
   'problem.unread': '{section} could not be read: {reason}',

@@ -148,6 +148,8 @@ export const pt = {
   'problem.lost-worker': 'O worker em {host} (processo {pid}) se perdeu sem avisar.',
   'advice.lost-worker':
     'Outros workers assumem o que ele executava. O log dele, ou do sistema, diz por que terminou.',
+  'problem.stalled-worker': 'O worker {worker} está parado há {duration} e não pega tarefas: {reason}',
+  'advice.stalled-worker': 'Resolva o motivo: depois disso ele continua sozinho.',
   'problem.late-scheduled': 'As tarefas agendadas estão {duration} atrasadas.',
   'advice.late-scheduled': 'Verifique se há um worker: são eles que as tornam pendentes na hora.',
   'problem.unread': '{section} não pôde ser lido: {reason}',

@@ -143,6 +143,12 @@ function sentence(problem) {
       });
     case 'lost-worker':
       return phrase('problem.lost-worker', { host: shown(problem.host), pid: problem.pid });
+    case 'stalled-worker':
+      return phrase('problem.stalled-worker', {
+        worker: problem.workerId,
+        duration: formatDuration(problem.forMs),
+        reason: shown(problem.reason, 500),
+      });
     case 'late-scheduled':
       return t('problem.late-scheduled', { duration: formatDuration(problem.lateMs) });
     case 'unread':

@@ -34,10 +34,13 @@ export interface SentError {
   readonly errno: unknown;
 }
 
-/** What the thread tells. `failed`: its first connection could not be opened, and it has ended. */
+/**
+ * What the thread tells. `failed`: its first connection could not be opened, and it has ended. `stillLost`: nor could another one after
+ * that which it had lost.
+ */
 export type SessionReport =
   | { readonly type: 'opened' | 'restored' }
-  | { readonly type: 'failed' | 'lost'; readonly error: SentError }
+  | { readonly type: 'failed' | 'lost' | 'stillLost'; readonly error: SentError }
   | { readonly type: 'answer'; readonly id: number; readonly done: boolean; readonly error?: SentError };
 
 export function sendError(error: unknown): SentError {

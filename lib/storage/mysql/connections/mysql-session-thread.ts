@@ -79,8 +79,9 @@ async function reopen(): Promise<void> {
     await open();
     backoff.reset();
     report({ type: 'restored' });
-  } catch {
+  } catch (error) {
     // The next try waits longer.
+    report({ type: 'stillLost', error: sendError(error) });
   }
 }
 

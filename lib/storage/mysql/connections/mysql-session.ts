@@ -49,6 +49,8 @@ export class MysqlSession implements Session {
   #opened = false;
   #stopped = false;
   #restoredAt = -Infinity;
+  /** What failed last while it was down. */
+  #failure: unknown;
 
   constructor(config: ConnectionOptions, timing = usualTiming) {
     this.#config = config;
@@ -63,6 +65,10 @@ export class MysqlSession implements Session {
     const { silentSeconds, proofMs } = this.#timing;
     // Later they may be another's by the time that a statement arrives.
     return Number(process.hrtime.bigint() - proven) / 1e6 < silentSeconds * 1_000 - proofMs;
+  }
+
+  get failure(): unknown {
+    return this.#up ? undefined : this.#failure;
   }
 
   get steadyMs(): number {
@@ -155,12 +161,13 @@ export class MysqlSession implements Session {
     };
     const thread = openThread(new URL('./mysql-session-thread.js', import.meta.url), orders);
     this.#thread = thread;
-    thread.on('message', (report: SessionReport) => {
-      if (report.type === 'opened') opened();
-      else if (report.type === 'failed') opened(readError(report.error));
-      else this.#heard(report);
-    });
     let failure: unknown = new Error('the thread of the session ended');
+    thread.on('message', (report: SessionReport) => {
+      if (report.type === 'opened') return opened();
+      if (report.type !== 'failed') return this.#heard(report);
+      failure = readError(report.error);
+      opened(failure);
+    });
     thread.on('error', (error) => (failure = error));
     this.#ended = new Promise((resolve) => {
       thread.once('exit', () => {
@@ -174,6 +181,7 @@ export class MysqlSession implements Session {
 
   #heard(report: Exclude<SessionReport, { readonly type: 'opened' | 'failed' }>): void {
     if (report.type === 'lost') this.#lost(readError(report.error));
+    else if (report.type === 'stillLost') this.#failure = readError(report.error);
     else if (report.type === 'restored') this.#restored();
     else if (report.type === 'answer') {
       const waiting = this.#waiting.get(report.id);
@@ -184,6 +192,7 @@ export class MysqlSession implements Session {
   }
 
   #lost(error: unknown): void {
+    this.#failure = error;
     this.#held.clear();
     if (this.#stopped || !this.#up) return;
     this.#up = false;

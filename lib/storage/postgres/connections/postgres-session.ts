@@ -24,6 +24,8 @@ export class PostgresSession implements Session {
   readonly #watchers = new Set<SessionWatcher>();
   #reconnecting: Promise<void> | undefined;
   #restoredAt = -Infinity;
+  /** What failed last while it was down. */
+  #failure: unknown;
 
   constructor(config: ClientConfig) {
     this.#channels = new ListenedChannels({ query: (text) => this.query(text), isUp: () => this.up });
@@ -38,6 +40,10 @@ export class PostgresSession implements Session {
 
   get up(): boolean {
     return this.#connection.client !== undefined;
+  }
+
+  get failure(): unknown {
+    return this.up ? undefined : this.#failure;
   }
 
   /** Milliseconds since it came back after a loss, by the process's own monotonic clock; infinite before that. */
@@ -129,6 +135,7 @@ export class PostgresSession implements Session {
 
   #dropped(why: unknown): void {
     this.#held.clear();
+    this.#failure = why;
     if (this.#connection.closed) return;
     for (const watcher of this.#watchers) watcher.lost(why);
     this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = undefined));
@@ -137,7 +144,7 @@ export class PostgresSession implements Session {
   async #reconnect(): Promise<void> {
     while (!this.#connection.closed && !this.up) {
       await this.#backoff.wait();
-      await this.#connection.open().catch(() => undefined);
+      await this.#connection.open().catch((error: unknown) => (this.#failure = error));
     }
     this.#backoff.reset();
     this.#restoredAt = performance.now();
