@@ -1,3 +1,4 @@
+import { TarefaError } from '../errors.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { CarriedRing } from './bell.js';
 import type { MissingWorkers, WorkerRegistry } from '../storage/workers.js';
@@ -50,6 +51,7 @@ export class SessionLiveness implements Liveness {
     await session.hold(this.#key);
     // A look between the registration and the lock has noted it as missing; before the first claim that must go.
     await workers.revive(workerId);
+    await this.#refuseElsewhere();
     this.#alive = true;
     this.#stopWatching = session.watch({
       lost: (error) => watcher.lost(error),
@@ -76,7 +78,13 @@ export class SessionLiveness implements Liveness {
     const session = this.#session;
     const { graceMs, workers } = this.#parts;
     if (!session?.up || session.steadyMs < graceMs) return undefined;
-    return workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    const found = await workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    if (!found?.missing.includes(this.#workerId)) return found;
+    // Such as after a failover that has cut no connection. Whoever sees no lock of its own sees none of the others.
+    session.leave(
+      new Error('the lock of this worker is not held where its tasks are: the server was replaced'),
+    );
+    return undefined;
   }
 
   async release(): Promise<void> {
@@ -87,6 +95,18 @@ export class SessionLiveness implements Liveness {
     this.#session = undefined;
     await session.unlock(this.#key);
     await this.#parts.use.close();
+  }
+
+  /** Its lock would be seen by nobody, and its tasks taken for those of a lost worker. */
+  async #refuseElsewhere(): Promise<void> {
+    const look = { looker: this.#workerId, others: [], graceMs: 0 };
+    const found = await this.#parts.workers.findMissing(look);
+    if (!found?.missing.includes(this.#workerId)) return;
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      'sessionConnection and connection lead to different databases: the lock that this worker holds through the one is not to be ' +
+        'seen through the other. Give both the same server and database',
+    );
   }
 
   get #key(): string {

@@ -32,6 +32,8 @@ export interface Session {
   tryLock(key: string): Promise<boolean>;
   /** Gives a lock up. */
   unlock(key: string): Promise<void>;
+  /** Leaves its connection for a new one, as if it had been lost: it is to another server than the rest of the process. */
+  leave(why: Error): void;
 }
 
 /** One user's hold on a session that may have several. */

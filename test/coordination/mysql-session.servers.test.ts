@@ -64,6 +64,16 @@ describe.each<MysqlFlavour>(['mariadb', 'mysql'])('a session on %s', (flavour) =
     return child;
   }
 
+  test('a session that leaves its server holds its locks on a new connection', async () => {
+    const { session, told } = await open();
+    await session.hold(key);
+    const before = await holder();
+    session.leave(new Error('the server was replaced'));
+    expect([await told.next(), await told.next()]).toEqual(['lost', 'restored']);
+    expect(await holder()).not.toBe(before);
+    expect(await session.tryLock(key)).toBe(false);
+  });
+
   test('a lock is held by one session, and free after its end', async () => {
     const { session } = await open();
     const { session: other } = await open();

@@ -60,7 +60,9 @@ export class LeaseLiveness implements Liveness {
   async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
     const { graceMs, workers } = this.#parts;
     if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
-    return workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    const found = await workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    // Whoever does not see its own lease, as after a failover, does not see those of the others.
+    return found?.missing.includes(this.#workerId) ? undefined : found;
   }
 
   async release(): Promise<void> {

@@ -96,7 +96,7 @@ export class MysqlWorkers implements WorkerRegistry {
   async findMissing({ looker, others, graceMs }: LookForMissing): Promise<MissingWorkers | undefined> {
     const { tables } = this.#access;
     const prefix = lockPrefix(livenessPrefix(tables.qualifiedName));
-    const [upTime, missing, counts] = await this.#access
+    const [upTime, , missing, counts] = await this.#access
       .controlled()
       .several(findMissing(tables), [jsonOf(others), prefix, looker]);
     if (isEarly(Number(upTime?.rows[0]?.['Value']), graceMs)) return undefined;

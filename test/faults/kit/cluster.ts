@@ -1,9 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFile, chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { appendFile, chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { closeSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client, Pool } from 'pg';
 import { prepareInstallation, type Installation } from '../../../lib/embedded/installation.js';
 import { findPostgresPackage } from '../../../lib/embedded/postgres-package.js';
@@ -41,7 +42,7 @@ export interface ClusterDatabase {
 /** A PostgreSQL of one test file's own, durable as in production, that may be killed and started again. */
 export interface Cluster {
   /** Address of the maintenance database, as superuser; through the socket when there is one. */
-  readonly url: string;
+  url: string;
   readonly port: number;
   /** Process id of the server's main process; undefined while it is down. */
   readonly pid: number | undefined;
@@ -81,11 +82,32 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   return cluster;
 }
 
+/** Starts a streaming standby of a cluster, which it shuts down for the copy and starts again. Users and databases are its. */
+export async function startStandby(primary: Cluster): Promise<Cluster> {
+  const standby = await startCluster();
+  await Promise.all([standby.shutDown('fast'), primary.shutDown('fast')]);
+  const { uid, gid } = await stat(primary.dataDirectory);
+  const data = standby.dataDirectory;
+  await rm(data, { recursive: true });
+  await promisify(execFile)('cp', ['-a', primary.dataDirectory, data]);
+  await primary.start();
+  const { username, password } = new URL(primary.url);
+  const follow = `host=127.0.0.1 port=${primary.port} user=${username} password=${password}`;
+  await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${follow}'\n`);
+  await writeFile(join(data, 'standby.signal'), '');
+  await chown(join(data, 'standby.signal'), uid, gid);
+  const address = new URL(primary.url);
+  address.port = String(standby.port);
+  standby.url = address.href;
+  await standby.start();
+  return standby;
+}
+
 const startTimeoutMs = 60_000;
 const endTimeoutMs = 60_000;
 
 class LocalCluster implements Cluster {
-  readonly url: string;
+  url: string;
   readonly port: number;
   readonly #folder: string;
   readonly #installation: Installation;

@@ -89,6 +89,11 @@ export class SessionLocks {
     await this.#inTurn((connection) => this.#ask(connection, 'do release_lock(?)', [name]));
   }
 
+  /** Drops the connection, whose server is not the one where the tasks are. */
+  leave(why: Error): void {
+    if (this.#connection) this.#drop(this.#connection, why);
+  }
+
   /** Says goodbye, which frees all locks. */
   async close(): Promise<void> {
     const connection = this.#connection;

@@ -25,7 +25,12 @@ export interface SessionQuestion {
   readonly name: string;
 }
 
-export type SessionMessage = SessionQuestion | 'stop';
+/** Its connection is to be replaced by a new one. */
+export interface SessionLeave {
+  readonly leave: SentError;
+}
+
+export type SessionMessage = SessionQuestion | SessionLeave | 'stop';
 
 /** An error on its way between threads, which copy only what the language defines of it. */
 export interface SentError {

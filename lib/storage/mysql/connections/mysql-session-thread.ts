@@ -4,6 +4,7 @@ import { Backoff } from '../../../timing/backoff.js';
 import { loadMysql2 } from './mysql-package.js';
 import { SessionLocks } from './mysql-session-locks.js';
 import {
+  readError,
   sendError,
   type SessionMessage,
   type SessionOrders,
@@ -40,7 +41,8 @@ parentPort?.on('message', (message: SessionMessage) => {
     backoff.cancel();
     return stopping.abort();
   }
-  void answer(message);
+  if ('leave' in message) locks.leave(readError(message.leave));
+  else void answer(message);
 });
 
 try {

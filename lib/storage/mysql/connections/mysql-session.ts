@@ -5,6 +5,7 @@ import { within } from '../../../timing/deadline.js';
 import { lockName } from '../lock-name.js';
 import {
   readError,
+  sendError,
   type SessionMessage,
   type SessionOrders,
   type SessionQuestion,
@@ -111,6 +112,10 @@ export class MysqlSession implements Session {
     const isLasting = this.#lasting.delete(name);
     if (!this.#held.delete(name) && !isLasting) return;
     await this.#ask('unlock', name).catch(() => undefined);
+  }
+
+  leave(why: Error): void {
+    if (this.#thread) this.#tell(this.#thread, { leave: sendError(why) });
   }
 
   async stop(): Promise<void> {

@@ -94,7 +94,7 @@ export const isLeased = (row: string): string =>
 const upTime = `show global status like 'Uptime'`;
 
 /**
- * Three answers: the server's time up; which of the workers that have started and not stopped, and of some others, hold neither
+ * Four answers: the server's time up; none of an update of no row, which a server that only reads refuses; which of the workers that have started and not stopped, and of some others, hold neither
  * lock nor lease; and whether any is marked as missing, whether others run, and the server's clock. It reads the locks and takes none itself.
  * Parameters: ids of others, prefix of the locks' names, the looker's id.
  */
@@ -103,6 +103,7 @@ export const findMissing = ({ workers }: Workers): string =>
     'lost_workers',
     `
 ${upTime};
+update ${workers} w set w.missed_at = w.missed_at where false;
 select known.id
 from (select w.id from ${workers} w where w.stopped_at is null union select other.id from ${ids} other) known
 left join ${workers} w on w.id = known.id

@@ -14,6 +14,8 @@ const asText = { getTypeParser: () => (value: string) => value } as unknown as C
 export interface ControlWatcher {
   lost(error: unknown): void;
   restored(): void;
+  /** Its server only reads, so another one may have taken its place: told before a new connection is opened. */
+  refused(): void;
 }
 
 /** Which of the connections that claim. */
@@ -68,8 +70,17 @@ export class ControlConnection {
     return this.#connection.close();
   }
 
-  /** Answers the rows as text. */
+  /** What a server that only reads has refused is sent once more, where connections lead now. */
   async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
+    return this.#ask(statement, values).catch((error: unknown) => {
+      if (!isReadOnlyError(error)) throw error;
+      this.#watcher.refused();
+      return this.#ask(statement, values);
+    });
+  }
+
+  /** Answers the rows as text. */
+  async #ask(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = this.#connection.client ?? (await this.#open());
     try {
       const answer = client.query<TextRow>(asQuery(statement, this.#reach, values, asText));

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import { isReadOnlyError } from './connection-config.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
 
 /** A row as `pg` reads it. */
@@ -20,10 +21,13 @@ export class OwnPool implements Lender {
   readonly #pool: Pool;
   readonly #line: ConnectionLine<PoolClient>;
   readonly #patienceMs: number;
+  /** Connections that were opened since {@link renew} was asked for last. */
+  #current = new WeakSet<PoolClient>();
 
   constructor(pool: Pool, options: OwnPoolOptions = {}) {
     this.#pool = pool;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
+    pool.on('connect', (client) => this.#current.add(client));
     this.#line = new ConnectionLine({
       max: pool.options.max,
       open: () => this.#open(),
@@ -66,6 +70,11 @@ export class OwnPool implements Lender {
     return queryOn(this.connect(patienceMs), query, values);
   }
 
+  /** From now on only new connections are lent: those that are open may be to a server that another one has replaced. */
+  renew(): void {
+    this.#current = new WeakSet();
+  }
+
   /** Closes those that are idle, and the others as they come back; resolves when none is left. */
   end(): Promise<void> {
     this.#line.close(new Error('Cannot use a pool after calling end on the pool'));
@@ -75,10 +84,16 @@ export class OwnPool implements Lender {
   /** The pool sets \`release()\` anew whenever it lends a connection. */
   async #open(): Promise<PoolClient> {
     const client = await this.#pool.connect();
+    if (!this.#current.has(client)) {
+      client.release(true);
+      return this.#open();
+    }
     const release = client.release.bind(client);
     client.release = (error) => {
-      release(error);
-      this.#line.back(client, Boolean(error));
+      if (isReadOnlyError(error)) this.renew();
+      const isGone = Boolean(error) || !this.#current.has(client);
+      release(isGone ? (error ?? true) : error);
+      this.#line.back(client, isGone);
     };
     return client;
   }

@@ -23,8 +23,8 @@ export class OwnedConnection {
   #client: Client | undefined;
   #generation = 0;
   #connecting: Promise<Client> | undefined;
-  /** Backend of the last connection: it may still be at work when the connection was lost. */
-  #lastBackend: number | undefined;
+  /** Backend of the last connection, by its process and the start of its server: it may still be at work when the connection was lost. */
+  #lastBackend: { readonly pid: number; readonly server: string } | undefined;
   /** Settles with the work asked for last. */
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -102,8 +102,10 @@ export class OwnedConnection {
   async #setUp(client: Client): Promise<void> {
     await client.query(this.#parts.settings);
     await this.#endLastBackend(client);
-    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-    this.#lastBackend = rows[0]?.pid;
+    const { rows } = await client.query<{ pid: number; server: string }>(
+      'select pg_backend_pid() as pid, pg_postmaster_start_time()::text as server',
+    );
+    this.#lastBackend = rows[0];
     await this.#parts.prepare?.(client);
   }
 
@@ -112,8 +114,8 @@ export class OwnedConnection {
     await client
       .query(
         `select pg_terminate_backend(pid) from pg_stat_activity
-         where pid = $1 and application_name = current_setting('application_name') and usename = current_user`,
-        [this.#lastBackend],
+         where pid = $1 and pg_postmaster_start_time()::text = $2 and application_name = current_setting('application_name') and usename = current_user`,
+        [this.#lastBackend.pid, this.#lastBackend.server],
       )
       .catch(() => undefined);
   }

@@ -105,6 +105,11 @@ export class PostgresSession implements Session {
     );
   }
 
+  leave(why: Error): void {
+    const { client } = this.#connection;
+    if (client) this.#connection.drop(client, why);
+  }
+
   async stop(): Promise<void> {
     this.#backoff.cancel();
     const silent = this.#channels.stop();

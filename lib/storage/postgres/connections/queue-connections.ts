@@ -130,6 +130,9 @@ export function openConnections(
       {
         lost: (error) => events.emit('connection.lost', { connection, error }),
         restored: () => events.emit('connection.restored', { connection }),
+        refused: () => {
+          for (const one of [pool, spare, onlookers]) one?.renew();
+        },
       },
       controlAddress === main ? mainReach : 'direct',
     );

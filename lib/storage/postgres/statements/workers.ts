@@ -1,6 +1,6 @@
 import type { QueueTables } from '../identifiers.js';
 import { schemaVersion } from '../schema/schema.js';
-import { ringing, statement } from '../statement.js';
+import { insistsOnWriting, ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
 /** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
@@ -85,6 +85,7 @@ export const findMissing = statement(
   'lost_workers',
   ({ workers }) => `
 select
+  ${insistsOnWriting({ workers })},
   clock_timestamp() - pg_postmaster_start_time() between interval '0' and $3::float8 * interval '1 millisecond' as early,
   extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
   pg_notification_queue_usage() as notify_usage,

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { Client } from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { QueueAdmin, TaskHandler } from '../../lib/index.js';
+import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import { queueStatements } from '../../lib/storage/postgres/statements.js';
+import { startApp } from '../support/queue-app.js';
+import { deferred, until } from '../support/waiting.js';
+import { startCluster, startStandby, type Cluster } from './kit/cluster.js';
+
+let primary: Cluster;
+let standby: Cluster;
+let address: AddressSwitch;
+
+beforeEach(async () => {
+  primary = await startCluster();
+  standby = await startStandby(primary);
+  address = await startSwitch(primary);
+});
+
+afterEach(async () => {
+  address.server.close();
+  await Promise.all([standby.stop(), primary.stop()]);
+});
+
+/** An address that leads new connections to another server, and leaves those that are open. */
+interface AddressSwitch {
+  readonly server: Server;
+  target: number;
+}
+
+async function startSwitch({ port }: Cluster): Promise<AddressSwitch> {
+  const made: AddressSwitch = {
+    target: port,
+    server: createServer((socket) => {
+      const server = connect(made.target, '127.0.0.1');
+      socket.pipe(server).pipe(socket);
+      socket.on('error', () => server.destroy());
+      server.on('error', () => socket.destroy());
+    }),
+  };
+  made.server.listen(0, '127.0.0.1');
+  await once(made.server, 'listening');
+  return made;
+}
+
+/** The servers swap roles as an operator has them do, and nobody's connection is cut. */
+async function failOver(): Promise<void> {
+  await primary.settings({ default_transaction_read_only: 'on' });
+  const [written] = await primary.run('select pg_current_wal_lsn()::text as lsn');
+  await until(
+    async () =>
+      (await standby.run('select pg_last_wal_replay_lsn() >= $1::pg_lsn as done', [written?.['lsn']]))[0]?.[
+        'done'
+      ],
+    'the standby has everything',
+  );
+  await standby.run('select pg_promote()');
+  address.target = standby.port;
+}
+
+test('servers that swap roles and cut no connection cost no worker its place, and no task a second start', async () => {
+  const database = await primary.createDatabase();
+  const place = new URL(database.url);
+  const through = new URL(place);
+  through.port = String((address.server.address() as AddressInfo).port);
+  const finish = deferred();
+  const started: string[] = [];
+  class Handlers {
+    @TaskHandler('slow')
+    async slow(): Promise<void> {
+      started.push('slow');
+      await finish.promise;
+    }
+    @TaskHandler('quick')
+    quick(): void {
+      started.push('quick');
+    }
+  }
+  // No poll comes in time.
+  const options = {
+    handlers: [Handlers],
+    recovery: { intervalMs: 100, confirmMs: 2_000, graceMs: 2_000 },
+    shutdownTimeoutMs: 1_000,
+  };
+  const one = await startApp({ ...database, url: through.href }, options);
+  const other = await startApp({ ...database, url: through.href }, options);
+  const lost: string[] = [];
+  for (const { events } of [one, other])
+    events.on('task.recovered', ({ workerId }) => void lost.push(workerId));
+  await one.queue.insertTask({ topic: 'slow' });
+  await until(async () => started.includes('slow'), 'the slow task runs');
+  const admin = one.app.get(QueueAdmin);
+  expect(await admin.find('1')).toMatchObject({ current: { topic: 'slow' } });
+
+  await failOver();
+  place.port = String(standby.port);
+  const client = new Client({ connectionString: place.href });
+  await client.connect();
+  try {
+    const locks = async (): Promise<unknown> =>
+      (await client.query(`select from pg_locks where locktype = 'advisory' and granted`)).rowCount;
+    // The session of a process is shared by its queues; each worker has a lock.
+    await until(async () => (await locks()) === 2, 'both workers hold their places on the new server');
+    await client.query(`insert into tasks (processo) values ('quick')`);
+    await until(async () => started.includes('quick'), 'a new task starts');
+    finish.resolve();
+    const rows = async (): Promise<Record<string, unknown>[]> =>
+      (await client.query('select processo, status, tentativa from tasks order by id')).rows;
+    await until(async () => (await rows()).every(({ status }) => status === 'sucesso'), 'both have ended');
+    expect(await rows()).toMatchObject([
+      { processo: 'slow', tentativa: 1 },
+      { processo: 'quick', tentativa: 1 },
+    ]);
+    expect(started).toEqual(['slow', 'quick']);
+    expect(lost).toEqual([]);
+    // What people look at is the new server, too.
+    expect(await admin.find('1')).toMatchObject({ current: { status: 'succeeded' } });
+    await one.queue.insertTask({ topic: 'quick' });
+  } finally {
+    await client.end();
+    await Promise.all([one.close(), other.close()]);
+  }
+}, 60_000);
+
+test('a server that only reads refuses the looks of idle workers, so that none goes on asking it', async () => {
+  const database = await primary.createDatabase();
+  const { close } = await startApp(database, { worker: false });
+  await close();
+  await primary.settings({ default_transaction_read_only: 'on' });
+  const { text } = queueStatements(queueTables('public', 'tasks', undefined)).findMissing;
+  const look = database.pool.query(text, [[], 'locks', 0, 1, null, null]);
+  await expect(look).rejects.toMatchObject({ code: '25006' });
+});
+
+test('a session connection to another database is refused at start: its locks would be seen by nobody', async () => {
+  const [main, other] = await Promise.all([primary.createDatabase(), primary.createDatabase()]);
+  await expect(startApp(main, { sessionConnection: other.url })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining('lead to different databases') as unknown,
+  });
+});
