@@ -69,7 +69,7 @@ export type {
 } from './task.js';
 
 export { QueueAdmin } from './admin/queue-admin.js';
-export type { CancelOptions } from './admin/cancellation.js';
+export type { BulkCancelOptions, Cancellable, CancelledTasks, CancelOptions } from './admin/cancellation.js';
 export type { PageOptions } from './admin/page-options.js';
 export type { Pausable, Pause } from './admin/pauses.js';
 export type {

@@ -1,11 +1,19 @@
 import type { TaskAdmin } from '../storage/admin.js';
 import { namesOfRoute } from '../storage/route.js';
+import { readTransaction } from '../storage/sql-handle.js';
 import { TarefaError } from '../errors.js';
 import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind } from './bulk-run.js';
-import { readCancellation, type CancelOptions } from './cancellation.js';
+import {
+  readCancellable,
+  readCancellation,
+  type BulkCancelOptions,
+  type Cancellable,
+  type CancelledTasks,
+  type CancelOptions,
+} from './cancellation.js';
 import { readNote, retryWithPayload } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
@@ -187,18 +195,27 @@ export class QueueAdmin {
   }
 
   /**
-   * Ends a task that waits for its first or its next attempt. It is cancelled, which is no failure: it gets no dead task, and
-   * bulk retries leave it out. The column `status` says `falha`, and `cancelada_por` who it was.
+   * Ends tasks that wait for their first or their next attempt. They are cancelled, which is no failure: they get no dead task, and
+   * bulk retries leave them out. The column `status` says `falha`, and `cancelada_por` who it was.
    *
-   * @param id of any of its attempts
-   * @example await admin.cancel('18', { by: 'ana', reason: 'ordered by mistake' });
-   * @throws {TarefaError} `TASK_STATE` when it runs or has ended, `QUEUE_BUSY`, `TASK_NOT_FOUND`, `INPUT_INVALID`
+   * Of several tasks, those that run or have ended are left out, and the answer says which were cancelled. With `tx` it happens
+   * when that transaction commits, and no event is emitted.
+   *
+   * @example
+   * await admin.cancel('18', { by: 'ana', reason: 'ordered by mistake' });
+   * await admin.cancel({ topic: 'send-reminder', externalKey: invoice.id }, { tx, reason: 'paid' });
+   * @throws {TarefaError} of a single id `TASK_STATE` when it runs or has ended and `TASK_NOT_FOUND`; `QUEUE_BUSY`, `INPUT_INVALID`
    */
-  async cancel(id: string, options: CancelOptions = {}): Promise<void> {
-    const cancellation = readCancellation(readOptions(options, ['by', 'reason']));
-    const task = await this.#tasks.cancel(readId(id), cancellation);
-    if (!task) throw await refusal(this.#tasks, id, 'cancelled', 'only a task that waits can be');
-    this.#parts.events.emit('task.cancelled', { task, ...cancellation });
+  async cancel(what: Cancellable, options: CancelOptions = {}): Promise<CancelledTasks> {
+    const { tx: given, ...note } = readOptions(options, ['by', 'reason', 'tx']);
+    const [target, cancellation] = [readCancellable(what), readCancellation(note)];
+    const tx = given === undefined ? undefined : readTransaction(given);
+    const tasks = await this.#tasks.cancel(target, cancellation, tx);
+    if (tasks.length === 0 && typeof what === 'string') {
+      throw await refusal(this.#tasks, what, 'cancelled', 'only a task that waits can be');
+    }
+    if (!tx) for (const task of tasks) this.#parts.events.emit('task.cancelled', { task, ...cancellation });
+    return { cancelled: tasks.map(({ firstAttemptId }) => firstAttemptId) };
   }
 
   /**
@@ -241,7 +258,7 @@ export class QueueAdmin {
    * const plan = await run.plan({ topic: 'send-receipt' });
    * for await (const done of run.run(plan)) log(`${done} more of ${plan.total}`);
    */
-  bulk(kind: BulkKind, options: CancelOptions = {}): BulkRun {
+  bulk(kind: BulkKind, options: BulkCancelOptions = {}): BulkRun {
     const cancellation = readCancellation(readOptions(options, ['by', 'reason']));
     return new BulkRun(kind, { tasks: this.#tasks, cancellation, events: this.#parts.events });
   }

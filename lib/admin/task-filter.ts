@@ -123,7 +123,7 @@ function readTenantText(given: unknown): string {
 }
 
 /** @throws {TarefaError} `INPUT_INVALID` */
-function readTaskIds(given: unknown): readonly string[] {
+export function readTaskIds(given: unknown): readonly string[] {
   const ids = readList('ids', given).map(readId);
   if (ids.length <= mostIds) return ids;
   throw invalid(`ids may be at most ${mostIds}, not ${ids.length}: choose more tasks by a filter`);

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import type { CancelOptions } from '../admin/cancellation.js';
+import type { BulkCancelOptions } from '../admin/cancellation.js';
 import type { CommandCall, CommandOption } from './command.js';
 import { textOption } from './option-values.js';
 
@@ -19,7 +19,7 @@ export const cancelOptions: Readonly<Record<string, CommandOption>> = {
 };
 
 /** Reads them. */
-export function cancelOptionsOf({ options }: CommandCall): CancelOptions {
+export function cancelOptionsOf({ options }: CommandCall): BulkCancelOptions {
   return { by: textOption(options, 'by') ?? systemUser(), reason: textOption(options, 'reason') };
 }
 

@@ -1,5 +1,5 @@
 import type { BulkFilter, BulkKind, BulkRun } from '../admin/bulk-run.js';
-import type { CancelOptions } from '../admin/cancellation.js';
+import type { BulkCancelOptions } from '../admin/cancellation.js';
 import type { Pausable } from '../admin/pauses.js';
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import type { SubscriptionInput } from '../admin/subscription-input.js';
@@ -213,7 +213,7 @@ export class DashboardActions {
     this.#parts.events.emit('dashboard.action', { action, target, actor, refused: undefined });
   }
 
-  #bulk(action: BulkAction, options?: CancelOptions): BulkRun {
+  #bulk(action: BulkAction, options?: BulkCancelOptions): BulkRun {
     return this.#parts.admin.bulk(bulkKinds[action], options);
   }
 
@@ -288,7 +288,7 @@ function buriedBy({ actor }: ActionRequest): string {
   return actor === null ? 'buried' : `buried by ${actor}`;
 }
 
-function cancelOf(reason: unknown, { actor }: ActionRequest): CancelOptions {
+function cancelOf(reason: unknown, { actor }: ActionRequest): BulkCancelOptions {
   return { by: actor, reason: reasonOf(reason) };
 }
 

@@ -1,7 +1,8 @@
 import type { TaskRecord, TaskState } from '../task.js';
 import type { Route } from './attempt.js';
-import type { Cancellation, CancelledAttempt } from './cancellation.js';
+import type { Cancellation, CancelledAttempt, CancelTarget } from './cancellation.js';
 import type { Pause } from './pause.js';
+import type { SqlHandle } from './sql-handle.js';
 import type { TaskSelection } from './task-selection.js';
 
 /** How many tasks of a topic or subscription stand there. */
@@ -109,8 +110,12 @@ export interface TaskAdmin {
   retryEdited(id: string, edited: EditedPayload): Promise<string | undefined>;
   /** Makes a scheduled task due now. Rejects with `QUEUE_BUSY`. */
   runNow(id: string): Promise<boolean>;
-  /** Ends a task that waits, without a dead task: it is cancelled. Rejects with `QUEUE_BUSY`. */
-  cancel(id: string, cancellation: Cancellation): Promise<CancelledAttempt | undefined>;
+  /** Ends those tasks of some that wait, without dead tasks: they are cancelled. Rejects with `QUEUE_BUSY`. */
+  cancel(
+    target: CancelTarget,
+    cancellation: Cancellation,
+    tx?: SqlHandle,
+  ): Promise<readonly CancelledAttempt[]>;
   /** Ends a task that waits as if it had run out of attempts; the id of its dead task. Rejects with `QUEUE_BUSY`. */
   bury(id: string, message: string): Promise<string | undefined>;
   /** Deletes a task that does not run, with its dead tasks; how many attempts that were. Rejects with `QUEUE_BUSY`. */

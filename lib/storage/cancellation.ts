@@ -9,6 +9,13 @@ export interface Cancellation {
   readonly message: string;
 }
 
+/**
+ * Which tasks: some, each by the id of any of its attempts, or all of a topic with an external key. Dead tasks have the same key,
+ * and are meant by their ids only.
+ */
+export type CancelTarget =
+  { readonly ids: readonly string[] } | { readonly topic: string | null; readonly externalKey: string };
+
 /** Names an attempt that was cancelled. */
 export type CancelledAttempt = Pick<
   Task,

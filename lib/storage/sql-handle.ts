@@ -44,14 +44,14 @@ export function readTransaction(tx: unknown): SqlHandle {
   if (typeof parts.query !== 'function') {
     throw new TarefaError(
       'INPUT_INVALID',
-      `tx must be a client with query(), or what fromTypeOrm, fromPrisma, fromDrizzle or another adapter makes of a transaction (got ${shownValue(tx)}); nothing was inserted`,
+      `tx must be a client with query(), or what fromTypeOrm, fromPrisma, fromDrizzle or another adapter makes of a transaction (got ${shownValue(tx)}); nothing was done`,
     );
   }
   const { getTransactionStatus, readyForQuery, totalCount, inTransaction } = parts;
   if (parts.getConnection !== undefined || parts.changeUser !== undefined) {
     throw new TarefaError(
       'INPUT_INVALID',
-      'tx is of mysql2: begin a transaction on a connection and wrap it with fromMysql2(); nothing was inserted',
+      'tx is of mysql2: begin a transaction on a connection and wrap it with fromMysql2(); nothing was done',
     );
   }
   if (typeof totalCount === 'number') {
@@ -78,7 +78,7 @@ function partsOf(tx: object): TransactionLike {
   } catch (cause) {
     throw new TarefaError(
       'INPUT_INVALID',
-      'tx cannot be read: it threw an error when asked for its query(); nothing was inserted',
+      'tx cannot be read: it threw an error when asked for its query(); nothing was done',
       { cause },
     );
   }
@@ -109,6 +109,6 @@ export async function askHandle(
 export function notInTransaction(what: string): TarefaError {
   return new TarefaError(
     'INPUT_INVALID',
-    `a transaction was asked for, and this is ${what}: begin one, or leave tx out to insert alone; nothing was inserted`,
+    `a transaction was asked for, and this is ${what}: begin one, or leave tx out to commit alone; nothing was done`,
   );
 }

@@ -10,6 +10,7 @@ import {
   fromMysql2,
   fromSequelize,
   fromTypeOrm,
+  QueueAdmin,
   QueueClient,
   TaskHandler,
   type EquivalentTaskInput,
@@ -136,6 +137,29 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
       await expect(rolledBack).rejects.toThrow('as wanted');
       expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
       expect(await countOrders(key)).toBe(0);
+    });
+
+    test('cancels tasks by their ids and by their key when it commits, and none when it rolls back', async () => {
+      const { queue } = app;
+      const admin = app.app.get(QueueAdmin);
+      const key = randomUUID();
+      const ids = await queue.insertTasks([task(key), { ...task(key), delayMs: 3_600_000 }]);
+      const [one = '', other = ''] = ids;
+      const cancelAll = async (tx: SqlHandle): Promise<readonly string[]> => [
+        ...(await admin.cancel([one], { tx, by: 'ana' })).cancelled,
+        ...(await admin.cancel({ topic: task(key).topic, externalKey: key }, { tx })).cancelled,
+      ];
+      const rolledBack = transactionOf(name)(async (tx) => {
+        throw new Error(`${(await cancelAll(tx)).length} were cancelled`);
+      });
+      await expect(rolledBack).rejects.toThrow('2 were cancelled');
+      expect((await admin.list({ ids })).tasks.map(({ status }) => status)).toEqual(['scheduled', 'pending']);
+      expect(await transactionOf(name)(cancelAll)).toEqual(ids);
+      const { tasks } = await admin.list({ ids });
+      expect(tasks.map(({ id, status, cancelledBy }) => [id, status, cancelledBy])).toEqual([
+        [other, 'cancelled', null],
+        [one, 'cancelled', 'ana'],
+      ]);
     });
 
     test('answers rows, none for a change', async () => {

@@ -10,6 +10,7 @@ import {
   fromPrisma,
   fromSequelize,
   fromTypeOrm,
+  QueueAdmin,
   QueueClient,
   type EquivalentTaskInput,
   type SqlHandle,
@@ -21,7 +22,8 @@ import { openLibraries } from './libraries.js';
 
 const beyondDoubles = 9_007_199_254_740_993n;
 const database = await createDatabase();
-await (await startApp(database, { worker: false })).close();
+const { app, close } = await startApp(database, { worker: false });
+const admin = app.get(QueueAdmin);
 await database.pool.query(`select setval('tasks_id_seq', ${beyondDoubles})`);
 await database.pool.query('create table orders (id text primary key)');
 const queue = new QueueClient(database.pool, { table: 'tasks' });
@@ -29,6 +31,7 @@ const libraries = await openLibraries(database);
 const { dataSource, knex, onNodePostgres, onPostgresJs, kysely, orm, postgresJs, sequelize } = libraries;
 
 afterAll(async () => {
+  await close();
   await libraries.close();
   await database.drop();
 });
@@ -84,6 +87,27 @@ describe.each(Object.entries(libraries.transactions))(
       await expect(rolledBack).rejects.toThrow('as wanted');
       expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
       expect(await countOrders(key)).toBe(0);
+    });
+
+    test('cancels tasks by their ids and by their key when it commits, and none when it rolls back', async () => {
+      const key = randomUUID();
+      const ids = await queue.insertTasks([task(key), { ...task(key), delayMs: 3_600_000 }]);
+      const [one = '', other = ''] = ids;
+      const cancelAll = async (tx: SqlHandle): Promise<readonly string[]> => [
+        ...(await admin.cancel([one], { tx, by: 'ana' })).cancelled,
+        ...(await admin.cancel({ topic: task(key).topic, externalKey: key }, { tx })).cancelled,
+      ];
+      const rolledBack = transaction(async (tx) => {
+        throw new Error(`${(await cancelAll(tx)).length} were cancelled`);
+      });
+      await expect(rolledBack).rejects.toThrow('2 were cancelled');
+      expect((await admin.list({ ids })).tasks.map(({ status }) => status)).toEqual(['scheduled', 'pending']);
+      expect(await transaction(cancelAll)).toEqual(ids);
+      const { tasks } = await admin.list({ ids });
+      expect(tasks.map(({ id, status, cancelledBy }) => [id, status, cancelledBy])).toEqual([
+        [other, 'cancelled', null],
+        [one, 'cancelled', 'ana'],
+      ]);
     });
 
     test('answers rows as a pg client does, none where nothing matched', async () => {

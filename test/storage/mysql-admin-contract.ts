@@ -1,5 +1,6 @@
 import { createConnection, type Connection } from 'mysql2/promise';
 import { expect, onTestFinished, test } from 'vitest';
+import { fromMysql2 } from '../../lib/client/adapters/mysql2.js';
 import type { BulkKind } from '../../lib/storage/admin.js';
 import { greatestId } from '../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../support/mysql.js';
@@ -195,10 +196,26 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
   test('a change waits for another session, and sees what that has done', async () => {
     const [id = ''] = await bench.insert([{ processo: 'a' }]);
     const other = await meanwhile(`update tasks set status = 'sucesso' where id = ?`, [id]);
-    const cancelling = bench.database.admin.cancel(id, { by: null, message: 'off' });
+    const cancelling = bench.database.admin.cancel({ ids: [id] }, { by: null, message: 'off' });
     await other.query('commit');
-    expect(await cancelling).toBeUndefined();
+    expect(await cancelling).toEqual([]);
     expect(await statusesOf()).toEqual(['sucesso']);
+  });
+
+  test('a task that has gone on since a caller took its snapshot is cancelled as it stands', async () => {
+    const [id = ''] = await bench.insert([{ processo: 'a' }]);
+    const caller = await meanwhile('select id from tasks');
+    await bench.ask(`update tasks set status = 'falha', reenfileirado = 1 where id = ?`, [id]);
+    const next = { processo: 'a', status: 'agendada', tentativa: 2, id_inicial: id, id_anterior: id };
+    const [retry] = await bench.insert([next]);
+    const off = { by: 'ann', message: 'off' };
+    const cancelled = await bench.database.admin.cancel({ ids: [id] }, off, fromMysql2(caller));
+    await caller.query('commit');
+    expect(cancelled).toMatchObject([{ id: retry, firstAttemptId: id }]);
+    expect(await bench.ask('select cancelada_por from tasks order by id')).toEqual([
+      { cancelada_por: null },
+      { cancelada_por: 'ann' },
+    ]);
   });
 
   test('subscriptions are what was given, to the letter', async () => {

@@ -17,6 +17,7 @@ const page = { greatest: greatestId, limit: 50, payload: true };
 const search = { limit: 50 };
 const block = { after: '0', lastId: String(greatestId), rows: 10, cancellation: { by: null, message: '' } };
 
+const off = { by: null, message: 'off' };
 const list =
   (selection: TaskSelection) =>
   ({ admin }: MysqlDatabase) =>
@@ -82,7 +83,8 @@ export function exerciseMysqlOperatorPlans(flavour: MysqlFlavour): void {
     ['a payload', 1, ({ reports }) => reports.payload('700', 100)],
     ['what is scheduled next', 2, ({ reports }) => reports.nextScheduled(2)],
     ['a retry', 1, ({ admin }) => admin.retry('700')],
-    ['a cancellation', 1, ({ admin }) => admin.cancel('81', { by: null, message: 'off' })],
+    ['a cancellation', 1, ({ admin }) => admin.cancel({ ids: ['81'] }, off)],
+    ['a cancellation by key', 1, ({ admin }) => admin.cancel({ topic: 'a', externalKey: 'key-83' }, off)],
     ['a deletion', 1, ({ admin }) => admin.delete('82')],
     ['dead tasks', 1, ({ admin }) => admin.deadTasksOf('700')],
     [

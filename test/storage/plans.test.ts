@@ -1,9 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CancelTarget } from '../../lib/storage/cancellation.js';
 import { controlSettings } from '../../lib/storage/postgres/connections/connection-config.js';
 import { prepareSchema } from '../../lib/storage/postgres/schema/prepare-schema.js';
 import type { QueueTables } from '../../lib/storage/postgres/identifiers.js';
-import { retryTask } from '../../lib/storage/postgres/statements/admin.js';
+import { cancelTasks, retryTask } from '../../lib/storage/postgres/statements/admin.js';
 import { queueStatements, type QueueStatements } from '../../lib/storage/postgres/statements.js';
 import { claimForms, type ClaimForm } from '../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -160,12 +161,22 @@ test('dead attempts that nobody handles are found without a look at the others',
 });
 
 test('a retry finds by their indexes what follows its task, and what has its unique key', async () => {
-  const retry = retryTask(tables).replaceAll('$1', `'7'`);
-  // Not on the connection that claims.
-  const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${retry}`);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const plan = await planOf(retryTask(tables).replaceAll('$1', `'7'`));
   expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
   expect(plan).toMatch(/tasks_successor[^]*tasks_unica|tasks_unica[^]*tasks_successor/);
+});
+
+test('tasks to cancel are found by their ids and by their key', async () => {
+  const plan = (target: CancelTarget, first: string): Promise<string> =>
+    planOf(
+      cancelTasks(tables, target).replaceAll(/\$(\d)/g, (_, n: string) =>
+        n === '1' ? `'${first}'` : `'off'`,
+      ),
+    );
+  const byIds = await plan({ ids: ['7', '8'] }, '["7", "8"]');
+  expect(byIds).not.toMatch(/Seq Scan on tasks\b(?!_)/);
+  expect(byIds).toContain('tasks_attempts');
+  expect(await plan({ topic: 'topic1', externalKey: 'k' }, 'k')).toContain('tasks_equivalent');
 });
 
 test('promotion walks the index of scheduled tasks, recovery that of running ones', () => {
@@ -181,6 +192,12 @@ test('promotion walks the index of scheduled tasks, recovery that of running one
   expect(plans.get('waitingRoutes')?.match(/using tasks_ready/g)).toHaveLength(3);
   expect(plans.get('routeHeads')?.match(/Index (Only )?Scan using tasks_ready/g)).toHaveLength(2);
 });
+
+/** Not on the connection that claims. */
+async function planOf(text: string): Promise<string> {
+  const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`);
+  return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
 
 function execute(name: string, values: string): string {
   return `execute ${name}${values && `(${values})`}`;

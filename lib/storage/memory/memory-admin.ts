@@ -12,7 +12,7 @@ import type {
   WaitingTask,
 } from '../admin.js';
 import type { Route } from '../attempt.js';
-import type { Cancellation, CancelledAttempt } from '../cancellation.js';
+import type { Cancellation, CancelledAttempt, CancelTarget } from '../cancellation.js';
 import { column, readTaskRecord, statusColumn, taskState } from '../columns.js';
 import { withEdit } from '../edited-metadata.js';
 import { pauseOf, type Pause } from '../pause.js';
@@ -113,12 +113,17 @@ export class MemoryAdmin implements TaskAdmin {
     return true;
   }
 
-  async cancel(id: string, cancellation: Cancellation): Promise<CancelledAttempt | undefined> {
-    const row = this.#attempt(id, isWaiting);
-    if (!row) return undefined;
-    this.#cancel(row, cancellation);
-    const { id: own, firstAttemptId, attempt, topic, subscriptionId, dead } = this.#read(row, false);
-    return { id: own, firstAttemptId, attempt, topic, subscriptionId, dead };
+  /** A given transaction changes nothing: what is cancelled stays so. */
+  async cancel(target: CancelTarget, cancellation: Cancellation): Promise<readonly CancelledAttempt[]> {
+    const rows =
+      'ids' in target
+        ? select(this.#table, { ids: target.ids })
+        : select(this.#table, { ...target, dead: false });
+    return rows.filter(isWaiting).map((row) => {
+      this.#cancel(row, cancellation);
+      const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = this.#read(row, false);
+      return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
+    });
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {

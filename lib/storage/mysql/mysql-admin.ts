@@ -13,12 +13,14 @@ import type {
 import type { TaskRecord } from '../../task.js';
 import type { Route } from '../attempt.js';
 import { runBlockWithin } from '../bulk-blocks.js';
-import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
+import type { Cancellation, CancelledAttempt, CancelTarget } from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { withEdit } from '../edited-metadata.js';
 import { pauseOf, type Pause } from '../pause.js';
+import type { SqlHandle } from '../sql-handle.js';
 import type { TaskSelection } from '../task-selection.js';
 import { changedBy, idsOf, rowsOf } from './administration/answered.js';
+import { cancelTasks } from './administration/cancel-tasks.js';
 import { deleteWhole } from './administration/delete-whole.js';
 import { jsonIds } from './administration/id-list.js';
 import { momentOf } from './administration/moments.js';
@@ -32,6 +34,7 @@ import { classifyError } from './mysql-errors.js';
 import { limited } from './reports/limited.js';
 import * as sql from './statements/admin.js';
 import * as bulk from './statements/bulk.js';
+import { cancelLocked } from './statements/cancel.js';
 import { conditionsOf } from './task-conditions.js';
 
 /** Tells workers what an operator has changed, after its commit: no statement can ring. */
@@ -119,12 +122,14 @@ export class MysqlAdmin implements TaskAdmin {
     return this.#rung(moved) ?? false;
   }
 
-  async cancel(id: string, { message, by }: Cancellation): Promise<CancelledAttempt | undefined> {
-    const work = async (run: Run, chosen: readonly TextRow[]): Promise<CancelledAttempt | undefined> => {
-      await run(sql.cancelTasks(this.#tables), [jsonIds(idsOf(chosen)), message, by]);
-      return chosen[0] && readCancelled(chosen[0]);
-    };
-    return this.#change(id, sql.isWaiting, work, sql.ofCancelled);
+  cancel(
+    target: CancelTarget,
+    cancellation: Cancellation,
+    tx?: SqlHandle,
+  ): Promise<readonly CancelledAttempt[]> {
+    const cancel = (handle: SqlHandle): Promise<readonly CancelledAttempt[]> =>
+      cancelTasks(handle, this.#tables, target, cancellation);
+    return tx ? cancel(tx) : this.#access.own.transaction((run) => cancel(handleOf(run)));
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -226,7 +231,7 @@ export class MysqlAdmin implements TaskAdmin {
     const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
     if (kind === 'retry') return (await startAnew(run, this.#tables, ids)).length;
     if (ids.length === 0) return 0;
-    return changedBy(run, sql.cancelTasks(this.#tables), [jsonIds(ids), message, by]);
+    return changedBy(run, cancelLocked(this.#tables, ids.length), [message, by, ...ids]);
   }
 
   async #retry(
@@ -242,16 +247,14 @@ export class MysqlAdmin implements TaskAdmin {
    * Changes what of a task meets a condition, in one transaction: its attempts are found first, then locked by their keys.
    *
    * @param id of any of its attempts
-   * @param fields what to read of them besides their ids
    * @returns undefined when there is nothing
    */
   async #change<T>(
     id: string,
     condition: string,
     work: (run: Run, chosen: readonly TextRow[]) => Promise<T>,
-    fields = sql.ofEdits,
   ): Promise<T | undefined> {
-    const lock = sql.lockAttempts(this.#tables, condition, { fields });
+    const lock = sql.lockAttempts(this.#tables, condition, { fields: sql.ofEdits });
     return this.#access.own.transaction(async (run) => {
       const found = await rowsOf(run, sql.findAttempts(this.#tables), [id, id]);
       if (found.length === 0) return undefined;
@@ -273,4 +276,9 @@ export class MysqlAdmin implements TaskAdmin {
   async #ask(text: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
     return (await this.#access.own.query(text, values)).rows;
   }
+}
+
+/** Statements of a transaction of the library's, as callers' drivers take them. */
+function handleOf(run: Run): SqlHandle {
+  return { query: async (text, values = []) => ({ rows: [...(await rowsOf(run, text, values))] }) };
 }

@@ -12,10 +12,15 @@ import type {
 } from '../admin.js';
 import type { Route } from '../attempt.js';
 import { runBlockWithin } from '../bulk-blocks.js';
-import { readCancelled, type Cancellation, type CancelledAttempt } from '../cancellation.js';
+import {
+  readCancelled,
+  type Cancellation,
+  type CancelledAttempt,
+  type CancelTarget,
+} from '../cancellation.js';
 import { readDate, readTaskRecord, readText } from '../columns.js';
 import { pauseOf, type Pause } from '../pause.js';
-import type { SqlHandle } from '../sql-handle.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
 import type { TaskSelection } from '../task-selection.js';
 import { deleteWhole } from './administration/delete-whole.js';
 import type { QueueTables } from './identifiers.js';
@@ -105,9 +110,19 @@ export class PostgresAdmin implements TaskAdmin {
     return (await this.#change(id, sql.runTaskNow(this.#tables), [this.#bell.channel])).length > 0;
   }
 
-  async cancel(id: string, { message, by }: Cancellation): Promise<CancelledAttempt | undefined> {
-    const [row] = await this.#change(id, sql.cancelTask(this.#tables), [message, by]);
-    return row && readCancelled(row);
+  cancel(
+    target: CancelTarget,
+    cancellation: Cancellation,
+    tx?: SqlHandle,
+  ): Promise<readonly CancelledAttempt[]> {
+    const text = sql.cancelTasks(this.#tables, target);
+    const values = sql.cancelValues(target, cancellation);
+    const [id, ...others] = 'ids' in target ? target.ids : [];
+    return this.#inTurn(
+      others.length === 0 ? id : undefined,
+      async (handle) => (await askHandle(handle, text, values)).map(readCancelled),
+      tx,
+    );
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -213,12 +228,12 @@ export class PostgresAdmin implements TaskAdmin {
   }
 
   /**
-   * Changes a task that waits, or many (undefined), in a transaction; beside workers of nsj-queue-lib in turn with their
-   * notify job.
+   * Changes a task that waits, or many (undefined), in a transaction: its own, or the caller's. Beside workers of nsj-queue-lib in
+   * turn with their notify job.
    */
-  #inTurn<T>(id: string | undefined, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  #inTurn<T>(id: string | undefined, work: (tx: SqlHandle) => Promise<T>, tx?: SqlHandle): Promise<T> {
     const { interop, inserts: handle, inOwnTransaction } = this.#access;
-    const run: RunTransaction = (own) => inOwnTransaction(own);
+    const run: RunTransaction = tx ? (own) => own(tx) : (own) => inOwnTransaction(own);
     return interop ? changeInTurn({ run, handle, tables: this.#tables }, id, work) : run(work);
   }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { encodeTask } from '../../../lib/client/task-input.js';
 import type { BulkKind, BulkPlace } from '../../../lib/storage/admin.js';
 import { subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
 import type { TaskSelection } from '../../../lib/storage/task-selection.js';
@@ -31,7 +32,7 @@ async function oneOfEach({ database }: OpenedDatabase) {
   await endBadly(database, worker, lost);
   await endBadly(database, worker, retrying, { kind: 'after-failure', delayMs: 3_600_000 });
   const cancelled = await insert(database);
-  await database.admin.cancel(cancelled, off);
+  await database.admin.cancel({ ids: [cancelled] }, off);
   const scheduled = await insert(database, { delayMs: 3_600_000 });
   const pending = await insert(database);
   return {
@@ -50,7 +51,9 @@ async function oneOfEach({ database }: OpenedDatabase) {
 
 /** What every database promises of `TaskAdmin`. */
 export function exerciseAdmin(open: OpenDatabase): void {
-  const statusOf = async ({ database }: OpenedDatabase, id: string) =>
+  const idsOfTasks = (tasks: readonly { readonly firstAttemptId: string }[]): readonly string[] =>
+    tasks.map(({ firstAttemptId }) => firstAttemptId).toSorted();
+  const statusOf = async ({ database }: Pick<OpenedDatabase, 'database'>, id: string) =>
     (await database.admin.attemptsOf(id, false)).at(-1)?.status;
 
   contract('tasks are counted as they stand, by topic and state', async () => {
@@ -204,10 +207,12 @@ export function exerciseAdmin(open: OpenDatabase): void {
       const { ids } = await oneOfEach(opened);
       const { admin } = opened.database;
       for (const id of [ids.processing, ids.succeeded, ids.failed, ids.cancelled]) {
-        expect(await admin.cancel(id, off)).toBeUndefined();
+        expect(await admin.cancel({ ids: [id] }, off)).toEqual([]);
       }
       for (const id of [ids.pending, ids.scheduled, ids.retrying]) {
-        expect(await admin.cancel(id, off)).toMatchObject({ firstAttemptId: id, topic: 'a', dead: false });
+        expect(await admin.cancel({ ids: [id] }, off)).toMatchObject([
+          { firstAttemptId: id, topic: 'a', dead: false },
+        ]);
         expect((await admin.attemptsOf(id, false)).at(-1)).toMatchObject({
           status: 'cancelled',
           cancelledBy: 'ann',
@@ -223,10 +228,67 @@ export function exerciseAdmin(open: OpenDatabase): void {
   contract('a task that is cancelled by nobody in particular is cancelled all the same', async () => {
     const { database } = await open();
     const id = await insert(database);
-    await database.admin.cancel(id, { by: null, message: 'off' });
+    await database.admin.cancel({ ids: [id] }, { by: null, message: 'off' });
     expect(await database.admin.attemptsOf(id, false)).toMatchObject([
       { status: 'cancelled', cancelledBy: null },
     ]);
+  });
+
+  contract('of several tasks those that wait are cancelled, and told', async () => {
+    const opened = await open();
+    const { ids } = await oneOfEach(opened);
+    const all = [...Object.values(ids), '999999'];
+    const cancelled = await opened.database.admin.cancel({ ids: all }, off);
+    expect(idsOfTasks(cancelled)).toEqual([ids.pending, ids.retrying, ids.scheduled].toSorted());
+    expect(await opened.database.admin.cancel({ ids: all }, off)).toEqual([]);
+    expect(await opened.database.admin.cancel({ ids: [] }, off)).toEqual([]);
+  });
+
+  contract('tasks are cancelled by topic and external key, dead ones and those of others not', async () => {
+    const { database } = await open();
+    const { admin } = database;
+    const worker = await register(database);
+    const key = { topic: 'a', externalKey: 'order 7' };
+    const retrying = await claimNew(database, worker, { ...key, payload: 'other' });
+    await endBadly(database, worker, retrying, { kind: 'after-failure', delayMs: 3_600_000 });
+    const lost = await claimNew(database, worker, key);
+    await endBadly(database, worker, lost);
+    const [dead] = await admin.deadTasksOf(lost.id);
+    const waiting = [await insert(database, key), await insert(database, { ...key, delayMs: 3_600_000 })];
+    const others = [
+      await insert(database, { ...key, topic: 'b' }),
+      await insert(database, { ...key, externalKey: 'order 77' }),
+      await insert(database, { ...key, topic: null }),
+      await insert(database),
+    ];
+    const cancelled = await admin.cancel(key, off);
+    expect(idsOfTasks(cancelled)).toEqual([retrying.id, ...waiting].toSorted());
+    for (const id of [...others, dead ?? '']) {
+      expect(await statusOf({ database }, id)).toBe('pending');
+    }
+    expect(idsOfTasks(await admin.cancel({ ...key, topic: null }, off))).toEqual([others[2]]);
+  });
+
+  contract('what is cancelled in a transaction is so when that commits', async () => {
+    const opened = await open();
+    const { database, undoes, inTransaction } = opened;
+    const { admin } = database;
+    const [one, other] = [await insert(database), await insert(database, { externalKey: 'k' })];
+    const undone = inTransaction(async (tx) => {
+      expect(await admin.cancel({ ids: [one] }, off, tx)).toHaveLength(1);
+      throw new Error('changed my mind');
+    });
+    await expect(undone).rejects.toThrow('changed my mind');
+    if (undoes) expect(await statusOf(opened, one)).toBe('pending');
+    await inTransaction(async (tx) => {
+      const own = await database.inserts.insert(
+        encodeTask({ topic: 'a', externalKey: 'k' }, false, 1_000),
+        tx,
+      );
+      const cancelled = await admin.cancel({ topic: 'a', externalKey: 'k' }, off, tx);
+      expect(idsOfTasks(cancelled)).toEqual([other, own].toSorted());
+    });
+    expect(await statusOf(opened, other)).toBe('cancelled');
   });
 
   contract('a cancelled task is retried by its id: its next attempt is not cancelled', async () => {

@@ -297,7 +297,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     for (let n = 0; n < 2; n += 1) await insert(database, { payload: `${n}` }, true);
     await database.attempts.fanOutMany(worker.id, await claimAll(worker, [publicationRoute]));
     const [cancelled, failed] = await database.admin.list({ subscriptionId: 'hook' }, page);
-    await database.admin.cancel(cancelled?.id ?? '', { by: null, message: 'off' });
+    await database.admin.cancel({ ids: [cancelled?.id ?? ''] }, { by: null, message: 'off' });
     for (const claimed of await claimAll(worker, [route])) await endBadly(database, worker, claimed);
     expect(await replay(database, new Date(0))).toBe(1);
     const standing = await database.admin.list({ subscriptionId: 'hook', latest: true, dead: false }, page);

@@ -281,11 +281,13 @@ const adminMutants: readonly StatementMutant[] = [
   without(
     'cancels what runs',
     'admin',
-    /^lock_attempts$/,
+    /^lock_standing$/,
     `('pendente', 'agendada')`,
     `('pendente', 'agendada', 'processando')`,
   ),
   without('does not tell what was cancelled', 'admin', /^cancel_tasks$/, `coalesce(?, '')`, 'nullif(?, 0)'),
+  without('cancels dead tasks by their key', 'admin', /^waiting_with_key$/, 'and not f.dead '),
+  without('cancels other topics', 'admin', /^waiting_with_key$/, 'f.processo = ?', '? is not null'),
   without('buries dead tasks', 'admin', /^lock_attempts$/, ' and not f.dead'),
   without(
     'works on many beyond the last',

@@ -61,14 +61,14 @@ export const operatorMemoryMutants: readonly MemoryMutant[] = [
     breaks: ({ admin }) => replace(admin, { retryEdited: (id: string) => admin.retry(id) }),
   },
   { name: 'every task is run now', suite: 'admin', breaks: changed('admin', 'runNow', says(true)) },
-  { name: 'every task is cancelled', suite: 'admin', breaks: changed('admin', 'cancel', says({})) },
+  { name: 'every task is cancelled', suite: 'admin', breaks: changed('admin', 'cancel', says([{}])) },
   {
     name: 'a burial leaves no dead task',
     suite: 'admin',
     breaks: ({ admin }) =>
       replace(admin, {
         bury: async (id: string, message: string) =>
-          (await admin.cancel(id, { by: null, message })) ? id : undefined,
+          (await admin.cancel({ ids: [id] }, { by: null, message })).length > 0 ? id : undefined,
       }),
   },
   { name: 'what runs is deleted', suite: 'admin', breaks: changed('admin', 'delete', says(2)) },
@@ -201,6 +201,8 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     `coalesce($3::text, '')`,
     'nullif($3, $3)',
   ),
+  without('cancels dead tasks by their key', 'admin', /^cancel_tasks/, ' and not f.dead'),
+  without('cancels other topics', 'admin', /^cancel_tasks/, 'f.processo = $4::text', '$4::text is not null'),
   without('buries dead tasks', 'admin', /^bury_task/, ' and not f.dead'),
   without('deletes what runs', 'admin', /^delete_tasks/, `status = 'processando'`, 'false'),
   without(

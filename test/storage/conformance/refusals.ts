@@ -39,7 +39,7 @@ export function exerciseRefusals(open: OpenDatabase): void {
     const { database, refuseInserts } = await open();
     const { admin } = database;
     const id = await insert(database, { payload: 'good' });
-    await admin.cancel(id, { by: null, message: 'off' });
+    await admin.cancel({ ids: [id] }, { by: null, message: 'off' });
     const edited = { payload: 'better', hash: '', by: null, reason: null };
     const accept = await refuseInserts?.();
     if (accept) {
@@ -72,8 +72,9 @@ export function exerciseRefusals(open: OpenDatabase): void {
       const { database, refuseInserts } = await open();
       const { admin } = database;
       const cancellation = { by: null, message: 'off' };
-      for (const topic of ['a', 'b', 'c'])
-        await admin.cancel(await insert(database, { topic }), cancellation);
+      for (const topic of ['a', 'b', 'c']) {
+        await admin.cancel({ ids: [await insert(database, { topic })] }, cancellation);
+      }
       const { lastId } = await admin.countMeant('retry', {}, 0);
       const place: BulkPlace = { after: '0', lastId, rows: 10, cancellation };
       const accept = await refuseInserts?.();

@@ -219,19 +219,6 @@ update ${idList} j straight_join ${queue} f force index (primary) on f.id = j.id
 set f.reenfileirado = 1, f.proxima_tentativa = ${now}`,
   );
 
-/** What names an attempt that was cancelled: see `readCancelled`. */
-export const ofCancelled =
-  ', coalesce(f.id_inicial, f.id) as first_id, f.tentativa, f.processo, f.subscriber_id, f.dead';
-
-/** Ends attempts that wait, which are locked, as cancelled. Parameters: ids, message, who or null. */
-export const cancelTasks = ({ queue }: Queue): string =>
-  named(
-    'cancel_tasks',
-    `
-update ${idList} j straight_join ${queue} f force index (primary) on f.id = j.id
-set f.status = 'falha', f.mensagem = ?, f.cancelada_por = coalesce(?, ''), f.finalizada_em = ${now}, f.proxima_tentativa = null`,
-  );
-
 /** Makes scheduled attempts due now, which are locked. Parameters: ids. */
 export const runNow = ({ queue }: Queue): string =>
   named(

@@ -1,0 +1,72 @@
+import { idParameter } from '../administration/id-list.js';
+import type { QueueTables } from '../identifiers.js';
+import { now } from '../sql-time.js';
+import { named } from '../statement.js';
+import { isWaiting } from './admin.js';
+
+// Cancels tasks, in a transaction of the caller's as well: its driver may prepare statements, so ids are parameters one by one.
+
+type Queue = Pick<QueueTables, 'queue'>;
+
+const idParameters = (count: number): string => `(${Array(count).fill(idParameter).join(', ')})`;
+
+/** All attempts of some tasks. Parameters: ids of any attempts, twice. */
+export const attemptsOfTasks = ({ queue }: Queue, count: number): string =>
+  named(
+    'attempts_of_tasks',
+    `
+select coalesce(a.id_inicial, a.id) as id from ${queue} a where a.id in ${idParameters(count)}
+union
+select b.id
+from ${queue} a
+straight_join ${queue} b force index (attempts) on b.id_inicial = coalesce(a.id_inicial, a.id)
+where a.id in ${idParameters(count)}`,
+  );
+
+/** Waiting attempts with a key, dead ones excepted. Parameters: the key, and the topic, unless they have none. */
+export const waitingWithKey = ({ queue }: Queue, topic: string | null): string =>
+  named(
+    'waiting_with_key',
+    `
+select f.id
+from ${queue} f force index (equivalent)
+where f.equivalente = cast(? as binary) and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = ?'}
+  and not f.dead and ${isWaiting}`,
+  );
+
+/**
+ * Locks some attempts, and reads how each stands by now. Parameters: ids, in their order, so that those who lock the same ones wait
+ * in no circle.
+ */
+export const lockStanding = ({ queue }: Queue, count: number): string =>
+  named(
+    'lock_standing',
+    `
+select f.id, coalesce(f.id_inicial, f.id) as first_id, f.tentativa, f.processo, f.subscriber_id, f.dead, f.reenfileirado,
+  ${isWaiting} as waits
+from ${queue} f
+where f.id in ${idParameters(count)}
+order by f.id
+for update`,
+  );
+
+/** Attempts that follow some others by now. Parameters: ids of those before. */
+export const successorsOf = ({ queue }: Queue, count: number): string =>
+  named(
+    'successors_of',
+    `
+select n.id
+from ${queue} n force index (successor)
+where n.id_anterior in ${idParameters(count)}
+for update`,
+  );
+
+/** Ends attempts that wait, which are locked, as cancelled. Parameters: message, who or null, ids. */
+export const cancelLocked = ({ queue }: Queue, count: number): string =>
+  named(
+    'cancel_tasks',
+    `
+update ${queue} f
+set f.status = 'falha', f.mensagem = ?, f.cancelada_por = coalesce(?, ''), f.finalizada_em = ${now}, f.proxima_tentativa = null
+where f.id in ${idParameters(count)}`,
+  );
