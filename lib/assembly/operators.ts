@@ -9,6 +9,7 @@ import type { QueueDatabase } from '../storage/database.js';
 import { connectionConfig, sessionSettings } from '../storage/postgres/connections/connection-config.js';
 import { startPlace } from '../storage/postgres/connections/connection-problem.js';
 import { OwnPool } from '../storage/postgres/connections/own-pool.js';
+import { ownTypes } from '../storage/postgres/connections/own-types.js';
 import type { TaskImportTransactions } from '../storage/task-import.js';
 import { assembleCore, assembleWorker } from './core.js';
 import type { MysqlSchemaDatabase } from './mysql-schema-database.js';
@@ -89,6 +90,7 @@ async function openPostgresSchema(
     ...connectionConfig(connection),
     application_name: 'tarefa command line',
     max: 4,
+    types: ownTypes,
     verify: (client, done) => void prepareConnection(client, done),
   });
   opened.on('error', () => undefined);

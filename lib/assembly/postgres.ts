@@ -135,7 +135,8 @@ export class PostgresStorage implements OpenedStorage {
     const { tables } = this.schema;
     if (routing.session === undefined && options.worker) {
       const application_name = `tarefa ${options.queue} lease`.slice(0, 63);
-      const config = { ...connectionConfig(routing.main), application_name };
+      // Functions cannot be sent to a thread.
+      const config = { ...connectionConfig(routing.main), application_name, types: undefined };
       return new LeaseLiveness({
         thread: leaseThread({ config, workers: tables.workers }),
         workers,

@@ -255,11 +255,21 @@ export const [lastMoment, firstMoment] = [new Date(8.64e15), new Date(-8.64e15)]
 
 export function readDate(value: unknown): Date | null {
   if (value === null || value === undefined) return null;
-  const date = value instanceof Date ? value : new Date(value as string | number);
+  const date = typeof value === 'string' ? parseTime(value) : new Date(value as Date | number);
   if (!Number.isNaN(date.getTime())) return date;
   // Drivers make numbers of the infinite ones; years before the first have a minus there or `BC` behind.
   const isBefore = /^-|BC$/.test(textOf(value));
   return isBefore ? firstMoment : lastMoment;
+}
+
+/** As PostgreSQL writes times: years may have more than four digits and, long ago, zones have seconds. */
+const writtenTime = /^(\d{4,6})(-\d\d-\d\d)[ T]([\d:.]+)(([+-])\d\d)(:\d\d)?(?::(\d\d))?$/;
+
+function parseTime(text: string): Date {
+  const [, year, day, clock, hours, sign, minutes = ':00', seconds = '0'] = writtenTime.exec(text) ?? [];
+  if (year === undefined) return new Date(text);
+  const ms = Date.parse(`+${year.padStart(6, '0')}${day}T${clock}${hours}${minutes}`);
+  return new Date(ms - Number(`${sign}${seconds}`) * 1_000);
 }
 
 /** JSON of any kind: the column may hold more than objects. Null when its bytes are not text. */

@@ -37,6 +37,7 @@ const names = [
   'MikroORM',
   'Sequelize',
   'mysql2',
+  'mysql2 with typeCast',
   'the shape of Prisma',
 ];
 
@@ -110,6 +111,9 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
         const publication = await queue.insertTaskPubSub(task(key), { tx });
         const own = await queue.listEquivalentTask(pick(key), { tx });
         expect(own.map(({ id }) => id)).toEqual([one, ...many, publication]);
+        expect(own.map((found) => found.publication)).toEqual([false, false, false, true]);
+        const tenant = String(beyondDoubles);
+        expect(own[0]).toMatchObject({ attempt: 1, priority: 7, tenant, dead: false, retried: false });
         return [one, ...many, publication];
       });
       expect(ids.every((id) => BigInt(id) > beyondDoubles)).toBe(true);

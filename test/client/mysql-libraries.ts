@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { drizzle, type MySql2Database } from 'drizzle-orm/mysql2';
 import knexModule, { type Knex } from 'knex';
 import { Kysely, MysqlDialect } from 'kysely';
-import { createPool as createCallbackPool } from 'mysql2';
+import { createPool as createCallbackPool, type TypeCastField, type TypeCastNext } from 'mysql2';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import { Sequelize } from 'sequelize';
 import { DataSource } from 'typeorm';
@@ -40,6 +40,7 @@ export async function openMysqlLibraries({ url }: Pick<MysqlTestDatabase, 'url'>
   const dataSource = await new DataSource({ type: 'mysql', url }).initialize();
   const knex = knexModule({ client: 'mysql2', connection: url, pool: { min: 0, max: 2 } });
   const pool = createPool(url);
+  const ownTypes = createPool({ uri: url, typeCast: readInOwnWay });
   const onMysql2 = drizzle(pool);
   const kysely = new Kysely<unknown>({ dialect: new MysqlDialect({ pool: createCallbackPool(url) }) });
   const properties = { id: { type: 'string', primary: true } } as const;
@@ -57,6 +58,7 @@ export async function openMysqlLibraries({ url }: Pick<MysqlTestDatabase, 'url'>
     MikroORM: (work) => orm.em.fork().transactional((em) => work(fromMikroOrm(em))),
     Sequelize: (work) => sequelize.transaction((transaction) => work(fromSequelize(sequelize, transaction))),
     mysql2: (work) => onConnection(pool, work, fromMysql2),
+    'mysql2 with typeCast': (work) => onConnection(ownTypes, work, fromMysql2),
     'the shape of Prisma': (work) => onConnection(pool, work, ofPrisma),
   };
   return {
@@ -75,8 +77,14 @@ export async function openMysqlLibraries({ url }: Pick<MysqlTestDatabase, 'url'>
       await orm.close();
       await sequelize.close();
       await pool.end();
+      await ownTypes.end();
     },
   };
+}
+
+/** What an application makes of values other than text: nothing that a number, a time or a truth can be read from. */
+function readInOwnWay(field: TypeCastField, next: TypeCastNext): unknown {
+  return /STRING|BLOB/.test(field.type) ? next() : { own: field.string() };
 }
 
 async function onConnection<T>(

@@ -14,3 +14,11 @@ export function textArray(values: readonly (string | null)[]): string {
 function element(value: string | null): string {
   return value === null ? 'NULL' : `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`;
 }
+
+/** Reads an array of texts without arrays in it. */
+export function readTextArray(text: string): readonly (string | null)[] {
+  const elements = text.matchAll(/"((?:[^"\\]|\\.)*)"|([^{},]+)/gs);
+  return Array.from(elements, ([, quoted, plain = null]) =>
+    quoted === undefined ? (plain === 'NULL' ? null : plain) : quoted.replace(/\\(.)/gs, '$1'),
+  );
+}

@@ -7,7 +7,7 @@ import { askHandle as ask, type SqlHandle } from '../sql-handle.js';
 import { isRingRefused } from './connections/without-ring.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
-import { queryReadable } from './readable-rows.js';
+import { askBytes, queryBytes } from './readable-rows.js';
 import { listEquivalent } from './statements/equivalent.js';
 import { insertByFunction, insertMany, insertOne } from './statements/insert.js';
 
@@ -87,8 +87,7 @@ export class PostgresInserts implements TaskInserts {
     const { externalKey, payloadHash, origin, destination, topic, tenant, group } = task;
     const values = [externalKey, payloadHash, origin, destination, topic, tenant, group];
     const text = listEquivalent(this.#target().table, statuses);
-    // In a transaction of the caller's nothing more can be read once a row could not be.
-    const rows = tx ? await ask(tx, text, values) : (await queryReadable(this.#handle, text, values)).rows;
+    const rows = tx ? await askBytes(tx, text, values) : (await queryBytes(this.#handle, text, values)).rows;
     return rows.map(readTaskRecord);
   }
 

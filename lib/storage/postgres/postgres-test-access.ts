@@ -4,6 +4,7 @@ import { readTaskRecord, recordFields } from '../columns.js';
 import type { SqlHandle } from '../sql-handle.js';
 import type { DeliveryParts, TestAccess } from '../test-access.js';
 import type { QueueTables } from './identifiers.js';
+import { askBytes } from './readable-rows.js';
 import { nextReservation } from './statement.js';
 import { taskAttempts } from './statements/admin.js';
 
@@ -18,11 +19,12 @@ export class PostgresTestAccess implements TestAccess {
   }
 
   async inserted(tx: SqlHandle | undefined): Promise<readonly TaskRecord[]> {
-    const { rows } = await (tx ?? this.#handle).query(`-- name: inserted
+    const text = `-- name: inserted
 select ${recordFields('f', 'f.payload')}
 from ${this.#tables.queue} f
 where f.id_inicial is null and not f.dead and f.subscriber_id is null
-order by f.id`);
+order by f.id`;
+    const rows = await askBytes(tx ?? this.#handle, text);
     return rows.map(readTaskRecord);
   }
 

@@ -1,4 +1,4 @@
-import type { SqlHandle } from '../sql-handle.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { TarefaError } from '../../errors.js';
 import { unreadableColumns } from '../unreadable.js';
 import { readableText } from './readable-text.js';
@@ -33,12 +33,21 @@ export const queryReadable: ReadRows = async (handle, text, values) => {
 /** The same at once, for callers that know that something cannot be sent: a transaction that failed reads nothing more. */
 export const queryBytes: ReadRows = async (handle, text, values) => {
   try {
-    const { rows } = await handle.query(asBytes(text), values);
-    return { rows: rows.map(({ bytes, encoding }) => readBytes(String(bytes), String(encoding))) };
+    return { rows: await askBytes(handle, text, values) };
   } catch (error) {
     return withoutRows(error);
   }
 };
+
+/** The same through a handle of a user's, who may have taught its driver to read values other than text in ways of his own. */
+export async function askBytes(
+  handle: SqlHandle,
+  text: string,
+  values: unknown[] = [],
+): Promise<Record<string, unknown>[]> {
+  const rows = await askHandle(handle, asBytes(text), values);
+  return rows.map(({ bytes, encoding }) => readBytes(String(bytes), String(encoding)));
+}
 
 /** Runs a SELECT on a handle and reads its rows. */
 export type ReadRows = (

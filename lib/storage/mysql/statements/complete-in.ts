@@ -17,4 +17,4 @@ where f.id = cast(? as signed) and f.reserva = cast(? as signed) and f.status = 
   );
 
 /** How many rows the last statement of the session has changed. */
-export const changedRows = named('changed_rows', 'select row_count() as changed');
+export const changedRows = named('changed_rows', 'select cast(row_count() as char) as changed');

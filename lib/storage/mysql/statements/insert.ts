@@ -29,7 +29,7 @@ export function insertRows(queue: string, count: number): string {
 /** The id of the first row that the last statement of a session has inserted, and by how much each next one is greater. */
 export const insertedIds = named(
   'inserted_ids',
-  'select cast(last_insert_id() as char) as id, @@session.auto_increment_increment as step',
+  'select cast(last_insert_id() as char) as id, cast(@@session.auto_increment_increment as char) as step',
 );
 
 /** Parameters of a row. */

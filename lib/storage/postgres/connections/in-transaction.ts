@@ -1,13 +1,15 @@
+import type { PoolClient } from 'pg';
 import type { SqlHandle } from '../../sql-handle.js';
 import { TarefaError } from '../../../errors.js';
 import type { Lender } from './own-pool.js';
+import { ownTypes } from './own-types.js';
 
 /** Runs work in a transaction of its own on a connection of a pool. One whose transaction failed is not used again. */
 export async function inTransaction<T>(lender: Lender, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
   const client = await lender.connect();
   try {
     await client.query('begin');
-    const result = await work(client);
+    const result = await work(ownHandle(client));
     await client.query('commit');
     client.release();
     return result;
@@ -16,4 +18,11 @@ export async function inTransaction<T>(lender: Lender, work: (tx: SqlHandle) => 
     client.release(error instanceof TarefaError ? undefined : (error as Error));
     throw error;
   }
+}
+
+/** Statements of the library on a connection whose types an application may read in its own way. */
+function ownHandle(client: PoolClient): SqlHandle {
+  return {
+    query: (text, values) => client.query<Record<string, unknown>>({ text, values, types: ownTypes }),
+  };
 }

@@ -1,9 +1,15 @@
-import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import type { CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { isReadOnlyError } from './connection-config.js';
+import { ownTypes } from './own-types.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
 
 /** A row as `pg` reads it. */
 type Row = Record<string, unknown>;
+
+/** A statement whose answer is read in the library's own way. */
+export interface OwnQuery extends QueryConfig {
+  readonly types: CustomTypesConfig;
+}
 
 /** What lends connections: an {@link OwnPool}, or a pool of `pg`. */
 export interface Lender {
@@ -63,11 +69,12 @@ export class OwnPool implements Lender {
 
   /** Runs one statement. */
   query<R extends Row = Row>(
-    query: string | QueryConfig,
-    values?: unknown[],
+    query: string | OwnQuery,
+    values: unknown[] = [],
     patienceMs = this.#patienceMs,
   ): Promise<QueryResult<R>> {
-    return queryOn(this.connect(patienceMs), query, values);
+    const own = typeof query === 'string' ? { text: query, values, types: ownTypes } : query;
+    return queryOn(this.connect(patienceMs), own);
   }
 
   /** From now on only new connections are lent: those that are open may be to a server that another one has replaced. */
@@ -102,12 +109,11 @@ export class OwnPool implements Lender {
 /** Runs one statement on a connection that is lent for it. One on which a statement failed is not used again. */
 export async function queryOn<R extends Row = Row>(
   lent: Promise<PoolClient>,
-  query: string | QueryConfig,
-  values?: unknown[],
+  query: OwnQuery,
 ): Promise<QueryResult<R>> {
   const client = await lent;
   try {
-    const answer = await client.query<R>(query, values);
+    const answer = await client.query<R>(query);
     client.release();
     return answer;
   } catch (error) {

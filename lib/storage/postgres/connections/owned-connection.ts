@@ -1,5 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
+import { ownTypes } from './own-types.js';
 import type { Reach } from './pooler.js';
 
 export interface OwnedConnectionParts {
@@ -84,7 +85,7 @@ export class OwnedConnection {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(this.#parts.config);
+    const client = new Client({ ...this.#parts.config, types: ownTypes });
     client.on('error', (error) => this.drop(client, error));
     try {
       await client.connect();

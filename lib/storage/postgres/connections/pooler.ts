@@ -1,5 +1,7 @@
-import { Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
+import { Client, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { connectionConfig } from './connection-config.js';
+import type { OwnQuery } from './own-pool.js';
+import { ownTypes } from './own-types.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import type { Statement } from '../statement.js';
 
@@ -17,8 +19,8 @@ export function asQuery(
   { name, text }: Statement,
   reach: Reach,
   values: readonly unknown[],
-  types?: CustomTypesConfig,
-): QueryConfig {
+  types: CustomTypesConfig = ownTypes,
+): OwnQuery {
   return { name: reach === 'direct' ? name : undefined, text, values: [...values], types };
 }
 
@@ -30,7 +32,8 @@ const rounds = 5;
  * a server connection that stays ours. A pooler makes up the process id that it tells its clients.
  */
 export async function inspectReach(connection: PostgresConnection): Promise<Reach> {
-  const config = { ...connectionConfig(connection), application_name: 'tarefa inspection' };
+  const application_name = 'tarefa inspection';
+  const config = { ...connectionConfig(connection), application_name, types: ownTypes };
   return withClient(config, async (one) => {
     if ((await backendOf(one)) === processIdOf(one)) return 'direct';
     return withClient(config, async (two) => ((await seenSharing(one, two)) ? 'shared' : 'pooled'));

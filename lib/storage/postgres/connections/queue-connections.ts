@@ -22,6 +22,7 @@ import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
 import { OwnPool, queryOn, type Lender } from './own-pool.js';
+import { ownTypes } from './own-types.js';
 import { inspectReach, type Reach } from './pooler.js';
 import { Sockets } from './sockets.js';
 import { statementsWithoutRefusedRing, withoutRefusedRing } from './without-ring.js';
@@ -275,10 +276,10 @@ function preparedStatements(lender: Lender, reach: Reach): SqlHandle {
   const names = new Map<string, string>();
   return {
     query: (text, values = []) => {
-      if (reach !== 'direct') return queryOn(lender.connect(), text, values);
+      if (reach !== 'direct') return queryOn(lender.connect(), { text, values, types: ownTypes });
       const name = names.get(text) ?? `tarefa_client_${names.size}`;
       names.set(text, name);
-      return queryOn(lender.connect(), { name, text, values });
+      return queryOn(lender.connect(), { name, text, values, types: ownTypes });
     },
   };
 }
