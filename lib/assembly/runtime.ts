@@ -17,7 +17,7 @@ import type { WebhookAssembly } from './webhooks.js';
 import type { QueueWorkerAssembly } from './worker.js';
 import { closingReserves } from '../timing/closing-time.js';
 import { within } from '../timing/deadline.js';
-import { endAtSecondSignal } from './second-signal.js';
+import { endAtSecondInterrupt } from './second-interrupt.js';
 
 /** What a {@link QueueRuntime} works with. */
 export interface QueueRuntimeParts {
@@ -124,7 +124,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     const { core, assembly, webhooks } = this.#parts;
     this.#checks.stop();
-    const ignoreSignals = endAtSecondSignal();
+    const ignoreSignals = endAtSecondInterrupt();
     try {
       // A routine under way may take as long as a handler.
       const routines = within(this.#routines.stop(), core.options.shutdownTimeoutMs);

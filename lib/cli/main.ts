@@ -13,7 +13,8 @@ const interrupt = (): void => {
   controller.abort();
 };
 process.on('SIGINT', interrupt);
-process.on('SIGTERM', interrupt);
+// Nobody presses it: supervisors that send it again want to be sure.
+process.on('SIGTERM', () => controller.abort());
 // The reader may have seen enough, as `head` does.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2));
