@@ -15,18 +15,24 @@ const interrupt = (): void => {
 process.on('SIGINT', interrupt);
 // Nobody presses it: supervisors that send it again want to be sure.
 process.on('SIGTERM', () => controller.abort());
-// The reader may have seen enough, as `head` does.
+// The reader may have seen enough, as `head` does: what is under way ends as at Ctrl-C, a worker's requests included.
+let hasReader = true;
 for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2));
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (hasReader && error.code !== 'EPIPE') process.exit(2);
+    hasReader = false;
+    controller.abort();
+  });
 }
 
-const code = await run(process.argv.slice(2), {
+const ended = await run(process.argv.slice(2), {
   env: process.env,
   input: () => process.stdin,
   out: process.stdout,
   err: process.stderr,
   signal: controller.signal,
 });
+const code = ended === interrupted && !hasReader ? 0 : ended;
 // What was still under way would keep the process alive.
 if (controller.signal.aborted) process.exit(code);
 process.exitCode = code;

@@ -106,6 +106,39 @@ test('told to stop, it lets a request end first', async () => {
   expect(await deliveries()).toEqual(['succeeded']);
 });
 
+test('when nobody reads its log any more, as after `| head`, it lets requests end before it stops', async () => {
+  const arrived = deferred();
+  const answer = deferred();
+  const receiver = await startReceiver((request, response) => {
+    if (request.path === '/broken') return void response.writeHead(500).end();
+    arrived.resolve();
+    void answer.promise.then(() => response.end('thank you'));
+  });
+  await subscribe(receiver.url);
+  const child = spawnCli(workerArgs, env);
+  await producer.queue.insertTaskPubSub({ topic: 'order-placed' });
+  await arrived.promise;
+  child.process.stdout?.destroy();
+  const { subscriptions } = producer.app.get(QueueAdmin);
+  await subscriptions.add({
+    id: 'broken',
+    topic: 'said',
+    url: `${new URL(receiver.url).origin}/broken`,
+    httpMethod: 'POST',
+  });
+  await producer.queue.insertTaskPubSub({ topic: 'said' });
+  await until(async () => {
+    const { rowCount } = await database.pool.query(
+      'select from tasks_worker where pid = $1 and stopped_at is not null',
+      [child.pid],
+    );
+    return rowCount;
+  }, 'the worker beside it has stopped');
+  answer.resolve();
+  expect(await child.exit).toEqual({ code: 0, signal: null });
+  expect(await deliveries()).toEqual(['succeeded']);
+});
+
 test('`tarefa halt` ends it', async () => {
   const { ended } = await startWorker();
   await producer.app.get(QueueAdmin).halt();
@@ -118,7 +151,7 @@ test('as a process it ends with 0 at SIGTERM, and its lines are JSON with --json
   const child = spawnCli([...workerArgs, '--json', '--concurrency', '3'], env);
   await producer.queue.insertTaskPubSub({ topic: 'order-placed' });
   await until(async () => (await deliveries())[0] === 'succeeded', 'the delivery');
-  // npm sends what a terminal has sent as well: one press may arrive twice.
+  // Some supervisors send it again.
   child.process.kill('SIGTERM');
   expect(await child.kill('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(child.stderr).toBe('');

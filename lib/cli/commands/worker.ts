@@ -8,8 +8,9 @@ export const workerCommand: Command = {
   description:
     'Delivers what belongs to subscriptions with a URL, fans publications out, retries, recovers and purges, and leaves tasks ' +
     'that need code to your application. It needs the package undici.\n\n' +
-    'Ctrl-C, SIGTERM and `tarefa halt` stop it: requests under way end first, for at most --shutdown-timeout. The exit code is 0 ' +
-    'when it was told to stop, 2 when it could not start. When the database goes it waits for it to come back.\n\n' +
+    'Ctrl-C, SIGTERM and `tarefa halt` stop it, and so does the end of whoever reads its log (`| head`): requests under way end ' +
+    'first, for at most --shutdown-timeout. The exit code is 0 when it was told to stop, 2 when it could not start. When the ' +
+    'database goes it waits for it to come back.\n\n' +
     'Keys that signing secrets are encrypted with come from the variable WEBHOOK_SECRET_KEYS (several: with commas), because ' +
     'others see the arguments of a process.',
   options: {
