@@ -110,7 +110,10 @@ test('when nobody reads its log any more, as after `| head`, it lets requests en
   const arrived = deferred();
   const answer = deferred();
   const receiver = await startReceiver((request, response) => {
-    if (request.path === '/broken') return void response.writeHead(500).end();
+    if (request.path === '/broken') {
+      response.writeHead(500).end();
+      return;
+    }
     arrived.resolve();
     void answer.promise.then(() => response.end('thank you'));
   });

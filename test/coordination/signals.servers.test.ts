@@ -79,7 +79,13 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 
 test('as process 1 of a container, which no signal ends by itself, it ends at a second Ctrl-C too', async () => {
   const worker = await startHolding({
-    launcher: ['unshare', ...(process.getuid?.() === 0 ? [] : ['--map-root-user']), '--pid', '--fork', '--kill-child'],
+    launcher: [
+      'unshare',
+      ...(process.getuid?.() === 0 ? [] : ['--map-root-user']),
+      '--pid',
+      '--fork',
+      '--kill-child',
+    ],
   });
   worker.send('raise SIGINT');
   const ended = worker.exit;

@@ -39,7 +39,7 @@ async function start(options: QueueAppOptions = {}): Promise<{ app: QueueApp; wa
 /** Tasks that ended a hundred days ago, each with a second attempt. */
 async function insertOld(tasks: number): Promise<readonly string[]> {
   const old = `now() - interval '100 days'`;
-  const { rows } = await bench.pool.query<{ id: string }>(
+  const { rows } = await bench.pool.query<{ id: string | number }>(
     `insert into tasks (processo, status, data_hora) select 'work', 'falha', ${old} from generate_series(1, ${tasks}) returning id`,
   );
   const ids = rows.map(({ id }) => String(id));

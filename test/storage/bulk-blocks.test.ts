@@ -31,7 +31,7 @@ async function run(kind: ErrorKind, bad: number, most = Infinity): Promise<reado
 test('a block that is refused is halved down to the task that is to blame, which is passed by', async () => {
   const blocks = await run('row', 42);
   expect(blocks).toContainEqual({ id: '42', message: 'no 42' });
-  expect(blocks.filter((one) => typeof one === 'number').reduce((a, b) => Number(a) + Number(b), 0)).toBe(99);
+  expect(blocks.filter((one) => typeof one === 'number').reduce((sum, done) => sum + done, 0)).toBe(99);
 });
 
 test('blocks that take too long shrink until they go through', async () => {

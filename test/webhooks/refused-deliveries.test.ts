@@ -13,7 +13,7 @@ afterEach(() => acceptRows(bench.pool));
 
 /** Deliveries to the subscription `crm`, by SQL. */
 async function deliver(status: string, count: number): Promise<readonly string[]> {
-  const { rows } = await bench.pool.query<{ id: string }>(
+  const { rows } = await bench.pool.query<{ id: string | number }>(
     `insert into tasks (processo, subscriber_id, payload, status)
      select 'order-placed', 'crm', '{"publication":"{}","subscription":{}}', '${status}' from generate_series(1, ${count})
      returning id`,

@@ -12,7 +12,7 @@ import type {
   TroubledEndpoint,
 } from '../endpoints.js';
 import { subscriptionRoute } from '../route.js';
-import { comparePickUp, dueMs, hasFailedForGood, instant, isDead, isPending, routeOf } from './memory-row.js';
+import { comparePickUp, dueMs, instant, isPending, routeOf } from './memory-row.js';
 import { MemorySecrets } from './memory-secrets.js';
 import type { MemoryTable } from './memory-table.js';
 
