@@ -199,7 +199,11 @@ export class PostgresAdmin implements TaskAdmin {
   async #retryBlock(selection: TaskSelection, place: BulkPlace): Promise<Row> {
     const { conditions, values } = conditionsOf(selection, 4, this.#tables);
     const text = bulk.retryMany(this.#tables, conditions);
-    return firstRow(await this.#ask(text, [...blockOf(place), ...values]));
+    // A transaction of its own: the error of a statement alone comes before the server has let its rows go, and the next try, on
+    // another connection, would skip them as locked.
+    return this.#access.inOwnTransaction(async (tx) =>
+      firstRow((await tx.query(text, [...blockOf(place), ...values]).catch(this.#explain)).rows),
+    );
   }
 
   async #cancelBlock(selection: TaskSelection, place: BulkPlace): Promise<Row> {
