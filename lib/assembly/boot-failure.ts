@@ -29,14 +29,19 @@ function everythingOf({ providers, injectables, controllers }: Module): readonly
 }
 
 function loadOf(wrapper: InstanceWrapper): readonly Promise<unknown>[] {
-  const { donePromise } = wrapper.getInstanceByContextId(STATIC_CONTEXT);
-  return donePromise ? [donePromise] : [];
+  const load = statesOf(wrapper)?.get(STATIC_CONTEXT)?.donePromise;
+  return load ? [load] : [];
 }
 
-/** Nest drops the state of an instance that could not be made, and answers a new object then. */
+/** Nest drops the state of what could not be made. */
 function hasFailed(wrapper: InstanceWrapper): boolean {
-  const state = (): object => wrapper.getInstanceByContextId(STATIC_CONTEXT);
-  return state() !== state();
+  return statesOf(wrapper)?.has(STATIC_CONTEXT) === false;
+}
+
+/** Private, because its public reader never comes back in Nest 11 when the state is not there. */
+function statesOf(wrapper: object): WeakMap<object, { readonly donePromise?: Promise<unknown> }> | undefined {
+  const { values } = wrapper as { readonly values?: unknown };
+  return values instanceof WeakMap ? values : undefined;
 }
 
 /** These promises never reject: they resolve with the error, if there is one. */
