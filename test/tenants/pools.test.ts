@@ -80,9 +80,10 @@ test('a changed password is fetched again, once for all that it concerns', async
     expect(resolved).toEqual(['a', 'a']);
     // Connections of before are good until they are given back.
     expect((await kept.query('select 1')).rowCount).toBe(1);
-    expect(pools.stats()).toMatchObject([{ connections: 5, inUse: 5 }]);
+    const [used] = pools.stats();
+    expect(used).toMatchObject({ inUse: 5 });
     await Promise.all([kept, ...leases].map((lease) => lease.giveBack()));
-    expect(pools.stats()).toMatchObject([{ connections: 4, inUse: 0 }]);
+    expect(pools.stats()).toMatchObject([{ connections: (used?.connections ?? 0) - 1, inUse: 0 }]);
     expect(told).toEqual([]);
   } finally {
     await pool.query(`alter role ${config.user} password '${config.password}'`);
