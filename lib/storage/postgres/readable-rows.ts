@@ -98,11 +98,15 @@ function withoutRows(error: unknown): { rows: [] } {
 }
 
 /** Bytes in the encoding of the database are not converted, so no conversion can fail. */
-export const asBytes = (text: string): string => `select
+export function asBytes(text: string): string {
+  // A statement is known by its first line.
+  const [name = ''] = /^-- name: .*\n/.exec(text) ?? [];
+  return `${name}select
   ${textBytes('row_to_json(whole)::text')} as bytes, getdatabaseencoding() as encoding
 from (
-${text}
+${text.slice(name.length)}
 ) whole`;
+}
 
 /** JSON is written in ASCII characters, which all of these encodings have in common: bytes are read one by one first. */
 export function readBytes(bytes: string, encoding: string): Record<string, unknown> {

@@ -4,7 +4,8 @@ import { now } from '../sql-time.js';
 import { named } from '../statement.js';
 import { isWaiting } from './admin.js';
 
-// Cancels tasks, in a transaction of the caller's as well: its driver may prepare statements, so ids are parameters one by one.
+// Cancels tasks, in a transaction of the caller's as well: its driver may prepare statements, so ids are parameters one
+// by one, and reads values other than text in its own way, so all are text.
 
 type Queue = Pick<QueueTables, 'queue'>;
 
@@ -15,9 +16,9 @@ export const attemptsOfTasks = ({ queue }: Queue, count: number): string =>
   named(
     'attempts_of_tasks',
     `
-select coalesce(a.id_inicial, a.id) as id from ${queue} a where a.id in ${idParameters(count)}
+select cast(coalesce(a.id_inicial, a.id) as char) as id from ${queue} a where a.id in ${idParameters(count)}
 union
-select b.id
+select cast(b.id as char)
 from ${queue} a
 straight_join ${queue} b force index (attempts) on b.id_inicial = coalesce(a.id_inicial, a.id)
 where a.id in ${idParameters(count)}`,
@@ -28,7 +29,7 @@ export const waitingWithKey = ({ queue }: Queue, topic: string | null): string =
   named(
     'waiting_with_key',
     `
-select f.id
+select cast(f.id as char) as id
 from ${queue} f force index (equivalent)
 where f.equivalente = cast(? as binary) and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = ?'}
   and not f.dead and ${isWaiting}`,
@@ -42,8 +43,9 @@ export const lockStanding = ({ queue }: Queue, count: number): string =>
   named(
     'lock_standing',
     `
-select f.id, coalesce(f.id_inicial, f.id) as first_id, f.tentativa, f.processo, f.subscriber_id, f.dead, f.reenfileirado,
-  ${isWaiting} as waits
+select cast(f.id as char) as id, cast(coalesce(f.id_inicial, f.id) as char) as first_id, cast(f.tentativa as char) as tentativa,
+  f.processo, f.subscriber_id, cast(f.dead as char) as dead, cast(f.reenfileirado as char) as reenfileirado,
+  cast(${isWaiting} as char) as waits
 from ${queue} f
 where f.id in ${idParameters(count)}
 order by f.id
@@ -55,7 +57,7 @@ export const successorsOf = ({ queue }: Queue, count: number): string =>
   named(
     'successors_of',
     `
-select n.id
+select cast(n.id as char) as id
 from ${queue} n force index (successor)
 where n.id_anterior in ${idParameters(count)}
 for update`,

@@ -170,7 +170,7 @@ ${startAnew(queue, {
 select id::text as id from anew`;
 
 /** What names an attempt that was cancelled: see {@link readCancelled}. */
-const cancelledFields = `f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.tentativa, f.processo, f.subscriber_id, f.dead`;
+const cancelledFields = `f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.tentativa::text as tentativa, f.processo, f.subscriber_id, f.dead::text as dead`;
 
 /** Due, scheduled for its first attempt, or retrying. */
 export const isWaiting = `f.status in ('pendente', 'agendada')`;
