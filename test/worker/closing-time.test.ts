@@ -76,7 +76,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
   const part = { start: none, stop: none };
   const parts = {
     database: { workers: { register: async () => '1', retire: never } },
-    bell: { canListen: false },
+    listening: part,
     liveness: { hold: async () => undefined, release: never },
     registry: { announced: [], announcedDead: [] },
     registered: () => ({
@@ -88,6 +88,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
       },
       executor: part,
       halt: { end: none },
+      standstill: part,
     }),
     recovery: { start: none, stop: never },
     unserved: part,

@@ -108,6 +108,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     claimUnattended: vi.fn<Claims['claimUnattended']>(async () => []),
     wouldClaim: async () => false,
     endUnreadable: vi.fn<Claims['endUnreadable']>(async () => []),
+    setApart: vi.fn<Claims['setApart']>(async () => false),
   };
   const attempts = {
     promote: async () => ({
