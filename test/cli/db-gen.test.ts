@@ -54,7 +54,7 @@ async function useQueue(
   }
 }
 
-test('scenario 1: the script makes a queue in a schema of its own, in one go and again', async () => {
+test('the script makes a queue in a schema of its own, in one go and again', async () => {
   const sql = await script('jobs', 'orders');
   await pool.query(sql);
   const made = await readSchema(pool, 'jobs');
@@ -63,7 +63,7 @@ test('scenario 1: the script makes a queue in a schema of its own, in one go and
   expect(await useQueue('jobs.orders', 'orders')).toBe('hello Ana');
 });
 
-test('scenario 1: it makes what a start makes, and no more', async () => {
+test('it makes what a start makes, and no more', async () => {
   await pool.query(await script('same', 'tasks'));
   const made = await readSchema(pool, 'same');
   await pool.query('drop schema same cascade');
@@ -109,7 +109,7 @@ test('psql runs it, and stops at no statement', async () => {
   expect(await useQueue('Mixed.Order', 'Some-Channel', options)).toBe('hello Ana');
 });
 
-describe('scenario 2', () => {
+describe('the arguments of db-gen', () => {
   test.each([
     [[], 'a schema and a queue are needed'],
     [['public'], 'a queue is needed'],

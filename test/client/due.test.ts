@@ -48,12 +48,9 @@ test.each<readonly [runAt: Date | string, due: string]>([
   // As PostgreSQL writes it.
   ['2126-03-04 05:06:07.123456+00', '2126-03-04T05:06:07.123456'],
   ['2126-03-04 02:06:07-03', '2126-03-04T05:06:07.000000'],
-])(
-  'scenario 17: the instant %j is when the attempt and the task are due, to the microsecond',
-  async (runAt, due) => {
-    expect(await store({ runAt })).toEqual(threeTimes(due, 'agendada'));
-  },
-);
+])('the instant %j is when the attempt and the task are due, to the microsecond', async (runAt, due) => {
+  expect(await store({ runAt })).toEqual(threeTimes(due, 'agendada'));
+});
 
 test('a time in the past is due at once, and stays what it is', async () => {
   const runAt = new Date('2001-02-03T04:05:06.007Z');
@@ -103,7 +100,7 @@ testOnPostgres(
   },
 );
 
-testOnPostgres('scenario 17: it runs when it is due, and not before', async () => {
+testOnPostgres('it runs when it is due, and not before', async () => {
   const started: number[] = [];
   class Handlers {
     @TaskHandler('greet')

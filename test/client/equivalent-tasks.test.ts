@@ -30,7 +30,7 @@ const task = {
 const find = async (input: EquivalentTaskInput): Promise<readonly string[]> =>
   (await queue.listEquivalentTask(input)).map(({ id }) => id);
 
-test('scenario 22: it lists the equal task, with all that is known of it', async () => {
+test('it lists the equal task, with all that is known of it', async () => {
   const runAt = new Date('2126-01-02T03:04:05.678Z');
   const id = await queue.insertTask({ ...task, runAt, priority: 7, metadata: { trace: 'abc' } });
   expect(await queue.listEquivalentTask(task)).toEqual([
@@ -87,18 +87,15 @@ const others: readonly (readonly [field: keyof typeof task, value: string | null
   ['group', 'south'],
 ];
 
-test.each(others)(
-  'scenario 23: a task that differs in nothing but its %s is another',
-  async (field, value) => {
-    await queue.insertTask(task);
-    const different = { ...task, [field]: value };
-    const without = { ...task, [field]: null };
-    expect(await find(different)).toEqual([]);
-    expect(await find(without)).toEqual([]);
-    const id = await queue.insertTask(different);
-    expect(await find(different)).toEqual([id]);
-  },
-);
+test.each(others)('a task that differs in nothing but its %s is another', async (field, value) => {
+  await queue.insertTask(task);
+  const different = { ...task, [field]: value };
+  const without = { ...task, [field]: null };
+  expect(await find(different)).toEqual([]);
+  expect(await find(without)).toEqual([]);
+  const id = await queue.insertTask(different);
+  expect(await find(different)).toEqual([id]);
+});
 
 test.each(['topic', 'origin', 'destination', 'tenant', 'group'] as const)(
   'tasks that both have no %s are equal, one that has an empty or zero one is another',
@@ -139,7 +136,7 @@ const statuses = {
 const byDefault: readonly TaskStatus[] = ['scheduled', 'pending', 'succeeded'];
 
 test.each(Object.entries(statuses))(
-  'scenario 23: an attempt in %s is listed when its status is asked for',
+  'an attempt in %s is listed when its status is asked for',
   async (column, status) => {
     const id = await queue.insertTask(task);
     await pool.query('update tasks set status = $1', [column]);

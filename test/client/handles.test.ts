@@ -34,7 +34,7 @@ async function useAll(client: QueueClient, tx?: SqlHandle): Promise<readonly str
   return ids;
 }
 
-test('scenario 138: a pool, a client of it and a client of its own are handles', async () => {
+test('a pool, a client of it and a client of its own are handles', async () => {
   const own = new Client({ connectionString: database.url });
   await own.connect();
   await withClient(database, async (pooled) => {
@@ -70,7 +70,7 @@ test('a pool, and a client that has not begun, are refused as the transaction of
   expect(await stored()).toEqual([]);
 });
 
-test('scenario 14: it begins, commits and rolls back nothing: one statement for each call', async () => {
+test('it begins, commits and rolls back nothing: one statement for each call', async () => {
   const statements: string[] = [];
   await withClient(database, async (client) => {
     const watched: SqlHandle = {
@@ -116,7 +116,7 @@ test.each([
   expect(await stored()).toHaveLength(tasks);
 });
 
-test('scenario 21: ids survive on connections that make numbers of them', async () => {
+test('ids survive on connections that make numbers of them', async () => {
   const numbers = new TypeOverrides();
   numbers.setTypeParser(types.builtins.INT8, Number);
   const own = new Pool({ connectionString: database.url, types: numbers });

@@ -58,37 +58,31 @@ const ways: readonly (readonly [
 
 const count = async (): Promise<number> => (await pool.query('select from tasks')).rowCount ?? 0;
 
-test.each(ways)(
-  'scenario 12: %s in a transaction that rolls back leaves no row and rings nobody',
-  async (_, insert) => {
-    await client.query('begin');
-    await insert(queue, { topic: 'greet' }, client);
-    await insert(queue, { topic: 'greet', delayMs: 60_000 }, client);
-    await client.query('rollback');
-    expect(await bell.heard()).toEqual([]);
-    expect(await count()).toBe(0);
-  },
-);
+test.each(ways)('%s in a transaction that rolls back leaves no row and rings nobody', async (_, insert) => {
+  await client.query('begin');
+  await insert(queue, { topic: 'greet' }, client);
+  await insert(queue, { topic: 'greet', delayMs: 60_000 }, client);
+  await client.query('rollback');
+  expect(await bell.heard()).toEqual([]);
+  expect(await count()).toBe(0);
+});
 
-test.each(ways)(
-  'scenario 13: %s in a transaction rings when it commits, not before',
-  async (name, insert) => {
-    await client.query('begin');
-    await insert(queue, { topic: 'greet', priority: 70 }, client);
-    expect(await count()).toBe(0);
-    expect(await bell.heard()).toEqual([]);
-    await client.query('commit');
-    // The second in which it is due, and its priority.
-    const { rows } = await pool.query<{ second: string }>(
-      'select floor(extract(epoch from min(data_hora)))::text as second from tasks',
-    );
-    expect(await bell.heard()).toEqual([
-      `${rows[0]?.second} 70 "${name.endsWith('PubSub') || name.endsWith('Webhook') ? 'p' : 't:greet'}"`,
-    ]);
-  },
-);
+test.each(ways)('%s in a transaction rings when it commits, not before', async (name, insert) => {
+  await client.query('begin');
+  await insert(queue, { topic: 'greet', priority: 70 }, client);
+  expect(await count()).toBe(0);
+  expect(await bell.heard()).toEqual([]);
+  await client.query('commit');
+  // The second in which it is due, and its priority.
+  const { rows } = await pool.query<{ second: string }>(
+    'select floor(extract(epoch from min(data_hora)))::text as second from tasks',
+  );
+  expect(await bell.heard()).toEqual([
+    `${rows[0]?.second} 70 "${name.endsWith('PubSub') || name.endsWith('Webhook') ? 'p' : 't:greet'}"`,
+  ]);
+});
 
-test('scenario 17, as designed: a task for later rings as well, and says so, for a timer must be set', async () => {
+test('a task for later rings as well, and says so, for a timer must be set', async () => {
   const runAt = new Date('2126-01-02T03:04:05.678Z');
   await client.query('begin');
   await queue.insertTask({ topic: 'greet', runAt }, { tx: client });
@@ -193,7 +187,7 @@ test.each(ways)('%s by a client made by hand rings by the table', async (_, inse
   expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 50 "(t:greet|p)"$/)]);
 });
 
-test('scenario 13: each of them wakes a worker that does not poll', async () => {
+test('each of them wakes a worker that does not poll', async () => {
   const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
   const inTransaction = async (): Promise<void> => {
     await client.query('begin');
@@ -214,7 +208,7 @@ test('scenario 13: each of them wakes a worker that does not poll', async () => 
   await worker.close();
 });
 
-test('scenario 18: a row of the five columns that nsj-queue-lib documents runs to its success', async () => {
+test('a row of the five columns that nsj-queue-lib documents runs to its success', async () => {
   const worker = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
   const completed = nextEvent(worker.events, 'task.completed');
   const { rows } = await pool.query<{ id: string }>(

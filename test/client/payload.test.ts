@@ -52,7 +52,7 @@ test.each<readonly [name: string, payload: unknown, text: string]>([
   ['zero', 0, '0'],
   ['a bigint', 2n ** 64n, '18446744073709551616'],
   ['false', false, 'false'],
-])('scenarios 15, 16: %s is stored as its text, with the hash of that text', async (_, payload, text) => {
+])('%s is stored as its text, with the hash of that text', async (_, payload, text) => {
   expect(await store({ payload })).toEqual(twice({ payload: text, hash: hashOf(text) }));
 });
 
@@ -60,11 +60,11 @@ test.each([
   ['', ''],
   [null, null],
   [undefined, null],
-])('scenario 15: the empty payload %j has no hash', async (payload, text) => {
+])('the empty payload %j has no hash', async (payload, text) => {
   expect(await store({ payload })).toEqual(twice({ payload: text, hash: null }));
 });
 
-test('scenario 15: the hash is hexadecimal text in lower case, as nsj-queue-lib writes it', async () => {
+test('the hash is hexadecimal text in lower case, as nsj-queue-lib writes it', async () => {
   await queue.insertTask({ payload: 'abc' });
   const { rows } = await pool.query('select length(payload_hash)::int as bytes, payload_hash from tasks');
   expect(rows).toEqual([
@@ -115,7 +115,7 @@ test('metadata is stored as it is, with texts that only look like escapes', asyn
   expect(rows).toEqual(twice({ metadados: metadata }));
 });
 
-test('scenario 16: what is inserted arrives: objects as objects, texts as texts', async () => {
+test('what is inserted arrives: objects as objects, texts as texts', async () => {
   const received: unknown[] = [];
   class Handlers {
     @TaskHandler()

@@ -126,7 +126,7 @@ testOnPostgres.each<readonly [string, unknown, unknown]>([
   ['text', 'x'.repeat(100), 'x'.repeat(101)],
   ['text, counted in bytes', 'é'.repeat(50), `${'é'.repeat(50)}x`],
   ['an object, counted as it is stored', { a: 'x'.repeat(92) }, { a: 'x'.repeat(93) }],
-])('scenario 114: %s of maxPayloadBytes is inserted, of one more is refused', async (_, most, more) => {
+])('%s of maxPayloadBytes is inserted, of one more is refused', async (_, most, more) => {
   const bell = await listen(database, 'tasks');
   expect(await refusals({ topic: 'x', payload: more })).toEqual(
     refused(
@@ -143,7 +143,7 @@ testOnPostgres.each<readonly [string, unknown, unknown]>([
   await bell.close();
 });
 
-testOnPostgres('scenario 114: the limit is 1 MiB by default', async () => {
+testOnPostgres('the limit is 1 MiB by default', async () => {
   const client = new QueueClient(pool, { table: 'tasks' });
   await expect(client.insertTask({ payload: 'x'.repeat(1_048_577) })).rejects.toMatchObject({
     code: 'PAYLOAD_TOO_LARGE',

@@ -48,86 +48,83 @@ function task(externalKey: string): TaskInput & { readonly topic: string } {
   };
 }
 
-describe.each(Object.entries(libraries.transactions))(
-  'scenario 138: a transaction of %s',
-  (_, transaction) => {
-    test('commits the tasks with its own rows', async () => {
-      const key = randomUUID();
-      const ids = await transaction(async (tx) => {
-        await tx.query('insert into orders values ($1::text)', [key]);
-        const one = await queue.insertTask({ ...task(key), delayMs: 60_000.5 }, { tx });
-        const many = await queue.insertTasks(
-          [task(key), { ...task(key), runAt: new Date('2031-02-03T04:05:06.789Z') }],
-          {
-            tx,
-          },
-        );
-        const publication = await queue.insertTaskPubSub(task(key), { tx });
-        return [one, ...many, publication];
-      });
-      expect(ids.every((id) => BigInt(id) > beyondDoubles)).toBe(true);
-      const equal = await queue.listEquivalentTask(pick(key));
-      expect(equal.map(({ id }) => id)).toEqual(ids);
-      expect(equal.map(({ status }) => status)).toEqual(['scheduled', 'pending', 'scheduled', 'pending']);
-      expect(equal[2]?.dueAt.toISOString()).toBe('2031-02-03T04:05:06.789Z');
-      const { topic, payload, metadata } = task(key);
-      expect(equal[0]).toMatchObject({ topic, metadata, tenant: String(beyondDoubles), priority: 7 });
-      expect(JSON.parse(equal[0]?.payload ?? '')).toEqual(payload);
-      expect(await countOrders(key)).toBe(1);
+describe.each(Object.entries(libraries.transactions))('a transaction of %s', (_, transaction) => {
+  test('commits the tasks with its own rows', async () => {
+    const key = randomUUID();
+    const ids = await transaction(async (tx) => {
+      await tx.query('insert into orders values ($1::text)', [key]);
+      const one = await queue.insertTask({ ...task(key), delayMs: 60_000.5 }, { tx });
+      const many = await queue.insertTasks(
+        [task(key), { ...task(key), runAt: new Date('2031-02-03T04:05:06.789Z') }],
+        {
+          tx,
+        },
+      );
+      const publication = await queue.insertTaskPubSub(task(key), { tx });
+      return [one, ...many, publication];
     });
+    expect(ids.every((id) => BigInt(id) > beyondDoubles)).toBe(true);
+    const equal = await queue.listEquivalentTask(pick(key));
+    expect(equal.map(({ id }) => id)).toEqual(ids);
+    expect(equal.map(({ status }) => status)).toEqual(['scheduled', 'pending', 'scheduled', 'pending']);
+    expect(equal[2]?.dueAt.toISOString()).toBe('2031-02-03T04:05:06.789Z');
+    const { topic, payload, metadata } = task(key);
+    expect(equal[0]).toMatchObject({ topic, metadata, tenant: String(beyondDoubles), priority: 7 });
+    expect(JSON.parse(equal[0]?.payload ?? '')).toEqual(payload);
+    expect(await countOrders(key)).toBe(1);
+  });
 
-    test('sees its own tasks before it commits, and leaves nothing when it rolls back', async () => {
-      const key = randomUUID();
-      const rolledBack = transaction(async (tx) => {
-        await tx.query('insert into orders values ($1::text)', [key]);
-        const id = await queue.insertTask(task(key), { tx });
-        const found = await queue.listEquivalentTask(pick(key), { tx });
-        throw new Error(found[0]?.id === id ? 'as wanted' : `it found ${JSON.stringify(found)}`);
-      });
-      await expect(rolledBack).rejects.toThrow('as wanted');
-      expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
-      expect(await countOrders(key)).toBe(0);
+  test('sees its own tasks before it commits, and leaves nothing when it rolls back', async () => {
+    const key = randomUUID();
+    const rolledBack = transaction(async (tx) => {
+      await tx.query('insert into orders values ($1::text)', [key]);
+      const id = await queue.insertTask(task(key), { tx });
+      const found = await queue.listEquivalentTask(pick(key), { tx });
+      throw new Error(found[0]?.id === id ? 'as wanted' : `it found ${JSON.stringify(found)}`);
     });
+    await expect(rolledBack).rejects.toThrow('as wanted');
+    expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
+    expect(await countOrders(key)).toBe(0);
+  });
 
-    test('cancels tasks by their ids and by their key when it commits, and none when it rolls back', async () => {
-      const key = randomUUID();
-      const ids = await queue.insertTasks([task(key), { ...task(key), delayMs: 3_600_000 }]);
-      const [one = '', other = ''] = ids;
-      const cancelAll = async (tx: SqlHandle): Promise<readonly string[]> => [
-        ...(await admin.cancel([one], { tx, by: 'ana' })).cancelled,
-        ...(await admin.cancel({ topic: task(key).topic, externalKey: key }, { tx })).cancelled,
-      ];
-      const rolledBack = transaction(async (tx) => {
-        throw new Error(`${(await cancelAll(tx)).length} were cancelled`);
-      });
-      await expect(rolledBack).rejects.toThrow('2 were cancelled');
-      expect((await admin.list({ ids })).tasks.map(({ status }) => status)).toEqual(['scheduled', 'pending']);
-      expect(await transaction(cancelAll)).toEqual(ids);
-      const { tasks } = await admin.list({ ids });
-      expect(tasks.map(({ id, status, cancelledBy }) => [id, status, cancelledBy])).toEqual([
-        [other, 'cancelled', null],
-        [one, 'cancelled', 'ana'],
+  test('cancels tasks by their ids and by their key when it commits, and none when it rolls back', async () => {
+    const key = randomUUID();
+    const ids = await queue.insertTasks([task(key), { ...task(key), delayMs: 3_600_000 }]);
+    const [one = '', other = ''] = ids;
+    const cancelAll = async (tx: SqlHandle): Promise<readonly string[]> => [
+      ...(await admin.cancel([one], { tx, by: 'ana' })).cancelled,
+      ...(await admin.cancel({ topic: task(key).topic, externalKey: key }, { tx })).cancelled,
+    ];
+    const rolledBack = transaction(async (tx) => {
+      throw new Error(`${(await cancelAll(tx)).length} were cancelled`);
+    });
+    await expect(rolledBack).rejects.toThrow('2 were cancelled');
+    expect((await admin.list({ ids })).tasks.map(({ status }) => status)).toEqual(['scheduled', 'pending']);
+    expect(await transaction(cancelAll)).toEqual(ids);
+    const { tasks } = await admin.list({ ids });
+    expect(tasks.map(({ id, status, cancelledBy }) => [id, status, cancelledBy])).toEqual([
+      [other, 'cancelled', null],
+      [one, 'cancelled', 'ana'],
+    ]);
+  });
+
+  test('answers rows as a pg client does, none where nothing matched', async () => {
+    const key = randomUUID();
+    await transaction(async (tx) => {
+      await tx.query('insert into orders values ($1::text)', [key]);
+      const updated = await tx.query('update orders set id = id where id = $1::text returning id', [key]);
+      const missed = await tx.query('update orders set id = id where id = $1::text returning id', ['none']);
+      const deleted = await tx.query('delete from orders where id = $1::text returning id', [key]);
+      expect([updated.rows, missed.rows, deleted.rows]).toEqual([[{ id: key }], [], [{ id: key }]]);
+      // A question mark that is an operator, and a parameter that is used twice.
+      const asked = await tx.query("select $2::text = $2::text and $1::text::jsonb ? 'a' as has", [
+        '{"a":1}',
+        'x',
       ]);
+      expect(asked.rows).toEqual([{ has: true }]);
     });
-
-    test('answers rows as a pg client does, none where nothing matched', async () => {
-      const key = randomUUID();
-      await transaction(async (tx) => {
-        await tx.query('insert into orders values ($1::text)', [key]);
-        const updated = await tx.query('update orders set id = id where id = $1::text returning id', [key]);
-        const missed = await tx.query('update orders set id = id where id = $1::text returning id', ['none']);
-        const deleted = await tx.query('delete from orders where id = $1::text returning id', [key]);
-        expect([updated.rows, missed.rows, deleted.rows]).toEqual([[{ id: key }], [], [{ id: key }]]);
-        // A question mark that is an operator, and a parameter that is used twice.
-        const asked = await tx.query("select $2::text = $2::text and $1::text::jsonb ? 'a' as has", [
-          '{"a":1}',
-          'x',
-        ]);
-        expect(asked.rows).toEqual([{ has: true }]);
-      });
-    });
-  },
-);
+  });
+});
 
 test.each<[string, () => SqlHandle]>([
   ['TypeORM', () => fromTypeOrm(dataSource)],

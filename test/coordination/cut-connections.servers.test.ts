@@ -78,7 +78,7 @@ async function effects(): Promise<{ readonly all: number; readonly roots: number
   return rows[0] ?? { all: 0, roots: 0 };
 }
 
-test('scenario 58: without its session a worker listens again by itself and finds what came meanwhile', async () => {
+test('without its session a worker listens again by itself and finds what came meanwhile', async () => {
   const lost = nextEvent(app.events, 'connection.lost', ({ connection }) => connection === 'session');
   const restored = nextEvent(app.events, 'connection.restored', ({ connection }) => connection === 'session');
   expect(await cut('session')).toBe(1);
@@ -94,7 +94,7 @@ test('scenario 58: without its session a worker listens again by itself and find
   expect(await effects()).toEqual({ all: 21, roots: 21 });
 });
 
-test('scenario 58: a worker that has its session back is alive under its id, and keeps its task', async () => {
+test('a worker that has its session back is alive under its id, and keeps its task', async () => {
   const { id } = app.worker;
   await insert('hold', 1);
   await holding.promise;
@@ -114,7 +114,7 @@ test('scenario 58: a worker that has its session back is alive under its id, and
 });
 
 test.each(['control', 'pool', 'session'])(
-  'scenario 58: the %s connection cut again and again while tasks flow: each has one effect',
+  'the %s connection cut again and again while tasks flow: each has one effect',
   async (purpose) => {
     // A second worker, which takes what the first one seems to have lost.
     const recovery = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
@@ -132,7 +132,7 @@ test.each(['control', 'pool', 'session'])(
   },
 );
 
-test('scenario 58: all of them at once, idle or not', async () => {
+test('all of them at once, idle or not', async () => {
   await insert('plain', 100);
   await until(() => allSucceeded(100), 'the first tasks');
   const restored = nextEvent(app.events, 'connection.restored', ({ connection }) => connection === 'session');

@@ -22,7 +22,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-test('scenario 128: a database that accepts connections and never answers is given up at the start', async () => {
+test('a database that accepts connections and never answers is given up at the start', async () => {
   proxy.silence();
   const connection = { connectionString: proxy.url, connectionTimeoutMillis: 200 };
   await expect(startApp(database, { connection, connectRetryMs: 0 })).rejects.toMatchObject({
@@ -31,7 +31,7 @@ test('scenario 128: a database that accepts connections and never answers is giv
   });
 });
 
-test('scenario 128: a database that falls silent keeps no process from ending', async () => {
+test('a database that falls silent keeps no process from ending', async () => {
   const child = forkWorker(proxy, { shutdownTimeoutMs: 100 });
   await child.message('ready');
   await database.pool.query(`insert into tasks (processo) values ('hold'), ('hold')`);

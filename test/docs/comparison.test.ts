@@ -52,30 +52,24 @@ const shownBy: Readonly<Record<string, readonly (readonly [file: string, title: 
     ['subscribers/registration', 'an inherited method handles, an overriding one takes its place'],
   ],
   'A mistake in a registration': [
-    [
-      'subscribers/registration',
-      'scenario 74: an id declared twice is refused at start, naming both methods',
-    ],
+    ['subscribers/registration', 'an id declared twice is refused at start, naming both methods'],
     ['subscribers/registration', 'a start that is refused leaves no connection'],
   ],
   'Options from a provider': [
-    ['options/precedence', 'scenario 7: useFactory gets what it injects'],
-    ['options/precedence', 'scenario 7: forRootAsync with useClass makes the factory'],
-    ['options/precedence', 'scenario 7: forRootAsync with useExisting takes the factory of another module'],
+    ['options/precedence', 'useFactory gets what it injects'],
+    ['options/precedence', 'forRootAsync with useClass makes the factory'],
+    ['options/precedence', 'forRootAsync with useExisting takes the factory of another module'],
     ['options/nest-config', 'a namespace of @nestjs/config gives the options by asProvider()'],
   ],
   'Named instances': [
-    [
-      'options/named-queues',
-      'scenario 10: two queues of one application have their own tables, channels and handlers',
-    ],
+    ['options/named-queues', 'two queues of one application have their own tables, channels and handlers'],
   ],
   'Start control': [
     ['worker/auto-start', 'with autoStart false nothing is claimed until the worker is started, once'],
   ],
   'Producers without a worker': [
-    ['options/producer-only', 'scenario 9: a producer has no session and no cron job'],
-    ['options/producer-only', 'scenario 9: no timer and no listener keep its process alive, closed or not'],
+    ['options/producer-only', 'a producer has no session and no cron job'],
+    ['options/producer-only', 'no timer and no listener keep its process alive, closed or not'],
   ],
   'Work starts': [
     [
@@ -102,16 +96,13 @@ const shownBy: Readonly<Record<string, readonly (readonly [file: string, title: 
     ],
   ],
   'Work and success in one commit': [
-    ['worker/success', 'scenario 28: business row, success and message become visible together'],
+    ['worker/success', 'business row, success and message become visible together'],
     ['worker/client-in-orm', 'what it does commits together with the success of the task'],
     ['client/complete-in-orm', 'the task ends with its transaction'],
   ],
   'Retries and dead letters': [
     ['worker/retry-rules', 'maxAttempts of a handler counts instead of that of the queue'],
-    [
-      'worker/dead-chain',
-      'scenarios 41, 42, 43: after its last attempt a task runs in the dead handler, once, and stays failed',
-    ],
+    ['worker/dead-chain', 'after its last attempt a task runs in the dead handler, once, and stays failed'],
   ],
   'A killed worker': [
     [
@@ -120,7 +111,7 @@ const shownBy: Readonly<Record<string, readonly (readonly [file: string, title: 
     ],
   ],
   'Several processes': [
-    ['worker/many-workers', 'scenario 26: five worker processes execute 1,000 tasks exactly once each'],
+    ['worker/many-workers', 'five worker processes execute 1,000 tasks exactly once each'],
   ],
   'Named events': [
     ['subscribers/on-queue-event', 'methods listen to events, several on one, and their errors are warnings'],

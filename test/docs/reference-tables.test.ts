@@ -46,7 +46,7 @@ const words: Readonly<Record<string, unknown>> = {
   '`.tarefa` in the working directory': undefined,
 };
 
-test('scenario 4: the defaults that the comments and the documents name are those that apply', () => {
+test('the defaults that the comments and the documents name are those that apply', () => {
   const resolved = resolveOptions(given, {}) as unknown as Record<string, unknown>;
   const named = options.filter(({ fallback }) => fallback !== undefined);
   expect(Object.fromEntries(named.map(({ name, fallback = '' }) => [name, valueOf(name, fallback)]))).toEqual(

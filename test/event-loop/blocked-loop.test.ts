@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-test('scenario 132: a handler that blocks the event loop keeps its task, and its neighbours theirs', async () => {
+test('a handler that blocks the event loop keeps its task, and its neighbours theirs', async () => {
   const worker = forkWorker(database, { recovery, pollIntervalMs: 0 });
   await worker.message('ready');
   await database.pool.query(

@@ -31,7 +31,7 @@ async function drain(url: string, ...args: readonly string[]): Promise<Measured>
   return measured as unknown as Measured;
 }
 
-test('scenario 113: 10,000 tasks are done without a pause of the event loop', async () => {
+test('10,000 tasks are done without a pause of the event loop', async () => {
   await database.pool.query(
     `insert into tasks (processo, payload) select 'nothing', '{"n":1}' from generate_series(1, 10000)`,
   );
@@ -42,7 +42,7 @@ test('scenario 113: 10,000 tasks are done without a pause of the event loop', as
   expect(rowCount).toBe(0);
 }, 90_000);
 
-test('scenario 115: of 100,000 pending tasks a worker reads those that it has slots for', async () => {
+test('of 100,000 pending tasks a worker reads those that it has slots for', async () => {
   // 130 MB in all, too small to be compressed or stored apart.
   await database.pool.query(
     `insert into tasks (processo, payload) select 'never ends', repeat('x', 1300) from generate_series(1, 100000)`,

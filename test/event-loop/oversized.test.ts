@@ -81,7 +81,7 @@ const refused = {
   ) as unknown,
 };
 
-test('scenario 114: a row above the limit fails without being loaded or parsed, and is buried', async () => {
+test('a row above the limit fails without being loaded or parsed, and is buried', async () => {
   const parse = vi.spyOn(JSON, 'parse');
   const rows = await insertOversized('plain');
   expect(rows).toMatchObject([
@@ -94,7 +94,7 @@ test('scenario 114: a row above the limit fails without being loaded or parsed, 
   expect(proxy.received).toBeLessThan(payloadBytes / 4);
 });
 
-test('scenario 114: a dead handler does not get it either, and the dead chain ends as well', async () => {
+test('a dead handler does not get it either, and the dead chain ends as well', async () => {
   const rows = await insertOversized('with dead handler');
   expect(rows).toMatchObject([
     { ...refused, dead: false },
@@ -104,7 +104,7 @@ test('scenario 114: a dead handler does not get it either, and the dead chain en
   expect(proxy.received).toBeLessThan(payloadBytes / 4);
 });
 
-test('scenario 114: a publication above the limit is not delivered', async () => {
+test('a publication above the limit is not delivered', async () => {
   await subscribe(database, [{ id: 'a' }]);
   const rows = await insertOversized('order-placed', true);
   expect(rows).toMatchObject([

@@ -29,7 +29,7 @@ async function readRuntimeCode(): Promise<readonly { readonly file: string; read
   );
 }
 
-test('scenario 120: the library calls nothing that blocks the event loop', async () => {
+test('the library calls nothing that blocks the event loop', async () => {
   const found = (await readRuntimeCode()).flatMap(({ file, code }) =>
     [...code.matchAll(/\b(\w+Sync|randomBytes|randomInt|Atomics\.wait)\s*\(/g)].map(
       ([, call]) => `${file}: ${call}`,
@@ -39,7 +39,7 @@ test('scenario 120: the library calls nothing that blocks the event loop', async
   expect((await readRuntimeCode()).length).toBeGreaterThan(30);
 });
 
-test('scenario 120: Node sees no synchronous input or output once the application is up', async () => {
+test('Node sees no synchronous input or output once the application is up', async () => {
   const worker = forkWorker(
     database,
     {

@@ -65,7 +65,7 @@ async function copies(): Promise<readonly string[]> {
   return rows.map(({ topic, subscriber_id }) => `${topic} -> ${subscriber_id}`);
 }
 
-test('scenario 65: deliveries and the success of their publication become visible together', async () => {
+test('deliveries and the success of their publication become visible together', async () => {
   await subscribe(database, [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
   const { queue, events } = await start();
   const watcher = await database.pool.connect();
@@ -172,7 +172,7 @@ test('of several publications in one batch only the one that cannot be delivered
   ]);
 });
 
-test('scenario 121: 5,000 subscriptions get their deliveries in one transaction', async () => {
+test('5,000 subscriptions get their deliveries in one transaction', async () => {
   await database.pool.query(
     `insert into tasks_subscriber (id, processo) select 'subscriber ' || n, 'order-placed' from generate_series(1, 5000) n`,
   );

@@ -48,7 +48,7 @@ const everyField = {
   metadata: { trace: 'abc' },
 } as const;
 
-test('scenario 65: every column of a delivery is what the contract says', async () => {
+test('every column of a delivery is what the contract says', async () => {
   await subscribe(database, [
     {
       id: 'search-index',
@@ -137,7 +137,7 @@ test('scenario 65: every column of a delivery is what the contract says', async 
   });
 });
 
-test('scenario 65: two subscriptions get a delivery each, due at once, and both run', async () => {
+test('two subscriptions get a delivery each, due at once, and both run', async () => {
   await subscribe(database, [{ id: 'a' }, { id: 'b' }]);
   const received = new Map<string, unknown>();
   class Handlers {
@@ -158,7 +158,7 @@ test('scenario 65: two subscriptions get a delivery each, due at once, and both 
   expect(received.get('b')).toEqual([{ order: 1 }, 'b', id]);
 });
 
-test('scenario 69: when one subscriber fails only its delivery is tried again', async () => {
+test('when one subscriber fails only its delivery is tried again', async () => {
   await subscribe(database, [{ id: 'steady' }, { id: 'shaky' }]);
   const calls: string[] = [];
   class Handlers {

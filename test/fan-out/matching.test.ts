@@ -62,7 +62,7 @@ const matching = ([tenant, group]: readonly [number | null, string | null]): rea
     .sort();
 
 test.each(tenants.flatMap((tenant) => groups.map((group) => [tenant, group] as const)))(
-  'scenario 66: a task of tenant %s and group %s reaches exactly the subscriptions that match',
+  'a task of tenant %s and group %s reaches exactly the subscriptions that match',
   async (tenant, group) => {
     await subscribe(database, [
       { id: 'null-null' },
@@ -83,7 +83,7 @@ test('the matrix holds what the contract says of its corners', () => {
   expect(matching([1, 'g1'])).toEqual(['1-g1', '1-null', 'null-g1', 'null-null']);
 });
 
-test('scenario 67: neither inactive subscriptions nor those of another topic get a delivery', async () => {
+test('neither inactive subscriptions nor those of another topic get a delivery', async () => {
   await subscribe(database, [
     { id: 'active' },
     { id: 'inactive', ativo: false },
@@ -96,7 +96,7 @@ test('scenario 67: neither inactive subscriptions nor those of another topic get
   expect((await publish({})).receivers).toEqual(['active']);
 });
 
-test('scenario 68: a publication that nobody subscribes to ends well and says that it was discarded', async () => {
+test('a publication that nobody subscribes to ends well and says that it was discarded', async () => {
   await subscribe(database, [{ id: 'inactive', ativo: false }]);
   expect(await publish({})).toEqual({
     receivers: [],
@@ -110,6 +110,6 @@ test('scenario 68: a publication that nobody subscribes to ends well and says th
   ]);
 });
 
-test('scenario 68: the same without any subscription at all', async () => {
+test('the same without any subscription at all', async () => {
   expect((await publish({})).message).toMatch(/^discarded/);
 });

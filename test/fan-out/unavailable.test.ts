@@ -44,7 +44,7 @@ async function publishFailing(options: QueueAppOptions, before: () => Promise<un
   return message;
 }
 
-test('scenario 76: without a subscriptions table a publication fails and says what to set', async () => {
+test('without a subscriptions table a publication fails and says what to set', async () => {
   const message = await publishFailing({ subscriptionTable: false }, async () => undefined);
   expect(message).toMatch(/no subscriptions table.*subscriptionTable.*QUEUE_SUBSCRIBER_TABLE/);
   const { rows } = await database.pool.query(
@@ -54,7 +54,7 @@ test('scenario 76: without a subscriptions table a publication fails and says wh
   expect(rows).toEqual([{ subscriptions: 0, message: `${message} (will be tried again)` }]);
 });
 
-test('scenario 76: a subscriptions table that was dropped is named', async () => {
+test('a subscriptions table that was dropped is named', async () => {
   const message = await publishFailing({}, () => database.pool.query('drop table tasks_subscriber'));
   expect(message).toMatch(/tasks_subscriber.*does(?: not|n.t) exist.*create it/);
 });

@@ -40,7 +40,7 @@ async function start(options: QueueAppOptions): Promise<QueueApp> {
   return app;
 }
 
-test('scenario 72: a delivery without a method fails as not registered, is tried again, then dies', async () => {
+test('a delivery without a method fails as not registered, is tried again, then dies', async () => {
   const { queue, events } = await start({
     handlers: [OtherHandlers],
     maxAttempts: 2,
@@ -59,7 +59,7 @@ test('scenario 72: a delivery without a method fails as not registered, is tried
   expect(await ended).toMatchObject({ task: { subscriptionId: 'late' } });
 });
 
-test('scenario 72: a method that is registered later handles a later attempt', async () => {
+test('a method that is registered later handles a later attempt', async () => {
   const first = await start({ handlers: [OtherHandlers], retryIntervalMinutes: 525_600 });
   await subscribe(database, [{ id: 'late' }]);
   const failed = nextEvent(first.events, 'task.failed');

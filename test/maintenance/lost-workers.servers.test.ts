@@ -69,7 +69,7 @@ async function attempts(): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-test('scenario 51: the task of a killed process is tried again at once, by another worker', async () => {
+test('the task of a killed process is tried again at once, by another worker', async () => {
   const { id, workerId } = await killHolder();
   expect(await attempts()).toMatchObject([{ status: 'processando', executor: workerId }]);
 
@@ -102,7 +102,7 @@ test('scenario 51: the task of a killed process is tried again at once, by anoth
   expect(worker.rows).toEqual([{ stopped_at: expect.any(Date) as unknown }]);
 });
 
-test('scenario 51: the retry routine does the same by itself', async () => {
+test('the retry routine does the same by itself', async () => {
   const { id, workerId } = await killHolder();
   const survivor = await startSurvivor(passive);
   const recovered = nextEvent(survivor.events, 'task.recovered');
@@ -120,7 +120,7 @@ test('scenario 51: the retry routine does the same by itself', async () => {
   expect((await completed).task).toMatchObject({ firstAttemptId: id, attempt: 2 });
 });
 
-test('scenario 51: with recovery: false only the retry routine recovers, as carefully as ever', async () => {
+test('with recovery: false only the retry routine recovers, as carefully as ever', async () => {
   const { id } = await killHolder();
   const survivor = await startSurvivor({ recovery: false, scheduledTimer: false, pollIntervalMs: 0 });
   const began = performance.now();
@@ -242,7 +242,7 @@ async function sessionOf(workerId: string): Promise<number | undefined> {
   return rows[0]?.pid;
 }
 
-test('scenario 52: no routine touches a task while its worker lives, however old it is', async () => {
+test('no routine touches a task while its worker lives, however old it is', async () => {
   const { child, id } = await startHolder({ data_hora: new Date(Date.now() - 365 * 86_400_000) });
   const survivor = await startSurvivor({ ...passive, purgeMaxAgeDays: 1, waitNotifyIntervalSeconds: 1 });
   for (let round = 0; round < 5; round += 1) {

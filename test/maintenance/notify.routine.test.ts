@@ -89,7 +89,7 @@ async function roundOf({
   return [promoted, ...(await channel.heard())];
 }
 
-test('scenario 55: what is due is promoted and wakes the workers, what is not stays', async () => {
+test('what is due is promoted and wakes the workers, what is not stays', async () => {
   const looker = await start();
   const worker = await start({ handlers: [Handlers] });
   await insertQuietly(`
@@ -109,7 +109,7 @@ test('scenario 55: what is due is promoted and wakes the workers, what is not st
   ]);
 });
 
-test('scenario 55: any number is promoted in one round, with one ring', async () => {
+test('any number is promoted in one round, with one ring', async () => {
   const looker = await start();
   await database.pool.query(
     `set tarefa.quiet = 'on'; insert into tasks (status, data_hora)
@@ -119,14 +119,14 @@ test('scenario 55: any number is promoted in one round, with one ring', async ()
   expect(await roundOf(looker)).toEqual([0]);
 });
 
-test('scenario 56: a task inserted while there was no worker runs when one starts', async () => {
+test('a task inserted while there was no worker runs when one starts', async () => {
   await insertQuietly(`('work', 'early', 'pendente', now())`);
   await start({ handlers: [Handlers] });
   await until(async () => ran.length === 1, 'the task runs');
   expect(ran).toEqual(['early']);
 });
 
-test('scenario 56: a task whose ring was lost runs at the latest with the notify routine', async () => {
+test('a task whose ring was lost runs at the latest with the notify routine', async () => {
   const worker = await start({ handlers: [Handlers], waitNotifyIntervalSeconds: 10 });
   await workersAreQuiet(database);
   await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '11 seconds')`);
@@ -136,7 +136,7 @@ test('scenario 56: a task whose ring was lost runs at the latest with the notify
   await until(async () => ran.length === 1, 'the task runs');
 });
 
-test('scenario 57: only a task that is pending for longer than the interval makes the routine ring', async () => {
+test('only a task that is pending for longer than the interval makes the routine ring', async () => {
   const looker = await start({ waitNotifyIntervalSeconds: 600 });
   await registerWorker();
   await insertQuietly(`('work', 'young', 'pendente', now() - interval '500 seconds')`);
@@ -145,7 +145,7 @@ test('scenario 57: only a task that is pending for longer than the interval make
   expect(await roundOf(looker)).toEqual([0, '0.000 2147483647']);
 });
 
-test('scenario 57: a pending row for later, as other programs leave them, is rung for once it is due', async () => {
+test('a pending row for later, as other programs leave them, is rung for once it is due', async () => {
   const looker = await start({ waitNotifyIntervalSeconds: 1 });
   await registerWorker();
   await insertQuietly(`('work', 'update', 'agendada', now() + interval '1 hour')`);

@@ -98,7 +98,7 @@ async function left(): Promise<readonly string[]> {
   return rows.map(({ payload }) => payload);
 }
 
-test('scenario 60: ended tasks older than 60 days go, younger ones stay', async () => {
+test('ended tasks older than 60 days go, younger ones stay', async () => {
   const { purge } = await start();
   await insertRows([
     { note: 'old', days: 61 },
@@ -112,7 +112,7 @@ test('scenario 60: ended tasks older than 60 days go, younger ones stay', async 
   expect(await purge.run()).toBe(0);
 });
 
-test('scenario 60: the age is an option', async () => {
+test('the age is an option', async () => {
   const { purge } = await start({ purgeMaxAgeDays: 2 });
   await insertRows([
     { note: 'old', days: 3 },
@@ -122,7 +122,7 @@ test('scenario 60: the age is an option', async () => {
   expect(await left()).toEqual(['young']);
 });
 
-test('scenario 60: rows go oldest first, in blocks, and at most so many blocks a round', async () => {
+test('rows go oldest first, in blocks, and at most so many blocks a round', async () => {
   const { purge } = await start({ purgeLimit: 10, purgeRoundLimit: 2 });
   await database.pool.query(
     `insert into tasks (payload, status, data_hora)
@@ -136,7 +136,7 @@ test('scenario 60: rows go oldest first, in blocks, and at most so many blocks a
   expect(blocks.rows.map(({ taken }) => taken)).toEqual([10, 10, 5]);
 });
 
-test('scenario 60: what waits or runs stays, however old it is', async () => {
+test('what waits or runs stays, however old it is', async () => {
   const { purge } = await start();
   const statuses = ['pendente', 'agendada', 'processando'];
   await insertRows(statuses.map((status) => ({ note: status, status })));
@@ -145,7 +145,7 @@ test('scenario 60: what waits or runs stays, however old it is', async () => {
 });
 
 test.each(['pendente', 'agendada', 'processando'])(
-  'scenario 60: no attempt of a chain goes before its last one (%s) has ended',
+  'no attempt of a chain goes before its last one (%s) has ended',
   async (status) => {
     const { purge } = await start();
     await insertRows([
@@ -165,7 +165,7 @@ test.each(['pendente', 'agendada', 'processando'])(
   },
 );
 
-test('scenario 60: a chain whose first attempt was set pending again by hand stays whole', async () => {
+test('a chain whose first attempt was set pending again by hand stays whole', async () => {
   const { purge } = await start();
   await insertRows([
     { note: 'first', status: 'pendente' },
@@ -175,7 +175,7 @@ test('scenario 60: a chain whose first attempt was set pending again by hand sta
   expect(await left()).toEqual(['first', 'second']);
 });
 
-test('scenario 60: a chain that died stays until its dead chain has ended: the key of both is made from it', async () => {
+test('a chain that died stays until its dead chain has ended: the key of both is made from it', async () => {
   const { purge } = await start();
   await insertRows([
     { note: 'live', status: 'falha' },

@@ -64,7 +64,7 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
 const closeGate = () => gate.query('select pg_advisory_lock(1)');
 const openGate = () => gate.query('select pg_advisory_unlock(1)');
 
-describe.each(routines)('scenario 54: the %s routine', (routine) => {
+describe.each(routines)('the %s routine', (routine) => {
   test('is run by one of three workers, the others return at once', async () => {
     const workers = await Promise.all([start(), start(), start()]);
     await database.pool.query(work[routine]);
@@ -80,7 +80,7 @@ describe.each(routines)('scenario 54: the %s routine', (routine) => {
     expect(await workers[0]?.[routine].run()).toBe(0);
   });
 
-  test('scenario 62: never overlaps itself within one process', async () => {
+  test('never overlaps itself within one process', async () => {
     const worker = await start();
     await database.pool.query(work[routine]);
     await closeGate();
@@ -91,7 +91,7 @@ describe.each(routines)('scenario 54: the %s routine', (routine) => {
     expect(await first).toBe(1);
   });
 
-  test('scenario 32: does not block that of another queue, nor the other routines', async () => {
+  test('does not block that of another queue, nor the other routines', async () => {
     const [worker, neighbour, other] = [await start(), await start(), await start({ queue: 'other' })];
     await database.pool.query(`${work[routine]}; ${work[routine].replace('tasks', 'other')}`);
     await closeGate();
@@ -105,7 +105,7 @@ describe.each(routines)('scenario 54: the %s routine', (routine) => {
   });
 });
 
-test('scenario 32: tasks of two queues with equal ids block neither each other nor the routines', async () => {
+test('tasks of two queues with equal ids block neither each other nor the routines', async () => {
   const end = deferred();
   const started: string[] = [];
   class HoldHandlers {

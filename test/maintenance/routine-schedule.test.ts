@@ -96,7 +96,7 @@ test('by default the routines run every five minutes, the purge once an hour', a
   expect(minutes).toEqual([everyFive, everyFive, [0]]);
 });
 
-test('scenario 62: a routine that throws is reported, stops nothing, and runs again', async () => {
+test('a routine that throws is reported, stops nothing, and runs again', async () => {
   const { app: nest, events, worker } = await start({ routines: true });
   const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:notify');
   await database.pool.query(insertWork);
@@ -119,7 +119,7 @@ test('scenario 62: a routine that throws is reported, stops nothing, and runs ag
   expect(worker.id).toBeDefined();
 });
 
-test('scenario 62: a round that takes longer than its interval is waited for, at the end as well', async () => {
+test('a round that takes longer than its interval is waited for, at the end as well', async () => {
   const queue = await start({ routines: true });
   const { app: nest, events } = queue;
   const job = nest.get(SchedulerRegistry).getCronJob('tarefa:default:purge');

@@ -146,7 +146,7 @@ test.each([
   ['LOG_DEBUG', {}, 'TRUE', true],
   ['the option before LOG_DEBUG', { logDebug: false }, 'TRUE', false],
   ['nothing', {}, undefined, false],
-] as const)('scenario 94: %s decides whether every task is logged', async (_, options, variable, logged) => {
+] as const)('%s decides whether every task is logged', async (_, options, variable, logged) => {
   if (variable !== undefined) vi.stubEnv('LOG_DEBUG', variable);
   const { events, queue, calls, of, close } = await start(options);
   // Nobody makes an event of what nobody wants to know.

@@ -82,7 +82,7 @@ test.each<Readonly<Record<string, string>>>([
     DATABASE_USER: 'nobody',
     DATABASE_PASS: 'wrong',
   },
-])('scenario 3: a worker connects where the variables say (%#)', async (variables) => {
+])('a worker connects where the variables say (%#)', async (variables) => {
   const { table, close } = await startWith(
     { ...variables, DB_DRIVER: 'POSTGRES' },
     { connection: undefined },
@@ -120,7 +120,7 @@ test.each([
   ['TRUE', true],
   ['true', true],
   ['1', false],
-])('scenario 94: LOG_DEBUG=%s logs every task: %s', async (value, logged) => {
+])('LOG_DEBUG=%s logs every task: %s', async (value, logged) => {
   const logger = new LogLines();
   const { queue, events, close } = await startWith({ LOG_DEBUG: value }, { logger });
   const completed = nextEvent(events, 'task.completed');
@@ -207,7 +207,7 @@ test('QUEUE_PURGE_LIMIT rows go at once, QUEUE_PURGE_ROUND_LIMIT times', async (
   await close();
 });
 
-test('scenario 57: QUEUE_WAIT_NOTIFY_INTERVAL is how long a due task may wait before it is rung for', async () => {
+test('QUEUE_WAIT_NOTIFY_INTERVAL is how long a due task may wait before it is rung for', async () => {
   const { notify, retry, table, close } = await startWith(
     { QUEUE_WAIT_NOTIFY_INTERVAL: '90', QUEUE_PURGE_LIMIT: '1' },
     { handlers: [], pollIntervalMs: 0, unknownTasks: 'fail' },

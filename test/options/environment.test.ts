@@ -50,7 +50,7 @@ const message = (attempt: () => unknown): string => {
   throw new Error('nothing was wrong');
 };
 
-test.each([0, 1] as const)('scenario 3: the connection is read from the names of family %i', (family) => {
+test.each([0, 1] as const)('the connection is read from the names of family %i', (family) => {
   expect(connectionOf(named(family))).toEqual({
     host: 'db.example',
     port: 6543,
@@ -61,7 +61,7 @@ test.each([0, 1] as const)('scenario 3: the connection is read from the names of
 });
 
 test.each(variables)(
-  'scenario 3: $names.0 wins over $names.1, and each may stand for the other',
+  '$names.0 wins over $names.1, and each may stand for the other',
   ({ field, names, value, other }) => {
     const [first, second] = names;
     const { [first]: _, ...rest } = named(0);
@@ -71,7 +71,7 @@ test.each(variables)(
   },
 );
 
-test.each(variables)('scenario 3: without $names.0 and $names.1 both are named', ({ names }) => {
+test.each(variables)('without $names.0 and $names.1 both are named', ({ names }) => {
   const [first, second] = names;
   const { [first]: _, ...rest } = named(0);
   expect(message(() => resolveOptions({ queue: 'orders' }, rest))).toBe(
@@ -79,7 +79,7 @@ test.each(variables)('scenario 3: without $names.0 and $names.1 both are named',
   );
 });
 
-test('scenario 3: without any of them all are named', () => {
+test('without any of them all are named', () => {
   const text = message(() => resolveOptions({}, {}));
   for (const { names } of variables) expect(text).toContain(`${names[0]} (or ${names[1]})`);
   expect(text).toContain('QUEUE_NAME, QUEUE_TABLE');
@@ -96,7 +96,7 @@ test('an empty password is a password, an empty host is none', () => {
   expect(message(() => connectionOf({ ...named(0), DB_HOST: ' ' }))).toContain('DB_HOST (or DATABASE_HOST)');
 });
 
-test('scenario 4: without optional variables the options are the defaults', () => {
+test('without optional variables the options are the defaults', () => {
   const everyFive = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
   expect(resolveOptions({}, { ...named(0), QUEUE_NAME: 'orders' })).toEqual({
     connection: { driver: 'postgres', address: expect.any(Object) },
@@ -169,13 +169,13 @@ test('a variable that is set to blanks is not set', () => {
   expect(resolveOptions(needed, blank)).toEqual(resolveOptions(needed, {}));
 });
 
-test('scenario 5: the wait interval and the purge limit are two variables', () => {
+test('the wait interval and the purge limit are two variables', () => {
   const options = resolveOptions(needed, { QUEUE_WAIT_NOTIFY_INTERVAL: '7', QUEUE_PURGE_LIMIT: '500' });
   expect(options).toMatchObject({ waitNotifyIntervalSeconds: 7, purgeLimit: 500 });
 });
 
 test.each(['QUEUE_MINUTE_RETRY_THREAD', 'QUEUE_MINUTE_NOTIFY_THREAD', 'QUEUE_MINUTE_PURGE_THREAD'])(
-  'scenario 6: %s takes blanks and leading zeros, and nothing that is no minute',
+  '%s takes blanks and leading zeros, and nothing that is no minute',
   (variable) => {
     const option = `${/MINUTE_(\w+)_THREAD/.exec(variable)?.[1]?.toLowerCase()}Minutes`;
     const read = (text: string) => resolveOptions(needed, { [variable]: text });
@@ -224,7 +224,7 @@ test.each(['DB_DRIVER', 'DATABASE_DRIVER'])('%s says whose the connection is', (
   );
 });
 
-test('scenario 7: a broken variable does not matter where an option stands in its place', () => {
+test('a broken variable does not matter where an option stands in its place', () => {
   const explicit = {
     ...needed,
     table: 't',

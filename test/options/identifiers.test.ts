@@ -37,7 +37,7 @@ test.each([
   'x'.repeat(64),
   'é'.repeat(40),
   `${'x'.repeat(64)}.tasks`,
-])('scenario 11: the table name %j is refused before anything is sent', (table) => {
+])('the table name %j is refused before anything is sent', (table) => {
   const named = expect.stringContaining(JSON.stringify(table));
   expect(() => resolveOptions({ connection, table, queue: 'bell' }, {})).toThrow(
     expect.objectContaining({ code: 'OPTIONS_INVALID', message: named }),
@@ -48,7 +48,7 @@ test.each([
 });
 
 test.each(['x"y', "x'y", 'a b', 'a\\b', 'a\0b', 'a\nb', 'sino-ação', '', 'x'.repeat(64)])(
-  'scenario 11: the channel name %j is refused',
+  'the channel name %j is refused',
   (queue) => {
     expect(() => resolveOptions({ connection, table: 'tasks', queue }, {})).toThrow(
       expect.objectContaining({
@@ -78,7 +78,7 @@ test.each([
   ['$1$$', 't5'],
   ['%s{}()[]', 't6'],
   ['x'.repeat(63), 't7'],
-])('scenario 11: on the channel %j a worker hears an insert by SQL', async (queue, table) => {
+])('on the channel %j a worker hears an insert by SQL', async (queue, table) => {
   await pool.query('create table if not exists canary ()');
   const { events, close } = await startApp(database, {
     queue,

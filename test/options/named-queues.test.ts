@@ -102,7 +102,7 @@ class Handlers {
   }
 }
 
-test('scenario 10: two queues of one application have their own tables, channels and handlers', async () => {
+test('two queues of one application have their own tables, channels and handlers', async () => {
   calls.length = 0;
   const app = await boot([ordersQueue(), billingQueue()], [Handlers]);
   const clients = [app.get(QueueClient), app.get<QueueClient>(getQueueToken('billing'))] as const;
@@ -145,7 +145,7 @@ test('each has its own worker, events and routines', async () => {
   ).toEqual([0, 1]);
 });
 
-test('scenario 10: they share one session where they share a database, and have two where not', async () => {
+test('they share one session where they share a database, and have two where not', async () => {
   await boot([ordersQueue(), billingQueue()]);
   expect(
     await connectionsAre(database, [
@@ -206,7 +206,7 @@ test('one id may have a handler in each queue, but not two in one', async () => 
   });
 });
 
-test('scenario 10: a handler for a queue that the application does not have is a boot error', async () => {
+test('a handler for a queue that the application does not have is a boot error', async () => {
   await expect(boot([ordersQueue()], [Handlers])).rejects.toMatchObject({
     code: 'HANDLER_INVALID',
     message: expect.stringMatching(

@@ -97,7 +97,7 @@ async function observe(
 const fromOptions = { table: 'from_options', purged: 3 };
 const fromEnvironment = { table: 'from_environment', purged: 2 };
 
-test('scenario 7: forRoot: options win over the environment, which wins over the defaults', async () => {
+test('forRoot: options win over the environment, which wins over the defaults', async () => {
   expect(await observe(QueueModule.forRoot(explicit))).toEqual(fromOptions);
   expect(await observe(QueueModule.forRoot(bare))).toEqual(fromEnvironment);
   vi.stubEnv('QUEUE_PURGE_MAX_AGE', undefined);
@@ -106,7 +106,7 @@ test('scenario 7: forRoot: options win over the environment, which wins over the
   vi.stubEnv('QUEUE_PURGE_MAX_AGE', '10');
 });
 
-test('scenario 7: an option that is undefined leaves the word to the environment', async () => {
+test('an option that is undefined leaves the word to the environment', async () => {
   const undecided = { ...bare, table: undefined, purgeMaxAgeDays: undefined };
   expect(await observe(QueueModule.forRoot(undecided))).toEqual(fromEnvironment);
 });
@@ -114,12 +114,12 @@ test('scenario 7: an option that is undefined leaves the word to the environment
 test.each<readonly [how: string, module: (options: QueueOptions) => DynamicModule]>([
   ['useFactory', (options) => QueueModule.forRootAsync({ useFactory: () => options })],
   ['an asynchronous useFactory', (options) => QueueModule.forRootAsync({ useFactory: async () => options })],
-])('scenario 7: forRootAsync with %s does the same', async (_, module) => {
+])('forRootAsync with %s does the same', async (_, module) => {
   expect(await observe(module(explicit))).toEqual(fromOptions);
   expect(await observe(module(bare))).toEqual(fromEnvironment);
 });
 
-test('scenario 7: useFactory gets what it injects', async () => {
+test('useFactory gets what it injects', async () => {
   const module = QueueModule.forRootAsync({
     imports: [SettingsModule],
     inject: [Settings],
@@ -128,18 +128,18 @@ test('scenario 7: useFactory gets what it injects', async () => {
   expect(await observe(module)).toEqual(fromOptions);
 });
 
-test('scenario 7: forRootAsync with useClass makes the factory', async () => {
+test('forRootAsync with useClass makes the factory', async () => {
   expect(await observe(QueueModule.forRootAsync({ useClass: Factory }))).toEqual(fromOptions);
   const withImports = QueueModule.forRootAsync({ imports: [SettingsModule], useClass: AsyncFactory });
   expect(await observe(withImports)).toEqual(fromOptions);
 });
 
-test('scenario 7: forRootAsync with useExisting takes the factory of another module', async () => {
+test('forRootAsync with useExisting takes the factory of another module', async () => {
   const module = QueueModule.forRootAsync({ imports: [FactoryModule], useExisting: AsyncFactory });
   expect(await observe(module)).toEqual(fromOptions);
 });
 
-test('scenario 7: forRootAsync makes a named queue', async () => {
+test('forRootAsync makes a named queue', async () => {
   const module = QueueModule.forRootAsync({ name: 'billing', useFactory: () => explicit });
   expect(await observe(module, 'billing')).toEqual(fromOptions);
 });

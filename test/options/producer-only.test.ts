@@ -29,7 +29,7 @@ class Handlers {
 const startProducer = (options: QueueAppOptions = {}): Promise<QueueApp> =>
   startApp(database, { worker: false, handlers: [Handlers], ...options });
 
-test('scenario 9: a producer has no session and no cron job', async () => {
+test('a producer has no session and no cron job', async () => {
   const { app, queue, close } = await startProducer({ imports: [ScheduleModule.forRoot()] });
   await queue.insertTask({ topic: 'greet' });
   expect(await connectionNames(database)).toEqual(['tarefa tasks pool']);
@@ -37,7 +37,7 @@ test('scenario 9: a producer has no session and no cron job', async () => {
   await close();
 });
 
-test('scenario 9: it works nothing, and its worker says why it does not start', async () => {
+test('it works nothing, and its worker says why it does not start', async () => {
   const { worker, retry, notify, purge, close } = await startProducer();
   expect(worker.id).toBeUndefined();
   await expect(worker.start()).rejects.toMatchObject({
@@ -53,7 +53,7 @@ test('scenario 9: it works nothing, and its worker says why it does not start', 
   await close();
 });
 
-test('scenario 9: what it inserts is found by a worker at once, without polls', async () => {
+test('what it inserts is found by a worker at once, without polls', async () => {
   const consumer = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0 });
   await database.pool.query(`insert into tasks_subscriber (id, processo) values ('mail', 'placed')`);
   const { queue, close } = await startProducer();
@@ -86,11 +86,11 @@ async function runProcess(env: Readonly<Record<string, string>>, connection: unk
   return report;
 }
 
-test('scenario 9: its process ends by itself once it is closed', async () => {
+test('its process ends by itself once it is closed', async () => {
   expect(await runProcess({}, database.url)).toEqual({ type: 'closed', id: expect.stringMatching(/^\d+$/) });
 });
 
-test('scenario 9: no timer and no listener keep its process alive, closed or not', async () => {
+test('no timer and no listener keep its process alive, closed or not', async () => {
   // The pool's own idle connections would, for ten seconds.
   const connection = { connectionString: database.url, allowExitOnIdle: true };
   expect(await runProcess({ LEAVE_OPEN: 'yes' }, connection)).toMatchObject({ type: 'open' });

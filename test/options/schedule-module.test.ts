@@ -54,14 +54,14 @@ async function start(options: QueueAppOptions = {}): Promise<{
 const jobsOf = (name: string): readonly string[] =>
   ['notify', 'purge', 'retry'].map((routine) => `tarefa:${name}:${routine}`);
 
-test('scenario 8: the routines stand in the registry of the application once, beside its own jobs', async () => {
+test('the routines stand in the registry of the application once, beside its own jobs', async () => {
   const { registry, cronJobs } = await start();
   expect(cronJobs()).toEqual(['new-year', ...jobsOf('default')]);
   for (const name of cronJobs()) expect(registry.getCronJob(name).isActive).toBe(true);
   expect(registry.getIntervals()).toHaveLength(1);
 });
 
-test(`scenario 8: the application's own intervals tick once, not twice`, async () => {
+test(`the application's own intervals tick once, not twice`, async () => {
   const intervals = vi.spyOn(globalThis, 'setInterval');
   const { queue } = await start();
   const jobs = queue.app.get(OwnJobs, { strict: false });
@@ -69,7 +69,7 @@ test(`scenario 8: the application's own intervals tick once, not twice`, async (
   expect(intervals.mock.calls.filter(([, ms]) => ms === tickMs)).toHaveLength(1);
 });
 
-test('scenario 8: a tick of a job runs its routine once', async () => {
+test('a tick of a job runs its routine once', async () => {
   const { queue, registry } = await start();
   const finished: string[] = [];
   queue.events.on('routine.finished', ({ routine }) => finished.push(routine));
@@ -91,7 +91,7 @@ test('a routine without minutes has no job', async () => {
   expect(cronJobs()).toEqual(['new-year', 'tarefa:default:notify']);
 });
 
-test('scenario 8: the jobs are gone when the application is closed, and when its worker stops', async () => {
+test('the jobs are gone when the application is closed, and when its worker stops', async () => {
   const closed = await start();
   const jobs = jobsOf('default').map((name) => closed.registry.getCronJob(name));
   await closed.queue.close();
@@ -110,7 +110,7 @@ test('with autoStart: false the jobs come with the worker', async () => {
   expect(cronJobs()).toEqual(['new-year', ...jobsOf('default')]);
 });
 
-test('scenario 8: without the schedule module the routines have a registry of their own', async () => {
+test('without the schedule module the routines have a registry of their own', async () => {
   const added = vi.spyOn(SchedulerRegistry.prototype, 'addCronJob');
   app = await startApp(database, { routines: true });
   expect(added.mock.calls.map(([name]) => name).sort()).toEqual(jobsOf('default'));

@@ -104,7 +104,7 @@ describe('a strict application outside the repository', () => {
     await compile(project);
   }, 120_000);
 
-  test('scenarios 136, 138: runs with a queue by default and one by name', async () => {
+  test('runs with a queue by default and one by name', async () => {
     expect(await answerOf('main.js')).toEqual({
       done: ['gave 1 up', 'indexed Zoë 🦄 at attempt 1 for search-index', 'invoiced {"n":1}'],
       others: '0',

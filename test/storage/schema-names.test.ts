@@ -39,7 +39,7 @@ test.each<readonly [table: string, quoted: string, companions: string]>([
   [`${longest}1`, `"public"."${longest}1"`, `"public"."${longest}1`],
   [`${longest}1.${longest}2`, `"${longest}1"."${longest}2"`, `"${longest}1"."${longest}2`],
 ])(
-  'scenario 11: the table %s, in a schema that may have to be made, does all that a queue does',
+  'the table %s, in a schema that may have to be made, does all that a queue does',
   async (table, quoted, start) => {
     const { queue, events, notify, purge, retry, close } = await startApp(database, {
       table,

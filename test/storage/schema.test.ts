@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 const instant = 'timestamp with time zone';
 const varchar = (length: number): string => `character varying(${length})`;
 
-test('scenario 1: the queue table has the 28 columns of the contract in their order, and the new ones after', async () => {
+test('the queue table has the 28 columns of the contract in their order, and the new ones after', async () => {
   expect(await readColumns(pool, 'tasks')).toEqual([
     ['id', 'bigint', `nextval('tasks_id_seq'::regclass)`, true],
     ['id_inicial', 'bigint', null, false],
@@ -65,7 +65,7 @@ test('scenario 1: the queue table has the 28 columns of the contract in their or
   ]);
 });
 
-test('scenario 1: the subscriptions table has its 9 columns', async () => {
+test('the subscriptions table has its 9 columns', async () => {
   expect(await readColumns(pool, 'tasks_subscriber')).toEqual([
     ['id', varchar(100), null, true],
     ['tenant', 'bigint', null, false],
@@ -79,7 +79,7 @@ test('scenario 1: the subscriptions table has its 9 columns', async () => {
   ]);
 });
 
-test('scenario 1: each index is there with its predicate, and no other', async () => {
+test('each index is there with its predicate, and no other', async () => {
   const plain =
     `CASE WHEN (pub_sub AND (NOT dead)) THEN 'p'::text WHEN (subscriber_id IS NOT NULL) THEN ('s:'::text || ` +
     `(subscriber_id)::text) ELSE ('t:'::text || (COALESCE(processo, ''::character varying))::text) END`;
@@ -111,7 +111,7 @@ test('scenario 1: each index is there with its predicate, and no other', async (
   expect(subscriptionIndexes).toContain('btree (tenant, grupo_empresarial, processo)');
 });
 
-test('scenario 1: routes keep publications, subscriptions and topics apart, whatever their names', async () => {
+test('routes keep publications, subscriptions and topics apart, whatever their names', async () => {
   const { rows } = await pool.query<{ expression: string }>(
     `select pg_get_indexdef('tasks_ready'::regclass, 1, true) as expression`,
   );
@@ -142,7 +142,7 @@ test('scenario 1: routes keep publications, subscriptions and topics apart, what
   ]);
 });
 
-test('scenario 1: a chain cannot get a second dead chain, successor or delivery', async () => {
+test('a chain cannot get a second dead chain, successor or delivery', async () => {
   await pool.query(`insert into tasks (dead, live_id) values (true, 1)`);
   await pool.query(`insert into tasks (publication_id, subscriber_id) values (1, 'a')`);
   await pool.query(`insert into tasks (id_inicial, id_anterior) values (1, 1)`);
@@ -177,7 +177,7 @@ test('a worker writes down who and where it is, and when it stopped', async () =
   expect(await read()).toEqual({ ...row, stopped: true });
 });
 
-test('scenario 1: starting again makes nothing, and keeps the identity of the queue', async () => {
+test('starting again makes nothing, and keeps the identity of the queue', async () => {
   const identity = () => pool.query('select table_name, version, identity from tarefa_migration');
   const before = { schema: await readSchema(pool, 'public'), identity: (await identity()).rows };
   expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 5 }]);

@@ -36,7 +36,7 @@ class First {
   deadReceipt(): void {}
 }
 
-test('scenario 74: an id declared twice is refused at start, naming both methods', async () => {
+test('an id declared twice is refused at start, naming both methods', async () => {
   class Second {
     @Subscriber('index')
     again(): void {}
@@ -46,7 +46,7 @@ test('scenario 74: an id declared twice is refused at start, naming both methods
   );
 });
 
-test('scenario 74: so is a second dead subscriber, task handler or dead task handler', async () => {
+test('so is a second dead subscriber, task handler or dead task handler', async () => {
   class DeadIndex {
     @DeadSubscriber('dead index')
     again(): void {}
@@ -64,7 +64,7 @@ test('scenario 74: so is a second dead subscriber, task handler or dead task han
   expect(await refusal(First, DeadReceipt)).toContain(`@DeadTaskHandler('receipt') is declared twice`);
 });
 
-test('scenario 74: so are two handlers without topic, and two in one class', async () => {
+test('so are two handlers without topic, and two in one class', async () => {
   class Any {
     @TaskHandler()
     one(): void {}
@@ -74,7 +74,7 @@ test('scenario 74: so are two handlers without topic, and two in one class', asy
   expect(await refusal(Any)).toMatch(/@TaskHandler\(\) is declared twice: Any\.one and Any\.two/);
 });
 
-test('scenario 74: a class that is provided twice says so', async () => {
+test('a class that is provided twice says so', async () => {
   const message = await refusal(First, { provide: 'other token', useClass: First });
   expect(message).toContain('First.index and First.index');
   expect(message).toContain('its class is provided twice');
@@ -93,7 +93,7 @@ test('two classes of one name are not taken for one that is provided twice', asy
   expect(message).toContain('one queue has one handler for an id');
 });
 
-test('scenario 74: two subclasses that inherit a handler are two handlers', async () => {
+test('two subclasses that inherit a handler are two handlers', async () => {
   abstract class Base {
     @TaskHandler('inherited')
     run(): void {}

@@ -65,7 +65,7 @@ async function published(calls: readonly Call[], count: number): Promise<void> {
   await until(async () => calls.length >= count, `${count} calls`);
 }
 
-test('scenario 71: a subscriber receives the payload, the subscription, the task and the transaction', async () => {
+test('a subscriber receives the payload, the subscription, the task and the transaction', async () => {
   const { queue, calls } = await startSubscribers();
   const subscription = {
     tenant: '9007199254740993',
@@ -113,7 +113,7 @@ test('scenario 71: a subscriber receives the payload, the subscription, the task
   expect((await bench.pool.query('select from effect where task = $1', [id])).rowCount).toBe(1);
 });
 
-test('scenario 71: the subscription is what it was when the publication was delivered', async () => {
+test('the subscription is what it was when the publication was delivered', async () => {
   const { queue, worker, calls } = await startSubscribers({ fails: true });
   await subscribe('a', { url: 'http://old' });
   await queue.insertTaskPubSub({ topic: 'order-placed', payload: {} });
@@ -151,7 +151,7 @@ test.each([
   );
 });
 
-test('scenario 73: the dead subscriber receives the same, the id without one gets the default treatment', async () => {
+test('the dead subscriber receives the same, the id without one gets the default treatment', async () => {
   const { queue, calls } = await startSubscribers({ fails: true });
   await subscribe('a', { url: 'http://a' });
   await subscribe('without dead');

@@ -17,7 +17,7 @@ async function start(
   return { token, standIn, kinds: () => standIn.grants.map((form) => form['grant_type'] ?? '') };
 }
 
-test('scenario 88: a token is used until ten seconds before it expires', async () => {
+test('a token is used until ten seconds before it expires', async () => {
   // Within the margin at once, for as long as a test could ever take, and for ever.
   for (const [expiresIn, requests] of [
     [9, 2],
@@ -33,7 +33,7 @@ test('scenario 88: a token is used until ten seconds before it expires', async (
   }
 });
 
-test('scenario 88: a token lives its time: beyond the margin it is used, then it is not', async () => {
+test('a token lives its time: beyond the margin it is used, then it is not', async () => {
   const { token, kinds } = await start({ expires_in: 3_610 });
   const now = performance.now.bind(performance);
   let ahead = 0;
@@ -47,7 +47,7 @@ test('scenario 88: a token lives its time: beyond the margin it is used, then it
   expect(kinds()).toEqual(['password', 'refresh_token']);
 });
 
-test('scenario 88: an expired token is refreshed, and logged in for again when the refresh token expired', async () => {
+test('an expired token is refreshed, and logged in for again when the refresh token expired', async () => {
   const { token, standIn, kinds } = await start({ expires_in: 0, refresh_token: 'first-refresh' });
   await token.get();
   standIn.onGrant = () => tokenAnswer({ expires_in: 0, refresh_token: 'second', refresh_expires_in: 5 });
@@ -103,7 +103,7 @@ test('a refresh that fails otherwise does not fall back, and is tried again', as
   expect(kinds()).toEqual(['password', 'refresh_token', 'refresh_token']);
 });
 
-test('scenario 88: whoever waits at the same time shares one request, also when it fails', async () => {
+test('whoever waits at the same time shares one request, also when it fails', async () => {
   const { token, standIn, kinds } = await start();
   standIn.onGrant = () => ({ status: 500 });
   const failed = await Promise.allSettled(Array.from({ length: 50 }, () => token.get()));

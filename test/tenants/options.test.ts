@@ -47,7 +47,7 @@ test.each([
   [{ MULTI_DATABASE: '1' }, undefined],
   [{ ...variables, MULTI_DATABASE: '' }, undefined],
   [variables, false],
-])('scenario 90: there are none with %j and %j', (env, given) => {
+])('there are none with %j and %j', (env, given) => {
   expect(resolve(given, env as Env)).toBeUndefined();
 });
 

@@ -45,35 +45,32 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
 test.each([
   ['with halt: true', { halt: true }],
   ["with interop: 'nsj', where it is the default", { interop: 'nsj' }],
-] as const)(
-  'scenario 64: a ring that says HALT stops the workers after their current work, %s',
-  async (_, options) => {
-    const worker = await start(options);
-    const stopped = nextEvent(worker.events, 'worker.stopped');
-    await worker.queue.insertTask({ topic: 'hold' });
-    await started.promise;
-    const idle = await start(options);
-    const idleStopped = nextEvent(idle.events, 'worker.stopped');
+] as const)('a ring that says HALT stops the workers after their current work, %s', async (_, options) => {
+  const worker = await start(options);
+  const stopped = nextEvent(worker.events, 'worker.stopped');
+  await worker.queue.insertTask({ topic: 'hold' });
+  await started.promise;
+  const idle = await start(options);
+  const idleStopped = nextEvent(idle.events, 'worker.stopped');
 
-    await database.pool.query(`notify tasks, 'HALT'`);
-    expect(await idleStopped).toMatchObject({ unfinished: 0 });
-    // Whoever stops claims nothing more.
-    await worker.queue.insertTask({ topic: 'hold', payload: 'too late' });
-    end.resolve();
-    expect(await stopped).toMatchObject({ unfinished: 0 });
-    const { rows } = await database.pool.query('select status, mensagem from tasks order by id');
-    expect(rows).toEqual([
-      { status: 'sucesso', mensagem: 'ended in peace' },
-      { status: 'pendente', mensagem: null },
-    ]);
-    await until(async () => {
-      const sessions = await database.pool.query(
-        `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
-      );
-      return sessions.rowCount === 0;
-    }, 'the end of their sessions');
-  },
-);
+  await database.pool.query(`notify tasks, 'HALT'`);
+  expect(await idleStopped).toMatchObject({ unfinished: 0 });
+  // Whoever stops claims nothing more.
+  await worker.queue.insertTask({ topic: 'hold', payload: 'too late' });
+  end.resolve();
+  expect(await stopped).toMatchObject({ unfinished: 0 });
+  const { rows } = await database.pool.query('select status, mensagem from tasks order by id');
+  expect(rows).toEqual([
+    { status: 'sucesso', mensagem: 'ended in peace' },
+    { status: 'pendente', mensagem: null },
+  ]);
+  await until(async () => {
+    const sessions = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
+    );
+    return sessions.rowCount === 0;
+  }, 'the end of their sessions');
+});
 
 test('HALT of somebody who may only connect stops no worker, and is said once', async () => {
   const role = `stranger_${randomBytes(4).toString('hex')}`;

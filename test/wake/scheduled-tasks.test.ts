@@ -61,7 +61,7 @@ async function insertDueIn(ms: number, payload: string): Promise<void> {
 }
 
 testOnPostgres(
-  'scenario 63: scheduled tasks start when they are due, also those that are due before what the timer was set to',
+  'scheduled tasks start when they are due, also those that are due before what the timer was set to',
   async () => {
     const alarms = holdTimers((ms) => ms > 3_000_000);
     const { events } = await start({ concurrency: 1 });
@@ -81,7 +81,7 @@ testOnPostgres(
   },
 );
 
-test('scenario 63: a task with a delay, inserted through the client', async () => {
+test('a task with a delay, inserted through the client', async () => {
   const { queue, events } = await start({ concurrency: 1 });
   const producer = await start({ worker: false, handlers: [] });
   const completed = nextEvent(events, 'task.completed', () => ran.length === 2);
@@ -91,7 +91,7 @@ test('scenario 63: a task with a delay, inserted through the client', async () =
   expect(ran).toEqual(['own', "another's"]);
 });
 
-test('scenario 63: what is due when a worker starts, or was scheduled before it started', async () => {
+test('what is due when a worker starts, or was scheduled before it started', async () => {
   await (await start({ worker: false })).close();
   await insertDueIn(10, 'overdue');
   await insertDueIn(1_000, 'to come');
@@ -104,7 +104,7 @@ test('scenario 63: what is due when a worker starts, or was scheduled before it 
   expect(ran).toEqual(['overdue', 'to come']);
 });
 
-testOnPostgres('scenario 63: the next attempt of a failed task starts on time', async () => {
+testOnPostgres('the next attempt of a failed task starts on time', async () => {
   const { queue, events } = await start();
   await workersAreQuiet(database);
   const failed = nextEvent(events, 'task.failed');
@@ -116,7 +116,7 @@ testOnPostgres('scenario 63: the next attempt of a failed task starts on time', 
 });
 
 testOnPostgres(
-  'scenario 63: the next attempt starts on time in another worker when the one that failed it is gone',
+  'the next attempt starts on time in another worker when the one that failed it is gone',
   async () => {
     const workers = await Promise.all([start(), start()]);
     await workersAreQuiet(database);
@@ -131,7 +131,7 @@ testOnPostgres(
   },
 );
 
-test('scenario 63: a retry much later does not put off what is due before', async () => {
+test('a retry much later does not put off what is due before', async () => {
   const { worker, events } = await start({ autoStart: false, wake: 'poll', pollIntervalMs: 3_600_000 });
   await insertDueIn(600, 'soon');
   await database.pool.query(`insert into tasks (processo) values ('hourly')`);
@@ -142,7 +142,7 @@ test('scenario 63: a retry much later does not put off what is due before', asyn
   expect(ran).toEqual(['soon']);
 });
 
-test('scenario 63: with the timer off only the notify routine starts scheduled tasks', async () => {
+test('with the timer off only the notify routine starts scheduled tasks', async () => {
   const timers = holdTimers((ms) => ms > 3_000_000);
   const { queue, notify, events } = await start({ scheduledTimer: false });
   await insertDueIn(3_500_000, 'by SQL');

@@ -58,7 +58,7 @@ function waitOf(row: Record<string, unknown> | undefined): number {
 
 const headersOf = ({ headers }: Received): Record<string, string> => headers as Record<string, string>;
 
-test('scenario 85: a subscription with a URL and no code gets the exact text, signed, in a process without code', async () => {
+test('a subscription with a URL and no code gets the exact text, signed, in a process without code', async () => {
   const receiver = await startReceiver();
   const { webhooks, publish } = await start();
   await subscribe(bench.database, [

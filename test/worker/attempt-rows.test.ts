@@ -138,7 +138,7 @@ function plusMinutes(at: string, minutes: number): string {
   return later.toISOString().slice(0, 16) + at.slice(16);
 }
 
-test.each(kinds)('scenarios 37, 38, 41, 42, 44, 48, 49: the rows of $kind', async (kind) => {
+test.each(kinds)('the rows of $kind', async (kind) => {
   const { inserted, ended, executor } = await failToTheEnd(kind);
   const [first, second, third, dead, deadSecond] = inserted as [
     ExactRow,

@@ -82,25 +82,22 @@ async function startHolding(options: QueueAppOptions) {
   return { ...app, end, mostHeld };
 }
 
-test.each([1, 3, 10])(
-  'scenario 96: a worker of concurrency %i holds no more while 50 wait',
-  async (concurrency) => {
-    const { queue, worker, end, mostHeld } = await startHolding({ concurrency });
-    await queue.insertTasks(Array.from({ length: 50 }, () => ({ topic: 'hold' })));
-    await until(async () => running >= concurrency, 'the slots to fill');
-    // This rings: a full worker must not claim.
-    await queue.insertTask({ topic: 'hold' });
-    expect(await counts()).toEqual({ processando: concurrency, pendente: 51 - concurrency });
-    expect(worker.running).toBe(concurrency);
-    end.resolve();
-    await until(async () => (await counts())['sucesso'] === 51, 'all to succeed');
-    expect(await mostHeld()).toBe(concurrency);
-    expect(most).toBe(concurrency);
-  },
-);
+test.each([1, 3, 10])('a worker of concurrency %i holds no more while 50 wait', async (concurrency) => {
+  const { queue, worker, end, mostHeld } = await startHolding({ concurrency });
+  await queue.insertTasks(Array.from({ length: 50 }, () => ({ topic: 'hold' })));
+  await until(async () => running >= concurrency, 'the slots to fill');
+  // This rings: a full worker must not claim.
+  await queue.insertTask({ topic: 'hold' });
+  expect(await counts()).toEqual({ processando: concurrency, pendente: 51 - concurrency });
+  expect(worker.running).toBe(concurrency);
+  end.resolve();
+  await until(async () => (await counts())['sucesso'] === 51, 'all to succeed');
+  expect(await mostHeld()).toBe(concurrency);
+  expect(most).toBe(concurrency);
+});
 
 // The trigger of MySQL has counted six for a moment, and nobody knows yet why.
-testOnPostgres('scenario 96: nor while tasks end, well and badly, at any moment', async () => {
+testOnPostgres('nor while tasks end, well and badly, at any moment', async () => {
   class Restless {
     @TaskHandler('batch', { maxAttempts: 1 })
     batch(payload: { fail: boolean; ms: number }): Promise<void> {
@@ -218,7 +215,7 @@ test('the limit of a subscriber counts for its deliveries, and publications are 
   expect(most).toBe(1);
 });
 
-test('scenario 96: two workers hold as many as both may', async () => {
+test('two workers hold as many as both may', async () => {
   const first = await startHolding({ concurrency: 2 });
   const second = await startHolding({ concurrency: 3 });
   await first.queue.insertTasks(Array.from({ length: 9 }, () => ({ topic: 'hold' })));

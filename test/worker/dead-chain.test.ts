@@ -29,7 +29,7 @@ async function startDying(
   return { ...app, id, calls };
 }
 
-test('scenarios 41, 42, 43: after its last attempt a task runs in the dead handler, once, and stays failed', async () => {
+test('after its last attempt a task runs in the dead handler, once, and stays failed', async () => {
   const { id, calls } = await startDying((payload, { task }) => {
     expect(payload).toEqual({ a: 1 });
     expect(task).toMatchObject({ dead: true, attempt: 1, liveId: id, topic: 'dying' });
@@ -48,7 +48,7 @@ test('scenarios 41, 42, 43: after its last attempt a task runs in the dead handl
   expect(chain[3]).toMatchObject({ live_id: id, id_inicial: null, id_anterior: null, mensagem: 'refunded' });
 });
 
-test('scenario 44: a dead handler that fails is retried by the same rules', async () => {
+test('a dead handler that fails is retried by the same rules', async () => {
   const { id, calls } = await startDying((payload, { task }) => {
     expect(payload).toEqual({ a: 1 });
     if (task.attempt < 3) throw new Error('not yet');
@@ -63,7 +63,7 @@ test('scenario 44: a dead handler that fails is retried by the same rules', asyn
   ]);
 });
 
-test('scenario 45: a dead chain that runs out of attempts ends there', async () => {
+test('a dead chain that runs out of attempts ends there', async () => {
   const { id, calls, queue, events } = await startDying(() => {
     throw new Error('no way');
   });

@@ -37,7 +37,7 @@ test.each([
   { what: 'next attempt', topic: 'retried', condition: `new.status = 'agendada'`, attempts: 3 },
   { what: 'dead chain', topic: 'buried', condition: `new.dead`, attempts: 2 },
 ])(
-  'scenario 39: when the $what cannot be inserted the row stays processando, and recovers by itself',
+  'when the $what cannot be inserted the row stays processando, and recovers by itself',
   async ({ topic, condition, attempts }) => {
     const { queue, events } = await startFailing();
     await refuseRows(bench.pool, {

@@ -29,7 +29,7 @@ async function failUnder(options: QueueAppOptions, ...errors: Error[]) {
   return rows;
 }
 
-test('scenario 47: a long message is cut to 500 characters, whatever they are, and says what comes next', async () => {
+test('a long message is cut to 500 characters, whatever they are, and says what comes next', async () => {
   const rows = await failWith(
     new Error('x'.repeat(10_000)),
     new Error('😀'.repeat(10_000)),

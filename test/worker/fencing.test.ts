@@ -64,7 +64,7 @@ async function effectsOf(id: string): Promise<unknown[]> {
 
 const takenAway = { status: 'processando', reserva: 2, mensagem: null, finalizada_em: null };
 
-test('scenario 34: the transaction of an attempt that was taken away does not commit', async () => {
+test('the transaction of an attempt that was taken away does not commit', async () => {
   const { queue, working, end, lost } = await startHolding();
   const id = await queue.insertTask({ topic: 'transaction' });
   await working.promise;
@@ -75,7 +75,7 @@ test('scenario 34: the transaction of an attempt that was taken away does not co
   expect(await bench.chain(id)).toMatchObject([takenAway]);
 });
 
-test('scenario 34: without a transaction the outcome is refused, and those of the same batch are written', async () => {
+test('without a transaction the outcome is refused, and those of the same batch are written', async () => {
   const { queue, working, end, lost } = await startHolding();
   const ids = await queue.insertTasks(Array.from({ length: 5 }, () => ({ topic: 'batch' })));
   await working.promise;
@@ -89,7 +89,7 @@ test('scenario 34: without a transaction the outcome is refused, and those of th
 });
 
 test.each(['transaction', 'batch'])(
-  'scenario 34: the failure of an attempt that was taken away is refused: no second successor (%s)',
+  'the failure of an attempt that was taken away is refused: no second successor (%s)',
   async (topic) => {
     const { queue, working, end, lost } = await startHolding();
     const id = await queue.insertTask({ topic });
@@ -102,7 +102,7 @@ test.each(['transaction', 'batch'])(
   },
 );
 
-test('scenario 34: ctx.completeIn refuses, so that the transaction of the handler rolls back', async () => {
+test('ctx.completeIn refuses, so that the transaction of the handler rolls back', async () => {
   const { queue, working, end, errors, lost } = await startHolding();
   const id = await queue.insertTask({ topic: 'elsewhere' });
   await working.promise;
@@ -115,7 +115,7 @@ test('scenario 34: ctx.completeIn refuses, so that the transaction of the handle
 });
 
 test.each(['transaction', 'batch', 'elsewhere'])(
-  'scenario 34: a task that was recovered while its handler still ran has its effects once (%s)',
+  'a task that was recovered while its handler still ran has its effects once (%s)',
   async (topic) => {
     const { queue, retry, working, end, lost } = await startHolding();
     const id = await queue.insertTask({ topic });

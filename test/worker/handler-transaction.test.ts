@@ -52,7 +52,7 @@ const failed = (text: string | RegExp) => ({
   effects: 0,
 });
 
-test('scenario 28: all statements of a handler are one transaction, undone when it fails', async () => {
+test('all statements of a handler are one transaction, undone when it fails', async () => {
   const outcome = await runOnce(async (ctx) => {
     await leaveEffect(ctx);
     await leaveEffect(ctx, 2);

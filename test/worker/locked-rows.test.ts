@@ -48,7 +48,7 @@ test.each([
   { topic: 'transaction', concurrency: 2, fails: false },
   { topic: 'transaction', concurrency: 1, fails: true },
 ])(
-  'scenario 30: a row that is locked when it ends holds up nobody and is settled later ($topic, concurrency $concurrency, fails: $fails)',
+  'a row that is locked when it ends holds up nobody and is settled later ($topic, concurrency $concurrency, fails: $fails)',
   async (given) => {
     const { queue, id, end, release } = await startLocked(given);
     if (given.fails) end.reject(new Error('boom'));

@@ -32,7 +32,7 @@ function orderOf() {
   return { order, Noting };
 }
 
-test('scenario 25: the highest priority runs first, then the oldest, then the lowest id, on one route', async () => {
+test('the highest priority runs first, then the oldest, then the lowest id, on one route', async () => {
   const { order, Noting } = orderOf();
   const { queue, worker } = await bench.start({ handlers: [Noting], concurrency: 1, autoStart: false });
   const old = new Date(Date.now() - 60_000);
@@ -49,7 +49,7 @@ test('scenario 25: the highest priority runs first, then the oldest, then the lo
   expect(order).toEqual(['hundred', 'fifty older', 'fifty old 1', 'fifty old 2', 'fifty', 'ten', 'minus']);
 });
 
-test('scenario 25: the order holds across topics, subscriptions and topics without a handler of their own', async () => {
+test('the order holds across topics, subscriptions and topics without a handler of their own', async () => {
   const { order, Noting } = orderOf();
   const { queue, worker } = await bench.start({ handlers: [Noting], concurrency: 1, autoStart: false });
   // A first task without handler of its own makes the worker know that route before the race begins.
@@ -74,7 +74,7 @@ test('scenario 25: the order holds across topics, subscriptions and topics witho
 });
 
 test.each([1, 20, 150])(
-  'scenario 25: with %i slots the order holds over many topics, of which few have most of the oldest',
+  'with %i slots the order holds over many topics, of which few have most of the oldest',
   async (concurrency) => {
     const count = onPostgres ? 1_000 : 100;
     const { order, Noting } = orderOf();
@@ -99,7 +99,7 @@ test.each([1, 20, 150])(
   },
 );
 
-test('scenario 25: an urgent task of a new topic does not wait until the others have run', async () => {
+test('an urgent task of a new topic does not wait until the others have run', async () => {
   const order: string[] = [];
   class Endless {
     @TaskHandler('a')
@@ -132,7 +132,7 @@ async function lockRows(...ids: string[]) {
   return { release: () => client.query('rollback') };
 }
 
-test('scenario 30: a task locked by another session is skipped without waiting, and runs when it is free', async () => {
+test('a task locked by another session is skipped without waiting, and runs when it is free', async () => {
   const { order, Noting } = orderOf();
   const app = { handlers: [Noting], concurrency: 1, autoStart: false, pollIntervalMs: 100 };
   const { queue, worker } = await bench.start(app);
@@ -148,7 +148,7 @@ test('scenario 30: a task locked by another session is skipped without waiting, 
   expect(order).toEqual(['3', '4', '1', '2']);
 });
 
-test('scenario 30: tasks of other topics go on when the best ones of all are locked', async () => {
+test('tasks of other topics go on when the best ones of all are locked', async () => {
   const { order, Noting } = orderOf();
   const app = { handlers: [Noting], concurrency: 2, autoStart: false, pollIntervalMs: 100 };
   const { queue, worker } = await bench.start(app);
@@ -167,7 +167,7 @@ test('scenario 30: tasks of other topics go on when the best ones of all are loc
   expect(order.slice(2)).toEqual(['locked 1', 'locked 2']);
 });
 
-test('scenario 30: a locked task does not hold up one that is inserted later', async () => {
+test('a locked task does not hold up one that is inserted later', async () => {
   const { order, Noting } = orderOf();
   const { queue } = await bench.start({ handlers: [Noting], concurrency: 1 });
   const tx = await bench.connect();

@@ -160,29 +160,26 @@ test('maxAttempts of a handler counts instead of that of the queue', async () =>
 test.each<{ readonly size: string; readonly payload: object }>([
   { size: 'small', payload: { a: [1] } },
   { size: 'too large to come with the claim', payload: { a: 'x'.repeat(100_000) } },
-])(
-  'scenario 40: every attempt, live or dead, receives the payload of the first row ($size)',
-  async ({ payload }) => {
-    const seen: unknown[] = [];
-    class Curious {
-      @TaskHandler('curious', { retryDelayMs: 0, maxAttempts: 2 })
-      live(arrived: unknown, { task }: TaskContext): void {
-        seen.push([arrived, task.attempt, task.dead]);
-        throw new Error('again');
-      }
-      @DeadTaskHandler('curious', { retryDelayMs: 0, maxAttempts: 2 })
-      dead(arrived: unknown, ctx: TaskContext): void {
-        this.live(arrived, ctx);
-      }
+])('every attempt, live or dead, receives the payload of the first row ($size)', async ({ payload }) => {
+  const seen: unknown[] = [];
+  class Curious {
+    @TaskHandler('curious', { retryDelayMs: 0, maxAttempts: 2 })
+    live(arrived: unknown, { task }: TaskContext): void {
+      seen.push([arrived, task.attempt, task.dead]);
+      throw new Error('again');
     }
-    const { queue } = await bench.start({ handlers: [Curious] });
-    const id = await queue.insertTask({ topic: 'curious', payload });
-    await bench.endedChain(id, 4);
-    expect(seen).toEqual([
-      [payload, 1, false],
-      [payload, 2, false],
-      [payload, 1, true],
-      [payload, 2, true],
-    ]);
-  },
-);
+    @DeadTaskHandler('curious', { retryDelayMs: 0, maxAttempts: 2 })
+    dead(arrived: unknown, ctx: TaskContext): void {
+      this.live(arrived, ctx);
+    }
+  }
+  const { queue } = await bench.start({ handlers: [Curious] });
+  const id = await queue.insertTask({ topic: 'curious', payload });
+  await bench.endedChain(id, 4);
+  expect(seen).toEqual([
+    [payload, 1, false],
+    [payload, 2, false],
+    [payload, 1, true],
+    [payload, 2, true],
+  ]);
+});

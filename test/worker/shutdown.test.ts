@@ -56,7 +56,7 @@ async function runningCount(count: number): Promise<void> {
   await until(async () => (await statuses())['processando'] === count, `${count} to run`);
 }
 
-test('scenario 111: closing waits for what runs, writes its outcome, and starts nothing more', async () => {
+test('closing waits for what runs, writes its outcome, and starts nothing more', async () => {
   const { queue, end, close, worker } = await startWorking({ concurrency: 4 });
   const ids = await queue.insertTasks([
     { topic: 'transaction', priority: 90 },

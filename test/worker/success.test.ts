@@ -39,7 +39,7 @@ async function look(id: string): Promise<unknown> {
   return rows[0];
 }
 
-test('scenario 27: another connection sees processando while the handler runs', async () => {
+test('another connection sees processando while the handler runs', async () => {
   const { id, worker, answer } = await startWriter();
   const row = await bench.row(id);
   expect(row).toMatchObject({ status: 'processando', executor: worker.id, reserva: 1, mensagem: null });
@@ -49,7 +49,7 @@ test('scenario 27: another connection sees processando while the handler runs', 
   await bench.ended(id);
 });
 
-test('scenario 28: business row, success and message become visible together', async () => {
+test('business row, success and message become visible together', async () => {
   const { id, answer, completed } = await startWriter();
   expect(await look(id)).toEqual({ status: 'processando', mensagem: null, effects: 0 });
   answer.resolve('ok');
@@ -64,7 +64,7 @@ test('scenario 28: business row, success and message become visible together', a
   expect(rows).toEqual([{ together: true }]);
 });
 
-test('scenario 28: the message is the default one when nothing is returned, an object is the result', async () => {
+test('the message is the default one when nothing is returned, an object is the result', async () => {
   const returns = {
     nothing: undefined,
     null: null,
@@ -98,7 +98,7 @@ test('scenario 28: the message is the default one when nothing is returned, an o
   }
 });
 
-test('scenario 28: a success leaves every other column as it was', async () => {
+test('a success leaves every other column as it was', async () => {
   class Nothing {
     @TaskHandler('nothing')
     nothing(): void {}

@@ -20,7 +20,7 @@ function meeting(size: number) {
   return { running, Meeting };
 }
 
-test('scenario 32: tasks with equal ids of two queues, and ids 1 to 3, run beside each other and the routines', async () => {
+test('tasks with equal ids of two queues, and ids 1 to 3, run beside each other and the routines', async () => {
   const { running, Meeting } = meeting(8);
   const options = { handlers: [Meeting], autoStart: false, recovery: { graceMs: 0, confirmMs: 50 } };
   const queues = {
@@ -54,7 +54,7 @@ test('scenario 32: tasks with equal ids of two queues, and ids 1 to 3, run besid
   }
 });
 
-test('scenario 32: a routine of one queue is not kept out by the same routine of another', async () => {
+test('a routine of one queue is not kept out by the same routine of another', async () => {
   const first = await bench.start();
   const second = await bench.start({ queue: 'other' });
   // The first queue's purge waits here, in the middle of its round.

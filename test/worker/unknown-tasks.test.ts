@@ -39,7 +39,7 @@ test('a task of a topic that nobody serves fails, is retried, and ends in the de
   expect(withoutTopic?.mensagem).toContain('handles tasks without topic');
 });
 
-test('scenario 72: a delivery for a subscription without handler fails, until one is registered', async () => {
+test('a delivery for a subscription without handler fails, until one is registered', async () => {
   const options = { unknownTasks: 'fail', maxAttempts: 5, retryIntervalMinutes: 0 } as const;
   const first = await bench.start({ handlers: [Known], ...options });
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('later', 'published')`);

@@ -57,7 +57,7 @@ async function runTasks({ queue, events }: QueueApp, count: number): Promise<voi
   await all;
 }
 
-test('scenario 95: with GRAFANA_URL the lines of the log reach Loki, under the label of ENV', async () => {
+test('with GRAFANA_URL the lines of the log reach Loki, under the label of ENV', async () => {
   vi.stubEnv('GRAFANA_URL', loki.url);
   vi.stubEnv('ENV', 'prod');
   const app = await start({ loki: { intervalMs: 10 } });
@@ -132,7 +132,7 @@ test('with logDebug what becomes of every task reaches Loki; ids are in the line
   expect(Number(of('task.completed')[0]?.fields['durationMs'])).toBeGreaterThanOrEqual(0);
 });
 
-test('scenarios 95 and 134: a Loki that is down costs tasks nothing and memory little, and is said once', async () => {
+test('a Loki that is down costs tasks nothing and memory little, and is said once', async () => {
   const { url } = loki;
   await loki.stop();
   const bounds = { bufferLines: 100, batchLines: 20, flushMs: 200 };

@@ -51,7 +51,7 @@ async function told(lines: LogLines): Promise<string> {
 
 const oneTry = { retryIntervalMinutes: 0, maxAttempts: 1 };
 
-test('scenario 87: a handler gets a connection to the database that the service names for its tenant', async () => {
+test('a handler gets a connection to the database that the service names for its tenant', async () => {
   const standIn = await startStandIn(tenantOf('1'), tenantOf('2'));
   const { queue, app, events } = await bench.start({
     handlers: [Notes],
@@ -87,7 +87,7 @@ test('scenario 87: a handler gets a connection to the database that the service 
   expect(standIn.asked.map(({ body }) => body).sort()).toEqual(['{"tenant":1}', '{"tenant":2}']);
 });
 
-test('scenario 87: a task without a tenant fails with an error that says so', async () => {
+test('a task without a tenant fails with an error that says so', async () => {
   const standIn = await startStandIn(tenantOf('1'));
   const { queue } = await bench.start({
     handlers: [Notes],
@@ -102,7 +102,7 @@ test('scenario 87: a task without a tenant fails with an error that says so', as
   expect(standIn.requests).toEqual([]);
 });
 
-test('scenario 88: concurrent first tasks make one token request, and later ones reuse the token', async () => {
+test('concurrent first tasks make one token request, and later ones reuse the token', async () => {
   const standIn = await startStandIn(tenantOf('1'), tenantOf('2'));
   const { queue } = await bench.start({
     handlers: [Notes],
@@ -159,7 +159,7 @@ test.each<readonly [string, (standIn: StandIn) => void, RegExp]>([
       }),
     /tenant 1 cannot be used: password authentication failed/,
   ],
-])('scenario 89: %s is an ordinary failure, and nothing secret is told', async (_, spoil, message) => {
+])('%s is an ordinary failure, and nothing secret is told', async (_, spoil, message) => {
   const standIn = await startStandIn(tenantOf('1'));
   spoil(standIn);
   const lines = new LogLines();
@@ -180,7 +180,7 @@ test.each<readonly [string, (standIn: StandIn) => void, RegExp]>([
   expect(await told(lines)).not.toContain(secretMark);
 });
 
-test('scenario 89: nothing secret is told when all goes well, either', async () => {
+test('nothing secret is told when all goes well, either', async () => {
   const standIn = await startStandIn(tenantOf('1'));
   standIn.onGrant = () => tokenAnswer({ expires_in: 0 });
   const lines = new LogLines();
@@ -195,27 +195,24 @@ test('scenario 89: nothing secret is told when all goes well, either', async () 
   expect(await told(lines)).not.toContain(secretMark);
 });
 
-test.each(['false', undefined])(
-  'scenario 90: with MULTI_DATABASE=%s there is no HTTP call',
-  async (value) => {
-    const standIn = await startStandIn(tenantOf('1'));
-    vi.stubEnv('MULTI_DATABASE', value);
-    vi.stubEnv('MULTI_DATABASE_API_CREDETIALS_URL', standIn.service.credentialsUrl);
-    vi.stubEnv('OAUTH_TOKEN_URL', standIn.service.tokenUrl);
-    const { queue, app } = await bench
-      .start({ handlers: [Notes], ...oneTry })
-      .finally(() => vi.unstubAllEnvs());
-    const id = await queue.insertTask({ topic: 'note', tenant: 1, payload: 'x' });
-    expect(await bench.ended(id)).toMatchObject({
-      status: 'falha',
-      mensagem: expect.stringMatching(/set tenantDatabases .* or MULTI_DATABASE=TRUE/),
-    });
-    expect(standIn.requests).toEqual([]);
-    const tenants = app.get(TenantDatabases, { strict: false });
-    expect(tenants.stats()).toEqual([]);
-    await expect(tenants.createDedupTable('1')).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
-  },
-);
+test.each(['false', undefined])('with MULTI_DATABASE=%s there is no HTTP call', async (value) => {
+  const standIn = await startStandIn(tenantOf('1'));
+  vi.stubEnv('MULTI_DATABASE', value);
+  vi.stubEnv('MULTI_DATABASE_API_CREDETIALS_URL', standIn.service.credentialsUrl);
+  vi.stubEnv('OAUTH_TOKEN_URL', standIn.service.tokenUrl);
+  const { queue, app } = await bench
+    .start({ handlers: [Notes], ...oneTry })
+    .finally(() => vi.unstubAllEnvs());
+  const id = await queue.insertTask({ topic: 'note', tenant: 1, payload: 'x' });
+  expect(await bench.ended(id)).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringMatching(/set tenantDatabases .* or MULTI_DATABASE=TRUE/),
+  });
+  expect(standIn.requests).toEqual([]);
+  const tenants = app.get(TenantDatabases, { strict: false });
+  expect(tenants.stats()).toEqual([]);
+  await expect(tenants.createDedupTable('1')).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
+});
 
 test('MULTI_DATABASE=TRUE and its variables are all that the service needs', async () => {
   const standIn = await startStandIn(tenantOf('1'));

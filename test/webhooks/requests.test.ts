@@ -33,7 +33,7 @@ async function deliver(
   }, 'the delivery has ended');
 }
 
-test.each(['POST', 'put'])('scenarios 78, 80: %s sends the exact text and the headers', async (method) => {
+test.each(['POST', 'put'])('%s sends the exact text and the headers', async (method) => {
   const receiver = await startReceiver();
   const row = await deliver({ url: receiver.url, http_method: method, headers: { 'x-shop': 'lisbon' } });
   expect(row).toMatchObject({
@@ -47,13 +47,13 @@ test.each(['POST', 'put'])('scenarios 78, 80: %s sends the exact text and the he
   expect(receiver.requests[0]?.body.toString()).toBe(payload);
 });
 
-test.each(['GET', 'delete'])('scenarios 79, 80: %s has no body', async (method) => {
+test.each(['GET', 'delete'])('%s has no body', async (method) => {
   const receiver = await startReceiver();
   expect((await deliver({ url: receiver.url, http_method: method })).status).toBe('sucesso');
   expect(receiver.requests[0]?.body).toHaveLength(0);
 });
 
-test.each(['PATCH', null])('scenario 80: %s is a failure that says what there is', async (method) => {
+test.each(['PATCH', null])('%s is a failure that says what there is', async (method) => {
   const receiver = await startReceiver();
   const row = await deliver({ url: receiver.url, http_method: method });
   expect(row).toMatchObject({ status: 'falha', reenfileirado: true });
@@ -61,7 +61,7 @@ test.each(['PATCH', null])('scenario 80: %s is a failure that says what there is
   expect(receiver.requests).toEqual([]);
 });
 
-test.each([404, 500])('scenario 81: %i is a failure like any other, of one request', async (status) => {
+test.each([404, 500])('%i is a failure like any other, of one request', async (status) => {
   const receiver = await startReceiver((_request, response) => response.writeHead(status).end('no'));
   const row = await deliver({ url: receiver.url, http_method: 'POST' });
   expect(row).toMatchObject({ status: 'falha', reenfileirado: true });
@@ -69,28 +69,25 @@ test.each([404, 500])('scenario 81: %i is a failure like any other, of one reque
   expect(receiver.requests).toHaveLength(1);
 });
 
-test('scenario 81: a connection that is refused says so', async () => {
+test('a connection that is refused says so', async () => {
   const row = await deliver({ url: 'http://127.0.0.1:1/hook', http_method: 'POST' });
   expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('connect') });
 });
 
-test.each(['nothing', 'a body in drips'])(
-  'scenario 83: %s until the deadline is a failure then',
-  async (answer) => {
-    const receiver = await startRawReceiver((socket) => {
-      socket.resume();
-      if (answer === 'nothing') return;
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
-      const drip = setInterval(() => socket.write('x'), 50);
-      socket.on('close', () => clearInterval(drip));
-    });
-    const row = await deliver({ url: receiver.url, http_method: 'POST' }, { timeoutMs: 300 });
-    expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('timeout') });
-    await until(async () => receiver.sockets.every(({ destroyed }) => destroyed), 'the socket is closed');
-  },
-);
+test.each(['nothing', 'a body in drips'])('%s until the deadline is a failure then', async (answer) => {
+  const receiver = await startRawReceiver((socket) => {
+    socket.resume();
+    if (answer === 'nothing') return;
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
+    const drip = setInterval(() => socket.write('x'), 50);
+    socket.on('close', () => clearInterval(drip));
+  });
+  const row = await deliver({ url: receiver.url, http_method: 'POST' }, { timeoutMs: 300 });
+  expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining('timeout') });
+  await until(async () => receiver.sockets.every(({ destroyed }) => destroyed), 'the socket is closed');
+});
 
-test('scenario 86: secrets in headers are in no message and in no log, also when they come back', async () => {
+test('secrets in headers are in no message and in no log, also when they come back', async () => {
   const receiver = await startReceiver(({ headers }, response) =>
     response.writeHead(400).end(`you sent ${headers.authorization ?? ''}`),
   );
