@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { ClaimDemand, Claims } from '../../lib/storage/claims.js';
 import { useStorage } from '../property/queue-storage.js';
 import { until } from '../support/waiting.js';
+import { statusesIn } from '../support/statuses.js';
 import { withClient } from '../support/with-client.js';
 
 const bench = useStorage();
@@ -18,11 +19,6 @@ async function claimMany(claims: Claims, count: number) {
   const demand = { ...one, routes: [{ route: 't:a', limit: count }], total: count };
   const { claimed } = await claims.settleAndClaim([], demand);
   return claimed.map(({ id, reservation }) => ({ id, reservation, message: 'done', result: null }));
-}
-
-async function statuses(): Promise<string[]> {
-  const { rows } = await bench.pool.query<{ status: string }>('select status from tasks order by id');
-  return rows.map(({ status }) => status);
 }
 
 /** Waits until a claim waits for a lock. */
@@ -45,11 +41,17 @@ test('a row that another session has locked holds up neither the other outcomes 
     expect(first.claimed).toHaveLength(1);
     // As long as it is locked.
     expect(await claims.settleAndClaim([locked], one)).toMatchObject({ settledOnly: [], claimed: [{}] });
-    expect(await statuses()).toEqual(['processando', 'sucesso', 'sucesso', 'processando', 'processando']);
+    expect(await statusesIn(bench.pool)).toEqual([
+      'processando',
+      'sucesso',
+      'sucesso',
+      'processando',
+      'processando',
+    ]);
     await user.query('rollback');
   });
   expect(await claims.settleAndClaim([locked], one)).toMatchObject({ settledOnly: undefined });
-  expect((await statuses())[0]).toBe('sucesso');
+  expect((await statusesIn(bench.pool))[0]).toBe('sucesso');
 });
 
 test.each([0, 1])(
@@ -73,7 +75,7 @@ create trigger wait_for_turn before update on tasks for each row when (new.statu
       const claiming = claims.settleAndClaim(ended.slice(0, outcomes), one);
       claiming.catch(() => undefined);
       if (outcomes > 0)
-        await until(async () => (await statuses())[0] === 'sucesso', 'the outcome is written');
+        await until(async () => (await statusesIn(bench.pool))[0] === 'sucesso', 'the outcome is written');
       await isWaiting();
       // Longer than what is waited for where rows are settled.
       await user.query('select pg_sleep(0.05)');

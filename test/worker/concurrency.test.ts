@@ -4,6 +4,7 @@ import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import type { QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { countStatuses } from '../support/statuses.js';
 import { onPostgres, testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
@@ -35,13 +36,6 @@ async function watchHeld() {
     const { rows } = await bench.pool.query<{ most: number }>('select max(held) as most from most_held');
     return rows[0]?.most ?? 0;
   };
-}
-
-async function counts(): Promise<Record<string, number>> {
-  const { rows } = await bench.pool.query<{ status: string; n: number }>(
-    'select status, count(*)::int as n from tasks group by status',
-  );
-  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
 }
 
 let running = 0;
@@ -88,10 +82,10 @@ test.each([1, 3, 10])('a worker of concurrency %i holds no more while 50 wait', 
   await until(async () => running >= concurrency, 'the slots to fill');
   // This rings: a full worker must not claim.
   await queue.insertTask({ topic: 'hold' });
-  expect(await counts()).toEqual({ processando: concurrency, pendente: 51 - concurrency });
+  expect(await countStatuses(bench.pool)).toEqual({ processando: concurrency, pendente: 51 - concurrency });
   expect(worker.running).toBe(concurrency);
   end.resolve();
-  await until(async () => (await counts())['sucesso'] === 51, 'all to succeed');
+  await until(async () => (await countStatuses(bench.pool))['sucesso'] === 51, 'all to succeed');
   expect(await mostHeld()).toBe(concurrency);
   expect(most).toBe(concurrency);
 });
@@ -125,7 +119,7 @@ testOnPostgres('nor while tasks end, well and badly, at any moment', async () =>
   );
   await worker.start();
   await until(async () => {
-    const now = await counts();
+    const now = await countStatuses(bench.pool);
     return !now['pendente'] && !now['processando'];
   }, 'all to end');
   expect(await mostHeld()).toBe(5);
@@ -146,7 +140,7 @@ test('a handler at its own limit leaves the other slots to others', async () => 
     { processo: 'limited', n: 2 },
   ]);
   end.resolve();
-  await until(async () => (await counts())['sucesso'] === 40, 'all to succeed');
+  await until(async () => (await countStatuses(bench.pool))['sucesso'] === 40, 'all to succeed');
 });
 
 test.each(['succeeds', 'fails'])(
@@ -173,7 +167,7 @@ test.each(['succeeds', 'fails'])(
       if (how === 'succeeds') end.resolve();
       else end.reject(new Error('boom'));
       await until(
-        async () => (await counts())[how === 'succeeds' ? 'sucesso' : 'falha'] === n + 1,
+        async () => (await countStatuses(bench.pool))[how === 'succeeds' ? 'sucesso' : 'falha'] === n + 1,
         'it to end',
       );
     }
@@ -187,9 +181,9 @@ test('a handler without topic has one limit for all of its topics', async () => 
   await until(async () => running >= 3, 'the limit to be reached');
   await queue.insertTasks(Array.from({ length: 4 }, () => ({ topic: 'hold' })));
   await until(async () => running >= 7, 'the other slots to be used');
-  expect(await counts()).toEqual({ processando: 7, pendente: 27 });
+  expect(await countStatuses(bench.pool)).toEqual({ processando: 7, pendente: 27 });
   end.resolve();
-  await until(async () => (await counts())['sucesso'] === 34, 'all to succeed');
+  await until(async () => (await countStatuses(bench.pool))['sucesso'] === 34, 'all to succeed');
 });
 
 test('the limit of a subscriber counts for its deliveries, and publications are not held up by them', async () => {
@@ -205,12 +199,12 @@ test('the limit of a subscriber counts for its deliveries, and publications are 
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('s', 'published')`);
   for (let n = 0; n < 6; n += 1) await queue.insertTaskPubSub({ topic: 'published' });
   await until(async () => {
-    const { sucesso, processando } = await counts();
+    const { sucesso, processando } = await countStatuses(bench.pool);
     return sucesso === 6 && processando === 1;
   }, 'all to be published, and one delivery to run');
-  expect(await counts()).toEqual({ sucesso: 6, processando: 1, pendente: 5 });
+  expect(await countStatuses(bench.pool)).toEqual({ sucesso: 6, processando: 1, pendente: 5 });
   end.resolve();
-  await until(async () => (await counts())['sucesso'] === 12, 'all to be delivered');
+  await until(async () => (await countStatuses(bench.pool))['sucesso'] === 12, 'all to be delivered');
   expect(await mostHeld()).toBeLessThanOrEqual(4);
   expect(most).toBe(1);
 });
@@ -219,11 +213,11 @@ test('two workers hold as many as both may', async () => {
   const first = await startHolding({ concurrency: 2 });
   const second = await startHolding({ concurrency: 3 });
   await first.queue.insertTasks(Array.from({ length: 9 }, () => ({ topic: 'hold' })));
-  await until(async () => (await counts())['processando'] === 5, 'all slots to fill');
+  await until(async () => (await countStatuses(bench.pool))['processando'] === 5, 'all slots to fill');
   // The table knows of a claim before the worker has its answer.
   await until(async () => first.worker.running + second.worker.running === 5, 'the workers to know');
   expect([first.worker.running, second.worker.running]).toEqual([2, 3]);
   first.end.resolve();
   second.end.resolve();
-  await until(async () => (await counts())['sucesso'] === 9, 'all to succeed');
+  await until(async () => (await countStatuses(bench.pool))['sucesso'] === 9, 'all to succeed');
 });

@@ -6,6 +6,7 @@ import { lockIsWaitedFor } from '../support/locks.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
+import { countStatuses } from '../support/statuses.js';
 import { ownSql, testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
@@ -14,13 +15,6 @@ beforeAll(() => bench.pool.query('create table effect (task bigint not null)'));
 
 const leaveEffect = ({ db, task }: TaskContext) =>
   db.query(ownSql('insert into effect values ($1)'), [task.id]);
-
-async function statuses(): Promise<Record<string, number>> {
-  const { rows } = await bench.pool.query<{ status: string; n: number }>(
-    'select status, count(*)::int as n from tasks group by status',
-  );
-  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
-}
 
 /** Tasks in the middle of their work, in a transaction and not, that go on until they are told to end. */
 async function startWorking(options: QueueAppOptions = {}) {
@@ -53,7 +47,7 @@ async function startWorking(options: QueueAppOptions = {}) {
 }
 
 async function runningCount(count: number): Promise<void> {
-  await until(async () => (await statuses())['processando'] === count, `${count} to run`);
+  await until(async () => (await countStatuses(bench.pool))['processando'] === count, `${count} to run`);
 }
 
 test('closing waits for what runs, writes its outcome, and starts nothing more', async () => {
@@ -81,7 +75,7 @@ test('closing waits for what runs, writes its outcome, and starts nothing more',
   const rows = await Promise.all(ids.map((id) => bench.row(id)));
   expect(rows.map(({ status }) => status)).toEqual(['sucesso', 'falha', 'sucesso', 'falha', 'pendente']);
   // Two still to be done, one follow-up that a handler inserted meanwhile, two dead ones.
-  expect(await statuses()).toEqual({ sucesso: 2, falha: 2, pendente: 5 });
+  expect(await countStatuses(bench.pool)).toEqual({ sucesso: 2, falha: 2, pendente: 5 });
   const { rows: workers } = await bench.pool.query('select stopped_at from tasks_worker where id = $1', [
     worker.id,
   ]);

@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest';
 import { deferred, until } from '../../support/waiting.js';
+import { statusesIn } from '../../support/statuses.js';
 import { noTransaction, succeed, useGroups, type Act } from './group-bench.js';
 
 const bench = useGroups();
-
-async function statuses(): Promise<readonly string[]> {
-  const { rows } = await bench.pool.query<{ status: string }>('select status from tasks order by id');
-  return rows.map(({ status }) => status);
-}
 
 test('closing waits for the group that runs, and for those that wait for their turn', async () => {
   const working = deferred();
@@ -22,7 +18,7 @@ test('closing waits for the group that runs, and for those that wait for their t
   await until(async () => worker.state === 'stopping', 'the worker stops');
   end.resolve();
   await closing;
-  expect(await statuses()).toEqual(ids.map(() => 'sucesso'));
+  expect(await statusesIn(bench.pool)).toEqual(ids.map(() => 'sucesso'));
   expect(await bench.effects()).toHaveLength(4);
 });
 
@@ -42,7 +38,13 @@ test('one that ignores the shutdown takes nobody along: what it held up is given
   await close();
   expect(worker.running).toBe(1);
   await noTransaction(bench);
-  expect(await statuses()).toEqual(['pendente', 'pendente', 'processando', 'pendente', 'pendente']);
+  expect(await statusesIn(bench.pool)).toEqual([
+    'pendente',
+    'pendente',
+    'processando',
+    'pendente',
+    'pendente',
+  ]);
   expect(await bench.effects()).toEqual([]);
   expect(released.toSorted()).toEqual(ids.toSpliced(2, 1));
   end.resolve();
