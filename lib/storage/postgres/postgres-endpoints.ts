@@ -133,7 +133,8 @@ export class PostgresEndpoints implements EndpointStore {
 
   async sealKeys(): Promise<SealKeys | undefined> {
     const [row] = await this.#query(sql.readSealKey, []);
-    return row && { inner: row['inner_key'] as Uint8Array, outer: row['outer_key'] as Uint8Array };
+    const keyOf = (name: string): Buffer => Buffer.from(String(row?.[name]), 'base64');
+    return row && { inner: keyOf('inner_key'), outer: keyOf('outer_key') };
   }
 
   /** The first process that delivers webhooks makes the table. */

@@ -40,7 +40,7 @@ select s.url, s.http_method, s.headers::text as headers from ${subscriptions} s 
 
 /** The key that fan-out seals deliveries with. */
 export const readSealKey = ({ seal }: Pick<Tables, 'seal'>): string => `-- name: seal_key
-select k.inner_key, k.outer_key from ${seal} k`;
+select encode(k.inner_key, 'base64') as inner_key, encode(k.outer_key, 'base64') as outer_key from ${seal} k`;
 
 const rests = isAhead('w.open_until', '$2::float8');
 const isProbed = isAhead('w.probing_until', '$1::float8');
