@@ -82,7 +82,7 @@ export interface BulkBlock {
   /** Where the next one begins; null at the end. */
   readonly after: string | null;
   /** The task of the block that stays as it is because a constraint or a trigger refuses the change, if there is one. */
-  readonly refused?: RefusedTask;
+  readonly refused?: RefusedTask | undefined;
 }
 
 /**
