@@ -62,7 +62,7 @@ export interface BulkBlockJson {
   /** Ask on with it; null when all are done. */
   readonly after: string | null;
   /** A task that stays as it is because a constraint or a trigger refuses its change. */
-  readonly refused?: { readonly id: string; readonly message: string };
+  readonly refused?: { readonly id: string; readonly message: string } | undefined;
 }
 
 /** Of `ping`. */
