@@ -113,6 +113,7 @@ test('so is what cannot be made to happen in a test', async () => {
   await says(said, /Scheduled tasks are 2\s?m\w* late/);
   await says(said, /Subscription erp was deactivated: it answered 410/);
   await says(said, /2 publications of order-lost reached nobody in the last hour.*Add one/);
+  await page.getByText('1 more', { exact: true }).click();
   await says(said, /size could not be read: canceling statement/);
 });
 

@@ -183,6 +183,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'admin.counts': 'only reads, for an operator',
   'admin.oldestPending': 'only reads, for an operator',
   'admin.list': 'only reads, for an operator',
+  'admin.notifyUsage': 'only reads, for an operator',
+  'database.findHidden': 'only reads, each minute; what cannot be asked stays as it was',
   'admin.attemptsOf': 'only reads, for an operator',
   'admin.deadTasksOf': 'only reads, for an operator',
   'admin.retry': 'one statement of an operator, who hears whether it failed: test/admin',
