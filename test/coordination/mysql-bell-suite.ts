@@ -93,6 +93,7 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
     test('who has stopped to listen sleeps no longer, and hears nothing', async () => {
       const heard = new Arrivals<Ring>();
       const stop = await bellOf(1).listen('tasks', (ring) => heard.add(ring));
+      onTestFinished(stop);
       expect(await sleepers()).toHaveLength(1);
       await stop();
       await until(async () => (await sleepers()).length === 0, 'nobody sleeps');

@@ -14,7 +14,9 @@ const sleepSeconds = 15;
 /** An answer that takes longer than its sleep and that will not come. */
 const answerMs = 5_000;
 /** How long its goodbye may take. */
-const goodbyeMs = 500;
+const goodbyeMs = 1_000;
+/** How soon it is interrupted again that has not ended. */
+const againMs = 100;
 /** Failures in a row after some ten seconds. */
 const lastingFailures = 8;
 /** Number of the error with which a statement ends that was killed. */
@@ -78,13 +80,18 @@ export class Sleeper {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#backoff.cancel();
-    const id = this.#sessionId;
-    if (id !== undefined)
-      await within(
-        this.#parts.interrupt(id).catch(() => undefined),
-        goodbyeMs,
-      );
-    await within(this.#loop ?? Promise.resolve(), goodbyeMs);
+    let isOver = false;
+    const over = (this.#loop ?? Promise.resolve()).then(() => (isOver = true));
+    const began = performance.now();
+    // Again, because it may be falling asleep. A session whose connection is cut sleeps on, and takes rings for others.
+    do {
+      const id = this.#sessionId;
+      if (id !== undefined) {
+        const asked = this.#parts.interrupt(id).catch(() => undefined);
+        await within(asked, goodbyeMs);
+      }
+      await within(over, againMs);
+    } while (!isOver && performance.now() - began < goodbyeMs);
     this.#connection?.destroy();
     this.#abandon();
     await this.#loop;
