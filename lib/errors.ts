@@ -81,6 +81,10 @@ export const errorTable = {
     when: 'A handler ran longer than its `timeoutMs`.',
     todo: 'Raise `timeoutMs`, or stop earlier by watching `ctx.signal`.',
   },
+  TASK_CANCELLED: {
+    when: 'A running task was cancelled: the reason of its `ctx.signal`.',
+    todo: 'Nothing: unless the attempt succeeds all the same, it ends cancelled, whatever its handler throws.',
+  },
   TASK_ENDED: {
     when: '`ctx` was used after its handler had returned, thrown or timed out.',
     todo: 'Await every call inside the handler.',

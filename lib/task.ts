@@ -133,6 +133,9 @@ export interface TaskContext {
    * `ctx.db` was used as well, `TASK_ENDED`
    */
   completeIn<Result>(tx: SqlHandle, result?: Result & Json<Fixed<Result>>): Promise<void>;
-  /** Aborts when the attempt timed out, was lost to another worker, or the worker is shutting down. */
+  /**
+   * Aborts when the attempt timed out, was cancelled (the reason has the code `TASK_CANCELLED`), was lost to another worker, or the
+   * worker is shutting down.
+   */
   readonly signal: AbortSignal;
 }

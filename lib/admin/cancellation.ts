@@ -31,7 +31,10 @@ export type Cancellable =
 
 /** What became of tasks that were to be cancelled, by their first attempts. Of several, those that had ended are left out. */
 export interface CancelledTasks {
+  /** They waited, and have ended. */
   readonly cancelled: readonly string[];
+  /** They run, and were asked to stop: `waitFor` tells how they end. */
+  readonly stopping: readonly string[];
 }
 
 /** @throws {TarefaError} `INPUT_INVALID` */

@@ -1,4 +1,5 @@
 import type { TaskAdmin } from '../storage/admin.js';
+import type { CancelledAttempt } from '../storage/cancellation.js';
 import { namesOfRoute } from '../storage/route.js';
 import { readTransaction } from '../storage/sql-handle.js';
 import { TarefaError } from '../errors.js';
@@ -195,16 +196,20 @@ export class QueueAdmin {
   }
 
   /**
-   * Ends tasks that wait for their first or their next attempt. They are cancelled, which is no failure: they get no dead task, and
-   * bulk retries leave them out. The column `status` says `falha`, and `cancelada_por` who it was.
+   * Ends tasks that wait for their first or their next attempt, and asks those that run to stop: their `ctx.signal` aborts, in
+   * whatever process, within a moment, or at the next poll of a worker that does not listen. One that succeeds all the same has
+   * succeeded; else it ends cancelled.
    *
-   * Of several tasks, those that run or have ended are left out, and the answer says which were cancelled. With `tx` it happens
-   * when that transaction commits, and no event is emitted.
+   * To be cancelled is no failure: there is no next attempt and no dead task, and bulk retries leave it out. The column `status` says
+   * `falha`, and `cancelada_por` who it was.
+   *
+   * Of several tasks, those that have ended are left out. With `tx` it happens when that transaction commits, and no event is
+   * emitted.
    *
    * @example
    * await admin.cancel('18', { by: 'ana', reason: 'ordered by mistake' });
    * await admin.cancel({ topic: 'send-reminder', externalKey: invoice.id }, { tx, reason: 'paid' });
-   * @throws {TarefaError} of a single id `TASK_STATE` when it runs or has ended and `TASK_NOT_FOUND`; `QUEUE_BUSY`, `INPUT_INVALID`
+   * @throws {TarefaError} of a single id `TASK_STATE` when it has ended, or another program runs it, and `TASK_NOT_FOUND`; `QUEUE_BUSY`, `INPUT_INVALID`
    */
   async cancel(what: Cancellable, options: CancelOptions = {}): Promise<CancelledTasks> {
     const { tx: given, ...note } = readOptions(options, ['by', 'reason', 'tx']);
@@ -212,10 +217,14 @@ export class QueueAdmin {
     const tx = given === undefined ? undefined : readTransaction(given);
     const tasks = await this.#tasks.cancel(target, cancellation, tx);
     if (tasks.length === 0 && typeof what === 'string') {
-      throw await refusal(this.#tasks, what, 'cancelled', 'only a task that waits can be');
+      const rule = 'only a task that waits, or that a worker of this library runs, can be';
+      throw await refusal(this.#tasks, what, 'cancelled', rule);
     }
-    if (!tx) for (const task of tasks) this.#parts.events.emit('task.cancelled', { task, ...cancellation });
-    return { cancelled: tasks.map(({ firstAttemptId }) => firstAttemptId) };
+    const [ended, running] = [tasks.filter(({ runs }) => !runs), tasks.filter(({ runs }) => runs)];
+    for (const { runs: _runs, ...task } of tx ? [] : ended) {
+      this.#parts.events.emit('task.cancelled', { task, ...cancellation });
+    }
+    return { cancelled: ended.map(firstIdOf), stopping: running.map(firstIdOf) };
   }
 
   /**
@@ -318,4 +327,8 @@ export class QueueAdmin {
   purge(): Promise<number> {
     return this.#parts.purge();
   }
+}
+
+function firstIdOf({ firstAttemptId }: CancelledAttempt): string {
+  return firstAttemptId;
 }

@@ -55,7 +55,7 @@ export async function openMysql(opening: StorageOpening, address: MysqlConnectio
     schema: schemaRequest(options),
     bell: {
       ring: (ring) => void coordination.bell.ringForTasks(ring),
-      paused: () => coordination.bell.ringForTasks({ paused: true }),
+      changed: () => coordination.bell.ringForTasks({ changed: true }),
       halted: () => coordination.bell.ringForTasks({ halt: true }),
     },
     warn: (message) => events.emit('warning', { message }),

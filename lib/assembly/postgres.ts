@@ -2,7 +2,7 @@ import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
 import type { Liveness } from '../coordination/liveness.js';
 import { PostgresBell } from '../coordination/postgres/postgres-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
-import { haltText, pausedText } from '../coordination/ring.js';
+import { haltText, changedText } from '../coordination/ring.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
 import { TarefaError } from '../errors.js';
 import type { PostgresConnection } from '../options/postgres-connection.js';
@@ -64,7 +64,7 @@ export async function openPostgres(
     reach: routing.mainReach,
     interop: options.interop !== undefined,
     schema: schemaRequest(options),
-    bell: { channel: options.queue, ringer: bell.ringer, haltText, pausedText },
+    bell: { channel: options.queue, ringer: bell.ringer, haltText, changedText },
     warn: (message) => events.emit('warning', { message }),
   });
   onClose(() =>

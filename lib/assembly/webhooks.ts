@@ -30,7 +30,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   const { bell } = storage;
   const { endpoints: store } = database;
   const client = new WebhookClient(webhooks);
-  const tell = (): Promise<void> => bell.ring('tasks', { paused: true });
+  const tell = (): Promise<void> => bell.ring('tasks', { changed: true });
   const endpoints = new EndpointRegistry({ store, tell, events, options: webhooks });
   const routes = new WebhookRoutes(endpoints);
   const { retryIntervalMinutes } = options;

@@ -6,8 +6,8 @@ export interface Ring {
   readonly later: boolean;
   /** True when workers are told to stop after their current work. */
   readonly halt: boolean;
-  /** True when topics or subscriptions were paused or resumed. */
-  readonly paused: boolean;
+  /** True when topics or subscriptions were paused or resumed, or running tasks cancelled. */
+  readonly changed: boolean;
   /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when that is not known. */
   readonly dueMs: number | undefined;
   /** Their highest priority, likewise. */
@@ -20,7 +20,7 @@ export interface Ring {
 export const haltText = 'HALT';
 
 /** Text of a ring that tells of a pause or its end. */
-export const pausedText = 'PAUSED';
+export const changedText = 'PAUSED';
 
 /** What a process rings for. Without `dueMs` and `sentAt` it may have been due at any time. */
 export type RingRequest = Partial<Ring> & {
@@ -48,7 +48,7 @@ export function readRing(text = ''): Ring {
   return {
     later: text.endsWith(' later'),
     halt: text === haltText,
-    paused: text === pausedText,
+    changed: text === changedText,
     dueMs: second === undefined ? undefined : Number(second) * 1_000,
     highest: priority === undefined ? undefined : Number(priority),
     route: route === undefined ? undefined : readRoute(route),
@@ -109,7 +109,7 @@ function isAscii(text: string): boolean {
 export function messageOf(ring: RingRequest): RingMessage {
   const { dueMs, sentAt, highest = highestOfAll } = ring;
   if (ring.halt) return { text: haltText, dueMs: undefined, agoMs: undefined };
-  if (ring.paused) return { text: pausedText, dueMs: undefined, agoMs: undefined };
+  if (ring.changed) return { text: changedText, dueMs: undefined, agoMs: undefined };
   return {
     text: hasDue(ring) ? ringText(String(highest), ring) : ringText('*', { later: ring.later }),
     dueMs,
@@ -122,6 +122,6 @@ const clockStepMs = 5;
 
 /** A ring as it is heard in the process that rings. */
 export function heardRing(ring: RingRequest): Ring {
-  const { later = false, halt = false, paused = false, dueMs, highest, route } = ring;
-  return { later, halt, paused, dueMs, highest, route };
+  const { later = false, halt = false, changed = false, dueMs, highest, route } = ring;
+  return { later, halt, changed, dueMs, highest, route };
 }

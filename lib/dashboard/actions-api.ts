@@ -4,7 +4,7 @@ import type { RouteJson } from './route-json.js';
 // otherwise.
 //
 // - `retry`, `cancel`, `bury`, `run-now`: `{ id, reason? }`. Retry answers `{ id }` of the new attempt, bury that of the dead
-//   task.
+//   task; cancel answers `{ stopping }`: true of a task that runs, which was asked to stop.
 // - `retry-edited`: `{ id, payload, reason? }` retries a failed task with another payload, and answers `{ id }`. `payload` is the
 //   whole text. Where it still says `[redacted]` as `GET api/tasks/:id/payload` did, the stored value stays.
 // - `delete`: `{ id }` deletes a task that does not run, with all its attempts and dead tasks, and answers `{ attempts }`: how

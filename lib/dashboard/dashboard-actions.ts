@@ -77,10 +77,10 @@ export class DashboardActions {
     }));
   }
 
-  cancel(request: ActionRequest): Promise<object> {
+  cancel(request: ActionRequest): Promise<{ readonly stopping: boolean }> {
     return this.#do('cancel', request, idOf, async ({ id, reason }) => {
-      await this.#parts.admin.cancel(textOf('id', id), cancelOf(reason, request));
-      return {};
+      const { stopping } = await this.#parts.admin.cancel(textOf('id', id), cancelOf(reason, request));
+      return { stopping: stopping.length > 0 };
     });
   }
 

@@ -156,7 +156,7 @@ export class TaskReader {
 /** What the task's state allows. */
 function possibleActions(task: TaskRecord): readonly DashboardAction[] {
   const { status, dead, subscriptionId } = task;
-  if (status === 'processing') return [];
+  if (status === 'processing') return ['cancel'];
   if (isRetriable(task)) {
     return ['retry', ...(subscriptionId === null ? (['retry-edited'] as const) : []), 'delete'];
   }

@@ -230,7 +230,7 @@ export class Recovery {
     const outcomes: FailureOutcome[] = [];
     for (let left: readonly Failure[] = failures; left.length > 0;) {
       const written = await writeFailures(this.#parts.database, [left]);
-      this.#report(held, new Set(written.outcomes.map(({ id }) => id)));
+      this.#report(held, new Map(written.outcomes.map((outcome) => [outcome.id, outcome])));
       outcomes.push(...written.outcomes);
       for (const { failure, error } of written.refused) this.#tellRefused(failure, error);
       if (written.error !== undefined) throw written.error;
@@ -269,10 +269,14 @@ export class Recovery {
     };
   }
 
-  #report(held: readonly HeldTask[], written: ReadonlySet<string>): void {
+  #report(held: readonly HeldTask[], written: ReadonlyMap<string, FailureOutcome>): void {
+    const { events } = this.#parts;
     for (const one of held) {
-      if (!written.has(one.id)) continue;
-      this.#parts.events.emit('task.recovered', { task: reference(one), workerId: one.workerId });
+      const outcome = written.get(one.id);
+      if (!outcome) continue;
+      const task = reference(one);
+      if (outcome.cancelled) events.emit('task.cancelled', { task, ...outcome.cancelled });
+      else events.emit('task.recovered', { task, workerId: one.workerId });
     }
   }
 }

@@ -110,7 +110,10 @@ export interface TaskAdmin {
   retryEdited(id: string, edited: EditedPayload): Promise<string | undefined>;
   /** Makes a scheduled task due now. Rejects with `QUEUE_BUSY`. */
   runNow(id: string): Promise<boolean>;
-  /** Ends those tasks of some that wait, without dead tasks: they are cancelled. Rejects with `QUEUE_BUSY`. */
+  /**
+   * Cancels those tasks of some that have not ended: what waits ends, without a dead task, and what a worker of this library runs is
+   * asked to stop. Rejects with `QUEUE_BUSY`.
+   */
   cancel(
     target: CancelTarget,
     cancellation: Cancellation,

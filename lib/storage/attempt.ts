@@ -1,4 +1,5 @@
 import type { Task } from '../task.js';
+import type { Cancellation } from './cancellation.js';
 
 /** Id of a running worker, as `executor` in the rows it holds. */
 export type WorkerId = string;
@@ -8,6 +9,12 @@ export interface Claim {
   readonly id: string;
   /** Claim counter of the row (`reserva`): with the worker id the fencing token. */
   readonly reservation: number;
+}
+
+/** A claim that still holds. */
+export interface StandingClaim extends Claim {
+  /** True when the attempt was cancelled: its handler is to stop. */
+  readonly cancelled: boolean;
 }
 
 /** An attempt just claimed. */
@@ -78,6 +85,8 @@ export interface FailureOutcome {
   readonly nextAttemptInMs: number | undefined;
   /** First attempt of the dead chain, when one was started. */
   readonly deadId: string | undefined;
+  /** Who had cancelled it while it ran: then nothing follows it. */
+  readonly cancelled?: Cancellation | undefined;
 }
 
 /** Where an attempt stands for the worker that claimed it. `lost`: another one holds or held it since. */

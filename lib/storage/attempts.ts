@@ -8,6 +8,7 @@ import type {
   NextDue,
   PromoteResult,
   Route,
+  StandingClaim,
   WorkerId,
 } from './attempt.js';
 import type { AwaitedRoutes, RouteHead, RouteRange, WaitingRoute } from './waiting-route.js';
@@ -17,9 +18,9 @@ import type { AwaitedRoutes, RouteHead, RouteRange, WaitingRoute } from './waiti
  * answer.
  */
 export interface AttemptStore {
-  /** Closes attempts as failed and inserts their next attempts or dead chains. */
+  /** Closes attempts as failed and inserts their next attempts or dead chains; those that were cancelled have neither. */
   failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
-  /** Gives attempts back that were claimed but not started; returns the ids given back. */
+  /** Gives attempts back that were claimed but not started, and ends those that were cancelled; returns the ids. */
   releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /**
    * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
@@ -38,7 +39,7 @@ export interface AttemptStore {
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
   readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
   /** The worker's claims of those attempts that it still holds. */
-  stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]>;
+  stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]>;
   /** Attempts that a worker holds, a page of at most `limit`; read as `lost`, it is empty once the worker is back. */
   heldBy(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
   /** Routes whose attempts are to wait until they are resumed. */

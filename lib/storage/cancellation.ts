@@ -17,12 +17,15 @@ export type CancelTarget =
   { readonly ids: readonly string[] } | { readonly topic: string | null; readonly externalKey: string };
 
 /** Names an attempt that was cancelled. */
-export type CancelledAttempt = Pick<
+export interface CancelledAttempt extends Pick<
   Task,
   'id' | 'firstAttemptId' | 'attempt' | 'topic' | 'subscriptionId' | 'dead'
->;
+> {
+  /** True for one that was asked to stop: it ends cancelled unless it succeeds. */
+  readonly runs: boolean;
+}
 
-/** Reads it from its columns and `first_id`, the first attempt's. */
+/** Reads it from its columns, `first_id`, the first attempt's, and whether it `runs`. */
 export function readCancelled(row: Row): CancelledAttempt {
   return {
     id: String(row[column.id]),
@@ -31,5 +34,12 @@ export function readCancelled(row: Row): CancelledAttempt {
     topic: readText(row[column.topic]),
     subscriptionId: readText(row[column.subscriptionId]),
     dead: readBoolean(row[column.dead]),
+    runs: readBoolean(row['runs']),
   };
+}
+
+/** Reads who cancelled an attempt that has just ended, and why; undefined when nobody has. */
+export function readEndedBy(row: Row): Cancellation | undefined {
+  const by = readText(row[column.cancelledBy]);
+  return by === null ? undefined : { by: by || null, message: readText(row[column.message]) ?? '' };
 }

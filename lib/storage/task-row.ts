@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Task } from '../task.js';
-import type { AttemptOutcome, ClaimedTask, HeldTask, WorkerId } from './attempt.js';
+import type { AttemptOutcome, ClaimedTask, HeldTask, StandingClaim, WorkerId } from './attempt.js';
 import { column, readBoolean, readDate, readJson, readText, statusColumn } from './columns.js';
 import { plainRoute, routeOf } from './route.js';
 
@@ -47,6 +47,12 @@ export function readHeldTask(row: TaskRow, workerId: WorkerId, queue: QueueIdent
     route: plainRoute(String(row['route'])),
     losses: Number(row['perdas']),
   };
+}
+
+/** Reads a claim, and whether its attempt was cancelled. */
+export function readStanding(row: Readonly<Record<string, unknown>>): StandingClaim {
+  const id = String(row[column.id]);
+  return { id, reservation: Number(row['reserva']), cancelled: row[column.cancelledBy] != null };
 }
 
 /** The task behind a row; what takes time to read is read when it is asked for. */

@@ -106,7 +106,6 @@ export class Dispatcher {
       ...shared,
       claimer: this.#claimer,
       discovery: this.#discovery,
-      pauses: this.#pauses,
       promotion: this.#promotion,
     });
     this.#starter = new TaskStarter({
@@ -144,7 +143,8 @@ export class Dispatcher {
   }
 
   heard(ring: Ring): void {
-    if (this.#hearing.heard(ring)) this.wake();
+    if (ring.changed) this.#compare();
+    else if (this.#hearing.heard(ring)) this.wake();
   }
 
   /** Rings come, or do not although they should: then it polls. */

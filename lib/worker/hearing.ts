@@ -3,7 +3,6 @@ import { plainRoute } from '../storage/route.js';
 import type { Claimer } from './claiming/claimer.js';
 import type { Demands } from './claiming/demand.js';
 import type { Discovery } from './claiming/discovery.js';
-import type { Pauses } from './claiming/pauses.js';
 import type { RouteMap } from './claiming/route-map.js';
 import type { ServedRoutes } from './claiming/served-routes.js';
 import type { Promotion } from './promotion.js';
@@ -14,7 +13,6 @@ export interface HearingParts {
   readonly demands: Pick<Demands, 'isAlwaysAsked'>;
   readonly map: Pick<RouteMap, 'learn'>;
   readonly discovery: Pick<Discovery, 'request'>;
-  readonly pauses: Pick<Pauses, 'invalidate'>;
   readonly promotion: Pick<Promotion, 'request'>;
 }
 
@@ -28,13 +26,12 @@ export class Hearing {
 
   /** Answers whether there is something to do. */
   heard(ring: Ring): boolean {
-    const { claimer, served, discovery, pauses, promotion } = this.#parts;
-    const { later, paused, dueMs, highest, route } = ring;
+    const { claimer, served, discovery, promotion } = this.#parts;
+    const { later, dueMs, highest, route } = ring;
     if (route !== undefined && !later && served.isForeign(plainRoute(route))) return false;
-    if (paused) pauses.invalidate();
-    else if (dueMs === undefined) claimer.expectAnything();
+    if (dueMs === undefined) claimer.expectAnything();
     // Only a look claims attempts that run alone.
-    if (later || paused) promotion.request();
+    if (later) promotion.request();
     if (dueMs !== undefined && highest !== undefined) claimer.expectSince(dueMs, highest);
     if (!this.#follow(ring)) discovery.request();
     return true;

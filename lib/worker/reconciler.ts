@@ -2,7 +2,7 @@ import type { Bell } from '../coordination/bell.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
-import type { Claim, HeldTask, NextDue, Route, WorkerId } from '../storage/attempt.js';
+import type { HeldTask, NextDue, Route, StandingClaim, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { releaseClaims } from '../storage/release-claims.js';
 import { unknownAtOnce } from '../storage/waiting-route.js';
@@ -28,7 +28,7 @@ const heldPage = 20_000;
 /**
  * Compares what the table says a worker holds with what it knows. Unknown rows come from a claim whose answer was lost, and
  * are given back. Tasks that run here though the table says otherwise were recovered by another worker: they are told to
- * stop, and their transactions are cut, which may be waiting for a network that is gone.
+ * stop, and their transactions are cut, which may be waiting for a network that is gone. Those that were cancelled are told as well.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
@@ -101,22 +101,27 @@ export class Reconciler {
   async compare(running: RunningTasks): Promise<void> {
     const { database, settler } = this.#parts;
     const before = running.all();
-    if (this.isSure && !this.#pace.due) {
-      const ids = before.map(({ claimed }) => claimed.id);
-      const held = ids.length === 0 ? [] : await database.attempts.stillHeld(this.#workerId, ids);
-      return this.#stopLost(before, held, running);
-    }
+    const ids = before.map(({ claimed }) => claimed.id);
+    const standing = ids.length === 0 ? [] : await database.attempts.stillHeld(this.#workerId, ids);
+    this.#stop(before, standing, running);
+    if (this.isSure && !this.#pace.due) return;
     const held = await this.#pace.walk(() => database.attempts.heldBy(this.#workerId, heldPage));
     this.#fullComparisons = Math.max(0, this.#fullComparisons - 1);
-    this.#stopLost(before, held, running);
     await this.#release(held.filter(({ id }) => !running.has(id) && !settler.knows(id)));
   }
 
-  #stopLost(before: readonly RunningTask[], held: readonly Claim[], running: RunningTasks): void {
-    const claims = new Set(held.map(claimKey));
+  #stop(before: readonly RunningTask[], standing: readonly StandingClaim[], running: RunningTasks): void {
+    const claims = new Map(standing.map((claim) => [claimKey(claim), claim]));
     for (const task of before) {
       const { claimed, context } = task;
-      if (claims.has(claimKey(claimed)) || !running.includes(task)) continue;
+      if (!running.includes(task)) continue;
+      const claim = claims.get(claimKey(claimed));
+      if (claim?.cancelled) {
+        context?.abort(
+          new TarefaError('TASK_CANCELLED', `task ${claimed.task.firstAttemptId} was cancelled`),
+        );
+      }
+      if (claim) continue;
       // Finished in a transaction of its own, it may go on with something else.
       if (context?.completedElsewhere) continue;
       context?.destroy(

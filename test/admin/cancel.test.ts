@@ -37,7 +37,7 @@ test('a paid invoice takes its reminders with it, in one transaction', async () 
         { tx: handleOf(client), by: 'till', reason: 'paid' },
       );
     await client.query('begin');
-    expect(await cancel()).toEqual({ cancelled: ids });
+    expect(await cancel()).toEqual({ cancelled: ids, stopping: [] });
     // Nobody else sees it yet.
     expect((await admin.list({ status: 'cancelled' })).tasks).toEqual([]);
     await client.query('rollback');
@@ -59,8 +59,11 @@ test('of several tasks those that wait are cancelled and told, the others are le
   const { queue, admin, told } = await start();
   const [one = '', other = ''] = await queue.insertTasks([reminder, reminder]);
   await admin.cancel(other);
-  expect(await admin.cancel([one, other, '999999'], { by: 'ana' })).toEqual({ cancelled: [one] });
-  expect(await admin.cancel([])).toEqual({ cancelled: [] });
+  expect(await admin.cancel([one, other, '999999'], { by: 'ana' })).toEqual({
+    cancelled: [one],
+    stopping: [],
+  });
+  expect(await admin.cancel([])).toEqual({ cancelled: [], stopping: [] });
   expect(told.map(({ task, by, message }) => [task.id, by, message])).toEqual([
     [other, null, 'cancelled'],
     [one, 'ana', 'cancelled by ana'],
@@ -74,7 +77,7 @@ test('a task inserted in a transaction is cancelled in it', async () => {
   await withClient(bench, async (client) => {
     await client.query('begin');
     const id = await queue.insertTask(reminder, { tx: handleOf(client) });
-    expect(await admin.cancel(id, { tx: handleOf(client) })).toEqual({ cancelled: [id] });
+    expect(await admin.cancel(id, { tx: handleOf(client) })).toEqual({ cancelled: [id], stopping: [] });
     await client.query('commit');
     expect(await admin.find(id)).toMatchObject({ current: { status: 'cancelled' } });
   });

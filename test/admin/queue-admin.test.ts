@@ -188,18 +188,6 @@ test('cancelled tasks stay so when many are retried, unless their status is name
   expect((await admin.list({ status: 'cancelled', latest: true })).tasks).toEqual([]);
 });
 
-test('a task that runs or has ended is not cancelled', async () => {
-  const { queue, admin } = await start();
-  const later = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
-  await admin.cancel(later);
-  await expect(admin.cancel(later)).rejects.toMatchObject({ code: 'TASK_STATE' });
-  const running = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
-  await expect(admin.cancel(running)).rejects.toThrow(/is processing/);
-  hold.resolve();
-  expect(await admin.waitFor(running)).toMatchObject({ result: '{"held":true}' });
-});
-
 test('a task that does not run is deleted with its dead chains; what is retried meanwhile stays whole', async () => {
   const { queue, admin } = await start();
   const other = await queue.insertTask({ topic: 'none' });

@@ -42,7 +42,7 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
     test('a ring is heard in other processes as one that may be for anything', async () => {
       const heard = await listen(bellOf(1));
       await (await makeRinger()).ring('tasks', { dueMs: 1_700_000_000_123, highest: 70 });
-      const anything = { later: false, halt: false, paused: false, dueMs: undefined, highest: undefined };
+      const anything = { later: false, halt: false, changed: false, dueMs: undefined, highest: undefined };
       expect(await heard.next()).toEqual({ ...anything, route: undefined });
     });
 
@@ -50,8 +50,8 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
       const heard = await listen(bellOf(1));
       await (await makeRinger()).ring('tasks', {});
       expect([await heard.next(), await heard.next()]).toEqual([
-        expect.objectContaining({ later: false, halt: false, paused: false }),
-        expect.objectContaining({ later: false, halt: false, paused: false }),
+        expect.objectContaining({ later: false, halt: false, changed: false }),
+        expect.objectContaining({ later: false, halt: false, changed: false }),
       ]);
     });
 
@@ -117,7 +117,7 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
       const woken = (): number => heard.filter(({ left }) => left > 0).length;
       await until(async () => woken() >= 8, 'eight are woken');
       expect(woken()).toBe(8);
-      await ringer.ring('tasks', { paused: true });
+      await ringer.ring('tasks', { changed: true });
       await until(async () => woken() === 10, 'all are woken');
     });
 
@@ -125,11 +125,22 @@ export function exerciseMysqlBell(flavour: MysqlFlavour): void {
       const heard = await listen(bellOf(1));
       const { paused } = processOf(0).access.tables;
       await server().pool.query(`insert into ${paused} (route) values ('t:a')`);
-      await bellOf(0).ring('tasks', { paused: true });
-      expect(await untilHeard(heard, ({ paused: isPaused }) => isPaused)).not.toEqual([]);
+      await bellOf(0).ring('tasks', { changed: true });
+      expect(await untilHeard(heard, ({ changed }) => changed)).not.toEqual([]);
       await server().pool.query(`delete from ${paused}`);
-      await bellOf(0).ring('tasks', { paused: true });
-      await untilHeard(heard, ({ paused: isPaused }) => isPaused);
+      await bellOf(0).ring('tasks', { changed: true });
+      await untilHeard(heard, ({ changed }) => changed);
+    });
+
+    test('who was woken for a running task that was cancelled hears of it', async () => {
+      const heard = await listen(bellOf(1));
+      const { queue } = processOf(0).access.tables;
+      await server().pool.query(
+        `insert into ${queue} (processo, status, executor, cancelada_por) values ('a', 'processando', 1, '')`,
+      );
+      await bellOf(0).ring('tasks', { changed: true });
+      expect(await untilHeard(heard, ({ changed }) => changed)).not.toEqual([]);
+      await server().pool.query(`delete from ${queue}`);
     });
 
     test('who was woken to stop hears of it, once', async () => {

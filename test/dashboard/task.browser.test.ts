@@ -347,7 +347,12 @@ test('one that runs is followed until it has ended', async () => {
   const id = await seedTask(bench.pool, { topic: 'print-label', status: 'processing', due: -9, started: -8 });
   const page = await open(id);
   await says(part(page, 'Attempts').getByRole('listitem'), /Running[^]*so far/);
-  await gone(page.getByRole('group', { name: 'Actions' }));
+  await gone(page.getByRole('button', { name: 'Delete' }));
+  await bench.pool.query('update tasks set executor = 1 where id = $1', [id]);
+  await confirm(page, page.getByRole('button', { name: 'Cancel task' }), 'Cancel task');
+  await says(part(page, 'Attempts').getByRole('listitem'), /Running[^]*cancelled/);
+  const { rows } = await bench.pool.query('select status, mensagem from tasks where id = $1', [id]);
+  expect(rows).toEqual([{ status: 'processando', mensagem: 'cancelled by ana' }]);
   await bench.pool.query(`update tasks set status = 'sucesso', finalizada_em = now() where id = $1`, [id]);
   await says(part(page, 'Attempts').getByRole('listitem'), 'Succeeded');
 });

@@ -105,7 +105,7 @@ function openDatabase(url: string, rung: string[], connections = 4): MysqlDataba
     },
     bell: {
       ring: () => void rung.push('due'),
-      paused: async () => void rung.push('paused'),
+      changed: async () => void rung.push('changed'),
       halted: async () => void rung.push('halted'),
     },
     warn: () => undefined,

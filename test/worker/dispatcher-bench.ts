@@ -197,7 +197,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     dispatcher.heard({
       later: false,
       halt: false,
-      paused: false,
+      changed: false,
       dueMs: 1_000,
       highest: 50,
       route: undefined,

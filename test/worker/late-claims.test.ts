@@ -111,7 +111,9 @@ test('what another session has locked is given back once the lock is gone', asyn
   let isLocked = true;
   const release: Release = async (id, claims) => (isLocked ? [] : releaseAll(id, claims));
   const late = claimedOf();
-  const { statements, released, stop } = start(release, { attempts: { stillHeld: async () => [late] } });
+  const { statements, released, stop } = start(release, {
+    attempts: { stillHeld: async () => [{ ...late, cancelled: false }] },
+  });
   const claim = await statements.next();
   const stopping = stop();
   claim.answer({ claimed: [late] });
@@ -140,7 +142,9 @@ test('what was given back by a statement whose answer was lost is not waited for
 
 test('at the deadline what is locked is left to recovery', async () => {
   const late = claimedOf();
-  const { statements, dispatcher } = start(async () => [], { attempts: { stillHeld: async () => [late] } });
+  const { statements, dispatcher } = start(async () => [], {
+    attempts: { stillHeld: async () => [{ ...late, cancelled: false }] },
+  });
   const claim = await statements.next();
   dispatcher.stopClaiming();
   claim.answer({ claimed: [late] });

@@ -53,7 +53,7 @@ test('a completion that another session keeps locked is tried again, and counts 
   const { settler, attempts, told } = bench();
   const one = claimedOf();
   settler.complete(one, nothingReturned);
-  attempts.stillHeld.mockResolvedValueOnce([one]);
+  attempts.stillHeld.mockResolvedValueOnce([{ ...one, cancelled: false }]);
   await settler.settled(settler.take(9), { settledOnly: [] });
   expect([settler.pending, settler.knows(one.id), told]).toEqual([1, true, []]);
   await vi.runAllTimersAsync();

@@ -9,10 +9,10 @@ import { forEachTask, readIds } from '../task-ids.js';
 /** `tarefa cancel`. */
 export const cancelCommand: Command = {
   name: 'cancel',
-  summary: 'ends tasks that wait for their first or next attempt, without a dead task',
+  summary: 'ends tasks that wait, without a dead task, and asks those that run to stop',
   usage: '<id...> | --all [filters]',
   description: `A task that is cancelled has not failed: \`retry --all\` leaves it out, and by its id it can be retried. One that
-    runs, or has ended, is refused.
+    runs is asked to stop: it ends cancelled, unless it succeeds all the same. One that has ended is refused.
 
     With --all: every task that waits (scheduled, retrying or pending) and that the filters choose, dead tasks only with
     --dead. They are counted first; on a terminal you are asked, elsewhere --yes is needed. What starts or is inserted after
@@ -29,8 +29,9 @@ export const cancelCommand: Command = {
     const ids = readIds(call);
     const { admin } = await call.queue();
     return forEachTask(call, ids, async (id) => {
-      await admin.cancel(id, cancelOptionsOf(call));
-      return { line: `task ${id} is cancelled` };
+      const { stopping } = await admin.cancel(id, cancelOptionsOf(call));
+      const stops = stopping.length > 0;
+      return { fields: { stopping: stops }, line: `task ${id} is ${stops ? 'asked to stop' : 'cancelled'}` };
     });
   },
 };

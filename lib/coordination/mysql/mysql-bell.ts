@@ -68,7 +68,7 @@ export class MysqlBell implements Bell {
   /** Rings for what was committed; resolves when it is on its way. */
   ringForTasks(ring: RingRequest = {}): Promise<void> {
     this.#tell('tasks', heardRing(ring));
-    this.#most = ring.halt || ring.paused ? Infinity : Math.max(this.#most, mostWoken);
+    this.#most = ring.halt || ring.changed ? Infinity : Math.max(this.#most, mostWoken);
     this.#waking ??= this.#wakeAll().finally(() => (this.#waking = undefined));
     return this.#waking;
   }

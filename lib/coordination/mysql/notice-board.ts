@@ -4,8 +4,8 @@ import { heardRing, type Ring } from '../ring.js';
 export interface Notices {
   /** When running workers were told to stop. */
   readonly halted: string | null;
-  /** Which routes are paused. */
-  readonly paused: string | null;
+  /** Which routes are paused, and which running tasks were cancelled. */
+  readonly changed: string | null;
   /** When the next scheduled task is due. */
   readonly due: string | null;
 }
@@ -55,7 +55,7 @@ export class NoticeBoard {
     this.#known = found;
     // A poll sees what cannot be compared.
     if (isLater(found?.halted, known?.halted)) this.#tell(heardRing({ halt: true }));
-    if (found && known && found.paused !== known.paused) this.#tell(heardRing({ paused: true }));
+    if (found && known && found.changed !== known.changed) this.#tell(heardRing({ changed: true }));
     this.#tell(heardRing({ later: found?.due !== known?.due }));
   }
 }

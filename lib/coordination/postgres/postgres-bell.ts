@@ -97,8 +97,8 @@ export class PostgresBell implements Bell {
 }
 
 /** True for what must not become one with other rings. */
-function isOrder({ halt, paused }: SentMessages['tasks']): boolean {
-  return halt === true || paused === true;
+function isOrder({ halt, changed }: SentMessages['tasks']): boolean {
+  return halt === true || changed === true;
 }
 
 const same = (text: string): string => text;

@@ -25,6 +25,7 @@ import {
   hasEnded,
   hasFailedForGood,
   instant,
+  isCancelled,
   isDead,
   isPending,
   isRunning,
@@ -119,10 +120,11 @@ export class MemoryAdmin implements TaskAdmin {
       'ids' in target
         ? select(this.#table, { ids: target.ids })
         : select(this.#table, { ...target, dead: false });
-    return rows.filter(isWaiting).map((row) => {
+    return rows.filter(isCancellable).map((row) => {
+      const runs = isRunning(row);
       this.#cancel(row, cancellation);
       const { id, firstAttemptId, attempt, topic, subscriptionId, dead } = this.#read(row, false);
-      return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
+      return { id, firstAttemptId, attempt, topic, subscriptionId, dead, runs };
     });
   }
 
@@ -185,8 +187,11 @@ export class MemoryAdmin implements TaskAdmin {
     return 1;
   }
 
+  /** A mark that is there stays as it is. */
   #cancel(row: MemoryRow, { message, by }: Cancellation): void {
-    this.#end(row, message);
+    if (isCancelled(row)) return;
+    if (isRunning(row)) row[column.message] = message;
+    else this.#end(row, message);
     row[column.cancelledBy] = by ?? '';
   }
 
@@ -226,6 +231,11 @@ export class MemoryAdmin implements TaskAdmin {
 
 function isWaiting(row: MemoryRow): boolean {
   return isPending(row) || isScheduled(row);
+}
+
+/** It waits, or a worker of this library runs it. */
+function isCancellable(row: MemoryRow): boolean {
+  return isWaiting(row) || (isRunning(row) && row['executor'] != null);
 }
 
 function isBetween(row: MemoryRow, after: string, lastId: string): boolean {

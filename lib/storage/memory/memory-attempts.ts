@@ -10,10 +10,12 @@ import type {
   PromoteResult,
   RetryTime,
   Route,
+  StandingClaim,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
-import { attemptOutcomes, readHeldTask, type QueueIdentity } from '../task-row.js';
+import { readEndedBy } from '../cancellation.js';
+import { attemptOutcomes, readHeldTask, readStanding, type QueueIdentity } from '../task-row.js';
 import {
   unknownAtOnce,
   type AwaitedRoutes,
@@ -28,6 +30,7 @@ import {
   comparePickUp,
   dueMs,
   instant,
+  isCancelled,
   isDead,
   isHeldBy,
   isIsolated,
@@ -63,7 +66,9 @@ export class MemoryAttempts implements AttemptStore {
     return claims.flatMap((claim) => {
       const row = this.#table.held(workerId, claim);
       if (!row) return [];
-      Object.assign(row, { status: statusColumn.pending, executor: null, [column.startedAt]: null });
+      Object.assign(row, { executor: null, [column.startedAt]: null });
+      if (isCancelled(row)) this.#end(row);
+      else row[column.status] = statusColumn.pending;
       return [claim.id];
     });
   }
@@ -120,10 +125,10 @@ export class MemoryAttempts implements AttemptStore {
     return (isOurs && attemptOutcomes.get(row[column.status])) || 'lost';
   }
 
-  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
     return ids.flatMap((id) => {
       const row = this.#table.row(id);
-      return row && isHeldBy(row, workerId) ? [{ id, reservation: Number(row['reserva']) }] : [];
+      return row && isHeldBy(row, workerId) ? [readStanding(row)] : [];
     });
   }
 
@@ -165,19 +170,20 @@ export class MemoryAttempts implements AttemptStore {
 
   #fail(row: MemoryRow, { id, message, note, error, next, nextLosses }: Failure): FailureOutcome {
     const { nowMs } = this.#table;
+    row[column.error] = error;
+    this.#end(row);
+    const cancelled = readEndedBy(row);
+    if (cancelled) return { id, nextAttemptInMs: undefined, deadId: undefined, cancelled };
     const nextMs = next && this.#dueMsOf(row, next);
     Object.assign(row, {
-      status: statusColumn.failed,
       [column.message]: message.slice(0, messageLength - note.length) + note,
-      [column.error]: error,
-      [column.finishedAt]: instant(nowMs),
       [column.retried]: String(next !== undefined),
       [column.exhausted]: String(next === undefined),
       [column.nextAttemptAt]: nextMs === undefined ? null : instant(nextMs),
     });
     if (nextMs === undefined) {
       const deadId = isDead(row) ? undefined : startDeadChain(this.#table, row);
-      return { id, nextAttemptInMs: undefined, deadId };
+      return { id, nextAttemptInMs: undefined, deadId, cancelled };
     }
     this.#table.add({
       ...followerOf(row),
@@ -186,7 +192,12 @@ export class MemoryAttempts implements AttemptStore {
       [column.status]: statusColumn.scheduled,
       perdas: String(nextLosses),
     });
-    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined };
+    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined, cancelled };
+  }
+
+  #end(row: MemoryRow): void {
+    row[column.status] = statusColumn.failed;
+    row[column.finishedAt] = instant(this.#table.nowMs);
   }
 
   #dueMsOf(row: MemoryRow, next: RetryTime): number {

@@ -64,6 +64,11 @@ export function hasFailedForGood(row: MemoryRow): boolean {
   return failedTexts.includes(row[column.status]) && row[column.retried] !== 'true';
 }
 
+/** True of an attempt that was cancelled: it has ended, or it runs and is to stop. */
+export function isCancelled(row: MemoryRow): boolean {
+  return row[column.cancelledBy] != null;
+}
+
 /** True while the worker holds the row; with a claim, only if it holds the row by that claim. */
 export function isHeldBy(row: MemoryRow, workerId: WorkerId, claim?: Pick<Claim, 'reservation'>): boolean {
   const isClaims = claim === undefined || row['reserva'] === String(claim.reservation);

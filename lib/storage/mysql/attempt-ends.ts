@@ -1,4 +1,5 @@
 import type { Claim, Failure, FailureOutcome, FanOutOutcome, WorkerId } from '../attempt.js';
+import { readEndedBy } from '../cancellation.js';
 import type { Answer, TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
 import type { QueueTables } from './identifiers.js';
@@ -62,6 +63,7 @@ export async function failAttempts(
     id: idOf(row),
     nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
     deadId: before.has(idOf(row)) ? undefined : (row['dead_id'] ?? undefined),
+    cancelled: readEndedBy(row),
   }));
 }
 

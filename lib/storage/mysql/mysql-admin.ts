@@ -38,9 +38,9 @@ import { cancelLocked } from './statements/cancel.js';
 import { conditionsOf } from './task-conditions.js';
 
 /** Tells workers what an operator has changed, after its commit: no statement can ring. */
-export interface PauseBell {
-  /** What is paused has changed. */
-  paused(): Promise<void>;
+export interface AdminBell {
+  /** Routes were paused or resumed, or running tasks cancelled. */
+  changed(): Promise<void>;
   /** Tasks are due. */
   ring(ring: RingRequest): void;
 }
@@ -48,9 +48,9 @@ export interface PauseBell {
 /** {@link TaskAdmin} in MySQL and MariaDB, on the connections of the library: handlers that hold all of theirs do not delay it. */
 export class MysqlAdmin implements TaskAdmin {
   readonly #access: MysqlAccess;
-  readonly #bell: PauseBell;
+  readonly #bell: AdminBell;
 
-  constructor(access: MysqlAccess, bell: PauseBell) {
+  constructor(access: MysqlAccess, bell: AdminBell) {
     this.#access = access;
     this.#bell = bell;
   }
@@ -122,14 +122,18 @@ export class MysqlAdmin implements TaskAdmin {
     return this.#rung(moved) ?? false;
   }
 
-  cancel(
+  async cancel(
     target: CancelTarget,
     cancellation: Cancellation,
     tx?: SqlHandle,
   ): Promise<readonly CancelledAttempt[]> {
     const cancel = (handle: SqlHandle): Promise<readonly CancelledAttempt[]> =>
       cancelTasks(handle, this.#tables, target, cancellation);
-    return tx ? cancel(tx) : this.#access.own.transaction((run) => cancel(handleOf(run)));
+    // Before it has committed, a ring would be heard too early: then workers see it at their next poll.
+    if (tx) return cancel(tx);
+    const cancelled = await this.#access.own.transaction((run) => cancel(handleOf(run)));
+    if (cancelled.some(({ runs }) => runs)) await this.#bell.changed();
+    return cancelled;
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
@@ -201,12 +205,12 @@ export class MysqlAdmin implements TaskAdmin {
       if (isTaken(error)) return;
       throw error;
     }
-    await this.#bell.paused();
+    await this.#bell.changed();
   }
 
   async resume(route: Route): Promise<void> {
     const { changed } = await this.#access.own.query(sql.resumeRoute(this.#tables), [route]);
-    if (changed > 0) await this.#bell.paused();
+    if (changed > 0) await this.#bell.changed();
   }
 
   async paused(): Promise<readonly Pause[]> {

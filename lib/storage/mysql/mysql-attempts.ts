@@ -8,6 +8,7 @@ import type {
   NextDue,
   PromoteResult,
   Route,
+  StandingClaim,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
@@ -15,7 +16,7 @@ import { readBoolean } from '../columns.js';
 import { everyTopic } from '../route.js';
 import { blamesRow } from '../error-kind.js';
 import type { RowsApart } from '../rows-apart.js';
-import { attemptOutcomes, readHeldTask } from '../task-row.js';
+import { attemptOutcomes, readHeldTask, readStanding } from '../task-row.js';
 import {
   unknownAtOnce,
   type AwaitedRoutes,
@@ -133,10 +134,10 @@ export class MysqlAttempts implements AttemptStore {
     return (isOurs && attemptOutcomes.get(row['status'])) || 'lost';
   }
 
-  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
     if (ids.length === 0) return [];
     const rows = await this.#access.ask(stillHeld(this.#access.tables), [idsJson(ids), workerId]);
-    return rows.map((row) => ({ id: String(row['id']), reservation: Number(row['reserva']) }));
+    return rows.map(readStanding);
   }
 
   async heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {

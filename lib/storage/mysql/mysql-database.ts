@@ -6,7 +6,7 @@ import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
 import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
-import { MysqlAdmin, type PauseBell } from './mysql-admin.js';
+import { MysqlAdmin, type AdminBell } from './mysql-admin.js';
 import { MysqlAttempts } from './mysql-attempts.js';
 import { MysqlClaims } from './mysql-claims.js';
 import { MysqlEndpoints } from './mysql-endpoints.js';
@@ -22,7 +22,7 @@ import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/
 /** What a queue in MySQL or MariaDB is made of. */
 export interface MysqlDatabaseParts extends MysqlAccessParts {
   readonly schema: SchemaRequest;
-  readonly bell: InsertBell & PauseBell & HaltBell;
+  readonly bell: InsertBell & AdminBell & HaltBell;
   /** Told what people should know of the database. */
   readonly warn: (message: string) => void;
 }

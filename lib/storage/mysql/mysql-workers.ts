@@ -117,11 +117,11 @@ export class MysqlWorkers implements WorkerRegistry {
     return lost?.rows.map(idOf) ?? [];
   }
 
-  /** What changes when workers are told to stop, routes paused or resumed, and tasks scheduled. */
-  async notices(): Promise<Readonly<Record<'halted' | 'paused' | 'due', string | null>>> {
+  /** What changes when workers are told to stop, routes paused or resumed, running tasks cancelled, and tasks scheduled. */
+  async notices(): Promise<Readonly<Record<'halted' | 'changed' | 'due', string | null>>> {
     const { rows } = await this.#access.own.query(readNotices(this.#access.tables));
-    const { halted = null, paused = null, due = null } = rows[0] ?? {};
-    return { halted, paused, due };
+    const { halted = null, changed = null, due = null } = rows[0] ?? {};
+    return { halted, changed, due };
   }
 
   async forget(olderThanDays: number): Promise<void> {

@@ -32,23 +32,25 @@ import { queryReadable, readInTransaction } from './readable-rows.js';
 import { explainTakenId } from './schema/id-sequence.js';
 import * as sql from './statements/admin.js';
 import * as bulk from './statements/bulk.js';
+import { cancelTasks, cancelValues } from './statements/cancel.js';
 import { conditionsOf } from './task-conditions.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** How pauses are announced to workers. */
-export interface PauseBell {
+/** How changes by operators are announced to workers. */
+export interface AdminBell {
   readonly channel: string;
-  readonly pausedText: string;
+  /** Routes were paused or resumed, or running tasks cancelled. */
+  readonly changedText: string;
 }
 
 /** {@link TaskAdmin} in PostgreSQL, on the connections that also insert: handlers that hold the pool do not delay it. */
 export class PostgresAdmin implements TaskAdmin {
   readonly #access: QueueAccess;
-  readonly #bell: PauseBell;
+  readonly #bell: AdminBell;
   readonly #blocks: Readonly<Record<BulkKind, (selection: TaskSelection, place: BulkPlace) => Promise<Row>>>;
 
-  constructor(access: QueueAccess, bell: PauseBell) {
+  constructor(access: QueueAccess, bell: AdminBell) {
     this.#access = access;
     this.#bell = bell;
     this.#blocks = {
@@ -115,12 +117,17 @@ export class PostgresAdmin implements TaskAdmin {
     cancellation: Cancellation,
     tx?: SqlHandle,
   ): Promise<readonly CancelledAttempt[]> {
-    const text = sql.cancelTasks(this.#tables, target);
-    const values = sql.cancelValues(target, cancellation);
+    const text = cancelTasks(this.#tables, target);
+    const values = cancelValues(target, cancellation, this.#bell);
     const [id, ...others] = 'ids' in target ? target.ids : [];
     return this.#inTurn(
       others.length === 0 ? id : undefined,
-      async (handle) => (await askHandle(handle, text, values)).map(readCancelled),
+      async (handle) => {
+        const look = async () => (await askHandle(handle, text, values)).map(readCancelled);
+        // What failed while the first look waited for its row has gone on: only a second one sees its next attempt.
+        const found = [...(await look()), ...(await look())];
+        return [...new Map(found.map((one) => [one.firstAttemptId, one])).values()];
+      },
       tx,
     );
   }
@@ -182,11 +189,11 @@ export class PostgresAdmin implements TaskAdmin {
   }
 
   async pause(route: Route): Promise<void> {
-    await this.#ask(sql.pauseRoute(this.#tables), [route, this.#bell.channel, this.#bell.pausedText]);
+    await this.#ask(sql.pauseRoute(this.#tables), [route, this.#bell.channel, this.#bell.changedText]);
   }
 
   async resume(route: Route): Promise<void> {
-    await this.#ask(sql.resumeRoute(this.#tables), [route, this.#bell.channel, this.#bell.pausedText]);
+    await this.#ask(sql.resumeRoute(this.#tables), [route, this.#bell.channel, this.#bell.changedText]);
   }
 
   async paused(): Promise<readonly Pause[]> {

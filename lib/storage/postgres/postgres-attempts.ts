@@ -8,12 +8,13 @@ import type {
   NextDue,
   PromoteResult,
   Route,
+  StandingClaim,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import { blamesRow } from '../error-kind.js';
 import type { RowsApart } from '../rows-apart.js';
-import { attemptOutcomes } from '../task-row.js';
+import { attemptOutcomes, readStanding } from '../task-row.js';
 import {
   unknownAtOnce,
   type AwaitedRoutes,
@@ -125,9 +126,8 @@ export class PostgresAttempts implements AttemptStore {
     return (isOurs && attemptOutcomes.get(row?.['status'])) || 'lost';
   }
 
-  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly Claim[]> {
-    const rows = await this.#access.ask(this.#access.sql.stillHeld, [workerId, ids]);
-    return rows.map((row) => ({ id: String(row['id']), reservation: Number(row['reserva']) }));
+  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
+    return (await this.#access.ask(this.#access.sql.stillHeld, [workerId, ids])).map(readStanding);
   }
 
   heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {

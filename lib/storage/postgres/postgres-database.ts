@@ -8,7 +8,7 @@ import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
 import { noInterop } from './partitions/no-interop.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
-import { PostgresAdmin, type PauseBell } from './postgres-admin.js';
+import { PostgresAdmin, type AdminBell } from './postgres-admin.js';
 import { PostgresAttempts } from './postgres-attempts.js';
 import { PostgresClaims } from './postgres-claims.js';
 import { PostgresEndpoints } from './postgres-endpoints.js';
@@ -28,7 +28,7 @@ import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema
 /** What a queue in PostgreSQL is made of. */
 export interface PostgresDatabaseParts extends QueueAccessParts {
   readonly schema: SchemaRequest;
-  readonly bell: InsertBell & PauseBell & HaltBell;
+  readonly bell: InsertBell & AdminBell & HaltBell;
   /** Told what people should know of the database. */
   readonly warn: (message: string) => void;
 }

@@ -1,3 +1,4 @@
+import { readEndedBy } from '../cancellation.js';
 import { column, readBoolean } from '../columns.js';
 import type { FailureOutcome, NextDue, PromoteResult, Route } from '../attempt.js';
 import { defaultPriority } from '../inserts.js';
@@ -17,6 +18,7 @@ export function readFailed(row: TextRow): FailureOutcome {
     id: String(row['id']),
     nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
     deadId: row['dead_id'] ?? undefined,
+    cancelled: readEndedBy(row),
   };
 }
 

@@ -1,4 +1,4 @@
-import { TarefaError } from '../../errors.js';
+import { hasCode, TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
@@ -67,10 +67,11 @@ export class Executor {
       if (!handler) return await this.#conclusion.record(claimed, undefined, this.#withoutHandler(claimed));
       let end = await this.#begin(running, handler, handler.rules.grouped);
       while (end.kind === 'undone') {
-        const aborted = running.context?.aborted ?? false;
+        const aborted = running.context?.aborted;
         if (!aborted && !(await this.#conclusion.runsAgain(claimed))) return;
         end = aborted ? { kind: 'not started' } : await this.#begin(running, handler, false);
       }
+      if (end.kind === 'not started') end = endOfUnstarted(running.context?.aborted);
       const last = this.#treatIfRefused(claimed, handler, end);
       const recording = this.#conclusion.record(claimed, handler.rules, last);
       if (recording) await recording;
@@ -144,4 +145,9 @@ export class Executor {
     this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.id}: ${message}` });
     return { kind: 'succeeded', recorded: { message, result: null } };
   }
+}
+
+/** Another worker runs it, unless it was cancelled: then it fails here, and ends so. */
+function endOfUnstarted(aborted: Error | undefined): LastEnd {
+  return hasCode(aborted, 'TASK_CANCELLED') ? { kind: 'failed', error: aborted } : { kind: 'not started' };
 }

@@ -116,9 +116,9 @@ export class HandlerContext implements TaskContext {
     return this.#part?.disturbed ?? false;
   }
 
-  /** @internal True when the attempt is to stop. */
-  get aborted(): boolean {
-    return this.#aborted !== undefined;
+  /** @internal Why the attempt is to stop; undefined while it may go on. */
+  get aborted(): Error | undefined {
+    return this.#aborted;
   }
 
   /** @internal Tells the handler to stop. */

@@ -256,10 +256,14 @@ export class Settler {
   #reportFailures(taken: readonly PendingFailure[], outcomes: readonly FailureOutcome[]): void {
     const { events } = this.#parts;
     const byId = new Map(taken.map((one) => [one.claimed.id, one]));
-    for (const { id, nextAttemptInMs, deadId } of outcomes) {
+    for (const { id, nextAttemptInMs, deadId, cancelled } of outcomes) {
       const one = byId.get(id);
       if (!one) continue;
       const task = reference(one.claimed);
+      if (cancelled) {
+        events.emit('task.cancelled', { task, ...cancelled });
+        continue;
+      }
       const { message } = one.failure;
       events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });
       if (deadId !== undefined) events.emit('task.buried', { task, deadId });

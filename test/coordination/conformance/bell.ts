@@ -11,11 +11,11 @@ export function exerciseBell(open: OpenBells): void {
     await using heard = await listenAll([one, other], 'tasks');
     await one.ring('tasks', { later: true });
     for (const arrivals of heard.by) {
-      expect(await arrivals.next()).toMatchObject({ later: true, halt: false, paused: false });
+      expect(await arrivals.next()).toMatchObject({ later: true, halt: false, changed: false });
     }
   });
 
-  const orders = [{ halt: true }, { paused: true }] as const;
+  const orders = [{ halt: true }, { changed: true }] as const;
   contractOfEach(orders, (order) => Object.keys(order).join(''))(
     'the order %s is heard as such, though rings for tasks go out beside it',
     async (order) => {
@@ -26,7 +26,7 @@ export function exerciseBell(open: OpenBells): void {
       const [arrivals] = heard.by;
       for (;;) {
         const ring = await arrivals?.next();
-        if (ring?.halt || ring?.paused) return expect(ring).toMatchObject(order);
+        if (ring?.halt || ring?.changed) return expect(ring).toMatchObject(order);
       }
     },
   );

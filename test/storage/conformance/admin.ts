@@ -201,17 +201,17 @@ export function exerciseAdmin(open: OpenDatabase): void {
   });
 
   contract(
-    'only a task that waits is cancelled: it leaves no dead task, and tells who, when and why',
+    'a task that waits is cancelled: it leaves no dead task, and tells who, when and why',
     async () => {
       const opened = await open();
       const { ids } = await oneOfEach(opened);
       const { admin } = opened.database;
-      for (const id of [ids.processing, ids.succeeded, ids.failed, ids.cancelled]) {
+      for (const id of [ids.succeeded, ids.failed, ids.cancelled]) {
         expect(await admin.cancel({ ids: [id] }, off)).toEqual([]);
       }
       for (const id of [ids.pending, ids.scheduled, ids.retrying]) {
         expect(await admin.cancel({ ids: [id] }, off)).toMatchObject([
-          { firstAttemptId: id, topic: 'a', dead: false },
+          { firstAttemptId: id, topic: 'a', dead: false, runs: false },
         ]);
         expect((await admin.attemptsOf(id, false)).at(-1)).toMatchObject({
           status: 'cancelled',
@@ -234,13 +234,18 @@ export function exerciseAdmin(open: OpenDatabase): void {
     ]);
   });
 
-  contract('of several tasks those that wait are cancelled, and told', async () => {
+  contract('of several tasks those that have not ended are cancelled, and told', async () => {
     const opened = await open();
     const { ids } = await oneOfEach(opened);
     const all = [...Object.values(ids), '999999'];
     const cancelled = await opened.database.admin.cancel({ ids: all }, off);
-    expect(idsOfTasks(cancelled)).toEqual([ids.pending, ids.retrying, ids.scheduled].toSorted());
-    expect(await opened.database.admin.cancel({ ids: all }, off)).toEqual([]);
+    expect(idsOfTasks(cancelled)).toEqual(
+      [ids.pending, ids.retrying, ids.scheduled, ids.processing].toSorted(),
+    );
+    const running = cancelled.filter(({ runs }) => runs);
+    expect(idsOfTasks(running)).toEqual([ids.processing]);
+    expect(await statusOf(opened, ids.processing)).toBe('processing');
+    expect(idsOfTasks(await opened.database.admin.cancel({ ids: all }, off))).toEqual([ids.processing]);
     expect(await opened.database.admin.cancel({ ids: [] }, off)).toEqual([]);
   });
 
@@ -251,6 +256,7 @@ export function exerciseAdmin(open: OpenDatabase): void {
     const key = { topic: 'a', externalKey: 'order 7' };
     const retrying = await claimNew(database, worker, { ...key, payload: 'other' });
     await endBadly(database, worker, retrying, { kind: 'after-failure', delayMs: 3_600_000 });
+    const running = await claimNew(database, worker, { ...key, payload: 'runs' });
     const lost = await claimNew(database, worker, key);
     await endBadly(database, worker, lost);
     const [dead] = await admin.deadTasksOf(lost.id);
@@ -262,7 +268,7 @@ export function exerciseAdmin(open: OpenDatabase): void {
       await insert(database),
     ];
     const cancelled = await admin.cancel(key, off);
-    expect(idsOfTasks(cancelled)).toEqual([retrying.id, ...waiting].toSorted());
+    expect(idsOfTasks(cancelled)).toEqual([retrying.id, running.id, ...waiting].toSorted());
     for (const id of [...others, dead ?? '']) {
       expect(await statusOf({ database }, id)).toBe('pending');
     }

@@ -13,6 +13,7 @@ import {
   register,
   wrongClaims,
   type OpenDatabase,
+  type OpenedDatabase,
 } from './opened.js';
 
 const a = topicRoute('a');
@@ -157,7 +158,7 @@ export function exerciseAttempts(open: OpenDatabase): void {
       const claimed = await claimNew(database, holder);
       const { claim, workerId } = wrong.of(claimed, holder.id, other.id);
       expect(await database.attempts.releaseMany(workerId, [claim])).toEqual([]);
-      expect(await database.attempts.stillHeld(holder.id, [claimed.id])).toEqual([holdOf(claimed)]);
+      expect(await database.attempts.stillHeld(holder.id, [claimed.id])).toMatchObject([holdOf(claimed)]);
       expect((await read(access, claimed.id)).status).toBe('processing');
     },
   );
@@ -254,6 +255,94 @@ export function exerciseAttempts(open: OpenDatabase): void {
     const [, second] = await access.attempts(id);
     expect(await database.attempts.loadPayload(second?.id ?? '')).toBe('text');
     expect(await database.attempts.loadPayload(await insert(database))).toBeNull();
+  });
+
+  /** One that runs, and was asked to stop. */
+  async function cancelRunning({ database }: OpenedDatabase) {
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker, { payload: 'text' });
+    const cancelled = await database.admin.cancel({ ids: [claimed.id] }, { by: 'ann', message: 'off' });
+    expect(cancelled).toMatchObject([{ id: claimed.id, runs: true }]);
+    return { worker, claimed };
+  }
+
+  contract('a running attempt that was cancelled goes on, and its worker finds out', async () => {
+    const opened = await open();
+    const { database, access } = opened;
+    const { worker, claimed } = await cancelRunning(opened);
+    expect(await read(access, claimed.id)).toMatchObject({ status: 'processing', cancelledBy: null });
+    const other = await claimNew(database, worker);
+    const standing = await database.attempts.stillHeld(worker.id, [claimed.id, other.id]);
+    expect(new Map(standing.map(({ id, cancelled }) => [id, cancelled]))).toEqual(
+      new Map([
+        [claimed.id, true],
+        [other.id, false],
+      ]),
+    );
+    // Who was first stays.
+    await database.admin.cancel({ ids: [claimed.id] }, { by: 'bob', message: 'me too' });
+    const [outcome] = await database.attempts.failMany([failureOf(claimed.id, worker.id)]);
+    expect(outcome?.cancelled).toEqual({ by: 'ann', message: 'off' });
+  });
+
+  const nexts = [
+    ['tried again', { kind: 'after-failure', delayMs: hour }],
+    ['tried again at a time', { kind: 'at', date: new Date() }],
+    ['lost', never],
+  ] as const;
+  contractOfEach(nexts, ([name]) => name)(
+    'a running attempt that was cancelled and would be %s ends cancelled: nothing follows it',
+    async ([, next]) => {
+      const opened = await open();
+      const { database, access } = opened;
+      const { worker, claimed } = await cancelRunning(opened);
+      const failure = failureOf(claimed.id, worker.id, { next, message: 'boom', error: 'boom at …' });
+      expect(await database.attempts.failMany([failure])).toEqual([
+        {
+          id: claimed.id,
+          nextAttemptInMs: undefined,
+          deadId: undefined,
+          cancelled: { by: 'ann', message: 'off' },
+        },
+      ]);
+      expect(await access.attempts(claimed.id)).toMatchObject([
+        {
+          status: 'cancelled',
+          cancelledBy: 'ann',
+          message: 'off',
+          error: 'boom at …',
+          retried: false,
+          exhausted: false,
+          nextAttemptAt: null,
+          finishedAt: expect.any(Date) as unknown,
+        },
+      ]);
+      expect(await database.admin.deadTasksOf(claimed.id)).toEqual([]);
+    },
+  );
+
+  contract('a running attempt that was cancelled ends so when it is given back', async () => {
+    const opened = await open();
+    const { database, access } = opened;
+    const { worker, claimed } = await cancelRunning(opened);
+    expect(await database.attempts.releaseMany(worker.id, [claimed])).toEqual([claimed.id]);
+    expect(await read(access, claimed.id)).toMatchObject({
+      status: 'cancelled',
+      cancelledBy: 'ann',
+      message: 'off',
+      finishedAt: expect.any(Date) as unknown,
+    });
+  });
+
+  contract('a running attempt that was cancelled and succeeds all the same has succeeded', async () => {
+    const opened = await open();
+    const { worker, claimed } = await cancelRunning(opened);
+    await complete(worker, claimed);
+    expect(await read(opened.access, claimed.id)).toMatchObject({
+      status: 'succeeded',
+      cancelledBy: null,
+      message: 'completed',
+    });
   });
 }
 

@@ -49,7 +49,9 @@ export function exerciseHolders(open: OpenDatabase): void {
     ];
     await complete(worker, ended);
     const ids = [held.id, ended.id, others.id, '999999'];
-    expect(await database.attempts.stillHeld(worker.id, ids)).toEqual([holdOf(held)]);
+    expect(await database.attempts.stillHeld(worker.id, ids)).toEqual([
+      { ...holdOf(held), cancelled: false },
+    ]);
     expect(await database.attempts.stillHeld(worker.id, [])).toEqual([]);
   });
 

@@ -96,7 +96,7 @@ function openDatabase(url: string): MysqlDatabase {
       webhooks: true,
       works: true,
     },
-    bell: { ring: () => undefined, paused: async () => undefined, halted: async () => undefined },
+    bell: { ring: () => undefined, changed: async () => undefined, halted: async () => undefined },
     warn: () => undefined,
   });
 }

@@ -75,8 +75,10 @@ export const en = {
   'run-now.body': 'It no longer waits until it is due and runs as soon as a worker has a slot.',
   'run-now.done': 'The task is due now.',
   'cancel.title': 'Cancel task {id}?',
-  'cancel.body': 'It will not run again, and no dead handler runs for it.',
+  'cancel.body':
+    'It will not run again, and no dead handler runs for it. While it runs, it is asked to stop; it may succeed all the same.',
   'cancel.done': 'The task was cancelled.',
+  'cancel.stopping': 'The task was asked to stop.',
   'bury.title': 'Bury task {id}?',
   'bury.body':
     'It is given up as if it had run out of attempts: its dead task is made, and the dead handler runs.',

@@ -77,8 +77,10 @@ export const pt = {
   'run-now.body': 'Ela deixa de esperar o horário e executa assim que um worker tiver uma vaga.',
   'run-now.done': 'A tarefa está pendente agora.',
   'cancel.title': 'Cancelar a tarefa {id}?',
-  'cancel.body': 'Ela não será mais executada, e nenhum tratamento de tarefa morta é chamado.',
+  'cancel.body':
+    'Ela não será mais executada, e nenhum tratamento de tarefa morta é chamado. Se está em execução, pede-se que pare; ainda pode ter sucesso.',
   'cancel.done': 'A tarefa foi cancelada.',
+  'cancel.stopping': 'Pediu-se à tarefa que pare.',
   'bury.title': 'Enterrar a tarefa {id}?',
   'bury.body':
     'Desiste-se dela como se as tentativas tivessem acabado: a tarefa morta é criada e seu tratamento é executado.',

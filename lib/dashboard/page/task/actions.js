@@ -68,10 +68,12 @@ function confirm(action, id, afterwards) {
     isDangerous: dangerous.includes(action),
     run: async (signal) => {
       const text = reason?.value.trim() ?? '';
-      /** @type {{ id?: string, attempts?: number }} */
+      /** @type {{ id?: string, attempts?: number, stopping?: boolean }} */
       const answer = await act(action, { id, ...(text === '' ? {} : { reason: text }) }, signal);
       const { attempts = 0 } = answer;
-      announce(t(`${action}.done`, { n: attempts, count: formatCount(attempts) }));
+      const done =
+        action === 'cancel' && answer.stopping ? 'cancel.stopping' : /** @type {const} */ (`${action}.done`);
+      announce(t(done, { n: attempts, count: formatCount(attempts) }));
       // A dead task is another one: it is shown, as that is what there is to look at now.
       if (action === 'bury' && answer.id !== undefined) location.hash = hashOf('task', { id: answer.id });
       else if (action === 'delete') location.hash = hashOf('tasks');

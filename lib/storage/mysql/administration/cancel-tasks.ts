@@ -11,8 +11,8 @@ import {
   attemptsOfTasks,
   cancelLocked,
   lockStanding,
+  openWithKey,
   successorsOf,
-  waitingWithKey,
 } from '../statements/cancel.js';
 
 type Tables = Pick<QueueTables, 'queue'>;
@@ -21,8 +21,8 @@ type Tables = Pick<QueueTables, 'queue'>;
 const mostIds = 1_000;
 
 /**
- * Ends tasks that wait as cancelled. What is meant is found first, then locked by its keys: a walk that locks would wait for rows
- * that are not meant. A task that has gone on since it was found is followed to its last attempt.
+ * Cancels tasks that wait, or that a worker of this library runs. What is meant is found first, then locked by its keys: a walk that
+ * locks would wait for rows that are not meant. A task that has gone on since it was found is followed to its last attempt.
  *
  * @param tx a transaction, the library's or the caller's
  */
@@ -30,7 +30,7 @@ export async function cancelTasks(
   tx: SqlHandle,
   tables: Tables,
   target: CancelTarget,
-  cancellation: Cancellation,
+  { message, by }: Cancellation,
 ): Promise<readonly CancelledAttempt[]> {
   const cancelled: CancelledAttempt[] = [];
   const seen = new Set<string>();
@@ -39,9 +39,11 @@ export async function cancelTasks(
     const standing = await inBlocks(ids.toSorted(byNumber), (block) =>
       askHandle(tx, lockStanding(tables, block.length), block),
     );
-    const waiting = standing.filter((row) => readBoolean(row['waits']));
-    await inBlocks(idsOf(waiting), (block) => cancel(tx, tables, block, cancellation));
-    cancelled.push(...waiting.map(readCancelled));
+    const open = standing.filter((row) => readBoolean(row['is_open']));
+    await inBlocks(idsOf(open), (block) =>
+      askHandle(tx, cancelLocked(tables, block.length), [message, by, ...block]),
+    );
+    cancelled.push(...open.map(readCancelled));
     const retried = idsOf(standing.filter((row) => readBoolean(row['reenfileirado'])));
     const next = await inBlocks(retried, (block) => askHandle(tx, successorsOf(tables, block.length), block));
     ids = idsOf(next).filter((id) => !seen.has(id));
@@ -58,16 +60,7 @@ async function find(tx: SqlHandle, tables: Tables, target: CancelTarget): Promis
   }
   const { topic, externalKey } = target;
   const values = topic === null ? [externalKey] : [externalKey, topic];
-  return idsOf(await askHandle(tx, waitingWithKey(tables, topic), values));
-}
-
-async function cancel(
-  tx: SqlHandle,
-  tables: Tables,
-  ids: readonly string[],
-  { message, by }: Cancellation,
-): Promise<readonly Row[]> {
-  return askHandle(tx, cancelLocked(tables, ids.length), [message, by, ...ids]);
+  return idsOf(await askHandle(tx, openWithKey(tables, topic), [...values, ...values]));
 }
 
 /** Asks of so many ids at once. */

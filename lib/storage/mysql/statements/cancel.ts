@@ -24,16 +24,23 @@ straight_join ${queue} b force index (attempts) on b.id_inicial = coalesce(a.id_
 where a.id in ${idParameters(count)}`,
   );
 
-/** Waiting attempts with a key, dead ones excepted. Parameters: the key, and the topic, unless they have none. */
-export const waitingWithKey = ({ queue }: Queue, topic: string | null): string =>
-  named(
-    'waiting_with_key',
+/**
+ * Attempts with a key that wait or run, dead ones excepted. Parameters: the key, and the topic, unless they have none; both twice.
+ */
+export const openWithKey = ({ queue }: Queue, topic: string | null): string => {
+  const isMeant = `${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = ?'} and not f.dead`;
+  return named(
+    'open_with_key',
     `
 select cast(f.id as char) as id
 from ${queue} f force index (equivalent)
-where f.equivalente = cast(? as binary) and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = ?'}
-  and not f.dead and ${isWaiting}`,
+where f.equivalente = cast(? as binary) and ${isMeant} and ${isWaiting}
+union all
+select cast(f.id as char)
+from ${queue} f force index (running)
+where f.executor_ativo is not null and f.chave_externa = ? and ${isMeant}`,
   );
+};
 
 /**
  * Locks some attempts, and reads how each stands by now. Parameters: ids, in their order, so that those who lock the same ones wait
@@ -45,7 +52,8 @@ export const lockStanding = ({ queue }: Queue, count: number): string =>
     `
 select cast(f.id as char) as id, cast(coalesce(f.id_inicial, f.id) as char) as first_id, cast(f.tentativa as char) as tentativa,
   f.processo, f.subscriber_id, cast(f.dead as char) as dead, cast(f.reenfileirado as char) as reenfileirado,
-  cast(${isWaiting} as char) as waits
+  cast(f.status = 'processando' as char) as runs,
+  cast(${isWaiting} or f.status = 'processando' and f.executor is not null as char) as is_open
 from ${queue} f
 where f.id in ${idParameters(count)}
 order by f.id
@@ -63,12 +71,18 @@ where n.id_anterior in ${idParameters(count)}
 for update`,
   );
 
-/** Ends attempts that wait, which are locked, as cancelled. Parameters: message, who or null, ids. */
+/**
+ * Cancels attempts, which are locked: what waits ends, what runs is marked, and ends so unless it succeeds. Who was first stays.
+ * The server sets columns one after another, so those that the others depend on come last. Parameters: message, who or null, ids.
+ */
 export const cancelLocked = ({ queue }: Queue, count: number): string =>
   named(
     'cancel_tasks',
     `
 update ${queue} f
-set f.status = 'falha', f.mensagem = ?, f.cancelada_por = coalesce(?, ''), f.finalizada_em = ${now}, f.proxima_tentativa = null
+set f.finalizada_em = if(${isWaiting}, ${now}, null), f.proxima_tentativa = null,
+  f.mensagem = if(f.cancelada_por is null, ?, f.mensagem),
+  f.cancelada_por = coalesce(f.cancelada_por, ?, ''),
+  f.status = if(${isWaiting}, 'falha', f.status)
 where f.id in ${idParameters(count)}`,
   );

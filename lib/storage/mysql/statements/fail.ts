@@ -66,7 +66,7 @@ const delayMs = `least(x.delay_ms, ${msBetween(since, lastTime)})`;
 
 /**
  * Closes attempts as failed. What follows them is the verdict of `failure-rule.ts`: a next attempt at `proxima_tentativa`, or the
- * end of the chain. The message is cut here, because the column counts characters as the server does. Parameters: failures.
+ * end of the chain; nothing follows an attempt that was cancelled while it ran, and its message is the reason. The message is cut here, because the column counts characters as the server does. Parameters: failures.
  */
 export const closeFailed = ({ queue }: Queue): string =>
   named(
@@ -75,12 +75,13 @@ export const closeFailed = ({ queue }: Queue): string =>
 update ${failureRows}
 ${byKey(queue)}
 set f.status = 'falha',
-  f.mensagem = concat(left(x.message, ${columnLength.message} - char_length(x.note)), x.note),
+  f.mensagem = if(f.cancelada_por is null, concat(left(x.message, ${columnLength.message} - char_length(x.note)), x.note), f.mensagem),
   f.erro = x.error,
   f.finalizada_em = ${now},
-  f.reenfileirado = x.delay_ms is not null or x.at is not null,
-  f.estouro_tentativas = x.delay_ms is null and x.at is null,
+  f.reenfileirado = f.cancelada_por is null and (x.delay_ms is not null or x.at is not null),
+  f.estouro_tentativas = f.cancelada_por is null and x.delay_ms is null and x.at is null,
   f.proxima_tentativa = case
+    when f.cancelada_por is not null then null
     when x.at is not null then cast(x.at as datetime(6))
     when x.delay_ms is not null then ${after(delayMs, since)}
   end`,
@@ -163,7 +164,8 @@ export const readFailed = ({ queue }: Queue): string =>
   named(
     'read_failed',
     `
-select f.id, case when f.reenfileirado then ${msBetween(now, 'f.proxima_tentativa')} end as next_ms, d.id as dead_id
+select f.id, case when f.reenfileirado then ${msBetween(now, 'f.proxima_tentativa')} end as next_ms, d.id as dead_id,
+  f.cancelada_por, case when f.cancelada_por is not null then f.mensagem end as mensagem
 from ${failedRows}
 ${byKey(queue)}
 left join ${deadChain(queue)} and f.estouro_tentativas and not f.dead`,

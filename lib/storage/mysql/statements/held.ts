@@ -88,12 +88,12 @@ where f.executor_ativo = cast(? as signed)
 limit ?`,
   );
 
-/** Which of some attempts a worker holds. Parameters: ids, worker. */
+/** Which of some attempts a worker holds, and which of these were cancelled. Parameters: ids, worker. */
 export const stillHeld = ({ queue }: Queue): string =>
   named(
     'still_held',
     `
-select f.id, f.reserva
+select f.id, f.reserva, f.cancelada_por
 from ${idRows}
 ${byKey(queue)}
 where f.status = 'processando' and f.executor = cast(? as signed)`,

@@ -1,4 +1,3 @@
-import type { Cancellation, CancelTarget } from '../../cancellation.js';
 import { editsKey, recordFields, stateSql } from '../../columns.js';
 import type { QueueTables } from '../identifiers.js';
 import { hasUniqueKey } from '../schema/schema.js';
@@ -169,57 +168,8 @@ ${startAnew(queue, {
 })}
 select id::text as id from anew`;
 
-/** What names an attempt that was cancelled: see {@link readCancelled}. */
-const cancelledFields = `f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.tentativa::text as tentativa, f.processo, f.subscriber_id, f.dead::text as dead`;
-
 /** Due, scheduled for its first attempt, or retrying. */
 export const isWaiting = `f.status in ('pendente', 'agendada')`;
-
-/**
- * Ends `chosen` as cancelled.
- *
- * @param message parameter: why
- * @param by parameter: who, or null
- */
-export const cancelChosen = (queue: string, message: string, by: string): string => `update ${queue} f
-set status = 'falha', mensagem = ${message}::text, cancelada_por = coalesce(${by}::text, ''), finalizada_em = clock_timestamp(),
-  proxima_tentativa = null
-where f.id = any(array(select id from chosen)) and ${isWaiting}`;
-
-/** Tasks by ids of any of their attempts. Parameters: a list of JSON, which every driver sends as it is. */
-const ofIds = (queue: string): string => {
-  const firstIds = `array(
-    select coalesce(a.id_inicial, a.id) from ${queue} a
-    where a.id in (select asked::bigint from jsonb_array_elements_text($1::text::jsonb) asked)
-  )`;
-  return `(f.id = any(${firstIds}) or f.id_inicial = any(${firstIds}))`;
-};
-
-/** Tasks by their key. Parameters: the key, and topic as the fourth, unless they have none. */
-const ofKey = (topic: string | null): string =>
-  `f.chave_externa = $1::text and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = $4::text'} and not f.dead`;
-
-/**
- * Ends tasks that have not started, without dead chains. Parameters: those of the target, of which the first is the first here,
- * message, who.
- */
-export const cancelTasks = ({ queue }: Queue, target: CancelTarget): string => `-- name: cancel_tasks
-with chosen as materialized (
-  select f.id
-  from ${queue} f
-  where ${'ids' in target ? ofIds(queue) : ofKey(target.topic)} and ${isWaiting}
-  order by f.id
-  for no key update of f
-)
-${cancelChosen(queue, '$2', '$3')}
-returning ${cancelledFields}`;
-
-/** Their parameters. */
-export function cancelValues(target: CancelTarget, { message, by }: Cancellation): unknown[] {
-  if ('ids' in target) return [JSON.stringify(target.ids), message, by];
-  const { topic, externalKey } = target;
-  return [externalKey, message, by, ...(topic === null ? [] : [topic])];
-}
 
 /**
  * Makes a scheduled attempt due now, and rings for it. Parameters: id of any attempt, channel.

@@ -1,6 +1,7 @@
 import type { BulkKind } from '../../admin.js';
 import type { QueueTables } from '../identifiers.js';
-import { cancelChosen, hasFailedForGood, isWaiting, startAnew } from './admin.js';
+import { hasFailedForGood, isWaiting, startAnew } from './admin.js';
+import { cancelChosen } from './cancel.js';
 
 // What operators do with many tasks at once: the tasks are counted first, then changed in blocks, one commit each.
 

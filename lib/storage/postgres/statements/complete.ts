@@ -57,8 +57,8 @@ select f.status, f.executor, f.reserva from ${queue} f where f.id = $1::bigint f
 );
 
 /**
- * Gives attempts back that were claimed but not started: they are pending again and keep their number. Rows that another
- * session has locked are skipped until the next call.
+ * Gives attempts back that were claimed but not started: they are pending again and keep their number; those that were cancelled
+ * meanwhile end. Rows that another session has locked are skipped until the next call.
  *
  * Parameters: ids, reservations, worker.
  */
@@ -72,7 +72,8 @@ with mine as materialized (
   for no key update skip locked
 )
 update ${queue} f
-set status = 'pendente', executor = null, iniciada_em = null
+set status = case when f.cancelada_por is null then 'pendente' else 'falha' end, executor = null, iniciada_em = null,
+  finalizada_em = case when f.cancelada_por is not null then clock_timestamp() end
 from unnest($1::bigint[], $2::int[]) r (id, reservation)
 where f.id = r.id and f.reserva = r.reservation and f.id = any(array(select id from mine))
 returning f.id`,

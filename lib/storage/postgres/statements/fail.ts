@@ -41,6 +41,8 @@ export const deadTaskOf = (queue: string, row: string): string =>
  * ever. Whatever else keeps one from being inserted, such as an id that is taken, fails the statement: an attempt must not
  * end without what follows it.
  *
+ * An attempt that was cancelled while it ran ends so: nothing follows it, and its message is the reason.
+ *
  * Rows that another session has locked are skipped and failed next time. The message is cut here, because the column
  * counts characters as the database's encoding does.
  */
@@ -64,12 +66,12 @@ ruled as materialized (
 failed as (
   update ${queue} f
   set status = 'falha',
-    mensagem = left(x.message, 500 - length(x.note)) || x.note,
+    mensagem = case when f.cancelada_por is null then left(x.message, 500 - length(x.note)) || x.note else f.mensagem end,
     erro = x.error,
     finalizada_em = clock_timestamp(),
-    reenfileirado = x.retry,
-    estouro_tentativas = not x.retry,
-    proxima_tentativa = case when x.retry then
+    reenfileirado = x.retry and f.cancelada_por is null,
+    estouro_tentativas = not x.retry and f.cancelada_por is null,
+    proxima_tentativa = case when x.retry and f.cancelada_por is null then
       coalesce(x.at, case when x.from_failure or not isfinite(f.data_hora) then clock_timestamp() else f.data_hora end + x.delay_ms * interval '1 millisecond')
     end
   from ruled x
@@ -101,7 +103,7 @@ buried as (
   where f.estouro_tentativas and not f.dead and ${deadTaskOf(queue, 'f')} is null
   returning id, live_id
 )
-select f.id, buried.id as dead_id,
+select f.id, buried.id as dead_id, f.cancelada_por, case when f.cancelada_por is not null then f.mensagem end as mensagem,
   case when f.reenfileirado then extract(epoch from f.proxima_tentativa - clock_timestamp()) * 1000 end as next_ms
 from failed f
 left join buried on buried.live_id = coalesce(f.id_inicial, f.id)`,
