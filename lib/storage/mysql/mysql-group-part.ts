@@ -65,7 +65,7 @@ export class MysqlGroupPart implements GroupedTransaction {
       this.#refuseLate();
       const beginning = this.#begin();
       if (beginning) void this.#sent('begin', connection.ask(beginning.text)).catch(ignore);
-      return handlerClient(connection.raw, this.#statements, () => this.#ended);
+      return handlerClient(connection.raw, connection.watching(this.#statements), () => this.#ended);
     });
     client.catch(ignore);
     return client;

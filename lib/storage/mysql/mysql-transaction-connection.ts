@@ -1,7 +1,9 @@
 import type { PoolConnection, QueryError } from 'mysql2';
+import { traceOf } from '../session-traces.js';
 import { ask, type Answer } from './connections/answers.js';
 import type { LentConnection, OwnPool } from './connections/own-pool.js';
 import { streamOf } from './connections/stream-of.js';
+import type { ClientWatch } from './mysql-transaction-client.js';
 import { undo, type Beginning } from './statements/transaction.js';
 
 /** An answer as handlers read it. */
@@ -23,6 +25,8 @@ export class TransactionConnection {
   readonly #lent: LentConnection;
   readonly #own: OwnPool;
   #isOurs = true;
+  /** What has been left in its session, in words. */
+  #trace: string | undefined;
 
   private constructor(lent: LentConnection, own: OwnPool) {
     this.raw = lent.raw;
@@ -42,6 +46,7 @@ export class TransactionConnection {
    * @param beginning sent before it in the same text
    */
   query(text: string, values: unknown[] | undefined, beginning?: Beginning): Promise<HandlerAnswer> {
+    this.#note(text);
     const sql = beginning ? `${beginning.text};\n${text}` : text;
     return new Promise((resolve, reject) => {
       this.raw.query({ sql, ...(values && { values }) }, (error: QueryError | null, answer: unknown) => {
@@ -49,6 +54,20 @@ export class TransactionConnection {
         else resolve(readAnswer(answer, beginning?.statements ?? 0));
       });
     });
+  }
+
+  /** The same watch, which also sees what is left in the session. */
+  watching(watch: ClientWatch): ClientWatch {
+    return {
+      sent: (text) => {
+        this.#note(text);
+        watch.sent(text);
+      },
+      begun: (text) => {
+        this.#note(text);
+        return watch.begun(text);
+      },
+    };
   }
 
   /** Runs a text of the library's, and cuts the connection when it is not answered. */
@@ -78,7 +97,7 @@ export class TransactionConnection {
   giveBack(): void {
     if (!this.#isOurs) return;
     this.#isOurs = false;
-    this.#lent.release();
+    this.#lent.release(this.#trace);
   }
 
   /**
@@ -95,6 +114,10 @@ export class TransactionConnection {
     this.#lent.forget();
     if (isGone) return;
     this.#own.query(`kill ${threadId}`).catch(() => undefined);
+  }
+
+  #note(text: string): void {
+    this.#trace ??= traceOf(text, 'mysql');
   }
 
   /** The driver's own `destroy` leaves those waiting for ever who wait for an answer. */

@@ -43,7 +43,7 @@ export class MysqlTransaction implements TaskTransaction {
     const client = this.#open().then((connection) => {
       this.#refuseLate();
       if (!this.#begun) this.#begin(connection);
-      return handlerClient(connection.raw, this.#statements, () => this.#ended);
+      return handlerClient(connection.raw, connection.watching(this.#statements), () => this.#ended);
     });
     client.catch(ignore);
     return client;

@@ -1,5 +1,6 @@
 import type { ConnectionOptions, Pool, PoolConnection } from 'mysql2';
 import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
+import { traceText } from '../../session-traces.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { isConnectionError } from '../mysql-errors.js';
 import { ask, type Answer } from './answers.js';
@@ -20,14 +21,15 @@ export interface OwnPoolParts {
   readonly max: number;
   /** Statements that every connection begins with. */
   readonly settings: string;
-  /** Told, once until the next one, that no more connections can be opened. */
+  /** Told that no more connections can be opened, once until the next one; and, once, what handlers leave in their sessions. */
   readonly warn?: (message: string) => void;
 }
 
 /** A connection that somebody has. Whoever has it releases it, or destroys it, also when it is lost: others wait for its place. */
 export interface LentConnection {
   readonly raw: PoolConnection;
-  release(): void;
+  /** @param trace what has been left in its session, in words: then it is closed */
+  release(trace?: string): void;
   destroy(): void;
   /** It was ended by other means than {@link destroy}. */
   forget(): void;
@@ -40,6 +42,8 @@ export interface LentConnection {
 export class OwnPool {
   readonly #pool: Pool;
   readonly #line: ConnectionLine<PoolConnection>;
+  readonly #warn: OwnPoolParts['warn'];
+  #hasToldTrace = false;
   #closed: Promise<void> | undefined;
 
   constructor({ mysql, config, max, settings, warn }: OwnPoolParts) {
@@ -51,6 +55,7 @@ export class OwnPool {
       idleTimeout: idleMs,
       waitForConnections: true,
     });
+    this.#warn = warn;
     let isSaid = false;
     this.#line = new ConnectionLine({
       max,
@@ -115,16 +120,23 @@ export class OwnPool {
    */
   async take(mostMs = defaultPatienceMs): Promise<LentConnection> {
     const raw = await this.#line.take(mostMs);
+    const destroy = (): void => {
+      raw.destroy();
+      this.#line.back(raw, true);
+    };
     return {
       raw,
-      release: () => {
+      release: (trace) => {
+        if (trace !== undefined) {
+          if (!this.#hasToldTrace) this.#warn?.(traceText(trace));
+          this.#hasToldTrace = true;
+          destroy();
+          return;
+        }
         raw.release();
         this.#line.back(raw, false);
       },
-      destroy: () => {
-        raw.destroy();
-        this.#line.back(raw, true);
-      },
+      destroy,
       forget: () => this.#line.back(raw, true),
     };
   }

@@ -1,6 +1,7 @@
 import type { CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { isReadOnlyError } from './connection-config.js';
 import { ownTypes } from './own-types.js';
+import { watchSession } from './watch-session.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
 
 /** A row as `pg` reads it. */
@@ -20,6 +21,8 @@ export interface Lender {
 export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 'shared'> {
   /** How long requests wait for open connections while no more can be opened. */
   readonly patienceMs?: number;
+  /** Told the words that leave something in the session of a connection, which is closed after its use; without it nobody looks. */
+  readonly left?: ((words: string) => void) | undefined;
 }
 
 /** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
@@ -27,13 +30,21 @@ export class OwnPool implements Lender {
   readonly #pool: Pool;
   readonly #line: ConnectionLine<PoolClient>;
   readonly #patienceMs: number;
-  /** Connections that were opened since {@link renew} was asked for last. */
+  /** Connections that were opened since {@link renew} was asked for last, and whose session is as it was. */
   #current = new WeakSet<PoolClient>();
 
   constructor(pool: Pool, options: OwnPoolOptions = {}) {
     this.#pool = pool;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
-    pool.on('connect', (client) => this.#current.add(client));
+    const { left } = options;
+    pool.on('connect', (client) => {
+      this.#current.add(client);
+      if (!left) return;
+      watchSession(client, (words) => {
+        this.#current.delete(client);
+        left(words);
+      });
+    });
     this.#line = new ConnectionLine({
       max: pool.options.max,
       open: () => this.#open(),

@@ -7,6 +7,7 @@ import type { SharedSessions } from './shared-sessions.js';
 import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
+import { traceText } from '../../session-traces.js';
 import { defaultPatienceMs, sharedText } from '../../connection-line.js';
 import type { StartPlace } from '../../start-problem.js';
 import {
@@ -224,7 +225,7 @@ function openPool(config: ClientConfig, { max, reach, settings, events }: PoolRe
     Client: PoolConnection,
   });
   // A server that goes takes all idle ones along, and one that is full refuses many: one line for all of them.
-  const said = { lost: false, shared: false };
+  const said = { lost: false, shared: false, left: false };
   pool.on('connect', (client) => {
     said.lost = false;
     said.shared = false;
@@ -244,7 +245,12 @@ function openPool(config: ClientConfig, { max, reach, settings, events }: PoolRe
     said.shared = true;
     events.emit('warning', { message: sharedText(messageOf(error), others) });
   };
-  return new OwnPool(pool, { shared });
+  const left = (words: string): void => {
+    if (!said.left) events.emit('warning', { message: traceText(words) });
+    said.left = true;
+  };
+  // Behind a pooler the session is somebody else's by then.
+  return new OwnPool(pool, { shared, ...(reach === 'direct' && { left }) });
 }
 
 /**
