@@ -1,18 +1,14 @@
 import {
   Controller,
   Get,
-  Header,
-  HttpCode,
   Inject,
   NotFoundException,
-  Param,
   Post,
-  Query,
   Req,
   Res,
   SetMetadata,
-  Sse,
   StreamableFile,
+  UseFilters,
   UseGuards,
   VERSION_NEUTRAL,
   type CanActivate,
@@ -20,15 +16,14 @@ import {
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
-import type { Observable } from 'rxjs';
+import { HttpAdapterHost } from '@nestjs/core';
+import { answerEvents, answerJson, DashboardForbiddenFilter } from './answer.js';
 import type { BulkAction } from './api.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
 import { bulkKinds, type ActionRequest, type DashboardActions } from './dashboard-actions.js';
 import type { Dashboard } from './dashboard.js';
 import { OwnPageGuard } from './own-page.guard.js';
 import { readPage, versionPrefix } from './page-files.js';
-import type { Query as Parameters } from './read-filter.js';
-import { answered } from './refusal.js';
 import { readBody } from './request-body.js';
 import { headerOf, type Answer, type DashboardRequest } from './request.js';
 import { SameSiteGuard } from './same-site.guard.js';
@@ -39,6 +34,7 @@ export interface ControllerParts {
   readonly token: InjectionToken<Dashboard>;
   readonly path: string;
   readonly guards: readonly (Type<CanActivate> | CanActivate)[];
+  readonly decorators: readonly ClassDecorator[];
   readonly actor: ((request: never) => string | undefined) | undefined;
 }
 
@@ -53,67 +49,62 @@ const undocumented = SetMetadata('swagger/apiExcludeController', [true]);
  * nothing of Express or Fastify.
  */
 export async function makeControllers(parts: ControllerParts): Promise<Controllers> {
-  return {
+  const controllers = {
     page: await makePageController(parts),
     read: makeReadController(parts),
     action: makeActionController(parts),
   };
+  for (const controller of Object.values(controllers)) {
+    for (const decorate of [UseFilters(DashboardForbiddenFilter), undocumented, ...parts.decorators]) {
+      decorate(controller);
+    }
+  }
+  return controllers;
 }
 
 async function makePageController({ path, guards }: ControllerParts): Promise<Type<unknown>> {
   const { document, policy, version, assets } = await readPage();
 
-  @undocumented
   @UseGuards(OwnPageGuard, ...guards)
   @Controller({ path, version: VERSION_NEUTRAL })
   class DashboardPageController {
+    constructor(@Inject(HttpAdapterHost) readonly host: HttpAdapterHost) {}
+
     @Get()
-    @Header('Content-Type', 'text/html; charset=utf-8')
-    @Header('Content-Security-Policy', policy)
-    page(): string {
-      return document;
+    async page(@Res() answer: Answer): Promise<void> {
+      answer.header('Content-Type', 'text/html; charset=utf-8');
+      answer.header('Content-Security-Policy', policy);
+      await this.host.httpAdapter.reply(answer, document, 200);
     }
 
-    @Get('assets/:first')
-    one(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
-      return this.#asset(names, request, answer);
-    }
-
-    @Get('assets/:first/:second')
-    two(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
-      return this.#asset(names, request, answer);
-    }
-
-    @Get('assets/:first/:second/:third')
-    three(@Param() names: object, @Req() request: object, @Res({ passthrough: true }) answer: Answer) {
-      return this.#asset(names, request, answer);
-    }
-
-    async #asset(names: object, request: object, answer: Answer): Promise<StreamableFile> {
-      const parts: readonly string[] = Object.values(names);
+    @Get(['assets/:first', 'assets/:first/:second', 'assets/:first/:second/:third'])
+    async asset(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const parts = Object.values(request.params);
       // Another version is that of a page which another process has served, before or after this one: it gets what there is.
       const isVersioned = parts[0]?.startsWith(versionPrefix) === true;
       const asset = assets.get((isVersioned ? parts.slice(1) : parts).join('/'));
-      if (!asset) throw new NotFoundException();
-      const accepted = headerOf(request as DashboardRequest, 'accept-encoding') ?? '';
-      const { type, content, encoding } = await asset.send(accepted);
+      if (!asset) return answerJson(this.host, answer, notFound);
+      const { type, content, encoding } = await asset.send(headerOf(request, 'accept-encoding') ?? '');
       const vary = answer.getHeader('Vary');
       // Who allows other origins varies by them, too.
       answer.header('Vary', typeof vary === 'string' ? `${vary}, Accept-Encoding` : 'Accept-Encoding');
       if (encoding !== undefined) answer.header('Content-Encoding', encoding);
       if (parts[0] === version) answer.header('Cache-Control', 'private, max-age=31536000, immutable');
-      return new StreamableFile(content, { type, length: content.length });
+      const file = new StreamableFile(content, { type, length: content.length });
+      await this.host.httpAdapter.reply(answer, file, 200);
     }
   }
   return DashboardPageController;
 }
 
 function makeReadController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
-  @undocumented
   @UseGuards(OwnPageGuard, ...guards)
   @Controller({ path: `${path}/api`, version: VERSION_NEUTRAL })
   class DashboardReadController implements OnModuleDestroy {
-    constructor(@Inject(token) readonly dashboard: Dashboard) {}
+    constructor(
+      @Inject(token) readonly dashboard: Dashboard,
+      @Inject(HttpAdapterHost) readonly host: HttpAdapterHost,
+    ) {}
 
     /** A server that closes waits for its streams. */
     onModuleDestroy(): void {
@@ -121,99 +112,109 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
     }
 
     @Get('info')
-    info(): object {
-      return this.dashboard.info();
+    info(@Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.info());
     }
 
     @Get('overview')
-    overview(): Promise<object> {
-      return answered(() => this.dashboard.overview.read());
+    overview(@Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.overview.read());
     }
 
-    @Sse('stream')
-    stream(): Observable<object> {
-      return this.dashboard.live.watch();
+    @Get('stream')
+    stream(@Req() request: DashboardRequest, @Res() answer: Answer): void {
+      answerEvents(request, answer, this.dashboard.live.watch());
     }
 
     @Get('history')
-    history(@Query() query: object): Promise<object> {
-      return answered(() => this.dashboard.history(query as Parameters));
+    history(@Req() { query }: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.history(query));
     }
 
     @Get('counts')
-    counts(): Promise<object> {
-      return answered(() => this.dashboard.overview.allCounts());
+    counts(@Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.overview.allCounts());
     }
 
     @Get('tasks')
-    tasks(@Query() query: object, @Req() request: object): Promise<object> {
-      return answered(() => this.dashboard.list(query as Parameters, nameOf(actor, request)));
+    tasks(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.list(request.query, nameOf(actor, request)));
     }
 
     @Get('tasks/:id')
-    task(@Param('id') id: string): Promise<object> {
-      return answered(() => this.dashboard.tasks.find(id), { id });
+    task(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const id = named(request, 'id');
+      return answerJson(this.host, answer, () => this.dashboard.tasks.find(id), { id });
     }
 
     @Get('tasks/:id/payload')
-    payload(@Param('id') id: string, @Req() request: object): Promise<object> {
-      return answered(() => this.dashboard.payload(id, nameOf(actor, request)), { id });
+    payload(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const id = named(request, 'id');
+      return answerJson(this.host, answer, () => this.dashboard.payload(id, nameOf(actor, request)), { id });
     }
 
     @Get('subscriptions')
-    subscriptions(): Promise<object> {
-      return answered(() => this.dashboard.subscriptions.list());
+    subscriptions(@Res() answer: Answer): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.subscriptions.list());
     }
 
     @Get('subscriptions/:id')
-    subscription(@Param('id') id: string): Promise<object> {
-      return answered(() => this.dashboard.subscriptions.find(id), { id });
+    subscription(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const id = named(request, 'id');
+      return answerJson(this.host, answer, () => this.dashboard.subscriptions.find(id), { id });
     }
   }
   return DashboardReadController;
 }
 
 function makeActionController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
-  const asked = (
-    { actions }: Dashboard,
-    action: string,
-    request: object,
-    work: (request: ActionRequest) => Promise<object>,
-  ): Promise<object> => {
-    const name = nameOf(actor, request);
-    let body: unknown;
-    return answered(
-      async () => {
-        body = await readBody(request as DashboardRequest);
-        return work({ actor: name, body });
-      },
-      (error) => actions.valuesOf(error, action, body),
-    );
-  };
-
-  @undocumented
   @UseGuards(OwnPageGuard, ...guards, SameSiteGuard)
   @Controller({ path: `${path}/api/actions`, version: VERSION_NEUTRAL })
   class DashboardActionController {
-    constructor(@Inject(token) readonly dashboard: Dashboard) {}
+    constructor(
+      @Inject(token) readonly dashboard: Dashboard,
+      @Inject(HttpAdapterHost) readonly host: HttpAdapterHost,
+    ) {}
 
     @Post(':action/count')
-    @HttpCode(200)
-    count(@Param('action') action: string, @Req() request: object): Promise<object> {
-      if (!Object.hasOwn(bulkKinds, action)) throw new NotFoundException();
-      const { actions } = this.dashboard;
-      return asked(this.dashboard, action, request, (one) => actions.count(action as BulkAction, one));
+    count(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const action = named(request, 'action');
+      if (!Object.hasOwn(bulkKinds, action)) return answerJson(this.host, answer, notFound);
+      return this.#answer(request, answer, (actions, one) => actions.count(action as BulkAction, one));
     }
 
     @Post(':action')
-    @HttpCode(200)
-    act(@Param('action') action: string, @Req() request: object): Promise<object> {
-      const perform = Object.hasOwn(performers, action) ? performers[action as DashboardAction] : undefined;
-      if (!perform) throw new NotFoundException();
-      return asked(this.dashboard, action, request, (one) => perform(this.dashboard.actions, one));
+    act(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
+      const action = named(request, 'action');
+      if (!Object.hasOwn(performers, action)) return answerJson(this.host, answer, notFound);
+      return this.#answer(request, answer, performers[action as DashboardAction]);
+    }
+
+    #answer(request: DashboardRequest, answer: Answer, perform: Perform): Promise<void> {
+      const { actions } = this.dashboard;
+      const name = nameOf(actor, request);
+      let body: unknown;
+      return answerJson(
+        this.host,
+        answer,
+        async () => {
+          body = await readBody(request);
+          return perform(actions, { actor: name, body });
+        },
+        (error) => actions.valuesOf(error, named(request, 'action'), body),
+      );
     }
   }
   return DashboardActionController;
+}
+
+function notFound(): never {
+  throw new NotFoundException();
+}
+
+/** A part of the path; from the request, so that no pipe of the application changes it. */
+function named({ params }: DashboardRequest, part: string): string {
+  return params[part] ?? '';
 }
 
 type Perform = (actions: DashboardActions, request: ActionRequest) => Promise<object>;

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { DashboardForbidden } from './answer.js';
 import { headerOf, requestOf, type Answer } from './request.js';
 
 /** Lets in who knows a key: from the address, and then from a cookie, which this browser sends to this site only. */
@@ -26,10 +27,7 @@ export class KeyGuard implements CanActivate {
     const cookies = (headerOf(request, 'cookie') ?? '').split(';').map((cookie) => cookie.trim());
     const own = cookies.find((cookie) => cookie.startsWith(`${this.#cookie}=`));
     if (own !== undefined && this.#fits(own.slice(this.#cookie.length + 1))) return true;
-    throw new ForbiddenException({
-      code: 'ACTION_FORBIDDEN',
-      message: 'open the address that the command has printed: it has a key in it',
-    });
+    throw new DashboardForbidden('open the address that the command has printed: it has a key in it');
   }
 
   #fits(key: string): boolean {

@@ -1,4 +1,5 @@
-import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { DashboardForbidden } from './answer.js';
 import { forwardingHeader } from './forwarding-headers.js';
 import { hostOf, remoteAddressOf, requestOf } from './request.js';
 
@@ -16,9 +17,8 @@ export class LoopbackGuard implements CanActivate {
     const name = hostOf(request).replace(/:\d+$/, '').toLowerCase();
     if (addresses.has(remoteAddressOf(request)) && names.has(name) && passedOnBy === undefined) return true;
     const why = passedOnBy === undefined ? '' : ` The header ${passedOnBy} says that a proxy passed this on.`;
-    throw new ForbiddenException({
-      code: 'ACTION_FORBIDDEN',
-      message: `this dashboard has no guards, so only the machine that it runs on may see it: give it some (dashboard.guards).${why}`,
-    });
+    throw new DashboardForbidden(
+      `this dashboard has no guards, so only the machine that it runs on may see it: give it some (dashboard.guards).${why}`,
+    );
   }
 }

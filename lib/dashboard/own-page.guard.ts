@@ -1,4 +1,5 @@
-import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { DashboardForbidden } from './answer.js';
 import { requestOf, type Answer } from './request.js';
 import { foreignSite, isNavigation } from './same-site.js';
 
@@ -22,9 +23,6 @@ export class OwnPageGuard implements CanActivate {
     const request = requestOf(context);
     const problem = foreignSite(request);
     if (problem === undefined || isNavigation(request)) return true;
-    throw new ForbiddenException({
-      code: 'ACTION_FORBIDDEN',
-      message: `only the dashboard's own page may read this: ${problem}`,
-    });
+    throw new DashboardForbidden(`only the dashboard's own page may read this: ${problem}`);
   }
 }

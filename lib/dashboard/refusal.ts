@@ -23,28 +23,10 @@ const statuses: Partial<Record<TarefaErrorCode, number>> = {
 
 type Values = RefusalJson['values'];
 
-/**
- * Answers the request, or refuses it with a code, a message and what it is about. What the database says is told by its code
- * only: its words may hold values of the user's.
- *
- * @param values known of the request, or found when it is refused
- * @throws {HttpException}
- */
-export async function answered<T>(
-  work: () => Promise<T> | T,
-  values: Values | ((error: unknown) => Promise<Values>) = {},
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HttpException) throw error;
-    const { status, body } = refusalOf(error, typeof values === 'function' ? await values(error) : values);
-    throw new HttpException(body, status, { cause: error });
-  }
-}
-
 /** How what went wrong is told to the page, and with which status of HTTP. */
-export function refusalOf(error: unknown, values: Values = {}): { status: number; body: RefusalJson } {
+export function refusalOf(error: unknown, values: Values = {}): { status: number; body: object } {
+  if (error instanceof HttpException)
+    return { status: error.getStatus(), body: error.getResponse() as object };
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   if (error instanceof TarefaError)
     return {

@@ -1,10 +1,14 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Query } from './read-filter.js';
 
 /** What Express and Fastify have in common. */
 export interface DashboardRequest {
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
+  /** Parts of the path that the route names. Pipes of the application do not reach them here. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
   /** What a body parser made of the body; undefined where none did. */
   readonly body?: unknown;
   /** Nest's, of applications with `rawBody: true`. */
@@ -18,6 +22,11 @@ export interface DashboardRequest {
 export interface Answer {
   header(name: string, value: string): unknown;
   getHeader(name: string): unknown;
+  getHeaders(): OutgoingHttpHeaders;
+  /** Fastify's: the answer of Node. Express adds to that. */
+  readonly raw?: ServerResponse;
+  /** Fastify's: it leaves the answer of Node alone from now on. */
+  hijack?(): unknown;
 }
 
 /** The request that a guard is asked about. */

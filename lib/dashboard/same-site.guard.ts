@@ -1,4 +1,5 @@
-import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { DashboardForbidden } from './answer.js';
 import { headerOf, requestOf, type DashboardRequest } from './request.js';
 import { contentTypeOf } from './request-body.js';
 import { foreignSite } from './same-site.js';
@@ -14,10 +15,7 @@ export class SameSiteGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const problem = problemOf(requestOf(context));
     if (problem === undefined) return true;
-    throw new ForbiddenException({
-      code: 'ACTION_FORBIDDEN',
-      message: `an action must come from the page: ${problem}`,
-    });
+    throw new DashboardForbidden(`an action must come from the page: ${problem}`);
   }
 }
 

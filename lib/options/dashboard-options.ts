@@ -31,6 +31,12 @@ export interface DashboardOptions {
   readonly guards?: readonly (Type<CanActivate> | CanActivate)[] | undefined;
   /** Modules that export what the guards inject. Default: none. */
   readonly imports?: ModuleMetadata['imports'] | undefined;
+  /**
+   * Decorators for its controllers, which tell global guards of the application what they look for. Default: none.
+   *
+   * @example decorators: [Public(), SkipThrottle()]
+   */
+  readonly decorators?: readonly ClassDecorator[] | undefined;
   /** What may be done from it: true for everything, or a list. Default: nothing, it is read-only. */
   readonly actions?: boolean | readonly DashboardAction[] | undefined;
   /** False: payloads are not shown. Default true: they are when asked for, redacted, and each time an event tells it. */
@@ -54,6 +60,7 @@ export interface ResolvedDashboardOptions {
   readonly path: string;
   readonly guards: readonly (Type<CanActivate> | CanActivate)[];
   readonly imports: NonNullable<ModuleMetadata['imports']>;
+  readonly decorators: readonly ClassDecorator[];
   readonly actions: readonly DashboardAction[];
   readonly payloads: boolean;
   readonly redact: readonly string[];
@@ -83,6 +90,7 @@ const known: Readonly<Record<keyof DashboardOptions, true>> = {
   path: true,
   guards: true,
   imports: true,
+  decorators: true,
   actions: true,
   payloads: true,
   redact: true,
@@ -113,6 +121,7 @@ export function resolveDashboard(
     path: readPath(options.path ?? '/queues', check),
     guards: readGuards(options.guards ?? [], check),
     imports: options.imports ?? [],
+    decorators: readDecorators(options.decorators ?? [], check),
     actions: readActions(options.actions ?? false, check),
     payloads: check.boolean('dashboard.payloads', options.payloads ?? true),
     redact: readRules(options.redact ?? [], check),
@@ -150,6 +159,14 @@ function readGuards(guards: unknown, check: OptionCheck): ResolvedDashboardOptio
       typeof (one as Partial<CanActivate>).canActivate === 'function');
   if (Array.isArray(guards) && guards.every(isGuard)) return guards as ResolvedDashboardOptions['guards'];
   check.mistake('dashboard.guards must be a list of guards: classes or objects with canActivate()');
+  return [];
+}
+
+function readDecorators(decorators: unknown, check: OptionCheck): readonly ClassDecorator[] {
+  if (Array.isArray(decorators) && decorators.every((one) => typeof one === 'function')) {
+    return decorators as readonly ClassDecorator[];
+  }
+  check.mistake('dashboard.decorators must be a list of class decorators such as [Public()]');
   return [];
 }
 

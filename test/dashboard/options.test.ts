@@ -1,3 +1,4 @@
+import { SetMetadata } from '@nestjs/common';
 import { expect, test } from 'vitest';
 import { resolveDashboard } from '../../lib/options/dashboard-options.js';
 import { hasCode } from '../../lib/errors.js';
@@ -23,6 +24,7 @@ const guards = [Guard];
 test.each<readonly [option: string, wrong: readonly unknown[], right: readonly unknown[]]>([
   ['path', ['', '/', 'a b', '/x?y', '/:id', '*', '/a//b', 5], ['queues', '/queues/', '/ops/q-1']],
   ['guards', [Guard, [{}], ['Guard'], [undefined]], [[Guard], [new Guard(), Guard]]],
+  ['decorators', [SetMetadata('a', true), ['Public'], [undefined]], [[], [SetMetadata('a', true)]]],
   ['actions', ['retry', ['restart'], [true], 1], [true, false, ['retry', 'pause'], []]],
   ['payloads', ['no', 0], [true, false]],
   ['redact', ['cpf', [''], ['a b'], [/x/], ['a..b']], [[], ['cpf', '*.cpf', 'customer.*.number']]],

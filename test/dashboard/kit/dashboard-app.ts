@@ -37,6 +37,10 @@ export interface DashboardAppOptions extends QueueModuleOptions {
   readonly trustProxy?: boolean;
   /** Gives the application body parsers of its own, instead of Nest's. */
   readonly parse?: (app: INestApplication) => void;
+  /** Does to the application what its `main.ts` would, before it listens. */
+  readonly configure?: (app: INestApplication) => void;
+  /** Options of Fastify's adapter. */
+  readonly fastify?: ConstructorParameters<typeof FastifyAdapter>[0];
 }
 
 /** A running application with a dashboard. */
@@ -67,6 +71,8 @@ export async function startDashboardApp(
     cors = false,
     trustProxy = false,
     parse,
+    configure,
+    fastify,
     dashboard,
     ...options
   }: DashboardAppOptions,
@@ -89,10 +95,11 @@ export async function startDashboardApp(
   const settings = { logger: false, abortOnError: false, bodyParser: parse === undefined } as const;
   const app: INestApplication =
     adapter === 'fastify'
-      ? await NestFactory.create(module, new FastifyAdapter({ trustProxy }), settings)
+      ? await NestFactory.create(module, new FastifyAdapter({ trustProxy, ...fastify }), settings)
       : await NestFactory.create(module, settings);
   if (adapter === 'express' && trustProxy) (app as NestExpressApplication).set('trust proxy', true);
   parse?.(app);
+  configure?.(app);
   if (cors) app.enableCors();
   if (globalPrefix !== undefined) app.setGlobalPrefix(globalPrefix);
   const streams = watchStreams(app.getHttpServer() as Server);
