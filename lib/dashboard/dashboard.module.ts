@@ -59,7 +59,7 @@ export async function dashboardModule(
     }
 
     onModuleInit(): void {
-      serveSlash(this.host.httpAdapter, `${this.application.getGlobalPrefix()}/${path}`);
+      serveSlash(this.host.httpAdapter, this.application.getGlobalPrefix(), path);
     }
   }
 

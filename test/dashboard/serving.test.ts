@@ -98,6 +98,30 @@ test.each(adapters)(
   },
 );
 
+test.each(adapters)('%s serves it outside of the prefix where that excludes it', async (adapter) => {
+  const { origin } = await start({
+    adapter,
+    configure: (app) => app.setGlobalPrefix('internal', { exclude: ['queues', 'queues/{*path}'] }),
+  });
+  for (const path of [
+    '/queues',
+    '/queues/',
+    '/queues/?key=1',
+    '/queues/assets/main.js',
+    '/queues/api/info',
+  ]) {
+    expect((await ask(origin + path)).status, `for ${path}`).toBe(200);
+  }
+  expect((await ask(`${origin}/internal/queues/`)).status).toBe(404);
+  expect(await act(`${origin}/queues`, 'insert', { topic: 'paper' })).toMatchObject({ status: 200 });
+});
+
+test('fastify that ignores slashes at the end serves the page with and without', async () => {
+  const fastify = { routerOptions: { ignoreTrailingSlash: true } };
+  const { url } = await start({ adapter: 'fastify', fastify, globalPrefix: 'internal' });
+  for (const path of ['', '/']) expect((await ask(url + path)).status, `for ${path}`).toBe(200);
+});
+
 @Injectable()
 class Staff {
   readonly header = 'x-staff';
