@@ -64,8 +64,18 @@ function changeOfList(
   const isOneLine = last && file.getLineAndCharacterOfPosition(last.getStart(file)).line === line;
   // Only what is on one line, without comments, can be put into another shape.
   if (last && !(isOneLine && !/\n|\/[/*]/.test(present))) {
-    const text = expressions.map((expression) => `,\n${indented(expression, `${indent}  `)}`).join('');
-    return { from: last.getEnd(), to: last.getEnd(), text };
+    const { hasTrailingComma, end } = initializer.elements;
+    // A comment behind the last element is about that one.
+    const comments =
+      compiler.getTrailingCommentRanges(file.text, hasTrailingComma ? end : last.getEnd()) ?? [];
+    const place = comments.at(-1)?.end ?? end;
+    const kept = file.text.slice(last.getEnd(), place);
+    const added = expressions.map((expression) => `\n${indented(expression, `${indent}  `)}`).join(',');
+    return {
+      from: last.getEnd(),
+      to: place,
+      text: `${hasTrailingComma ? kept : `,${kept}`}${added}${hasTrailingComma ? ',' : ''}`,
+    };
   }
   return { from, to, text: list(expressions, indent, last ? `${present.replace(/,$/, '')},` : present) };
 }

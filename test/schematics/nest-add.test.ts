@@ -145,6 +145,17 @@ test.each([
   expect(elements).toEqual([element, 'OrderPlacedModule', expect.stringContaining('QueueModule.forRoot')]);
 });
 
+test.each([
+  ['...common, // of the shop\n  ', '...common, // of the shop\n    OrderPlacedModule,\n'],
+  ['...common // of the shop\n  ', '...common, // of the shop\n    OrderPlacedModule,\n'],
+  ['...common /* all */, /* of them */\n  ', '...common /* all */, /* of them */\n    OrderPlacedModule,\n'],
+  ['...common,\n    // more to come\n  ', '...common,\n    OrderPlacedModule,\n'],
+])('a comment stays behind what it is about: %j', (rest, expected) => {
+  const options = `imports: [\n    A,\n    ${rest}],`;
+  const { files } = add({ ...onNest11, 'src/app.module.ts': appModule(options) });
+  expect(files['src/app.module.ts']).toContain(`    A,\n    ${expected}`);
+});
+
 test('a name that is taken is imported as another one', () => {
   const taken = `import { QueueModule } from './queue/queue.module';\n${appModule('imports: [QueueModule],')}`;
   const { files } = add({ ...onNest11, 'src/app.module.ts': taken });
