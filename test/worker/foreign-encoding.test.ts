@@ -98,3 +98,24 @@ test('what an encoding has of characters beyond Latin 1 is kept', async () => {
   await close();
   expect(message).toBe('“10 €”');
 });
+
+test('a task with a character that the encoding lacks is refused with the reason, whoever commits', async () => {
+  database = await createDatabase('LATIN1');
+  const { queue, close } = await startApp(database, { worker: false });
+  const task = { topic: 'say', payload: 'não 😀' };
+  const reason = {
+    code: 'INPUT_INVALID',
+    message: expect.stringMatching(
+      /encoding of the database lacks \(.*LATIN1.*\).*nothing was inserted/,
+    ) as string,
+  };
+  await expect(queue.insertTask(task)).rejects.toMatchObject(reason);
+  await expect(queue.insertTasks([{ topic: 'say', payload: 'é' }, task])).rejects.toMatchObject(reason);
+  const tx = await database.pool.connect();
+  await tx.query('begin');
+  await expect(queue.insertTask(task, { tx })).rejects.toMatchObject(reason);
+  await tx.query('rollback');
+  tx.release();
+  expect((await database.pool.query('select from tasks')).rowCount).toBe(0);
+  await close();
+});

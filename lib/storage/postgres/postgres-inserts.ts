@@ -3,7 +3,8 @@ import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
 import type { NewTask, TaskInserts } from '../inserts.js';
 import { ringFor, ringTextFor } from '../../coordination/new-task-ring.js';
-import { askHandle as ask, type SqlHandle } from '../sql-handle.js';
+import { TarefaError } from '../../errors.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { isRingRefused } from './connections/without-ring.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
@@ -128,6 +129,22 @@ export class PostgresInserts implements TaskInserts {
       // Also when it failed: its answer may have been lost, not its commit.
       ringer.ring(ringFor(tasks, sentAt));
     }
+  }
+}
+
+async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  try {
+    return await askHandle(handle, text, values);
+  } catch (error) {
+    // Libraries for databases wrap the driver's error.
+    const { code, message, cause } = error as Error & { readonly code?: unknown };
+    if (code !== '22P05' && (cause as { readonly code?: unknown } | undefined)?.code !== '22P05') throw error;
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `a text of the task has a character that the encoding of the database lacks (${message}): leave it out, or keep the queue ` +
+        `in a database in UTF8; nothing was inserted`,
+      { cause: error },
+    );
   }
 }
 
