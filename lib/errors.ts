@@ -181,10 +181,6 @@ export const errorTable = {
     when: 'A webhook was received whose bytes were not kept, so that its signature cannot be verified.',
     todo: 'Create the application with `rawBody: true`.',
   },
-  WEBHOOK_PACKAGE_MISSING: {
-    when: 'Webhooks are to be sent, and the package `undici` is not installed.',
-    todo: 'Run `npm install undici`.',
-  },
 } as const;
 
 /** A code of {@link errorTable}. */

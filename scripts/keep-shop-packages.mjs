@@ -11,7 +11,6 @@ const needed = [
   'pg',
   'reflect-metadata',
   'rxjs',
-  'undici',
 ];
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));

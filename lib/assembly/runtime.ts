@@ -53,15 +53,13 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { core, assembly, webhooks, group } = this.#parts;
+    const { core, assembly, group } = this.#parts;
     this.#listen();
     this.#warnOfDropped();
     if (!core.options.worker) return;
     try {
       await group.closeOnFailure(() => this.onModuleDestroy());
       await this.#register();
-      // A package that is missing is told now, not at the first delivery.
-      await webhooks?.client.prepare();
       if (core.options.autoStart) await assembly.worker.start();
       this.#checks.start();
     } catch (error) {

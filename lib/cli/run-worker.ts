@@ -7,7 +7,6 @@ import { QueueEvents } from '../events.js';
 import { QueueModule } from '../queue.module.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import { resolveOptions } from '../assembly/resolve-options.js';
-import { loadUndici } from '../webhooks/undici-package.js';
 import type { WebhookOptions } from '../options/webhook-options.js';
 import { QueueWorker } from '../worker/queue-worker.js';
 import { readConnectRetry } from './common-options.js';
@@ -30,7 +29,6 @@ export async function runWorker(call: CommandCall): Promise<ExitCode> {
   }
   const options = readWorkerOptions(call.queueOptions(), given, env);
   resolveOptions(options, env);
-  await loadUndici();
   const app = await NestFactory.createApplicationContext(
     { module: WebhookWorkerModule, imports: [QueueModule.forRoot(options)] },
     { logger: outputLogger(output), abortOnError: false },

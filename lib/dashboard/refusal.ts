@@ -16,7 +16,6 @@ const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_TOO_LARGE: 413,
   QUEUE_BUSY: 409,
   SUBSCRIPTIONS_UNAVAILABLE: 409,
-  WEBHOOK_PACKAGE_MISSING: 409,
   // Of webhooks that are off in this process.
   OPTIONS_INVALID: 409,
 };

@@ -142,7 +142,7 @@ export interface QueueOptions {
    */
   readonly globalEnhancers?: boolean | readonly EnhancerKind[] | undefined;
   /**
-   * Delivers subscriptions that have a URL and no method as signed HTTP requests: true, or how. Needs the package `undici`.
+   * Delivers subscriptions that have a URL and no method as signed HTTP requests: true, or how.
    * Default: they are not.
    */
   readonly webhooks?: boolean | WebhookOptions | undefined;

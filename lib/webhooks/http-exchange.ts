@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Client, Dispatcher } from 'undici';
+import { request as openRequest, type Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { RequestProgress } from './request-progress.js';
 import type { HttpAnswer, HttpRequest } from './http-message.js';
 import { systemCodeOf, WebhookFailure, type WebhookFailureKind } from './webhook-failure.js';
@@ -12,107 +11,122 @@ export interface AnswerLimits {
   readonly readBytes: number;
 }
 
-/** Answers such as 103 that may come before the answer. */
+/** Answers such as 100 and 103 that may come before the answer. */
 const mostInformational = 8;
+/** Bytes of an answer's header fields. */
+const mostHeaderBytes = 16_384;
 
 /**
- * Writes one request on a connection and reads its answer within limits. The deadline of `progress` is not watched here:
- * who watches it closes the connection, and the request fails with that.
+ * Writes one request on a connection and reads its answer within limits. Who watches the deadline of `progress` closes the
+ * connection, too.
  *
  * @throws {WebhookFailure}
  */
 export function exchange(
-  client: Client,
-  { url, method, headers, body }: HttpRequest,
+  agent: Agent,
+  message: HttpRequest,
   progress: RequestProgress,
-  { keptBytes, readBytes }: AnswerLimits,
+  limits: AnswerLimits,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
+    const { signal } = progress;
+    const fail = (error: Error): void => reject(failureOf(error, progress));
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     let informational = 0;
-    let status = 0;
-    let received: IncomingHttpHeaders = {};
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const answer = (cut: boolean): HttpAnswer => ({
-      status,
-      headers: received,
-      body: Buffer.concat(chunks).subarray(0, keptBytes),
-      bytes,
-      cut,
-    });
-
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart() {
-        progress.phase = 'answer';
-      },
-      onResponseStart(controller, statusCode, fields) {
-        if (statusCode < 200) {
-          informational += 1;
-          if (informational > mostInformational) controller.abort(tooManyInformational(progress.host));
-          return;
-        }
-        progress.phase = 'body';
-        status = statusCode;
-        received = fields;
-      },
-      onResponseData(controller, chunk) {
-        if (bytes < keptBytes) chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes <= readBytes) return;
-        resolve(answer(true));
-        controller.abort(new Error('the rest of the answer is not read'));
-      },
-      onResponseEnd() {
-        resolve(answer(false));
-      },
-      onResponseError(_controller, error) {
-        reject(failureOf(error, progress));
-      },
-    };
+    let request: ClientRequest;
     try {
-      client.dispatch({ path: `${url.pathname}${url.search}`, method, headers, body }, handler);
+      request = open(agent, message);
     } catch (error) {
-      // undici refuses what should have been refused before; its message may hold a header.
-      reject(
-        new WebhookFailure('refused-request', 'this request cannot be sent', {
-          host: progress.host,
-          systemCode: systemCodeOf(error),
-        }),
-      );
+      // Node refuses what should have been refused before; its message may hold a header.
+      const { host } = progress;
+      const systemCode = systemCodeOf(error);
+      reject(new WebhookFailure('refused-request', 'this request cannot be sent', { host, systemCode }));
+      return;
     }
+    request.on('error', fail);
+    request.on('socket', () => {
+      progress.phase = 'answer';
+    });
+    request.on('information', () => {
+      informational += 1;
+      if (informational > mostInformational)
+        request.destroy(
+          protocolFailure(progress.host, `sent only interim answers (1xx), more than ${mostInformational}`),
+        );
+    });
+    // Nobody asked for another protocol.
+    request.on('upgrade', (_answer, socket) => {
+      socket.destroy();
+      fail(protocolFailure(progress.host, 'changed to another protocol, which nobody asked for'));
+    });
+    request.on('response', (response) => {
+      progress.phase = 'body';
+      response.on('error', fail);
+      readAnswer(request, response, limits, resolve);
+    });
+    request.end(message.body ?? undefined);
   });
+}
+
+/** The socket is encrypted already where the URL says https. */
+function open(agent: Agent, { url, method, headers, body }: HttpRequest): ClientRequest {
+  return openRequest({
+    agent,
+    // For who watches; the connection is there.
+    host: url.hostname,
+    port: url.port,
+    method,
+    path: `${url.pathname}${url.search}`,
+    headers: { host: url.host, ...headers, ...(body && { 'content-length': body.length }) },
+    maxHeaderSize: mostHeaderBytes,
+  });
+}
+
+function readAnswer(
+  request: ClientRequest,
+  response: IncomingMessage,
+  { keptBytes, readBytes }: AnswerLimits,
+  resolve: (answer: HttpAnswer) => void,
+): void {
+  const { statusCode: status = 0, headers } = response;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const end = (cut: boolean): void => {
+    resolve({ status, headers, body: Buffer.concat(chunks).subarray(0, keptBytes), bytes, cut });
+  };
+  response.on('data', (chunk: Buffer) => {
+    if (bytes < keptBytes) chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes <= readBytes) return;
+    end(true);
+    response.destroy();
+  });
+  // Who answers before the request is written may never read it.
+  response.on('end', () => end(!request.writableFinished));
 }
 
 function failureOf(error: Error, { host, phase }: RequestProgress): WebhookFailure {
   if (error instanceof WebhookFailure) return error;
   const systemCode = systemCodeOf(error);
-  const [kind, happened] = describeFailure(error, systemCode, phase === 'body');
+  const [kind, happened] = describeFailure(systemCode, phase === 'body');
   return new WebhookFailure(kind, `${host} ${happened}`, { host, systemCode });
 }
 
 function describeFailure(
-  { name, message }: Error,
   code: string | undefined,
   began: boolean,
 ): readonly [kind: WebhookFailureKind, happened: string] {
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+  if (code === 'HPE_HEADER_OVERFLOW') {
     return ['too-large-headers', 'answered with more header fields than are read (16 KiB)'];
   }
-  // The parser's errors have no code of their own. One of them is that the answer ended too early.
-  const unreadable = name === 'HTTPParserError' && !message.includes('EOF');
-  if (unreadable || (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && !began)) {
+  // One of the parser's errors is that the answer ended too early.
+  if (code?.startsWith('HPE_') === true && code !== 'HPE_INVALID_EOF_STATE') {
     return ['protocol', 'answered with something that is not HTTP/1.1'];
   }
   if (began) return ['reset', 'closed the connection before its answer had ended'];
   return ['reset', 'closed the connection without an answer'];
 }
 
-function tooManyInformational(host: string): WebhookFailure {
-  return new WebhookFailure(
-    'protocol',
-    `${host} sent only interim answers (1xx), more than ${mostInformational}`,
-    {
-      host,
-    },
-  );
+function protocolFailure(host: string, what: string): WebhookFailure {
+  return new WebhookFailure('protocol', `${host} ${what}`, { host });
 }

@@ -120,7 +120,7 @@ export class QueueWebhooks {
    * Sends `{"type":"webhook.ping", …}` to a subscription's URL now, signed, by the rules of deliveries. It counts neither as
    * a success nor as a failure.
    *
-   * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`, `INPUT_INVALID` when it has no URL, `WEBHOOK_PACKAGE_MISSING`
+   * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`, `INPUT_INVALID` when it has no URL
    */
   async ping(subscriptionId: string): Promise<PingResult> {
     const { endpoints, client } = this.#parts;

@@ -6,7 +6,6 @@ import { exchange } from './http-exchange.js';
 import type { HttpAnswer, HttpRequest } from './http-message.js';
 import { NameResolver } from './name-resolver.js';
 import { nextHop } from './redirects.js';
-import { loadUndici } from './undici-package.js';
 import { readAnswer, type WebhookAnswer } from './webhook-answer.js';
 import { WebhookConnector } from './webhook-connector.js';
 import { WebhookFailure } from './webhook-failure.js';
@@ -51,29 +50,19 @@ export class WebhookClient {
   readonly #timeoutMs: number;
   readonly #follow: boolean;
   readonly #keptBytes: number;
-  readonly #mostIdle: number;
   readonly #connector: WebhookConnector;
   readonly #running = new Set<RequestProgress>();
-  #pool: Promise<ConnectionPool> | undefined;
+  readonly #pool: ConnectionPool;
   #closed = false;
 
   /** @throws {TarefaError} `OPTIONS_INVALID` */
   constructor(options: WebhookClientOptions = {}) {
     this.#timeoutMs = readCount('timeoutMs', options.timeoutMs ?? 20_000, 1);
     this.#keptBytes = readCount('maxAnswerBytes', options.maxAnswerBytes ?? 8_192, 0);
-    this.#mostIdle = readCount('maxIdleConnections', options.maxIdleConnections ?? 100, 0);
+    this.#pool = new ConnectionPool(readCount('maxIdleConnections', options.maxIdleConnections ?? 100, 0));
     this.#follow = options.redirects === 'follow';
     this.policy = new AddressPolicy(options.allowedAddresses);
     this.#connector = new WebhookConnector(this.policy, new NameResolver(options), options.ca);
-  }
-
-  /**
-   * Loads what sending needs; `send` does it by itself. Ask at start, to learn early that a package is missing.
-   *
-   * @throws {TarefaError} `WEBHOOK_PACKAGE_MISSING`
-   */
-  async prepare(): Promise<void> {
-    await this.#connections();
   }
 
   /**
@@ -81,16 +70,15 @@ export class WebhookClient {
    *
    * @param signal gives the request up
    * @throws {WebhookFailure} when there is no answer
-   * @throws {TarefaError} `WEBHOOK_SECRET_INVALID`, `WEBHOOK_PACKAGE_MISSING`
+   * @throws {TarefaError} `WEBHOOK_SECRET_INVALID`
    */
   async send(request: WebhookRequest, signal?: AbortSignal): Promise<WebhookAnswer> {
-    const pool = await this.#connections();
     const progress = new RequestProgress(this.#timeoutMs, signal);
     this.#running.add(progress);
     if (this.#closed) progress.abort();
     try {
       const first = httpRequest(request, readWebhookUrl(request.url, this.policy));
-      const { hop, answer } = await this.#travel(pool, first, progress);
+      const { hop, answer } = await this.#travel(first, progress);
       return readAnswer(answer, hop.url, this.#follow, progress.durationMs);
     } catch (error) {
       if (error instanceof WebhookFailure) error.durationMs = progress.durationMs;
@@ -105,16 +93,15 @@ export class WebhookClient {
   async close(): Promise<void> {
     this.#closed = true;
     for (const progress of this.#running) progress.abort();
-    const pool = await this.#pool?.catch(() => undefined);
-    await pool?.close();
+    await this.#pool.close();
   }
 
   /** From hop to hop until there is no redirect to follow. */
-  async #travel(pool: ConnectionPool, first: HttpRequest, progress: RequestProgress): Promise<Arrival> {
+  async #travel(first: HttpRequest, progress: RequestProgress): Promise<Arrival> {
     let hop = first;
     for (let redirects = 0; ; redirects += 1) {
       progress.host = hostOf(hop.url);
-      const answer = await this.#exchange(pool, hop, progress);
+      const answer = await this.#exchange(hop, progress);
       const next = this.#follow ? nextHop(hop, answer, this.policy) : undefined;
       if (!next) return { hop, answer };
       if (redirects === mostRedirects) {
@@ -125,15 +112,16 @@ export class WebhookClient {
     }
   }
 
-  async #exchange(pool: ConnectionPool, hop: HttpRequest, progress: RequestProgress): Promise<HttpAnswer> {
+  async #exchange(hop: HttpRequest, progress: RequestProgress): Promise<HttpAnswer> {
     const { signal } = progress;
+    const pool = this.#pool;
     signal.throwIfAborted();
     const connection = pool.take(hop.url.origin, () => this.#connector.connect(hop.url, progress));
-    const giveUp = (): void => pool.discard(connection, signal.reason as Error);
+    const giveUp = (): void => pool.discard(connection);
     signal.addEventListener('abort', giveUp);
     try {
       const limits = { keptBytes: this.#keptBytes, readBytes: Math.max(readBytes, this.#keptBytes) };
-      const answer = await exchange(connection.client, hop, progress, limits);
+      const answer = await exchange(connection.agent, hop, progress, limits);
       if (answer.cut) pool.discard(connection);
       else pool.giveBack(connection);
       return answer;
@@ -145,11 +133,6 @@ export class WebhookClient {
     } finally {
       signal.removeEventListener('abort', giveUp);
     }
-  }
-
-  #connections(): Promise<ConnectionPool> {
-    this.#pool ??= loadUndici().then((undici) => new ConnectionPool(undici, this.#mostIdle));
-    return this.#pool;
   }
 }
 

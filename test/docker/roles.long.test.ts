@@ -49,11 +49,7 @@ async function printed(container: Container, text: RegExp): Promise<string> {
 }
 
 test('what the image needs to run is there, and what it needs to be built is not', async () => {
-  const names = [
-    '--input-type=module',
-    '-e',
-    "await import('undici'); await import('@nestjs/platform-express')",
-  ];
+  const names = ['--input-type=module', '-e', "await import('@nestjs/platform-express')"];
   expect(await runIn(image, ['node', ...names], {}).ended).toBe(0);
   const tools = runIn(image, ['node', '-e', "require.resolve('typescript')"], {});
   expect(await tools.ended).toBe(1);

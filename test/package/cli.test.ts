@@ -59,13 +59,6 @@ test('npx passes on how a command ended, and what it reads from standard input',
   });
 });
 
-test('a worker for webhooks without their package does not start, and says what to install', async () => {
-  const env = { DATABASE_URL: inject('databaseUrl'), QUEUE_TABLE: 'nothing' };
-  const { code, stderr } = await tarefa('worker --webhooks', env);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^tarefa worker: .*npm install undici/);
-});
-
 describe.each(['the run', 'Debian'])('on the server of %s', (which) => {
   let client: Client;
   let env: NodeJS.ProcessEnv;

@@ -256,26 +256,6 @@ test('an application in CommonJS can require it', async () => {
   expect(child.stdout).toBe('function');
 });
 
-test('webhooks without their package do not start, and say what to install', async () => {
-  const file = join(project, 'webhooks.mjs');
-  await writeFile(
-    file,
-    `import 'reflect-metadata';
-     import { Module } from '@nestjs/common';
-     import { NestFactory } from '@nestjs/core';
-     import { QueueModule } from 'nestjs-tarefa';
-     const queue = QueueModule.forRoot({ connection: process.env.DATABASE_URL, queue: 'hooks', webhooks: true });
-     class AppModule {}
-     Module({ imports: [queue] })(AppModule);
-     await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false }).catch(
-       ({ code, message }) => process.stdout.write(code + ': ' + message),
-     );`,
-  );
-  const child = forkFile(file, 'webhooks', { env: { DATABASE_URL: database.url }, cwd: project });
-  expect(await child.exit).toEqual({ code: 0, signal: null });
-  expect(child.stdout).toMatch(/^WEBHOOK_PACKAGE_MISSING: .*npm install undici/);
-}, 60_000);
-
 async function freePort(): Promise<number> {
   const server = createServer().listen(0);
   await once(server, 'listening');

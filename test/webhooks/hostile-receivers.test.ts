@@ -104,12 +104,19 @@ test('sends interim answers without end', async () => {
   await until(() => Promise.resolve(receiver.sockets[0]?.destroyed), 'the connection is closed');
 });
 
-test('sends one interim answer, which is nothing unusual', async () => {
-  const receiver = await startRawReceiver((socket) =>
-    socket.write(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}content-length: 2\r\n\r\nok`),
-  );
-  expect(await createClient().send(toSend(receiver.url))).toMatchObject({ status: 200, snippet: 'ok' });
-});
+test.each(['103 Early Hints\r\nlink: </a>', '100 Continue', '100 Continue\r\n\r\nHTTP/1.1 102 Processing'])(
+  'sends an interim answer that nobody asked for, which is nothing unusual: %j',
+  async (interim) => {
+    const receiver = await startRawReceiver((socket) => {
+      socket.on('data', () => socket.write(`HTTP/1.1 ${interim}\r\n\r\n${ok}content-length: 2\r\n\r\nok`));
+    });
+    const client = createClient();
+    for (let sent = 0; sent < 2; sent += 1) {
+      expect(await client.send(toSend(receiver.url))).toMatchObject({ status: 200, snippet: 'ok' });
+    }
+    expect(receiver.sockets).toHaveLength(1);
+  },
+);
 
 test('switches protocols unasked', async () => {
   const receiver = await startRawReceiver((socket) =>

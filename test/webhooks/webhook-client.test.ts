@@ -3,7 +3,6 @@ import { getEventListeners } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { deliveryMessage } from '../../lib/webhooks/delivery-message.js';
-import { loadUndici } from '../../lib/webhooks/undici-package.js';
 import { WebhookClient } from '../../lib/webhooks/webhook-client.js';
 import { generateSecret } from '../../lib/webhooks/signing-secret.js';
 import { version } from '../../lib/version.js';
@@ -242,15 +241,6 @@ test('options out of range are refused', () => {
   ]) {
     expect(() => new WebhookClient(options)).toThrow(expect.objectContaining({ code: 'OPTIONS_INVALID' }));
   }
-});
-
-test('a missing undici is told with what to do', async () => {
-  const missing = Object.assign(new Error("Cannot find package 'undici'"), { code: 'ERR_MODULE_NOT_FOUND' });
-  await expect(loadUndici(() => Promise.reject(missing))).rejects.toMatchObject({
-    code: 'WEBHOOK_PACKAGE_MISSING',
-    message: expect.stringContaining('npm install undici'),
-    cause: missing,
-  });
 });
 
 test.each([

@@ -7,7 +7,7 @@ export const workerCommand: Command = {
   usage: '--webhooks',
   description:
     'Delivers what belongs to subscriptions with a URL, fans publications out, retries, recovers and purges, and leaves tasks ' +
-    'that need code to your application. It needs the package undici.\n\n' +
+    'that need code to your application.\n\n' +
     'Ctrl-C, SIGTERM and `tarefa halt` stop it, and so does the end of whoever reads its log (`| head`): requests under way end ' +
     'first, for at most --shutdown-timeout. The exit code is 0 when it was told to stop, 2 when it could not start. When the ' +
     'database goes it waits for it to come back.\n\n' +

@@ -17,5 +17,4 @@ export const refusals = {
     'Não existe tentativa {id}: talvez já tenha sido expurgada, ou a transação que a insere ainda não terminou.',
   TASK_STATE: 'O estado da tarefa {id} não permite isto. Estado atual: {status}.',
   TOOK_TOO_LONG: 'O banco de dados demorou demais. Peça menos, por exemplo um período menor.',
-  WEBHOOK_PACKAGE_MISSING: 'Falta o pacote undici na aplicação: npm install undici.',
 };
