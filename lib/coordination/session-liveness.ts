@@ -104,8 +104,9 @@ export class SessionLiveness implements Liveness {
     if (!found?.missing.includes(this.#workerId)) return;
     throw new TarefaError(
       'OPTIONS_INVALID',
-      'sessionConnection and connection lead to different databases: the lock that this worker holds through the one is not to be ' +
-        'seen through the other. Give both the same server and database',
+      'the session of this worker and the connection that claims lead to different databases: the lock that it holds through the one ' +
+        'is not to be seen through the other. Give sessionConnection and connection the same server and database; while servers swap ' +
+        'roles, start again when they have',
     );
   }
 

@@ -25,13 +25,6 @@ export function statement(name: string, text: (tables: QueueTables) => string): 
   return (tables) => ({ name: `tarefa_${name}`, text: `-- name: ${name}\n${text(tables).trim()}` });
 }
 
-/**
- * A column that asks for a row to write, and finds none: a server that only reads refuses the statement, though it would answer it.
- * So no worker goes on asking one that was a primary before a failover.
- */
-export const insistsOnWriting = ({ workers }: Pick<QueueTables, 'workers'>): string =>
-  `(select true from ${workers} w where false for key share) as writes`;
-
 /** Counters are clamped, because SQL from outside may have put them at their maximum. One more than a claim counter. */
 export const nextReservation = (row: string): string => `${row}reserva % 2147483647 + 1`;
 

@@ -1,6 +1,6 @@
 import type { QueueTables } from '../identifiers.js';
 import { schemaVersion } from '../schema/schema.js';
-import { insistsOnWriting, ringing, statement } from '../statement.js';
+import { ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
 /** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
@@ -76,7 +76,8 @@ where w.id is null or w.missed_at <= clock_timestamp() - $2::float8 * interval '
 
 /**
  * Which of the workers that have started and not stopped, and of some others, hold neither lock nor lease. It reads the
- * locks and takes none itself. A server that started in the future had its clock set back since, which says nothing of how
+ * locks and takes none itself. It asks for a row to write, and finds none: so a server that only reads, as a former primary does,
+ * refuses it. A server that started in the future had its clock set back since, which says nothing of how
  * long it has run. Parameters: ids of others, prefix of the locks' names, milliseconds since the server's start before which
  * it is too early to tell, the looker's id, channel and text of a notification (or nulls), which is sent only where other
  * workers run: it is a transaction to be written down.
@@ -85,7 +86,7 @@ export const findMissing = statement(
   'lost_workers',
   ({ workers }) => `
 select
-  ${insistsOnWriting({ workers })},
+  (select true from ${workers} w where false for key share) as writes,
   clock_timestamp() - pg_postmaster_start_time() between interval '0' and $3::float8 * interval '1 millisecond' as early,
   extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
   pg_notification_queue_usage() as notify_usage,
