@@ -72,7 +72,7 @@ export class Sleeper {
   /** Falls asleep; resolves also where that has failed, because it is tried again. Without it a poll finds what is new. */
   start(): Promise<void> {
     return new Promise((tried) => {
-      this.#loop = this.#run(tried);
+      this.#loop = this.#run(tried).finally(() => (this.#loop = undefined));
     });
   }
 
@@ -80,8 +80,7 @@ export class Sleeper {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#backoff.cancel();
-    let isOver = false;
-    const over = (this.#loop ?? Promise.resolve()).then(() => (isOver = true));
+    const loop = this.#loop ?? Promise.resolve();
     const began = performance.now();
     // Again, because it may be falling asleep. A session whose connection is cut sleeps on, and takes rings for others.
     do {
@@ -90,11 +89,11 @@ export class Sleeper {
         const asked = this.#parts.interrupt(id).catch(() => undefined);
         await within(asked, goodbyeMs);
       }
-      await within(over, againMs);
-    } while (!isOver && performance.now() - began < goodbyeMs);
+      await within(loop, againMs);
+    } while (this.#loop && performance.now() - began < goodbyeMs);
     this.#connection?.destroy();
     this.#abandon();
-    await this.#loop;
+    await loop;
   }
 
   async #run(tried: () => void): Promise<void> {
