@@ -52,7 +52,7 @@ export function readHeldTask(row: TaskRow, workerId: WorkerId, queue: QueueIdent
 /** Reads a claim, and whether its attempt was cancelled. */
 export function readStanding(row: Readonly<Record<string, unknown>>): StandingClaim {
   const id = String(row[column.id]);
-  return { id, reservation: Number(row['reserva']), cancelled: row[column.cancelledBy] != null };
+  return { id, reservation: Number(row['reserva']), cancelled: readBoolean(row['cancelled']) };
 }
 
 /** The task behind a row; what takes time to read is read when it is asked for. */

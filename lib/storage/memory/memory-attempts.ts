@@ -128,7 +128,7 @@ export class MemoryAttempts implements AttemptStore {
   async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
     return ids.flatMap((id) => {
       const row = this.#table.row(id);
-      return row && isHeldBy(row, workerId) ? [readStanding(row)] : [];
+      return row && isHeldBy(row, workerId) ? [readStanding({ ...row, cancelled: isCancelled(row) })] : [];
     });
   }
 

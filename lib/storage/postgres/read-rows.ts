@@ -1,10 +1,11 @@
-import { readEndedBy } from '../cancellation.js';
+import type { Cancellation } from '../cancellation.js';
 import { column, readBoolean } from '../columns.js';
 import type { FailureOutcome, NextDue, PromoteResult, Route } from '../attempt.js';
 import { defaultPriority } from '../inserts.js';
 import { readClaimedTask, type QueueIdentity } from '../task-row.js';
 import type { ClaimedRow } from '../claiming/claim-request.js';
 import type { TextRow } from './connections/control-connection.js';
+import { readTextBytes } from './readable-rows.js';
 
 /** Reads `{1,2,3}`, as PostgreSQL writes an array of ids. */
 export function readIds(text: string | null | undefined): readonly string[] | undefined {
@@ -19,6 +20,15 @@ export function readFailed(row: TextRow): FailureOutcome {
     nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
     deadId: row['dead_id'] ?? undefined,
     cancelled: readEndedBy(row),
+  };
+}
+
+/** Who cancelled an attempt that has just ended, and why, of which a hand may have written what cannot be sent as text. */
+function readEndedBy({ encoding, ...row }: TextRow): Cancellation | undefined {
+  if (row['cancelled_by'] == null) return undefined;
+  return {
+    by: readTextBytes(row['cancelled_by'], encoding) || null,
+    message: readTextBytes(row['reason'] ?? '', encoding),
   };
 }
 

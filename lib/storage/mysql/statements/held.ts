@@ -93,7 +93,7 @@ export const stillHeld = ({ queue }: Queue): string =>
   named(
     'still_held',
     `
-select f.id, f.reserva, f.cancelada_por
+select f.id, f.reserva, f.cancelada_por is not null as cancelled
 from ${idRows}
 ${byKey(queue)}
 where f.status = 'processando' and f.executor = cast(? as signed)`,

@@ -1,3 +1,4 @@
+import { textBytes } from '../readable-rows.js';
 import { quietSetting, statement } from '../statement.js';
 
 /** What the next attempt and the dead chain copy from the attempt that failed. */
@@ -103,7 +104,8 @@ buried as (
   where f.estouro_tentativas and not f.dead and ${deadTaskOf(queue, 'f')} is null
   returning id, live_id
 )
-select f.id, buried.id as dead_id, f.cancelada_por, case when f.cancelada_por is not null then f.mensagem end as mensagem,
+select f.id, buried.id as dead_id, ${textBytes('f.cancelada_por')} as cancelled_by,
+  case when f.cancelada_por is not null then ${textBytes('f.mensagem')} end as reason, getdatabaseencoding() as encoding,
   case when f.reenfileirado then extract(epoch from f.proxima_tentativa - clock_timestamp()) * 1000 end as next_ms
 from failed f
 left join buried on buried.live_id = coalesce(f.id_inicial, f.id)`,

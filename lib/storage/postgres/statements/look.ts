@@ -133,7 +133,7 @@ limit $2::int`;
 export const stillHeld = statement(
   'still_held',
   ({ queue }) => `
-select f.id, f.reserva, f.cancelada_por from ${queue} f where f.id = any($2::bigint[]) and ${heldBy('$1::bigint')}`,
+select f.id, f.reserva, f.cancelada_por is not null as cancelled from ${queue} f where f.id = any($2::bigint[]) and ${heldBy('$1::bigint')}`,
 );
 
 /**
