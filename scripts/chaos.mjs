@@ -5,14 +5,18 @@ import { createRequire } from 'node:module';
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const compiled = spawnSync(
   process.execPath,
-  [tsc, '-p', 'test/children/tsconfig.json', '--outDir', 'dist/chaos', '--noCheck'],
+  [tsc, '-p', 'test/support/children/tsconfig.json', '--outDir', 'dist/chaos', '--noCheck'],
   {
     stdio: 'inherit',
   },
 );
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
-const args = ['--enable-source-maps', 'dist/chaos/test/children/chaos-run.js', ...process.argv.slice(2)];
+const args = [
+  '--enable-source-maps',
+  'dist/chaos/test/support/children/chaos-run.js',
+  ...process.argv.slice(2),
+];
 const run = spawn(process.execPath, args, { stdio: 'inherit' });
 // Ctrl-C reaches the run as well, which takes everything down; this waits for it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {

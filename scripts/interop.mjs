@@ -56,7 +56,7 @@ function compile() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const { status } = spawnSync(
     process.execPath,
-    [tsc, '-p', 'test/children/tsconfig.json', '--outDir', output, '--noCheck'],
+    [tsc, '-p', 'test/support/children/tsconfig.json', '--outDir', output, '--noCheck'],
     { stdio: 'inherit' },
   );
   if (status !== 0) process.exit(status ?? 1);

@@ -2,7 +2,7 @@
 //   --nest 11.0,12.0   on these; without, on all
 //   --closing FILE     writes the closing lines to a file as well
 // These are the oldest and the newest that the peer ranges of package.json allow, besides the one that the repository has itself
-// (12.0.1 for 12.0: 12.0.0 asks for Nest 11). Their packages stand in test/nest, with what depends on them; they are installed
+// (12.0.1 for 12.0: 12.0.0 asks for Nest 11). Their packages stand in test/versions/nest, with what depends on them; they are installed
 // below node_modules when they are first needed. Ends with what passed on each version; exit code 1 unless everything passed, 2
 // when the command line is wrong.
 import { createHash } from 'node:crypto';
@@ -24,7 +24,7 @@ import { passedOf } from './test-report.mjs';
 import { runTests, wasStopped } from './vitest-twice.mjs';
 
 const root = dirname(import.meta.dirname);
-const pinned = join(root, 'test/nest');
+const pinned = join(root, 'test/versions/nest');
 // Below the repository's packages: what a version does not bring is found there.
 const cache = join(root, 'node_modules/.cache/tarefa-nest');
 const tests = ['--project', 'queue', 'test/subscribers/'];

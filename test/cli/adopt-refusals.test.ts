@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { readSchema } from '../storage/catalog.js';
-import { createNsjTable } from '../storage/nsj-table.js';
+import { readSchema } from '../storage/postgres/catalog.js';
+import { createNsjTable } from '../storage/postgres/nsj-table.js';
 import { listen } from '../support/listening.js';
 import { runCli, type CliResult } from './support.js';
 import { adoptBench } from './adopt-bench.js';

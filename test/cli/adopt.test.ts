@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { readColumns, readIndexes, readSchema } from '../storage/catalog.js';
-import { fillAsNsj, nsjRows } from '../storage/nsj-rows.js';
-import { createNsjTable, type NsjAge } from '../storage/nsj-table.js';
+import { readColumns, readIndexes, readSchema } from '../storage/postgres/catalog.js';
+import { fillAsNsj, nsjRows } from '../storage/postgres/nsj-rows.js';
+import { createNsjTable, type NsjAge } from '../storage/postgres/nsj-table.js';
 import { listen } from '../support/listening.js';
 import { startApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';

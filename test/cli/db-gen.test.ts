@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { readSchema } from '../storage/catalog.js';
+import { readSchema } from '../storage/postgres/catalog.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';

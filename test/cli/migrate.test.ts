@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { schemaVersion } from '../../lib/storage/postgres/schema/schema.js';
-import { readSchema } from '../storage/catalog.js';
-import { agedQueue } from '../storage/aged-queue.js';
-import { createNsjTable } from '../storage/nsj-table.js';
+import { readSchema } from '../storage/postgres/catalog.js';
+import { agedQueue } from '../storage/postgres/aged-queue.js';
+import { createNsjTable } from '../storage/postgres/nsj-table.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { getQueueToken, QueueAdmin } from '../../lib/index.js';
 import { planAdoption } from '../../lib/storage/postgres/adoption/adopt.js';
 import { SchemaSession } from '../../lib/storage/postgres/migration/schema-session.js';
-import { createNsjTable } from '../storage/nsj-table.js';
+import { createNsjTable } from '../storage/postgres/nsj-table.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { NsjWorker } from './nsj-worker.js';

@@ -17,7 +17,7 @@ export interface Build {
 }
 
 /**
- * Compiles `lib` and `test/children` to plain JavaScript, because a process that is forked by a test has no
+ * Compiles `lib` and `test/support/children` to plain JavaScript, because a process that is forked by a test has no
  * vitest to translate TypeScript and decorators for it. Types are not checked here; `npm run check` does that.
  *
  * Each run gets its own copy: another run may compile a later state of the sources meanwhile.
@@ -36,7 +36,7 @@ async function compile(outDir: string): Promise<void> {
   await mkdir(outDir, { recursive: true });
   await writeFile(join(outDir, 'package.json'), '{ "type": "module" }\n');
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-  const args = ['-p', join(root, 'test/children/tsconfig.json'), '--outDir', outDir, '--noCheck'];
+  const args = ['-p', join(root, 'test/support/children/tsconfig.json'), '--outDir', outDir, '--noCheck'];
   const incremental = ['--incremental', '--tsBuildInfoFile', join(outDir, '.tsbuildinfo')];
   try {
     await run(process.execPath, [tsc, ...args, ...incremental], { cwd: root });

@@ -27,7 +27,7 @@ export interface ChildMessage {
 const messageTimeoutMs = 25_000;
 const living = new Set<Child>();
 
-/** A program of `test/children`, running in a process of its own. */
+/** A program of `test/support/children`, running in a process of its own. */
 export class Child {
   readonly process: ChildProcess;
   /** Resolves when the process has ended and all of its output has arrived. */
@@ -140,9 +140,9 @@ export class Child {
   }
 }
 
-/** Runs `test/children/<name>.ts` in a process of its own. What still runs at the end of the file is killed. */
+/** Runs `test/support/children/<name>.ts` in a process of its own. What still runs at the end of the file is killed. */
 export function forkChild(name: string, options: ForkOptions = {}): Child {
-  return forkFile(join(inject('buildDir'), 'test/children', `${name}.js`), name, options);
+  return forkFile(join(inject('buildDir'), 'test/support/children', `${name}.js`), name, options);
 }
 
 /** The same for a JavaScript file elsewhere. */

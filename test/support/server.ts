@@ -11,7 +11,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Address of a database on the run's server, with the right to create more. */
     databaseUrl: string;
-    /** Folder of the compiled library and child programs: `lib/…`, `test/children/…`. */
+    /** Folder of the compiled library and child programs: `lib/…`, `test/support/children/…`. */
     buildDir: string;
   }
 }

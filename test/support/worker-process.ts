@@ -2,7 +2,7 @@ import type { QueueModuleOptions } from '../../lib/index.js';
 import type { TestDatabase } from './database.js';
 import { forkChild, type Child, type ForkOptions } from './processes.js';
 
-/** Starts `test/children/worker.ts` on the queue `tasks` of that database; it is at work once it says `ready`. */
+/** Starts `test/support/children/worker.ts` on the queue `tasks` of that database; it is at work once it says `ready`. */
 export function forkWorker(
   database: Pick<TestDatabase, 'url'>,
   options: QueueModuleOptions = {},
@@ -13,7 +13,7 @@ export function forkWorker(
   });
 }
 
-/** The table that the handlers of `test/children/worker.ts` write to: one row per effect, nothing unique. */
+/** The table that the handlers of `test/support/children/worker.ts` write to: one row per effect, nothing unique. */
 export async function createEffectTable({ pool }: Pick<TestDatabase, 'pool'>): Promise<void> {
   await pool.query('create table effect (task_root bigint not null, attempt integer not null)');
 }

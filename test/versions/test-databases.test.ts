@@ -11,12 +11,10 @@ const folders = [
   'cli',
   'client',
   'dashboard',
-  'fan-out',
-  'history',
   'maintenance',
+  'observability/history',
   'subscribers',
   'testing',
-  'wake',
   'webhooks',
   'worker',
 ];

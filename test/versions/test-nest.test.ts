@@ -23,8 +23,8 @@ test('the oldest and the newest of each major version that the peer ranges allow
   expect(ranges).toEqual(['^11.0.0', '^12.0.0']);
   expect(devDependencies['@nestjs/core']).toMatch(/^12\./);
   const pinned = await Promise.all(
-    (await readdir(join(root, 'test/nest'))).map(async (name) => {
-      const { dependencies } = await readManifest(`test/nest/${name}/package.json`);
+    (await readdir(join(root, 'test/versions/nest'))).map(async (name) => {
+      const { dependencies } = await readManifest(`test/versions/nest/${name}/package.json`);
       expect(dependencies['@nestjs/core']).toMatch(new RegExp(`^${name.replace('.', '\\.')}\\.`));
       expect(dependencies['@nestjs/common']).toBe(dependencies['@nestjs/core']);
       return name;
@@ -32,7 +32,7 @@ test('the oldest and the newest of each major version that the peer ranges allow
   );
   // The newest 12 is the repository's own.
   expect(new Set(pinned)).toEqual(new Set(['11.0', '11', '12.0']));
-  const { dependencies: oldest } = await readManifest('test/nest/11.0/package.json');
+  const { dependencies: oldest } = await readManifest('test/versions/nest/11.0/package.json');
   expect(oldest['@nestjs/core']).toBe('11.0.0');
   expect(peerDependencies['@nestjs/schedule']).toContain(`^${oldest['@nestjs/schedule']} ||`);
 });

@@ -207,11 +207,11 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'reports.payload': 'only reads, for an operator',
   'reports.history': 'only reads, for an operator',
   'reports.measure': 'only reads, for an operator',
-  'reports.addHistory': 'what cannot be written is kept for the next time: test/history',
+  'reports.addHistory': 'what cannot be written is kept for the next time: test/observability/history',
   'reports.condenseHistory': 'charts only; done again in the next minute',
   'upkeep.describe': 'only reads, for an operator',
   'upkeep.families': 'only reads, after a refused purge',
-  'workers.haltAll': 'one statement of an operator: test/wake/halt',
+  'workers.haltAll': 'one statement of an operator: test/worker/halt',
   'workers.revive':
     'before the first claim, and after a lost session; a worker that dies is found all the same',
   'workers.renewLease': 'repeated by the thread: test/coordination/lease',

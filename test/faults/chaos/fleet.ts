@@ -10,7 +10,7 @@ import type { WorkerOrder, WorkerReport, WorkerWord } from './messages.js';
 /** What a fleet works with. */
 export interface FleetParts {
   readonly databaseUrl: string;
-  /** The compiled `test/children/chaos-worker.js`. */
+  /** The compiled `test/support/children/chaos-worker.js`. */
   readonly program: string;
   readonly historyFolder: string;
   readonly history: HistoryWriter;

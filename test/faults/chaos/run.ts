@@ -22,7 +22,7 @@ function faultsOn(ground: Ground): readonly Nemesis[] {
 
 /** How a run is followed and ended early. */
 export interface RunHooks {
-  /** The compiled `test/children/chaos-worker.js`. */
+  /** The compiled `test/support/children/chaos-worker.js`. */
   readonly program: string;
   readonly say: (line: string) => void;
   /** Receives what takes everything down. */

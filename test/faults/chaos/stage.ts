@@ -33,7 +33,7 @@ const partitionIds = 3_000;
 /**
  * Builds a stage: the database, proxies, workers and a producer that does not produce yet.
  *
- * @param program the compiled `test/children/chaos-worker.js`
+ * @param program the compiled `test/support/children/chaos-worker.js`
  * @param opened receives what takes everything down, as soon as there is something
  */
 export async function buildStage(

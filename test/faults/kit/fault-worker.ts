@@ -1,7 +1,7 @@
 import type { QueueModuleOptions } from '../../../lib/index.js';
 import { forkChild, type Child, type ForkOptions } from '../../support/processes.js';
 
-/** Starts `test/children/fault-worker.ts` on the queue `tasks` of that database, and waits until it is at work. */
+/** Starts `test/support/children/fault-worker.ts` on the queue `tasks` of that database, and waits until it is at work. */
 export async function startFaultWorker(
   { url }: { readonly url: string },
   options: QueueModuleOptions,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Claim } from '../../../lib/storage/attempt.js';
 import { isolatedRoute, topicRoute } from '../../../lib/storage/route.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
 import {
   claimAll,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { isolatedRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
 import {
   byText,

@@ -5,7 +5,7 @@ import type { QueueDatabase } from '../../../lib/storage/database.js';
 import type { RestRules } from '../../../lib/storage/endpoints.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract } from './contract-test.js';
 import { byText, claimAll, endBadly, idsOf, insert, read, register, type OpenDatabase } from './opened.js';
 

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { ClaimedTask } from '../../../lib/storage/attempt.js';
 import type { QueueDatabase } from '../../../lib/storage/database.js';
 import { publicationRoute, subscriptionRoute } from '../../../lib/storage/route.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
 import {
   byText,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Claim } from '../../../lib/storage/attempt.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract } from './contract-test.js';
 import {
   byText,

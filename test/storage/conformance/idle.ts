@@ -7,7 +7,7 @@ import {
   topicRoute,
 } from '../../../lib/storage/route.js';
 import type { AwaitedRoutes, RouteRange } from '../../../lib/storage/waiting-route.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract } from './contract-test.js';
 import { byText, claimAll, claimNew, insert, register, type OpenDatabase } from './opened.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { encodeTask, type TaskInput } from '../../../lib/client/task-input.js';
 import type { NewTask } from '../../../lib/storage/inserts.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
 import { claimAll, claimNew, idsOf, insert, read, register, type OpenDatabase } from './opened.js';
 

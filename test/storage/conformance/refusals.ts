@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { BulkPlace } from '../../../lib/storage/admin.js';
 import { blamesRow } from '../../../lib/storage/error-kind.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
 import { claimNew, insert, read, register, type OpenDatabase } from './opened.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { PurgeableWindow, PurgeLook } from '../../../lib/storage/upkeep.js';
-import { failureOf } from '../../property/queue-storage.js';
+import { failureOf } from '../../support/queue-storage.js';
 import { contract } from './contract-test.js';
 import { byText, claimAll, claimNew, complete, insert, register, type OpenDatabase } from './opened.js';
 

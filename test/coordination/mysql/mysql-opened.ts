@@ -1,0 +1,103 @@
+import mysql from 'mysql2';
+import { afterAll, beforeAll } from 'vitest';
+import { MysqlCoordination } from '../../../lib/assembly/mysql-coordination.js';
+import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
+import {
+  mysqlConfig,
+  ownSettings,
+  taskSettings,
+} from '../../../lib/storage/mysql/connections/mysql-config.js';
+import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { SharedMysqlSessions } from '../../../lib/storage/mysql/connections/shared-sessions.js';
+import { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
+import { MysqlWorkers } from '../../../lib/storage/mysql/mysql-workers.js';
+import { prepareSchema, type SchemaRequest } from '../../../lib/storage/mysql/schema/prepare-schema.js';
+import {
+  createMysqlDatabase,
+  mysqlStartMs,
+  type MysqlFlavour,
+  type MysqlTestDatabase,
+} from '../../support/mysql.js';
+
+/** What a process of a queue has to find others by. */
+export interface MysqlProcess {
+  readonly access: MysqlAccess;
+  readonly workers: MysqlWorkers;
+  readonly coordination: MysqlCoordination;
+  readonly warnings: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface ProcessOptions {
+  readonly table?: string;
+  readonly listens?: boolean;
+  readonly graceMs?: number;
+}
+
+/** Opens what a process of a queue has, as if it were one of its own. */
+export async function openProcess(
+  url: string,
+  { table = 'tasks', listens = true, graceMs = 0 }: ProcessOptions = {},
+): Promise<MysqlProcess> {
+  const config = mysqlConfig(url);
+  const watcher = { lost: () => undefined, restored: () => undefined };
+  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
+  const own = new OwnPool({ mysql, config, max: 5, settings: ownSettings });
+  const access = new MysqlAccess({
+    tasks: new OwnPool({ mysql, config, max: 1, settings: taskSettings }),
+    own,
+    control: { first: control(), second: control() },
+  });
+  const schema: SchemaRequest = {
+    table: { schema: undefined, table },
+    subscriptionTable: undefined,
+    mode: 'create',
+    webhooks: false,
+    works: true,
+  };
+  access.prepare(await own.use((run) => prepareSchema(run, schema)));
+  const warnings: string[] = [];
+  const coordination = await MysqlCoordination.open({
+    mysql,
+    config,
+    sessions: new SharedMysqlSessions(),
+    sessionKey: url,
+    own,
+    tables: () => access.tables,
+    workers: () => workers,
+    listens,
+    graceMs,
+    warn: (message) => warnings.push(message),
+  });
+  const { bell } = coordination;
+  const workers = new MysqlWorkers(access, { halted: () => bell.ring('tasks', { halt: true }) });
+  return {
+    access,
+    workers,
+    coordination,
+    warnings,
+    close: async () => {
+      await bell.settled();
+      await coordination.close();
+      await access.close();
+    },
+  };
+}
+
+/** Makes a database for the file, and processes in it. */
+export function useProcesses(
+  flavour: MysqlFlavour,
+  options: readonly ProcessOptions[],
+): { readonly server: () => MysqlTestDatabase; readonly processes: readonly MysqlProcess[] } {
+  let server: MysqlTestDatabase;
+  const processes: MysqlProcess[] = [];
+  beforeAll(async () => {
+    server = await createMysqlDatabase(flavour);
+    for (const one of options) processes.push(await openProcess(server.url, one));
+  }, mysqlStartMs);
+  afterAll(async () => {
+    await Promise.all(processes.map((one) => one.close()));
+    await server?.drop();
+  });
+  return { server: () => server, processes };
+}

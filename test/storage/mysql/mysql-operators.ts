@@ -1,0 +1,122 @@
+import mysql, { type ResultSetHeader, type RowDataPacket } from 'mysql2';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
+import {
+  mysqlConfig,
+  ownSettings,
+  taskSettings,
+} from '../../../lib/storage/mysql/connections/mysql-config.js';
+import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import { parseTableName } from '../../../lib/values/table-name.js';
+import {
+  createMysqlDatabase,
+  mysqlStartMs,
+  type MysqlFlavour,
+  type MysqlTestDatabase,
+} from '../../support/mysql.js';
+
+/** A queue in MySQL or MariaDB, empty at the beginning of each test, for what operators do with it. */
+export interface MysqlOperatorBench {
+  readonly server: MysqlTestDatabase;
+  readonly database: MysqlDatabase;
+  /** What rang, in order. */
+  readonly rung: readonly string[];
+  /** Runs a statement of the test's own. */
+  ask(sql: string, values?: readonly unknown[]): Promise<RowDataPacket[]>;
+  /** Inserts rows of tasks; answers their ids, in order. */
+  insert(rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]>;
+  /** The same database as another user has it, whatever that one may do. */
+  openUnchecked(url: string): Promise<MysqlDatabase>;
+}
+
+/**
+ * @param options.connections of the library's own. Default: 4
+ * @param options.filled true when what is in the table stays for the next test
+ */
+export function useMysqlOperators(
+  flavour: MysqlFlavour,
+  { connections = 4, filled = false } = {},
+): MysqlOperatorBench {
+  let server: MysqlTestDatabase;
+  let database: MysqlDatabase;
+  const others: MysqlDatabase[] = [];
+  const rung: string[] = [];
+
+  const ask: MysqlOperatorBench['ask'] = async (sql, values = []) => {
+    const [rows] = await server.pool.query<RowDataPacket[]>(sql, [...values]);
+    return rows;
+  };
+
+  beforeAll(async () => {
+    server = await createMysqlDatabase(flavour);
+    database = openDatabase(server.url, rung, connections);
+    await database.prepare();
+  }, mysqlStartMs);
+  afterAll(async () => {
+    await Promise.all([database, ...others].map((one) => one?.close()));
+    await server?.drop();
+  });
+  beforeEach(async () => {
+    rung.length = 0;
+    if (filled) return;
+    const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history'];
+    await ask(names.map((name) => `delete from tasks${name}`).join('; '));
+  });
+
+  return {
+    get server() {
+      return server;
+    },
+    get database() {
+      return database;
+    },
+    rung,
+    ask,
+    async insert(rows) {
+      const ids: string[] = [];
+      for (const row of rows) {
+        const [header] = await server.pool.query<ResultSetHeader>('insert into tasks set ?', [
+          { processo: null, ...row },
+        ]);
+        ids.push(String(header.insertId));
+      }
+      return ids;
+    },
+    async openUnchecked(url) {
+      const other = openDatabase(url, []);
+      others.push(other);
+      other.access.prepare(database.access.prepared);
+      return other;
+    },
+  };
+}
+
+function openDatabase(url: string, rung: string[], connections = 4): MysqlDatabase {
+  const config = mysqlConfig(url);
+  const watcher = { lost: () => undefined, restored: () => undefined };
+  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
+  return new MysqlDatabase({
+    tasks: new OwnPool({ mysql, config, max: 2, settings: taskSettings }),
+    own: new OwnPool({ mysql, config, max: connections, settings: ownSettings }),
+    control: { first: control(), second: control() },
+    schema: {
+      table: parseTableName('tasks'),
+      subscriptionTable: parseTableName('tasks_subscriber'),
+      mode: 'create',
+      webhooks: true,
+      works: true,
+    },
+    bell: {
+      ring: () => void rung.push('due'),
+      changed: async () => void rung.push('changed'),
+      halted: async () => void rung.push('halted'),
+    },
+    warn: () => undefined,
+  });
+}
+
+/** SQL of a time that many seconds ago; negative ones are to come. */
+export const ago = (seconds: number): { toSqlString(): string } => ({
+  toSqlString: () => `utc_timestamp(6) - interval ${seconds} second`,
+});

@@ -1,0 +1,132 @@
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
+import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
+import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { deferred } from '../../support/waiting.js';
+import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../../support/mysql.js';
+
+let database: MysqlTestDatabase;
+
+beforeAll(async () => {
+  database = await createMysqlDatabase('mariadb');
+}, mysqlStartMs);
+afterAll(() => database?.drop());
+
+async function open(
+  url = database.url,
+  settings = ownSettings,
+  more: Partial<OwnPoolParts> = {},
+): Promise<OwnPool> {
+  return new OwnPool({ mysql: await loadMysql2(), config: mysqlConfig(url), max: 1, settings, ...more });
+}
+
+/** A port at which nobody listens. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+test('who waits gets the place of a connection that is lost', async () => {
+  const pool = await open();
+  try {
+    const lent = await pool.take();
+    const waiting = pool.query('select 1 as one');
+    await database.pool.query(`kill ${lent.raw.threadId}`);
+    await expect(
+      new Promise((resolve, reject) => {
+        lent.raw.query('select 1', (error) => (error ? reject(error as Error) : resolve(undefined)));
+      }),
+    ).rejects.toThrow(/connection|socket|ECONNRESET/i);
+    lent.destroy();
+    expect((await waiting).rows).toEqual([{ one: '1' }]);
+  } finally {
+    await pool.close();
+  }
+});
+
+test('who waits for a connection that cannot be opened hears of it as well', async () => {
+  const pool = await open(`mysql://root@127.0.0.1:${await freePort()}/shop`);
+  try {
+    const asked = await Promise.allSettled([1, 2, 3].map((n) => pool.query(`select ${n}`)));
+    expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  } finally {
+    await pool.close();
+  }
+});
+
+test('a refused connection fails nobody while others are open: who waits gets the one that comes back', async () => {
+  const user = `limited_${database.name}`;
+  await database.pool.query(
+    `create user ${user}@'%' identified by 'secret' with max_user_connections 1; grant all on ${database.name}.* to ${user}@'%'`,
+  );
+  const address = new URL(database.url);
+  address.username = user;
+  address.password = 'secret';
+  const warned: string[] = [];
+  const refused = deferred();
+  const warn = (message: string): void => {
+    warned.push(message);
+    refused.resolve();
+  };
+  const pool = await open(address.href, ownSettings, { max: 5, warn });
+  try {
+    const lent = await pool.take();
+    const waiting = [1, 2, 3].map((n) => pool.query(`select ${n} as n, connection_id() as id`));
+    await refused.promise;
+    lent.release();
+    const id = String(lent.raw.threadId);
+    expect((await Promise.all(waiting)).flatMap(({ rows }) => rows)).toEqual(
+      [1, 2, 3].map((n) => ({ n: String(n), id })),
+    );
+    expect(warned).toEqual([expect.stringMatching(/could not be opened .*max_user_connections/)]);
+  } finally {
+    await pool.close();
+    await database.pool.query(`drop user ${user}@'%'`);
+  }
+});
+
+test('a place is given back once, however a connection ends', async () => {
+  const pool = await open();
+  try {
+    const lent = await pool.take();
+    lent.destroy();
+    lent.release();
+    lent.forget();
+    const next = await pool.take();
+    let isServed = false;
+    const waiting = pool.take().then((third) => {
+      isServed = true;
+      return third;
+    });
+    await database.pool.query('select 1');
+    expect(isServed).toBe(false);
+    next.release();
+    (await waiting).release();
+  } finally {
+    await pool.close();
+  }
+});
+
+test('a connection that cannot be set up fails what was sent behind', async () => {
+  const pool = await open(database.url, 'set session no_such_setting = 1');
+  try {
+    await expect(pool.query('select 1')).rejects.toThrow(/no_such_setting/);
+    await expect(pool.query('select 1')).rejects.toThrow(/no_such_setting/);
+  } finally {
+    await pool.close();
+  }
+});
+
+test('closing tells those who wait', async () => {
+  const pool = await open();
+  const lent = await pool.take();
+  const waiting = pool.query('select 1');
+  const closed = pool.close();
+  await expect(waiting).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+  lent.destroy();
+  await closed;
+});

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { adopt, planAdoption } from '../../../lib/storage/postgres/adoption/adopt.js';
+import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
+import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
+import { createDatabase } from '../../support/database.js';
+import { startApp } from '../../support/queue-app.js';
+import { deferred } from '../../support/waiting.js';
+import { readColumns } from './catalog.js';
+import { fillAsNsj } from './nsj-rows.js';
+import { createNsjTable } from './nsj-table.js';
+
+const database = await createDatabase();
+const { pool } = database;
+let table = '';
+
+beforeEach(() => {
+  table = `fila_${randomBytes(4).toString('hex')}`;
+});
+
+afterAll(() => database.drop());
+
+const request = (timeZone?: string) => ({
+  names: {
+    table: { schema: 'public', table },
+    subscriptionTable: { schema: 'public', table: `${table}_subscriber` },
+    channel: table,
+    webhooks: false,
+  },
+  channelIsGiven: false,
+  maxPayloadBytes: 1_048_576,
+  timeZone,
+  dropOldIndexes: true,
+  giveBack: false,
+});
+
+async function withSession<T>(work: (session: SchemaSession) => Promise<T>): Promise<T> {
+  const session = await SchemaSession.open(pool, { pauseMs: 20 });
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
+const ignore = { onPlan: () => undefined };
+
+test('killed within any step, while producers go on, it goes on when it is run again', async () => {
+  const zoneless = { hasPriority: false, time: 'timestamp without time zone' } as const;
+  await createNsjTable(pool, table, zoneless);
+  const { steps } = await withSession((session) => planAdoption(session, request('UTC')));
+  expect(steps.length).toBeGreaterThan(15);
+  for (let killed = 0; killed < steps.length; killed += 1) {
+    table = `${table.slice(0, 13)}_${killed}`;
+    await createNsjTable(pool, table, zoneless);
+    await fillAsNsj(pool, table, { hasPriority: false });
+    let produced = 0;
+    const produce = async (): Promise<void> => {
+      produced += 1;
+      await pool.query(`insert into ${table} (processo, payload) values ('greet', 'meanwhile')`);
+    };
+    const killedRun = withSession((session) =>
+      adopt(session, request('UTC'), {
+        ...ignore,
+        onStart: async (_, index, total) => {
+          await produce();
+          // The table of versions is there from the second time on.
+          if (index !== Math.min(killed, total - 1)) return;
+          const { rows } = await session.query('select pg_backend_pid() as pid');
+          await pool.query('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
+        },
+      }),
+    );
+    await expect(killedRun).rejects.toThrow(/terminat|connection/i);
+    await withSession((session) => adopt(session, request('UTC'), { ...ignore, onStart: produce }));
+    const columns = (await readColumns(pool, table)).map(([name, type]) => [name, type]);
+    expect(columns.filter(([, type]) => type === 'timestamp without time zone')).toEqual([]);
+    const { rows } = await pool.query(
+      `select count(*)::int as copies from ${table} where payload = 'meanwhile'`,
+    );
+    expect(rows).toEqual([{ copies: produced }]);
+    expect(await withSession((session) => planAdoption(session, request()))).toMatchObject({
+      isAdopted: true,
+      steps: [],
+    });
+  }
+  expect(await withSession((session) => planMigration(session, request().names))).toMatchObject({
+    steps: [],
+  });
+  await (await startApp(database, { queue: table, schema: 'check', worker: false })).close();
+}, 120_000);
+
+test('a migration of a table that is adopted by half is refused', async () => {
+  await createNsjTable(pool, table);
+  await expect(
+    withSession((session) =>
+      adopt(session, request(), {
+        ...ignore,
+        onStart: ({ what }) => {
+          if (what.startsWith('tell')) throw new Error('enough');
+        },
+      }),
+    ),
+  ).rejects.toThrow('enough');
+  await expect(withSession((session) => migrate(session, request().names))).rejects.toMatchObject({
+    code: 'SCHEMA_CONFLICT',
+    message: expect.stringMatching(/its adoption was interrupted .*npx tarefa adopt public\.fila/),
+  });
+});
+
+test('copies that unfenced workers make meanwhile are told apart, too', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`insert into ${table} (processo, status) values ('greet', 'falha')`);
+  let made = 0;
+  await withSession((session) =>
+    adopt(session, request(), {
+      ...ignore,
+      onStart: async ({ what }) => {
+        // After copies were told apart, before the index that allows none.
+        if (!what.startsWith('build the index') || !what.endsWith('successor')) return;
+        made += 1;
+        await pool.query(
+          `insert into ${table} (processo, id_inicial, id_anterior, tentativa) values ('greet', 1, 1, 2), ('greet', 1, 1, 2)`,
+        );
+      },
+    }),
+  );
+  expect(made).toBe(1);
+  const { rows } = await pool.query(`select rodada from ${table} where id_anterior = 1 order by id`);
+  expect(rows).toEqual([{ rodada: 0 }, { rodada: 1_000 }]);
+});
+
+test('copies of which one says it belongs to another task are told apart', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`insert into ${table} (processo, id_inicial, id_anterior, tentativa) values
+    ('greet', null, null, 1), ('greet', 1, 1, 2), ('greet', null, 1, 2), ('greet', 7, 1, 2)`);
+  await withSession((session) => adopt(session, request(), ignore));
+  const { rows } = await pool.query(`select rodada from ${table} where id_anterior = 1 order by id`);
+  expect(rows).toEqual([{ rodada: 0 }, { rodada: 1_000 }, { rodada: 2_000 }]);
+});
+
+test('a large table is refused by a start, which names the command', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`insert into ${table} (processo, status) select 'greet', 'sucesso' from generate_series(1, 120000);
+    analyze ${table}`);
+  await expect(startApp(database, { queue: table, worker: false })).rejects.toMatchObject({
+    code: 'SCHEMA_MISSING',
+    message: expect.stringMatching(/about 120,000 rows .*`npx tarefa adopt public\.fila/),
+  });
+});
+
+test('a small one with copies is refused by a start, which names the command', async () => {
+  await createNsjTable(pool, table);
+  await pool.query(`insert into ${table} (id_inicial, id_anterior) values (1, 1), (1, 1)`);
+  await expect(startApp(database, { queue: table, worker: false })).rejects.toMatchObject({
+    code: 'SCHEMA_CONFLICT',
+    message: expect.stringMatching(/\(id_anterior, rodada\)=\(1, 0\).*`npx tarefa adopt public\.fila/),
+  });
+});
+
+test('with UTC no row of times without zone is rewritten', async () => {
+  await createNsjTable(pool, table, { time: 'timestamp without time zone' });
+  await pool.query(`insert into ${table} (processo) values ('greet')`);
+  const file = async () => (await pool.query(`select pg_relation_filenode('${table}') as file`)).rows;
+  const before = await file();
+  await withSession((session) => adopt(session, request('Etc/UTC'), ignore));
+  expect(await file()).toEqual(before);
+});
+
+test('inserts pass between any two steps, and never ring two bells or none', async () => {
+  await createNsjTable(pool, table);
+  const listener = await pool.connect();
+  const heard: string[] = [];
+  const last = deferred();
+  listener.on('notification', ({ payload = '' }) =>
+    payload === 'last' ? last.resolve() : heard.push(payload),
+  );
+  await listener.query(`listen ${table}`);
+  let inserted = 0;
+  await withSession((session) =>
+    adopt(session, request(), {
+      ...ignore,
+      onEnd: async () => {
+        inserted += 1;
+        await pool.query(`insert into ${table} (processo) values ('greet')`);
+      },
+    }),
+  );
+  await pool.query(`select pg_notify('${table}', 'last')`);
+  await last.promise;
+  listener.release(true);
+  expect(heard).toHaveLength(inserted);
+});

@@ -1,0 +1,90 @@
+import { afterAll, expect, test } from 'vitest';
+import { Subscriber } from '../../../lib/index.js';
+import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
+import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
+import { createDatabase } from '../../support/database.js';
+import { startApp } from '../../support/queue-app.js';
+import { until } from '../../support/waiting.js';
+import { withClient } from '../../support/with-client.js';
+
+const database = await createDatabase();
+const { pool } = database;
+
+afterAll(() => database.drop());
+
+class Handlers {
+  @Subscriber('search-index')
+  index(): void {}
+}
+
+test.each([
+  ['plain', {}],
+  ['partitioned', { layout: { partitionIds: 1_000 } }],
+] as const)(
+  'tables of version 2, %s, get key and column while a worker renews its lease and a producer inserts',
+  async (table, layout) => {
+    const options = { table, queue: table, subscriptionTable: `${table}_subscriber` };
+    await (await startApp(database, { ...options, ...layout, worker: false })).close();
+    await pool.query(`drop table ${table}_seal; alter table ${table}_worker drop column halt_at;
+      update tarefa_migration set version = 2 where table_name = '${table}';
+      insert into ${table}_subscriber (id, processo, url) values ('search-index', 'sold', 'https://example.com')`);
+    await expect(startApp(database, { ...options, schema: 'check' })).rejects.toMatchObject({
+      code: 'SCHEMA_MISSING',
+      message: expect.stringContaining(
+        `missing column "public"."${table}_worker".halt_at, table "public"."${table}_seal", version 5 of its tables (they have 2)`,
+      ),
+    });
+
+    const isOver = { yet: false };
+    let inserted = 0;
+    const others = withClient(database, async (client) => {
+      const { rows } = await client.query<{ id: string }>(
+        `insert into ${table}_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{}') returning id`,
+      );
+      do {
+        await client.query(`insert into ${table} (processo, pub_sub) values ('sold', true)`);
+        await client.query(
+          `update ${table}_worker set lease_until = clock_timestamp() + interval '10 s' where id = $1`,
+          [rows[0]?.id],
+        );
+        inserted += 1;
+      } while (!isOver.yet);
+    });
+    await until(async () => inserted > 0, 'they are at it');
+    const session = await SchemaSession.open(pool, { pauseMs: 20 });
+    const name = { schema: undefined, table };
+    const names = {
+      table: name,
+      subscriptionTable: { schema: undefined, table: `${table}_subscriber` },
+      channel: table,
+      webhooks: false,
+    };
+    try {
+      const { steps } = await planMigration(session, names);
+      expect(steps.map(({ what }) => what)).toEqual([
+        'add halt_at to the table of workers',
+        'make the key that deliveries are sealed with',
+        expect.stringMatching(
+          /^version 3: .*the key that seals deliveries; workers are halted by their rows$/,
+        ),
+        expect.stringMatching(/^version 4: /),
+        expect.stringMatching(/^version 5: /),
+      ]);
+      await migrate(session, names);
+      expect(await planMigration(session, names)).toMatchObject({ version: 5, steps: [] });
+    } finally {
+      await session.close();
+      isOver.yet = true;
+    }
+    await others;
+
+    const app = await startApp(database, { ...options, schema: 'check', handlers: [Handlers] });
+    await until(async () => {
+      const { rows } = await pool.query<{ n: number }>(
+        `select count(*)::int as n from ${table} where subscriber_id is not null and payload like '%"seal" : "%'`,
+      );
+      return rows[0]?.n === inserted;
+    }, 'all that was inserted is delivered, and sealed');
+    await app.close();
+  },
+);

@@ -1,0 +1,374 @@
+import { randomBytes } from 'node:crypto';
+import { Pool } from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { TaskHandler } from '../../../lib/index.js';
+import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
+import {
+  SchemaSession,
+  type SchemaSessionOptions,
+} from '../../../lib/storage/postgres/migration/schema-session.js';
+import { schemaVersions } from '../../../lib/storage/postgres/migration/schema-versions.js';
+import { schemaVersion } from '../../../lib/storage/postgres/schema/schema.js';
+import { createDatabase } from '../../support/database.js';
+import { startApp } from '../../support/queue-app.js';
+import { deferred, nextEvent, until } from '../../support/waiting.js';
+import { withClient } from '../../support/with-client.js';
+import { agedQueue } from './aged-queue.js';
+import { readSchema } from './catalog.js';
+
+const database = await createDatabase();
+const { pool } = database;
+let schema = '';
+
+beforeEach(() => {
+  schema = `s_${randomBytes(6).toString('hex')}`;
+});
+
+afterAll(() => database.drop());
+
+const names = () => ({
+  table: { schema, table: 'tasks' },
+  subscriptionTable: { schema, table: 'tasks_subscriber' },
+  channel: 'tasks',
+  webhooks: false,
+});
+
+async function withSession<T>(
+  work: (session: SchemaSession) => Promise<T>,
+  options: SchemaSessionOptions = {},
+): Promise<T> {
+  const session = await SchemaSession.open(pool, { pauseMs: 20, ...options });
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Definitions, with a queue's column order and the names of its schema left out. */
+async function definitions(name = schema): Promise<readonly string[]> {
+  const lines = await readSchema(pool, name);
+  return lines.map((line) => line.replaceAll(name, 'schema')).sort();
+}
+
+/** The same of a queue that is made by a start. */
+async function freshDefinitions(channel: string): Promise<readonly string[]> {
+  const fresh = `fresh_${schema}`;
+  await (await startApp(database, { table: `${fresh}.tasks`, queue: channel, worker: false })).close();
+  return definitions(fresh);
+}
+
+class Handlers {
+  @TaskHandler('greet')
+  greet(text: string): string {
+    return text;
+  }
+}
+
+test('an old queue becomes what a new one is, keeps its rows and its channel, and runs them', async () => {
+  await agedQueue(pool, schema);
+  await withSession((session) => migrate(session, names()));
+  expect(await definitions()).toEqual(await freshDefinitions('bell'));
+  expect(await withSession((session) => planMigration(session, names()))).toMatchObject({ steps: [] });
+  const { events, close } = await startApp(database, {
+    table: `${schema}.tasks`,
+    queue: 'bell',
+    schema: 'check',
+    handlers: [Handlers],
+  });
+  await nextEvent(events, 'task.completed', ({ task }) => task.id === '20');
+  await close();
+});
+
+test('an old queue that is small becomes the same by a start', async () => {
+  await agedQueue(pool, schema);
+  await pool.query(`drop view ${schema}.tasks_tasks`);
+  await (await startApp(database, { table: `${schema}.tasks`, queue: 'bell', worker: false })).close();
+  const found = await definitions();
+  // A start keeps the trigger that rings, whose condition is newer than the first version.
+  const isRing = (line: string): boolean => line.startsWith('CREATE TRIGGER tasks_ring');
+  expect(found.filter((line) => !isRing(line))).toEqual(
+    (await freshDefinitions('bell')).filter((line) => !isRing(line)),
+  );
+});
+
+test.each([
+  ['a migration', () => withSession((session) => migrate(session, names()))],
+  [
+    'a start',
+    async () =>
+      (await startApp(database, { table: `${schema}.tasks`, queue: 'bell', worker: false })).close(),
+  ],
+])(
+  'what running workers of 0.1 walk stays beside the new index in %s, until they have stopped',
+  async (_, bringUp) => {
+    await agedQueue(pool, schema);
+    await pool.query(`drop view ${schema}.tasks_tasks`);
+    await pool.query(
+      `insert into ${schema}.tasks_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{}')`,
+    );
+    await bringUp();
+    await pool.query(
+      `insert into ${schema}.tasks (processo) select 'a' from generate_series(1, 1000); analyze ${schema}.tasks`,
+    );
+    const plan = await pool.query<{ 'QUERY PLAN': string }>(`explain select id from ${schema}.tasks f
+    where status = 'pendente' and (case when pub_sub and not dead then 'p' when subscriber_id is not null then 's:' || subscriber_id
+      else 't:' || coalesce(processo, '') end) collate "C" = 't:a'
+    order by prioridade desc, data_hora, id limit 10`);
+    expect(plan.rows.map((row) => row['QUERY PLAN']).join()).toContain('tasks_ready_o');
+    const { steps } = await withSession((session) => planMigration(session, names()));
+    expect(steps.map(({ what }) => what).filter((what) => what !== 'make the trigger tasks_ring')).toEqual(
+      [],
+    );
+
+    await pool.query(`update ${schema}.tasks_worker set stopped_at = now() where stopped_at is null`);
+    await withSession((session) => migrate(session, names()));
+    const isRing = (line: string): boolean => line.startsWith('CREATE TRIGGER tasks_ring');
+    expect((await definitions()).filter((line) => !isRing(line))).toEqual(
+      (await freshDefinitions('bell')).filter((line) => !isRing(line)),
+    );
+  },
+);
+
+test('killed within any step, it goes on when it is run again', async () => {
+  await agedQueue(pool, schema);
+  const { steps } = await withSession((session) => planMigration(session, names()));
+  expect(steps.length).toBeGreaterThan(10);
+  for (let killed = 0; killed < steps.length; killed += 1) {
+    await pool.query(`drop schema ${schema} cascade`);
+    await agedQueue(pool, schema);
+    const end = withSession((session) =>
+      migrate(session, names(), {
+        // The connection dies as the step begins, and again as the next run would go on.
+        onStart: async (_, index) => {
+          if (index === killed) await terminate(session);
+        },
+      }),
+    );
+    await expect(end).rejects.toThrow(/terminat|connection/i);
+    await withSession((session) => migrate(session, names()));
+    expect(await withSession((session) => planMigration(session, names()))).toMatchObject({ steps: [] });
+  }
+}, 120_000);
+
+async function terminate(session: SchemaSession): Promise<void> {
+  const { rows } = await session.query('select pg_backend_pid() as pid');
+  await pool.query('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
+}
+
+test.each([
+  ['built', 'tasks_age', 'tasks_age'],
+  ['built to take the place of an older one', 'tasks_ready', 'tasks_ready_n'],
+])('killed while an index is %s, it is built again', async (_, name, built) => {
+  await agedQueue(pool, schema);
+  await withClient(database, async (other) => {
+    const waits = deferred<string>();
+    const migration = withSession(
+      (session) =>
+        migrate(session, names(), {
+          onStart: async ({ what }) => {
+            if (!what.startsWith(`build the index ${name}`)) return;
+            // Building waits for transactions that write to the table.
+            await other.query(`begin; insert into ${schema}.tasks (processo) values ('late')`);
+          },
+        }),
+      { onWait: (text) => waits.resolve(text) },
+    );
+    migration.catch(() => undefined);
+    expect(await waits.promise).toMatch(
+      /waits for the end of the transaction of session \d+ \(.*idle in transaction/,
+    );
+    await pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_progress_create_index where relid = '${schema}.tasks'::regclass`,
+    );
+    await expect(migration).rejects.toThrow(/terminat|connection/i);
+    await other.query('commit');
+  });
+  const { rows } = await pool.query('select indisvalid from pg_index where indexrelid = $1::regclass', [
+    `${schema}.${built}`,
+  ]);
+  expect(rows).toEqual([{ indisvalid: false }]);
+  await withSession((session) => migrate(session, names()));
+  expect(await definitions()).toEqual(await freshDefinitions('bell'));
+});
+
+test('two at once take turns: the second one says so, and finds nothing to do', async () => {
+  await agedQueue(pool, schema);
+  const said: string[] = [];
+  const second = deferred<readonly unknown[]>();
+  await withSession(async (session) =>
+    migrate(session, names(), {
+      onStart: async (_, index) => {
+        if (index !== 0) return;
+        void withSession((other) => migrate(other, names()), { onWait: (text) => said.push(text) }).then(
+          ({ steps }) => second.resolve(steps),
+          (error: unknown) => second.reject(error),
+        );
+        await until(async () => said.length > 0, 'the second one waits');
+      },
+    }),
+  );
+  expect(await second.promise).toEqual([]);
+  expect(said).toEqual([expect.stringContaining(`another session is changing ${schema}.tasks`)]);
+});
+
+test('a start meanwhile does not wait, and names what goes on', async () => {
+  await agedQueue(pool, schema);
+  await withSession((session) =>
+    migrate(session, names(), {
+      onStart: async (_, index) => {
+        if (index !== 0) return;
+        await expect(
+          startApp(database, { table: `${schema}.tasks`, queue: 'bell', worker: false }),
+        ).rejects.toMatchObject({
+          code: 'SCHEMA_MISSING',
+          message: expect.stringMatching(/are being changed/),
+        });
+      },
+    }),
+  );
+});
+
+describe('a table that somebody else has locked', () => {
+  const hold = (): string => `begin; lock table ${schema}.tasks in access share mode`;
+
+  test('is asked for again and again, and nobody is kept waiting behind', async () => {
+    await agedQueue(pool, schema);
+    await withClient(database, async (other) => {
+      await other.query(hold());
+      const said: string[] = [];
+      let released = false;
+      await withSession((session) => migrate(session, names()), {
+        lockTimeoutMs: 50,
+        onWait: (text) => {
+          said.push(text);
+          // Between two tries an insert passes at once.
+          if (said.length < 3 || released) return;
+          released = true;
+          void pool
+            .query(`insert into ${schema}.tasks (processo) values ('meanwhile')`)
+            .then(() => other.query('commit'));
+        },
+      });
+      expect(said.slice(0, 3)).toEqual(
+        Array.from({ length: 3 }, () =>
+          expect.stringMatching(/add perdas, .* waits for a lock on .*session \d+ \(.*idle in transaction/),
+        ),
+      );
+    });
+    expect((await pool.query(`select from ${schema}.tasks where processo = 'meanwhile'`)).rowCount).toBe(1);
+  });
+
+  test('is given up in the end, with the name of who holds it', async () => {
+    await agedQueue(pool, schema);
+    await withClient(database, async (other) => {
+      await other.query(hold());
+      await expect(
+        withSession((session) => migrate(session, names()), { lockTimeoutMs: 10, attempts: 3 }),
+      ).rejects.toMatchObject({
+        code: 'SCHEMA_BUSY',
+        message: expect.stringMatching(/used by session \d+ .*given up after 3 tries/),
+      });
+      await other.query('commit');
+    });
+    await withSession((session) => migrate(session, names()));
+  });
+});
+
+test('versions are passed through one by one, each with its changes to rows, and once', async () => {
+  await agedQueue(pool, schema);
+  const versions = [
+    ...schemaVersions,
+    {
+      version: schemaVersion + 1,
+      what: 'greets',
+      statements: ({ queue }: { readonly queue: string }) => [
+        `update ${queue} set origem = coalesce(origem, '') || 'a'`,
+      ],
+    },
+    {
+      version: schemaVersion + 2,
+      what: 'greets twice',
+      statements: ({ queue }: { readonly queue: string }) => [`update ${queue} set origem = origem || 'b'`],
+    },
+  ];
+  // Killed between the two.
+  const broken = withSession((session) =>
+    migrate(
+      session,
+      names(),
+      {
+        onStart: async ({ what }) => {
+          if (what.endsWith('greets twice')) await terminate(session);
+        },
+      },
+      versions,
+    ),
+  );
+  await expect(broken).rejects.toThrow(/terminat|connection/i);
+  const version = async () => (await pool.query(`select version from ${schema}.tarefa_migration`)).rows;
+  expect(await version()).toEqual([{ version: schemaVersion + 1 }]);
+  // This library knows less than what it has made.
+  await pool.query(`update ${schema}.tarefa_migration set version = ${schemaVersion}`);
+  await pool.query(`update ${schema}.tasks set origem = null`);
+  await withSession((session) => migrate(session, names(), {}, versions));
+  expect(await version()).toEqual([{ version: schemaVersion + 2 }]);
+  expect((await pool.query(`select distinct origem from ${schema}.tasks`)).rows).toEqual([{ origem: 'ab' }]);
+});
+
+test('the last version of the list is the one that is written down', () => {
+  expect(schemaVersions.at(-1)?.version).toBe(schemaVersion);
+  expect(schemaVersions.map(({ version }) => version)).toEqual(schemaVersions.map((_, index) => index + 1));
+});
+
+test('attempts that are there twice keep an index from being built: it says which, and leaves no invalid one', async () => {
+  await agedQueue(pool, schema);
+  await pool.query(`
+    drop index ${schema}.tasks_successor;
+    insert into ${schema}.tasks (id_inicial, id_anterior, tentativa) values (5, 5, 2), (5, 5, 2)`);
+  await expect(withSession((session) => migrate(session, names()))).rejects.toMatchObject({
+    code: 'SCHEMA_CONFLICT',
+    message: expect.stringMatching(/tasks_successor.*\(id_anterior, rodada\)=\(5, 0\).*npx tarefa adopt/),
+  });
+  expect((await pool.query(`select to_regclass('${schema}.tasks_successor') as index`)).rows).toEqual([
+    { index: null },
+  ]);
+});
+
+test('a view that something is made of is not dropped behind its back', async () => {
+  await agedQueue(pool, schema);
+  await pool.query(`create view ${schema}.report as select status from ${schema}.tasks_tasks`);
+  await expect(withSession((session) => migrate(session, names()))).rejects.toMatchObject({
+    code: 'SCHEMA_CONFLICT',
+    message: expect.stringMatching(/view .*report depends on/),
+  });
+});
+
+test('a start refuses to build indexes on a large table, and names the command; a migration builds them', async () => {
+  await (await startApp(database, { table: `${schema}.tasks`, worker: false })).close();
+  await pool.query(`
+    insert into ${schema}.tasks (processo, status) select 'greet', 'sucesso' from generate_series(1, 150000);
+    drop index ${schema}.tasks_attempts, ${schema}.tasks_age;
+    analyze ${schema}.tasks`);
+  const start = () => startApp(database, { table: `${schema}.tasks`, worker: false });
+  await expect(start()).rejects.toMatchObject({
+    code: 'SCHEMA_MISSING',
+    message: expect.stringMatching(
+      /has about 150,000 rows and lacks tasks_attempts, tasks_age: .*`npx tarefa migrate`/,
+    ),
+  });
+  // What is instant is made all the same.
+  await withSession((session) => migrate(session, names()));
+  await pool.query(`alter table ${schema}.tasks drop column erro`);
+  await (await start()).close();
+});
+
+test('behind a pooler it is refused, because locks of a session are nobody’s there', async () => {
+  const lying = new Pool({ connectionString: database.url });
+  lying.on('connect', (client) => Object.assign(client, { processID: 1 }));
+  await expect(SchemaSession.open(lying)).rejects.toMatchObject({
+    code: 'SCHEMA_CONFLICT',
+    message: expect.stringContaining('goes through a pooler'),
+  });
+  await lying.end();
+});

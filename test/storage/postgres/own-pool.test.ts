@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { Pool, type PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
+import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { deferred, until } from '../../support/waiting.js';
+
+const role = `limited_${randomBytes(6).toString('hex')}`;
+let database: TestDatabase;
+const opened: Pool[] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  await database.pool.query(`create role ${role} login password 'secret'`);
+});
+afterEach(async () => {
+  for (const pool of opened.splice(0)) if (!pool.ending) await pool.end();
+});
+afterAll(() => database?.drop());
+
+/** A pool of at most five connections, of which the server allows so many. */
+async function open(
+  allowed: number,
+  options: OwnPoolOptions = {},
+): Promise<{ readonly own: OwnPool; readonly pool: Pool }> {
+  // What was closed by the test before may not be gone yet.
+  await until(async () => (await backends()) === 0, 'the role has no connection');
+  await database.pool.query(`alter role ${role} connection limit ${allowed}`);
+  const { hostname: host, port, pathname } = new URL(database.url);
+  const address = { host, port: Number(port), database: pathname.slice(1) };
+  const pool = new Pool({ ...address, user: role, password: 'secret', max: 5 });
+  pool.on('error', () => undefined);
+  opened.push(pool);
+  return { own: new OwnPool(pool, options), pool };
+}
+
+async function backends(): Promise<number> {
+  const { rowCount } = await database.pool.query('select from pg_stat_activity where usename = $1', [role]);
+  return rowCount ?? 0;
+}
+
+const pidOf = async (client: PoolClient): Promise<unknown> =>
+  (await client.query('select pg_backend_pid() as pid')).rows[0]?.pid;
+
+test('a refused connection fails nobody while others are open: who waits gets what comes back, in turn', async () => {
+  const told: string[] = [];
+  const refused = deferred();
+  const shared = (error: unknown, others: number): void => {
+    told.push(`${(error as { code: string }).code} ${others}`);
+    refused.resolve();
+  };
+  const { own } = await open(1, { shared });
+  const first = await own.connect();
+  const pid = await pidOf(first);
+  const order: number[] = [];
+  const others = [1, 2, 3].map(async (n) => {
+    const client = await own.connect();
+    order.push(n);
+    expect(await pidOf(client)).toBe(pid);
+    client.release();
+  });
+  await refused.promise;
+  first.release();
+  await Promise.all(others);
+  expect(order).toEqual([1, 2, 3]);
+  expect(new Set(told)).toEqual(new Set(['53300 1']));
+  // One that is idle is lent at once, also soon after a refusal.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => own.query('select 1 as one')));
+  expect(answers.flatMap(({ rows }) => rows)).toEqual(Array.from({ length: 20 }, () => ({ one: 1 })));
+});
+
+test('a connection that comes back is lent to who waits for one that the server never opens', async () => {
+  const { own, pool } = await open(5);
+  const first = await own.connect();
+  const hanging = deferred<Socket>();
+  const silent = createServer((socket) => hanging.resolve(socket));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  pool.options.port = (silent.address() as AddressInfo).port;
+  const waiting = own.connect();
+  const socket = await hanging.promise;
+  first.release();
+  const second = await waiting;
+  expect(second).toBe(first);
+  second.release();
+  socket.destroy();
+  await new Promise((closed) => silent.close(closed));
+});
+
+test('more are opened as soon as the server has room', async () => {
+  const refused = deferred();
+  const { own } = await open(1, { shared: () => refused.resolve() });
+  const first = await own.connect();
+  const waiting = own.connect();
+  await refused.promise;
+  await database.pool.query(`alter role ${role} connection limit 2`);
+  const second = await waiting;
+  expect(second).not.toBe(first);
+  first.release();
+  second.release();
+});
+
+test('who must not wait for ever is told why no more could be opened', async () => {
+  const { own } = await open(1, { patienceMs: 0 });
+  const first = await own.connect();
+  await expect(own.query('select 1')).rejects.toMatchObject({ code: '53300' });
+  first.release();
+  expect((await own.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+test('with none open, whoever waits is told that none could be opened', async () => {
+  const { own } = await open(0);
+  const asked = await Promise.allSettled([1, 2, 3].map(() => own.connect()));
+  expect(asked).toEqual(
+    asked.map(() => ({ status: 'rejected', reason: expect.objectContaining({ code: '53300' }) })),
+  );
+});
+
+test('a connection that is lost makes room for another one', async () => {
+  const { own } = await open(1);
+  const first = await own.connect();
+  const waiting = own.connect();
+  const pid = await pidOf(first);
+  first.on('error', () => undefined);
+  first.release(new Error('lost'));
+  const second = await waiting;
+  expect(await pidOf(second)).not.toBe(pid);
+  second.release();
+});
+
+test('one that ends tells those who wait, and closes the others when they come back', async () => {
+  const refused = deferred();
+  const { own } = await open(1, { shared: () => refused.resolve() });
+  const first = await own.connect();
+  const waiting = own.connect();
+  await refused.promise;
+  const ended = own.end();
+  await expect(waiting).rejects.toThrow(/after calling end/);
+  await expect(own.connect()).rejects.toThrow(/after calling end/);
+  first.release();
+  await ended;
+});

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { errorTable, QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { LogLines } from '../../support/log-lines.js';
+import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import { nextEvent, until } from '../../support/waiting.js';
+
+const role = `guarded_${randomBytes(6).toString('hex')}`;
+let database: TestDatabase;
+let url: string;
+const apps: QueueApp[] = [];
+
+class Handlers {
+  @TaskHandler('work')
+  async work(_: unknown, { db }: TaskContext): Promise<string> {
+    const { rows } = await db.query('select name from guarded order by name');
+    return rows.map(({ name }) => String(name)).join();
+  }
+
+  @TaskHandler('grouped', { grouped: true })
+  async grouped(payload: unknown, context: TaskContext): Promise<string> {
+    return this.work(payload, context);
+  }
+
+  @TaskHandler('strict')
+  async strict(payload: unknown, context: TaskContext): Promise<string> {
+    await context.db.query('set transaction isolation level serializable');
+    return this.work(payload, context);
+  }
+
+  @Subscriber('crm', { topic: 'paid' })
+  crm(): void {}
+}
+
+/** Of every table of the queue. */
+const tables = ['tasks', 'tasks_subscriber', 'tasks_worker', 'tasks_paused'];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const address = new URL(database.url);
+  Object.assign(address, { username: role, password: 'secret' });
+  url = address.href;
+  await database.pool.query(`create role ${role} login password 'secret'`);
+  await (await startApp(database, { handlers: [Handlers] })).close();
+  await database.pool.query(`grant usage on schema public to ${role};
+    grant select, insert, update, delete on all tables in schema public to ${role};
+    grant usage on all sequences in schema public to ${role};
+    create table guarded (name text);
+    insert into guarded values ('mine'), ('theirs');
+    alter table guarded enable row level security;
+    create policy mine on guarded using (name = 'mine');
+    grant select on guarded to ${role}`);
+});
+
+beforeEach(() => database.pool.query('truncate tasks'));
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+  for (const table of tables) await secure(table, 'disable');
+});
+
+afterAll(async () => {
+  await database.pool.query(`drop owned by ${role}; drop role ${role}`);
+  await database.drop();
+});
+
+async function secure(table: string, how: 'enable' | 'disable'): Promise<void> {
+  await database.pool.query(`alter table ${table} ${how} row level security`);
+}
+
+/** As the role that policies hold for. */
+async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
+  const app = await startApp({ url }, { handlers: [Handlers], schema: 'check', recovery: false, ...options });
+  apps.push(app);
+  return app;
+}
+
+const sqlOf = (message: string): string[] => message.split('\n').filter((line) => line.endsWith(';'));
+
+test.each(tables)(
+  'a worker is refused whose policies may hide rows of %s, with what to do about it',
+  async (table) => {
+    await secure(table, 'enable');
+    const refusal = await start().catch((error: unknown) => error as Error & { readonly code: string });
+    const { code, message } = refusal as { code: string; message: string };
+    expect(code in errorTable ? code : '').toBe('RIGHTS_MISSING');
+    expect(message).toContain(`"${role}" would miss rows of the queue public.tasks`);
+    expect(sqlOf(message)).toEqual([
+      `alter table "public"."${table}" disable row level security;`,
+      `alter role "${role}" bypassrls;`,
+    ]);
+    await database.pool.query(sqlOf(message)[0] ?? '');
+    await start();
+  },
+);
+
+test('the owner of the tables is refused only where policies are forced on it', async () => {
+  const owned = async (): Promise<QueueApp> => start({ queue: 'owned', table: 'owned', schema: 'create' });
+  await database.pool.query(`grant create on schema public to ${role}`);
+  await (await owned()).close();
+  apps.pop();
+  await database.pool.query('alter table owned enable row level security');
+  await (await owned()).close();
+  apps.pop();
+  await database.pool.query('alter table owned force row level security');
+  await expect(owned()).rejects.toMatchObject({ code: 'RIGHTS_MISSING' });
+});
+
+test('policies that come later make statements fail, and the worker says so instead of finding nothing', async () => {
+  const { events, queue } = await start();
+  const ended = nextEvent(events, 'task.completed');
+  await queue.insertTask({ topic: 'work' });
+  await ended;
+  const troubled = nextEvent(events, 'worker.troubled');
+  await secure('tasks', 'enable');
+  await database.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
+  expect((await troubled).error).toMatchObject({
+    message: 'query would be affected by row-level security policy for table "tasks"',
+  });
+  const recovered = nextEvent(events, 'worker.recovered');
+  await secure('tasks', 'disable');
+  await recovered;
+  await until(
+    async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 2,
+    'the task that nobody saw',
+  );
+});
+
+test('a publication is not discarded because its subscriptions are hidden', async () => {
+  const { events, queue } = await start({ retryIntervalMinutes: 0 });
+  const failed = nextEvent(events, 'task.failed');
+  await secure('tasks_subscriber', 'enable');
+  await queue.insertTaskPubSub({ topic: 'paid' });
+  expect((await failed).message).toContain('row-level security policy for table "tasks_subscriber"');
+  const delivered = nextEvent(events, 'publication.delivered');
+  await secure('tasks_subscriber', 'disable');
+  expect(await delivered).toMatchObject({ deliveries: 1 });
+});
+
+test('a pause that is hidden is not taken for none', async () => {
+  const { events, queue, app } = await start();
+  await database.pool.query(`insert into tasks_paused (route) values ('t:work')`);
+  const troubled = nextEvent(events, 'worker.troubled');
+  await secure('tasks_paused', 'enable');
+  const id = await queue.insertTask({ topic: 'work' });
+  // A worker asks again what is paused when it is told that this has changed.
+  await database.pool.query(`select pg_notify('tasks', 'PAUSED')`);
+  await troubled;
+  const { rows } = await database.pool.query(`select status from tasks where id = $1`, [id]);
+  expect(rows).toEqual([{ status: 'pendente' }]);
+  await secure('tasks_paused', 'disable');
+  await app.get(QueueAdmin).resume({ topic: 'work' });
+});
+
+test.each([
+  ['in a handler', 'work'],
+  ['in a group', 'grouped'],
+  ['in a handler that chooses its isolation level', 'strict'],
+])('policies of the application’s own tables hold %s as everywhere', async (_, topic) => {
+  const { events, queue } = await start();
+  const completed = nextEvent(events, 'task.completed');
+  await queue.insertTask({ topic });
+  expect((await completed).message).toBe('mine');
+});
+
+test('a process that only inserts may have policies of its own: it is warned, and goes on', async () => {
+  await secure('tasks', 'enable');
+  await database.pool.query(`create policy insert_only on tasks for insert with check (true);
+    create policy own on tasks for select using (processo = 'mine')`);
+  const logger = new LogLines();
+  const { queue, app } = await start({ worker: false, logger });
+  expect(logger.of('warn').join('\n')).toContain('would miss rows of the queue public.tasks');
+  await database.pool.query(`insert into tasks (processo, payload) values ('theirs', '{}')`);
+  await queue.insertTask({ topic: 'mine' });
+  const admin = app.get(QueueAdmin);
+  expect(await admin.counts()).toMatchObject([{ topic: 'mine', count: 1 }]);
+  expect((await admin.list()).tasks).toMatchObject([{ topic: 'mine' }]);
+  await database.pool.query('drop policy insert_only on tasks; drop policy own on tasks');
+});
+
+test('to one that started without any, a queue that is hidden later is not empty', async () => {
+  const { queue, app } = await start({ worker: false });
+  await queue.insertTask({ topic: 'mine' });
+  await secure('tasks', 'enable');
+  const admin = app.get(QueueAdmin);
+  const hidden = 'query would be affected by row-level security policy for table "tasks"';
+  await expect(admin.counts()).rejects.toThrow(hidden);
+  await expect(admin.list()).rejects.toThrow(hidden);
+});
