@@ -134,8 +134,8 @@ const attemptMutants: readonly StatementMutant[] = [
     'tells no worker what was cancelled',
     'attempts',
     /^still_held$/,
-    'f.cancelada_por',
-    'null as cancelada_por',
+    'f.cancelada_por is not null as cancelled',
+    'false as cancelled',
   ),
   without(
     'promotes before the due time',

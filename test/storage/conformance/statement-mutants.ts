@@ -163,8 +163,8 @@ export const statementMutants: readonly StatementMutant[] = [
     'tells no worker what was cancelled',
     'attempts',
     /^still_held$/,
-    'f.cancelada_por',
-    'null as cancelada_por',
+    'f.cancelada_por is not null as cancelled',
+    'false as cancelled',
   ),
   without('releases without reserva', 'attempts', /^release$/, 'f.reserva = r.reservation and '),
   without(
