@@ -5,7 +5,7 @@ import type { QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 import { countStatuses } from '../support/statuses.js';
-import { onPostgres, testOnPostgres } from '../support/run-database.js';
+import { onPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
@@ -90,8 +90,7 @@ test.each([1, 3, 10])('a worker of concurrency %i holds no more while 50 wait', 
   expect(most).toBe(concurrency);
 });
 
-// The trigger of MySQL has counted six for a moment, and nobody knows yet why.
-testOnPostgres('nor while tasks end, well and badly, at any moment', async () => {
+test('nor while tasks end, well and badly, at any moment', async () => {
   class Restless {
     @TaskHandler('batch', { maxAttempts: 1 })
     batch(payload: { fail: boolean; ms: number }): Promise<void> {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { TarefaError } from '../../lib/errors.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { claimedOf, passTime, settleDown, startDispatcher, useDispatchers } from './dispatcher-bench.js';
@@ -182,6 +182,23 @@ test('dead attempts that nobody handles are claimed into free slots after a clai
   (await statements.next()).answer();
   expect((await started.next()).claimed).toBe(dead);
   expect(claims.claimUnattended.mock.calls).toEqual([[5]]);
+});
+
+test('dead attempts take no slot whose attempt has ended, but is not settled: the table would have one too many', async () => {
+  const { dispatcher, statements, started, claims } = startDispatcher({ concurrency: 2 });
+  (await statements.next()).answer({ claimed: [claimedOf()] });
+  const running = await started.next();
+  const claim = await statements.next();
+  // It has looked for them when it started, and does so again after a while only.
+  claims.claimUnattended.mockClear();
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now + 1_000);
+  dispatcher.look();
+  running.succeed();
+  await settleDown();
+  claim.answer();
+  await statements.next();
+  expect(claims.claimUnattended.mock.calls).toEqual([[1]]);
 });
 
 test('a worker that stops settles what still ends, claims nothing, and ends with the last outcome', async () => {

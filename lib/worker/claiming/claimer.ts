@@ -74,7 +74,7 @@ export class Claimer {
   /** Slots that are free now: none beside an attempt that is run alone. */
   get free(): number {
     const { settler, capacity, isolation, underWay } = this.#parts;
-    return isolation.active || !this.#mayClaim ? 0 : capacity.free(settler.failing + underWay.slots);
+    return isolation.active || !this.#mayClaim ? 0 : capacity.free(settler.unwritten + underWay.slots);
   }
 
   /** From now on each turn only settles. */
@@ -117,7 +117,8 @@ export class Claimer {
     if (total > 0) this.#expectsMore = free.total > total;
     const sentAt = map.now();
     const demand = total === 0 ? undefined : this.#inOrder(free, total, isAlone);
-    underWay.begin(name, total);
+    // What it settles is held until it is answered.
+    underWay.begin(name, Math.max(total, outcomes.length));
     let result: SettleAndClaimResult;
     try {
       result = await claims.settleAndClaim(

@@ -12,30 +12,30 @@ export class StatementsUnderWay {
   readonly share: number;
   /** Set when the first statement is sent: the second may go along. */
   readonly firstSent = new Signal();
-  readonly #totals = new Map<StatementName, number>();
+  readonly #slots = new Map<StatementName, number>();
 
   /** @param parallel statements that are worth keeping under way */
   constructor(concurrency: number, parallel: number) {
     this.share = Math.ceil(concurrency / parallel);
   }
 
-  /** Slots that they may fill. */
+  /** Slots that they may fill, or have yet to free. */
   get slots(): number {
     let sum = 0;
-    for (const total of this.#totals.values()) sum += total;
+    for (const slots of this.#slots.values()) sum += slots;
     return sum;
   }
 
   has(name: StatementName): boolean {
-    return this.#totals.has(name);
+    return this.#slots.has(name);
   }
 
-  begin(name: StatementName, total: number): void {
-    this.#totals.set(name, total);
+  begin(name: StatementName, slots: number): void {
+    this.#slots.set(name, slots);
     if (name === 'first') this.firstSent.set();
   }
 
   end(name: StatementName): void {
-    this.#totals.delete(name);
+    this.#slots.delete(name);
   }
 }

@@ -86,12 +86,17 @@ export class Settler {
 
   /** Outcomes that are not in the table yet. */
   get pending(): number {
-    return this.#completions.length + this.failing + this.#refused.deferredIds.size;
+    return this.unwritten + this.#refused.deferredIds.size;
   }
 
   /** Failures that the next statements will write: until then their rows are held, though their slots are free. */
   get failing(): number {
     return this.#failures.length + this.#refusedFailures.length;
+  }
+
+  /** Outcomes that the next statements will write, successes too: whoever claims without these leaves their slots to them. */
+  get unwritten(): number {
+    return this.#completions.length + this.failing;
   }
 
   /** True while the outcome of that attempt waits here, or was left to recovery. */
