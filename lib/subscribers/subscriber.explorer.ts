@@ -1,20 +1,14 @@
 import { isGeneratorFunction } from 'node:util/types';
-import {
-  ContextIdFactory,
-  DiscoveryService,
-  MetadataScanner,
-  ModuleRef,
-  ModulesContainer,
-} from '@nestjs/core';
+import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { TarefaError } from '../errors.js';
 import type { TopicSchemas } from '../client/topic-schemas.js';
-import type { TaskContext } from '../task.js';
 import type { QueueEventName } from '../events.js';
 import { defaultQueueName } from '../options/part-token.js';
 import { readHandlerMetadata, type HandlerMetadata } from './decorators.js';
 import { readDeclaredWebhooks, type DeclaredWebhook } from './subscriber-webhook.decorator.js';
 import { droppedDecorators, type DroppedDecorator } from './dropped-decorators.js';
-import type { Bind, EnhancedHandlers, Instance } from './enhanced-handler.js';
+import type { EnhancedHandlers, Instance } from './enhanced-handler.js';
+import { instancePerTask } from './instance-per-task.js';
 import {
   callMethod,
   generatorProblem,
@@ -194,26 +188,17 @@ export class SubscriberExplorer {
     const { wrapper } = found;
     const method = { ...found, type: typeOf(found), moduleKey: this.#moduleKeyOf(wrapper) };
     const bind = enhanced.uses(method) ? enhanced.binder(method) : undefined;
-    if (!hasOneInstance(wrapper)) return (payload, ctx) => this.#invokeScoped(found, bind, payload, ctx);
-    const instance = wrapper.instance as Instance;
-    if (bind) return bind(instance);
-    return (payload, ctx) => settleReturn(callMethod(instance, found, payload, ctx));
-  }
-
-  /** A request-scoped or transient provider is made for each task; it can inject the task's context as REQUEST. */
-  async #invokeScoped(
-    found: FoundHandler,
-    bind: Bind | undefined,
-    payload: unknown,
-    ctx: TaskContext,
-  ): Promise<unknown> {
-    const { wrapper } = found;
-    const contextId = ContextIdFactory.create();
-    const moduleRef = moduleRefOf(wrapper);
-    moduleRef.registerRequestByContextId(ctx, contextId);
-    const instance = await moduleRef.resolve<Instance>(wrapper.token, contextId, { strict: true });
-    if (bind) return bind(instance, contextId, wrapper.id)(payload, ctx);
-    return settleReturn(callMethod(instance, found, payload, ctx));
+    if (hasOneInstance(wrapper)) {
+      const instance = wrapper.instance as Instance;
+      if (bind) return bind(instance);
+      return (payload, ctx) => settleReturn(callMethod(instance, found, payload, ctx));
+    }
+    const make = instancePerTask(wrapper);
+    return async (payload, ctx) => {
+      const { instance, contextId } = await make(ctx);
+      if (bind) return bind(instance, contextId, wrapper.id)(payload, ctx);
+      return settleReturn(callMethod(instance, found, payload, ctx));
+    };
   }
 
   #moduleKeyOf({ host }: InstanceWrapper): string {
@@ -239,13 +224,6 @@ function hasOneInstance(wrapper: InstanceWrapper): boolean {
 
 function typeOf({ wrapper }: FoundMethod): object {
   return (wrapper.instance as object).constructor;
-}
-
-/** That of the provider's own module: others may provide something else by the same token. */
-function moduleRefOf({ host, token }: InstanceWrapper): ModuleRef {
-  const own: unknown = host?.getProviderByKey(ModuleRef)?.instance;
-  if (own instanceof ModuleRef) return own;
-  throw new Error(`Nest has no module for the provider ${String(token)}`);
 }
 
 function refuseGenerator({ name, implementation }: FoundMethod): void {
