@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { TarefaError } from '../errors.js';
+import { ownFile } from '../values/own-file.js';
 
 /** How a file may be compressed, the smallest first. */
 const encodings = ['br', 'gzip'] as const;
@@ -64,8 +64,6 @@ function accepts(header: string, encoding: string): boolean {
 /** What versions begin with, so that none is taken for a folder of the page. */
 export const versionPrefix = 'v-';
 
-const folder = fileURLToPath(new URL('./page/', import.meta.url));
-
 const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -81,13 +79,9 @@ export function readPage(): Promise<PageFiles> {
 }
 
 async function read(): Promise<PageFiles> {
-  const template = await readFile(join(folder, 'index.html'), 'utf8').catch((cause: unknown) => {
-    throw new TarefaError(
-      'OPTIONS_INVALID',
-      `the files of the dashboard are not in ${folder}: a bundler may have left them out. Keep nestjs-tarefa out of the bundle, or leave the dashboard out`,
-      { cause },
-    );
-  });
+  const index = ownFile('dashboard/page/index.html', 'The dashboard');
+  const template = await readFile(index, 'utf8');
+  const folder = fileURLToPath(new URL('.', index));
   const assets = new Map<string, PageAsset>();
   const hash = createHash('sha256');
   for (const entry of (await readdir(folder, { recursive: true })).toSorted()) {

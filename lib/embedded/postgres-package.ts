@@ -2,6 +2,7 @@ import { chmod, readFile, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { TarefaError } from '../errors.js';
+import { libraryFolder } from '../values/own-file.js';
 import type { Machine } from './machine.js';
 
 /** PostgreSQL's programs, somewhere on this computer. */
@@ -71,7 +72,10 @@ export async function completeInstallation(binaries: PostgresBinaries): Promise<
 
 /** From here, or (when the library itself is linked from elsewhere) from the application's folder. */
 function resolveMain(machine: Machine): string {
-  const places = [fileURLToPath(import.meta.url), join(process.cwd(), 'package.json')];
+  const places = [
+    ...(libraryFolder ? [fileURLToPath(libraryFolder)] : []),
+    join(process.cwd(), 'package.json'),
+  ];
   let cause: unknown;
   for (const place of places) {
     try {

@@ -8,6 +8,11 @@ export function errorLink(code: TarefaErrorCode): string {
   return `${docs}/reference/errors.md#${code.toLowerCase()}`;
 }
 
+/** What bundlers leave out, and how to keep it. */
+export function bundlersLink(): string {
+  return `${docs}/limits.md#bundlers`;
+}
+
 /** A heading of the deployment guide, which says what roles need. */
 export function rolesLink(): string {
   return `${docs}/guides/deployment.md#roles`;

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ConnectionOptions } from 'mysql2';
 import type { LeaseThread } from '../../../coordination/lease-protocol.js';
+import { ownFile } from '../../../values/own-file.js';
 import { TarefaError } from '../../../errors.js';
 
 /** Where a lease is renewed. */
@@ -12,7 +13,7 @@ export interface LeaseDatabase {
 
 /** The thread that renews a worker's lease in MySQL or MariaDB. */
 export function leaseThread(database: LeaseDatabase): LeaseThread {
-  return { module: new URL('./lease-thread.js', import.meta.url), database };
+  return { module: ownFile('storage/mysql/connections/lease-thread.js', 'The lease of a worker'), database };
 }
 
 /** Starts a thread that has a connection of its own. Only plain values reach a thread. */

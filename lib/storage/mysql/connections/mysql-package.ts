@@ -8,11 +8,10 @@ export type Mysql2 = typeof import('mysql2');
  *
  * @throws {TarefaError} `OPTIONS_INVALID`
  */
-export async function loadMysql2(
-  load: () => Promise<{ readonly default: unknown }> = async () => await import('mysql2'),
-): Promise<Mysql2> {
+export async function loadMysql2(): Promise<Mysql2> {
   try {
-    return (await load()).default as Mysql2;
+    // Inside of a try bundlers, too, know that it may be missing.
+    return (await import('mysql2')).default as unknown as Mysql2;
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',

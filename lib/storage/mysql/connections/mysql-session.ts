@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { ConnectionOptions } from 'mysql2';
 import type { Session, SessionWatcher } from '../../../coordination/session.js';
 import { within } from '../../../timing/deadline.js';
+import { ownFile } from '../../../values/own-file.js';
 import { lockName } from '../lock-name.js';
 import {
   readError,
@@ -33,6 +34,8 @@ interface Waiting {
  * and a network that is gone.
  */
 export class MysqlSession implements Session {
+  /** Looked for once: what is installed anew under a running worker is no reason to end it. */
+  readonly #module = ownFile('storage/mysql/connections/mysql-session-thread.js', 'The session of a worker');
   readonly #config: ConnectionOptions;
   readonly #timing: SessionTiming;
   readonly #proven = new BigInt64Array(new SharedArrayBuffer(8));
@@ -164,7 +167,7 @@ export class MysqlSession implements Session {
       provenAt: this.#proven.buffer,
       lasting: [...this.#lasting],
     };
-    const thread = openThread(new URL('./mysql-session-thread.js', import.meta.url), orders);
+    const thread = openThread(this.#module, orders);
     this.#thread = thread;
     let failure: unknown = new Error('the thread of the session ended');
     thread.on('message', (report: SessionReport) => {

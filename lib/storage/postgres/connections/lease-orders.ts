@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg';
 import type { LeaseThread } from '../../../coordination/lease-protocol.js';
+import { ownFile } from '../../../values/own-file.js';
 
 /** Where a lease is renewed. */
 export interface LeaseDatabase {
@@ -10,5 +11,5 @@ export interface LeaseDatabase {
 
 /** The thread that renews a worker's lease in PostgreSQL. */
 export function leaseThread(database: LeaseDatabase): LeaseThread {
-  return { module: new URL('./lease-thread.js', import.meta.url), database };
+  return { module: ownFile('storage/postgres/connections/lease-thread.js', 'The lease of a worker'), database };
 }
