@@ -41,6 +41,8 @@ export interface QueueOpening {
 /** Connects a queue and prepares its tables; what was opened is closed when the application's start fails. */
 export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   const { name, events, logs, group, modules } = opening;
+  // Before it belongs to the application's queues, which are closed when one of them cannot be opened.
+  refuseLazyModule(name, modules);
   group.add(name);
   void closeUnlessMade(opening);
   try {
@@ -93,6 +95,19 @@ async function openResolved(
 
 function readRedact(redact: unknown): readonly string[] {
   return Array.isArray(redact) ? redact.filter((rule) => typeof rule === 'string') : [];
+}
+
+/** How far modules are from the root is measured when the application begins, not of those that Nest loads later. */
+function refuseLazyModule(name: string, modules: ModulesContainer): void {
+  // Nest's own module, and the root.
+  const [, , ...others] = modules.values();
+  const own = others.find(({ providers }) => providers.has(getPartToken(name, 'runtime')));
+  if (!own || own.distance > 0) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `the queue '${name}' is in a module that LazyModuleLoader loads, of which Nest calls no lifecycle hook: its worker would ` +
+      `never start, and its connections never be closed. Import its QueueModule.forRoot() in the root module`,
+  );
 }
 
 /** Two queues of one name share their tokens, so that one would get what is meant for the other. */

@@ -1,0 +1,53 @@
+import { Injectable, Module } from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { nextEvent } from '../support/waiting.js';
+
+let database: TestDatabase;
+let app: QueueApp | undefined;
+
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+afterAll(() => database.drop());
+
+class Handlers {
+  @TaskHandler('served')
+  run(): void {}
+}
+
+test('a queue in a lazily loaded module is refused by name, and that of the application goes on', async () => {
+  app = await startApp(database, { handlers: [Handlers] });
+  const second = QueueModule.forRoot({ name: 'second', connection: database.url, queue: 'second' });
+  @Module({ imports: [second] })
+  class LateModule {}
+  const loading = app.app.get(LazyModuleLoader).load(() => LateModule);
+  await expect(loading).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining(`the queue 'second' is in a module that LazyModuleLoader loads`) as unknown,
+  });
+  const completed = nextEvent(app.events, 'task.completed', () => true);
+  await app.queue.insertTask({ topic: 'served' });
+  await completed;
+});
+
+test('what a lazily loaded module provides may insert', async () => {
+  app = await startApp(database, { handlers: [Handlers] });
+  @Injectable()
+  class LateService {
+    constructor(readonly queue: QueueClient) {}
+  }
+  @Module({ imports: [QueueModule], providers: [LateService] })
+  class LateModule {}
+  const { queue } = (await app.app.get(LazyModuleLoader).load(() => LateModule)).get(LateService);
+  const completed = nextEvent(app.events, 'task.completed', () => true);
+  await queue.insertTask({ topic: 'served' });
+  await completed;
+});
