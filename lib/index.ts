@@ -80,6 +80,25 @@ export type {
   UnservedRoute,
   WaitingTask,
 } from './admin/task-answers.js';
+export type { QueueProblem } from './admin/problems.js';
+export type { QueueStatus, StatusOptions } from './admin/queue-status.js';
+export type {
+  CappedCount,
+  NextTask,
+  PendingTask,
+  RunningTask,
+  SnapshotHolder,
+  StatusCount,
+  StatusReport,
+  StatusTask,
+  TableSize,
+  UnheardSubscription,
+  UnknownSection,
+  UnservedCount,
+  WaitingRoute,
+  WorkerStall,
+  WorkerStatus,
+} from './storage/status-report.js';
 export type { SubscriptionAdmin } from './admin/subscription-admin.js';
 export type { SubscriptionInput } from './admin/subscription-input.js';
 export type { SubscriptionRecord } from './storage/subscriptions.js';
@@ -120,7 +139,6 @@ export type {
 } from './options/tenant-options.js';
 export type { TenantPoolStats } from './tenants/tenant-pools.js';
 export { QueueWorker } from './worker/queue-worker.js';
-export type { WorkerStall } from './worker/standstill.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';
 export { NotifyRoutine } from './maintenance/notify.routine.js';
 export { PurgeRoutine } from './maintenance/purge.routine.js';

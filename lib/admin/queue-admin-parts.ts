@@ -1,10 +1,14 @@
 import type { QueueDatabase } from '../storage/database.js';
+import type { WorkerStall } from '../storage/status-report.js';
 import type { QueueEvents } from '../events.js';
 import type { PayloadRules } from './edited-retry.js';
 import type { TaskWaiter } from './task-waiter.js';
 
 export interface QueueAdminParts {
-  readonly database: Pick<QueueDatabase, 'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints'>;
+  readonly database: Pick<QueueDatabase, 'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'classify'>;
+  readonly purgeMaxAgeDays: number;
+  /** Why the worker of this process takes nothing. */
+  readonly stalled: () => WorkerStall | undefined;
   /** Checked against when a payload is edited. */
   readonly rules: PayloadRules;
   readonly waiter: TaskWaiter;

@@ -19,6 +19,7 @@ import { readNote, retryWithPayload } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
 import type { QueueAdminParts } from './queue-admin-parts.js';
+import { StatusReader, type QueueStatus, type StatusOptions } from './queue-status.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
 import {
   asEnded,
@@ -31,7 +32,7 @@ import {
   type WaitingTask,
 } from './task-answers.js';
 import { findAttempts, refusal } from './task-attempts.js';
-import { readSelection, readTime, type TaskFilter } from './task-filter.js';
+import { readFlag, readSelection, readTime, type TaskFilter } from './task-filter.js';
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -46,12 +47,14 @@ export class QueueAdmin {
   readonly subscriptions: SubscriptionAdmin;
   readonly #parts: QueueAdminParts;
   readonly #tasks: TaskAdmin;
+  readonly #status: StatusReader;
 
   /** @hidden */
   constructor(parts: QueueAdminParts) {
     const { database } = parts;
     this.#parts = parts;
     this.#tasks = database.admin;
+    this.#status = new StatusReader(parts);
     this.subscriptions = new SubscriptionAdmin(database.subscriptions, database.endpoints);
   }
 
@@ -64,6 +67,22 @@ export class QueueAdmin {
   async counts(options: { readonly since?: Date | undefined } = {}): Promise<readonly TaskCount[]> {
     const { since } = readOptions(options, ['since']);
     return this.#tasks.counts(since === undefined ? null : readTime('since', since));
+  }
+
+  /**
+   * How the queue stands and what of it needs attention, as `tarefa status` and the dashboard tell it. It costs about the same
+   * whatever the size of the table: counts stop at a limit and say so, and what takes too long, or this role may not read, is
+   * named in `unknown`.
+   *
+   * @example
+   * const { problems } = await admin.status();
+   * if (problems.some(({ kind }) => kind === 'discarded')) tellSomebody(problems);
+   * @throws {TarefaError} `INPUT_INVALID`
+   */
+  async status(options: StatusOptions = {}): Promise<QueueStatus> {
+    const { since, purgeable } = readOptions(options, ['since', 'purgeable']);
+    const from = since === undefined ? undefined : new Date(readTime('since', since));
+    return this.#status.read({ since: from, purgeable: readFlag('purgeable', purgeable) });
   }
 
   /** The pending attempt that has been due for longest; undefined when none is. */

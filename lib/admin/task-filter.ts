@@ -146,7 +146,8 @@ function readWord(name: string, value: unknown): string | undefined {
   return value;
 }
 
-function readFlag(name: string, value: unknown): boolean | undefined {
+/** @throws {TarefaError} `INPUT_INVALID` */
+export function readFlag(name: string, value: unknown): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value;
   throw invalid(`${name} must be true or false, not ${shownValue(value)}`);
 }

@@ -16,6 +16,7 @@ import type { TestAccess } from '../storage/test-access.js';
 import { unavailableTenants } from '../tenants/unavailable-tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import { closingReserves, ClosingTime } from '../timing/closing-time.js';
 
 /** What every process with a queue has, wherever its tasks are. */
@@ -116,7 +117,7 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     bell: storage.bell,
     liveness: storage.liveness(),
     options: storage.workerOptions(),
-    admin: (purge) => makeAdmin(core, purge),
+    admin: (purge, worker) => makeAdmin(core, purge, worker),
   });
 }
 
@@ -142,15 +143,18 @@ function makeHistory(
 function makeAdmin(
   { options, schemas, storage, database, events }: QueueCore,
   purge: PurgeRoutine,
+  worker: Pick<QueueWorker, 'stalled'>,
 ): QueueAdmin {
   const { bell } = storage;
   const waiter = new TaskWaiter(async () => (bell.tellsOthers ? EndListener.start(bell) : undefined));
-  const { maxPayloadBytes, interop } = options;
+  const { maxPayloadBytes, interop, purgeMaxAgeDays } = options;
   return new QueueAdmin({
     database,
     rules: { maxPayloadBytes, schemas, interop: interop !== undefined },
     waiter,
     events,
     purge: () => purge.runNow(),
+    purgeMaxAgeDays,
+    stalled: () => worker.stalled,
   });
 }

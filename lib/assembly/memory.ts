@@ -65,13 +65,15 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
     tenants,
     bell: new MemoryBell(),
     liveness: new TesterLiveness(new LivingWorkers(), database.workers),
-    admin: (purge) =>
+    admin: (purge, worker) =>
       new QueueAdmin({
         database,
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
         waiter,
         events,
         purge: () => purge.runNow(),
+        purgeMaxAgeDays: options.purgeMaxAgeDays,
+        stalled: () => worker.stalled,
       }),
   });
 }

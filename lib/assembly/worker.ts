@@ -64,7 +64,7 @@ export interface WorkerBasis {
   readonly options: ResolvedOptions;
   readonly closing: ClosingTime;
   readonly tenants: TenantSource;
-  readonly admin: (purge: PurgeRoutine) => QueueAdmin;
+  readonly admin: (purge: PurgeRoutine, worker: QueueWorker) => QueueAdmin;
   readonly registry?: HandlerRegistry;
   /** Default: nothing counts. */
   readonly counter?: SuccessCounter | undefined;
@@ -146,7 +146,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
       takesUnknown: options.unknownTasks === 'fail',
     }),
     purge,
-    admin: basis.admin(purge),
+    admin: basis.admin(purge, worker),
     execution,
     options,
   };

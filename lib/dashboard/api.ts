@@ -1,4 +1,5 @@
 import type { RouteJson } from './route-json.js';
+import type { QueueProblem } from '../admin/problems.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
 import type { StoredStatus, TaskState } from '../task.js';
 
@@ -79,56 +80,13 @@ export interface NextJson extends RouteJson {
   readonly inMs: number;
 }
 
+/** The same with its times as JSON has them. */
+type InJson<Value> = Value extends unknown
+  ? { readonly [Name in keyof Value]: Value[Name] extends Date ? string : Value[Name] }
+  : never;
+
 /** Something an operator should know, most urgent first. The page says it in words. */
-export type ProblemJson =
-  | (RouteJson & {
-      readonly kind: 'no-worker';
-      readonly waitingMs: number;
-      readonly count: number;
-      readonly isCapped: boolean;
-    })
-  /** An active subscription without a URL that no worker serves. */
-  | (RouteJson & { readonly kind: 'unheard' })
-  /** Publications of the last hour that reached no subscription. */
-  | (RouteJson & { readonly kind: 'discarded'; readonly count: number })
-  | (RouteJson & { readonly kind: 'paused'; readonly since: string; readonly count: number })
-  | (RouteJson & { readonly kind: 'unknown-handler'; readonly failures: number })
-  | (RouteJson & { readonly kind: 'failing'; readonly failed: number; readonly ended: number })
-  | {
-      readonly kind: 'lag-growing';
-      readonly lagMs: number;
-      readonly beforeMs: number;
-      readonly overMs: number;
-    }
-  | {
-      readonly kind: 'old-snapshot';
-      readonly sinceMs: number | null;
-      readonly transactions: number;
-      readonly holder: string;
-    }
-  | {
-      /** PostgreSQL's queue of notifications: when it is full, commits that notify are refused. */
-      readonly kind: 'notify-full';
-      /** From 0 to 1. */
-      readonly usage: number;
-    }
-  | {
-      readonly kind: 'open-circuit';
-      readonly subscriptionId: string;
-      readonly until: string;
-      readonly failures: number;
-    }
-  | { readonly kind: 'deactivated'; readonly subscriptionId: string; readonly reason: string }
-  | { readonly kind: 'lost-worker'; readonly workerId: string; readonly host: string; readonly pid: number }
-  /** A worker of the process that serves this page may not claim, or cannot, and so takes no tasks. */
-  | {
-      readonly kind: 'stalled-worker';
-      readonly workerId: string;
-      readonly reason: string;
-      readonly forMs: number;
-    }
-  | { readonly kind: 'late-scheduled'; readonly lateMs: number }
-  | { readonly kind: 'unread'; readonly section: string; readonly reason: string };
+export type ProblemJson = InJson<QueueProblem>;
 
 /** `GET api/overview`, and every event `overview` of `api/stream`. */
 export interface OverviewJson {

@@ -1,4 +1,5 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
+import { StatusReader } from '../admin/queue-status.js';
 import { TarefaError } from '../errors.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
 import { subscriptionRoute, topicRoute } from '../storage/route.js';
@@ -62,7 +63,8 @@ export class Dashboard {
     const { database, events } = core;
     const { endpoints, reports } = database;
     const { purgeMaxAgeDays } = core.options;
-    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, endpoints, worker });
+    const status = new StatusReader({ database, purgeMaxAgeDays, stalled: () => worker.stalled });
+    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, status });
     this.live = new LiveOverview(() => this.overview.read());
     this.tasks = new TaskReader({
       admin: database.admin,

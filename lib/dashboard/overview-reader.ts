@@ -1,36 +1,27 @@
-import type { History } from '../storage/history.js';
+import type { QueueStatus, StatusReader } from '../admin/queue-status.js';
 import type { QueueReports } from '../storage/reports.js';
 import type { StatusReport } from '../storage/status-report.js';
-import type { EndpointStore } from '../storage/endpoints.js';
 import { everyTopic, webhookRoute } from '../storage/route.js';
 import type { TaskState } from '../task.js';
-import type { QueueWorker } from '../worker/queue-worker.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
-import { findProblems } from './problems.js';
-import { pauseJson, routeJson, timeJson } from './to-json.js';
+import { pauseJson, problemJson, routeJson, timeJson } from './to-json.js';
 
 export interface OverviewReaderParts {
-  readonly reports: Pick<QueueReports, 'status' | 'nextScheduled' | 'history'>;
+  readonly reports: Pick<QueueReports, 'status' | 'nextScheduled'>;
   readonly purgeMaxAgeDays: number;
-  readonly endpoints: Pick<EndpointStore, 'troubled'>;
-  readonly worker: Pick<QueueWorker, 'stalled'>;
+  readonly status: StatusReader;
 }
 
 /** How long each part of what is read may take. */
 const timeoutMs = 2_000;
 const mostRunning = 50;
 const mostScheduled = 10;
-const mostEndpoints = 20;
-/** The history changes four times a minute. */
-const historyForMs = 10_000;
-
 const countsForMs = 5_000;
 
 /** Reads how a queue stands, for the first view. Nothing that it reads grows with the table. */
 export class OverviewReader {
   readonly #parts: OverviewReaderParts;
   #counts: { readonly read: Promise<CountsJson>; readonly at: number } | undefined;
-  #history: { readonly read: Promise<History>; readonly at: number } | undefined;
 
   constructor(parts: OverviewReaderParts) {
     this.#parts = parts;
@@ -44,7 +35,8 @@ export class OverviewReader {
   /** The same with what has ended; read once for all who ask within seconds. */
   allCounts(): Promise<CountsJson> {
     if (!this.#counts || performance.now() - this.#counts.at > countsForMs) {
-      const read = this.#status({ ended: true }).then(countsJson);
+      const { reports, purgeMaxAgeDays } = this.#parts;
+      const read = reports.status({ timeoutMs, purgeable: false, purgeMaxAgeDays }).then(countsJson);
       this.#counts = { read, at: performance.now() };
       read.catch(() => (this.#counts = undefined));
     }
@@ -53,11 +45,8 @@ export class OverviewReader {
 
   async read(): Promise<OverviewJson> {
     const report = await this.#report();
-    const [scheduled, history, endpoints] = [
-      await this.#scheduled(),
-      await this.#lastHour(),
-      await this.#parts.endpoints.troubled(mostEndpoints),
-    ];
+    const scheduled = await this.#scheduled();
+    const history = await this.#parts.status.lastHour();
     return {
       at: timeJson(report.at),
       buriedLastHour: history.points.reduce((sum, { buried }) => sum + buried, 0),
@@ -68,33 +57,19 @@ export class OverviewReader {
       workers: report.workers.map((worker) => workerJson(worker, report.running)),
       scheduled,
       paused: report.paused.map(pauseJson),
-      problems: findProblems({ report, history, endpoints, stalled: this.#parts.worker.stalled }),
+      problems: report.problems.map(problemJson),
       tableBytes: report.size && report.size.tableBytes + report.size.indexBytes,
       liveRows: report.size?.liveRows ?? null,
     };
   }
 
-  #report(): Promise<StatusReport> {
-    return this.#status({ ended: false });
-  }
-
-  #status({ ended }: { readonly ended: boolean }): Promise<StatusReport> {
-    const { reports, purgeMaxAgeDays } = this.#parts;
-    return reports.status({ timeoutMs, ended, purgeable: false, purgeMaxAgeDays });
+  #report(): Promise<QueueStatus> {
+    return this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
   }
 
   async #scheduled(): Promise<OverviewJson['scheduled']> {
     const next = await this.#parts.reports.nextScheduled(mostScheduled);
     return next.map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
-  }
-
-  #lastHour(): Promise<History> {
-    if (!this.#history || performance.now() - this.#history.at > historyForMs) {
-      const read = this.#parts.reports.history({ range: 'hour' });
-      this.#history = { read, at: performance.now() };
-      read.catch(() => (this.#history = undefined));
-    }
-    return this.#history.read;
   }
 }
 

@@ -3,8 +3,9 @@ import type { TaskRecord } from '../task.js';
 import type { Route } from '../storage/attempt.js';
 import type { HistoryCounts } from '../storage/history.js';
 import type { Pause } from '../admin/pauses.js';
+import type { QueueProblem } from '../admin/problems.js';
 import { withoutSecrets } from '../redaction/redaction.js';
-import type { EndedJson, RouteJson, TaskJson, TextJson } from './api.js';
+import type { EndedJson, ProblemJson, RouteJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */
 export function timeJson(time: Date): string;
@@ -41,6 +42,18 @@ export function pauseJson(pause: Pause): RouteJson & { readonly since: string } 
   return 'subscriptionId' in pause
     ? { topic: null, subscriptionId: pause.subscriptionId, since }
     : { topic: pause.topic, subscriptionId: null, since };
+}
+
+/** A problem as the page reads it. */
+export function problemJson(problem: QueueProblem): ProblemJson {
+  switch (problem.kind) {
+    case 'paused':
+      return { ...problem, since: timeJson(problem.since) };
+    case 'open-circuit':
+      return { ...problem, until: timeJson(problem.until) };
+    default:
+      return problem;
+  }
 }
 
 /** What ended, of a stretch of time or of a route. */

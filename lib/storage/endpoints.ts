@@ -93,8 +93,11 @@ export interface EndpointStore {
   find(id: string): Promise<EndpointRecord | undefined>;
   /** Lists what is known of all endpoints; undefined until a process has delivered webhooks. */
   list(): Promise<readonly EndpointHealth[] | undefined>;
-  /** Lists endpoints that rest or were taken out of service, at most `limit`. */
-  troubled(limit: number): Promise<readonly TroubledEndpoint[]>;
+  /**
+   * Lists endpoints that rest or were taken out of service, at most `limit`; undefined where this role may not read them, as one
+   * that only looks may not: URLs and headers may hold secrets.
+   */
+  troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined>;
   /** Notes a success, at most once per interval while nothing else changes; true when it ended a rest. */
   noteSuccess(id: string, intervalMs: number): Promise<boolean>;
   /**

@@ -1,4 +1,5 @@
 import type { TaskState } from '../task.js';
+import type { WorkerId } from './attempt.js';
 import type { Pause } from './pause.js';
 
 /** A count that may have stopped at a limit: then there are at least that many. */
@@ -81,6 +82,13 @@ export interface WorkerStatus {
   /** What says that it lives: its session's lock, a lease, or nothing: then recovery will call it lost. */
   readonly alive: 'lock' | 'lease' | false;
   readonly missedAt: Date | null;
+}
+
+/** Why a worker takes no tasks, and for how long it has taken none. */
+export interface WorkerStall {
+  readonly workerId: WorkerId;
+  readonly reason: string;
+  readonly forMs: number;
 }
 
 export interface TableSize {

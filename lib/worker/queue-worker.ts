@@ -5,6 +5,7 @@ import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerId } from '../storage/attempt.js';
+import type { WorkerStall } from '../storage/status-report.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import type { Recovery } from '../maintenance/recovery.js';
@@ -14,7 +15,7 @@ import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './listening.js';
-import type { WorkerStall, Standstill } from './standstill.js';
+import type { Standstill } from './standstill.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 

@@ -2,16 +2,10 @@ import type { Liveness } from '../coordination/liveness.js';
 import type { QueueEvents } from '../events.js';
 import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
+import type { WorkerStall } from '../storage/status-report.js';
 import type { HiddenRows } from './hidden-rows.js';
 import type { RunningTasks } from './running/running-tasks.js';
 import type { Trouble } from './trouble.js';
-
-/** Why a worker takes no tasks, and for how long it has taken none. */
-export interface WorkerStall {
-  readonly workerId: WorkerId;
-  readonly reason: string;
-  readonly forMs: number;
-}
 
 export interface StandstillParts {
   readonly workerId: WorkerId;

@@ -3,6 +3,7 @@ import { QueueAdmin } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
 import { onPostgres } from '../support/run-database.js';
+import { nextEvent } from '../support/waiting.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -230,6 +231,23 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(report['counts']).toContainEqual(
     expect.objectContaining({ topic: 'b', status: 'pending', count: 1 }),
   );
+});
+
+test('the status tells of publications that reached nobody, as QueueAdmin.status() does', async () => {
+  const { queue, events, close } = await bench.start({ pollIntervalMs: 0 });
+  const discarded = nextEvent(events, 'publication.discarded');
+  await queue.insertTaskPubSub({ topic: 'unheard of', payload: {} });
+  await discarded;
+  // What a process has counted is written at its end at the latest.
+  await close();
+  const told = { kind: 'discarded', topic: 'unheard of', subscriptionId: null, count: 1 };
+  expect(await cli.json(['status'])).toMatchObject({ problems: [told] });
+  expect((await cli.run(['status'])).stdout).toMatch(
+    /^1 publication of topic unheard of reached nobody in the last hour: no active subscription matched$/m,
+  );
+  const { app } = await bench.start({ worker: false });
+  expect((await app.get(QueueAdmin).status()).problems).toEqual([told]);
+  await bench.pool.query('truncate tasks_history');
 });
 
 /** One that waits and one that is for later, for nobody who works here. */

@@ -139,7 +139,7 @@ testOnPostgres(
     await client.query('begin isolation level repeatable read');
     await client.query(`select 'a secret'`);
     // Ten minutes are too long to wait for: what a report says of it is enough.
-    const { findProblems } = await import('../../lib/dashboard/problems.js');
+    const { findProblems } = await import('../../lib/admin/problems.js');
     const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
     const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
     const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');

@@ -1,6 +1,6 @@
+import type { QueueStatus } from '../../admin/queue-status.js';
 import type { OperatorQueue } from '../../assembly/operators.js';
 import { countLimit, endedLimit } from '../../storage/reports.js';
-import type { StatusReport } from '../../storage/status-report.js';
 import { hasCode } from '../../errors.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, timeOption } from '../option-values.js';
@@ -21,8 +21,9 @@ export const statusCommand: Command = {
     ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
     ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
 
-    What waits while no living worker serves it is told of, and active subscriptions without a URL that no living worker
-    serves.
+    What needs attention stands under problems, the most urgent first, as QueueAdmin.status() and the dashboard tell it: what no
+    living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, and more. Of
+    what ended they know the last hour.
 
     Sessions of other roles show what they hold back only to members of pg_read_all_stats.
 
@@ -62,16 +63,15 @@ export const statusCommand: Command = {
   },
 };
 
-type Read = () => Promise<StatusReport>;
+type Read = () => Promise<QueueStatus>;
 
-function reader(call: CommandCall, { database, options }: OperatorQueue): Read {
-  const { purgeMaxAgeDays } = options;
+function reader(call: CommandCall, { admin }: OperatorQueue): Read {
   let countedAt = -Infinity;
-  let purgeable: StatusReport['purgeable'] = null;
+  let purgeable: QueueStatus['purgeable'] = null;
   return async () => {
     const isDue = performance.now() - countedAt >= purgeableEveryMs;
     const since = timeOption(call.options, 'since');
-    const report = await database.reports.status({ purgeMaxAgeDays, purgeable: isDue, since });
+    const report = await admin.status({ purgeable: isDue, since });
     if (isDue) [countedAt, purgeable] = [performance.now(), report.purgeable];
     return { ...report, purgeable };
   };

@@ -1,9 +1,11 @@
+import type { QueueStatus } from '../../admin/queue-status.js';
 import type { StatusCount, StatusReport, StatusTask } from '../../storage/status-report.js';
 import { describeRoute } from '../../storage/route.js';
 import type { TaskState } from '../../task.js';
 import type { Output } from '../output/output.js';
 import { readableBytes, readableCount, readableDuration, readableTopic } from '../output/readable.js';
 import type { Cell } from '../output/text-table.js';
+import { showProblems } from './show-problems.js';
 
 /** Running attempts that are shown; `--json` shows more. */
 const mostRunning = 20;
@@ -13,7 +15,7 @@ const youngSnapshotMs = 5_000;
 const leastUsage = 0.01;
 
 /** A report for people. */
-export function showStatus(output: Output, report: StatusReport): void {
+export function showStatus(output: Output, report: QueueStatus): void {
   output.line(`${report.table} at ${output.time(report.at)}, PostgreSQL ${report.serverVersion}`);
   output.line(`lag             ${lagText(report)}`);
   const { nextScheduled: next } = report;
@@ -32,36 +34,10 @@ export function showStatus(output: Output, report: StatusReport): void {
   showCounts(output, report);
   showRunning(output, report);
   showWorkers(output, report);
-  showUnserved(output, report);
-  if (report.paused.length > 0) output.line();
-  output.table(
-    ['paused', 'since'],
-    report.paused.map((pause) => [
-      'subscriptionId' in pause
-        ? `subscription ${pause.subscriptionId}`
-        : `topic ${readableTopic(pause.topic)}`,
-      pause.since,
-    ]),
-  );
+  showProblems(output, report.problems);
   showSize(output, report);
   showSnapshot(output, report);
   showNotifications(output, report);
-  for (const { section, reason } of report.unknown) output.line(`not known: ${section} (${reason})`);
-}
-
-/** What waits for a worker that is not there. */
-function showUnserved(output: Output, { unserved, unheard }: StatusReport): void {
-  if (unserved.length + unheard.length > 0) output.line();
-  for (const { topic, subscriptionId, waitingMs, count, isCapped } of unserved) {
-    const name = subscriptionId === null ? `topic ${readableTopic(topic)}` : `subscription ${subscriptionId}`;
-    const tasks = `${readableCount(count, isCapped)} ${count === 1 ? 'task' : 'tasks'}`;
-    output.line(`no worker serves ${name}: ${tasks} waiting, the oldest for ${readableDuration(waitingMs)}`);
-  }
-  for (const { id, topic } of unheard) {
-    output.line(
-      `no worker serves subscription ${id}, which is active and has no URL: publications of ${readableTopic(topic)} would wait`,
-    );
-  }
 }
 
 function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): string {
@@ -168,14 +144,15 @@ function showSize(output: Output, { size }: StatusReport): void {
   );
 }
 
-/** Said once it is more than what is always in use. */
-function showNotifications(output: Output, { notifyUsage: usage }: StatusReport): void {
-  if (usage === null || usage < leastUsage) return;
+/** Said once it is more than what is always in use, unless it is a problem by now. */
+function showNotifications(output: Output, { notifyUsage: usage, problems }: QueueStatus): void {
+  if (usage === null || usage < leastUsage || problems.some(({ kind }) => kind === 'notify-full')) return;
   output.line(
     `PostgreSQL's queue of notifications is ${Math.round(usage * 100)}% full: a session listens and keeps a transaction open`,
   );
 }
 
+/** Who it is, in all that is known of it, also before it is a problem. */
 function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions }: StatusReport): void {
   if (holder && (holder.sinceMs === null || holder.sinceMs >= youngSnapshotMs)) {
     const { kind, pid, name, applicationName, user, state, sinceMs, transactions } = holder;

@@ -20,6 +20,7 @@ import type { Run } from './connections/transactions.js';
 import type { QueueTables } from './identifiers.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { limited, lookMs } from './reports/limited.js';
+import { isRefusal } from './schema/refusals.js';
 import * as sql from './statements/webhooks.js';
 
 /** {@link EndpointStore} in the table `<table>_webhook` beside the subscriptions. */
@@ -71,9 +72,10 @@ export class MysqlEndpoints implements EndpointStore {
     return (await this.#look(sql.readEndpoints)).map(readHealth);
   }
 
-  async troubled(limit: number): Promise<readonly TroubledEndpoint[]> {
+  async troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined> {
     if (this.#tables.subscriptions === undefined || !(await this.#isThere())) return [];
-    return (await this.#look(sql.troubledEndpoints, [limit])).map((row) => ({
+    const rows = await this.#look(sql.troubledEndpoints, [limit]).catch(undefinedIfRefused);
+    return rows?.map((row) => ({
       subscriptionId: String(row['id']),
       failures: Number(row['failures']),
       restsUntil: readDate(row['open_until']),
@@ -233,4 +235,9 @@ function readAddress(row: TextRow): EndpointAddress {
     httpMethod: readText(row['http_method']),
     headers: readHeaders(readText(row['headers'])) as EndpointAddress['headers'],
   };
+}
+
+/** Of an error that says that this user lacks a right. */
+function undefinedIfRefused(error: unknown): undefined {
+  if (!isRefusal(error)) throw error;
 }

@@ -65,11 +65,12 @@ export class PostgresEndpoints implements EndpointStore {
     return rows.map(readHealth);
   }
 
-  async troubled(limit: number): Promise<readonly TroubledEndpoint[]> {
+  async troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined> {
     const { looks } = this.#access;
     if (this.#tables.subscriptions === undefined || !(await this.#isThere(looks))) return [];
-    const { rows } = await queryReadable(looks, sql.troubledEndpoints(this.#tables), [limit]);
-    return rows.map((row) => ({
+    const answer = queryReadable(looks, sql.troubledEndpoints(this.#tables), [limit]);
+    const rows = await answer.then((found) => found.rows, undefinedIfRefused);
+    return rows?.map((row) => ({
       subscriptionId: String(row['id']),
       failures: Number(row['failures']),
       restsUntil: readDate(row['open_until']),
@@ -174,4 +175,9 @@ function readAddress(row: Row): EndpointAddress {
     httpMethod: readText(row['http_method']),
     headers: readHeaders(readText(row['headers'])) as EndpointAddress['headers'],
   };
+}
+
+/** Of an error that says that this role lacks a right. */
+function undefinedIfRefused(error: unknown): undefined {
+  if ((error as { code?: unknown }).code !== '42501') throw error;
 }

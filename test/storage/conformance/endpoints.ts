@@ -235,7 +235,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await endpoints.noteFailure('fine', 0, rules);
     const found = await endpoints.troubled(10);
     expect(
-      found.map(({ subscriptionId, deactivatedFor }) => [subscriptionId, deactivatedFor]).toSorted(byText),
+      found?.map(({ subscriptionId, deactivatedFor }) => [subscriptionId, deactivatedFor]).toSorted(byText),
     ).toEqual([
       ['gone', 'it said 410'],
       ['hook', null],

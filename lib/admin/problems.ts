@@ -1,17 +1,71 @@
-import type { StatusReport } from '../storage/status-report.js';
 import type { History, RouteHistory } from '../storage/history.js';
-import type { WorkerStall } from '../worker/standstill.js';
 import type { TroubledEndpoint } from '../storage/endpoints.js';
-import { plainRoute } from '../storage/route.js';
+import { namesOfRoute, plainRoute } from '../storage/route.js';
+import type { StatusReport, WorkerStall } from '../storage/status-report.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
-import { pauseJson, routeJson, timeJson } from './to-json.js';
-import type { ProblemJson } from './api.js';
+
+/** A topic or a subscription: both names are null for tasks without topic. */
+interface OfRoute {
+  readonly topic: string | null;
+  readonly subscriptionId: string | null;
+}
+
+/** Something an operator should know, told apart by its `kind`. */
+export type QueueProblem =
+  /** Tasks wait that no living worker serves. */
+  | (OfRoute & {
+      readonly kind: 'no-worker';
+      readonly waitingMs: number;
+      readonly count: number;
+      readonly isCapped: boolean;
+    })
+  /** An active subscription without a URL that no worker serves. */
+  | (OfRoute & { readonly kind: 'unheard' })
+  /** Publications of the last hour that reached no subscription. */
+  | (OfRoute & { readonly kind: 'discarded'; readonly count: number })
+  | (OfRoute & { readonly kind: 'paused'; readonly since: Date; readonly count: number })
+  /** Attempts of the last hour that failed because no process had a handler. */
+  | (OfRoute & { readonly kind: 'unknown-handler'; readonly failures: number })
+  /** Half of the attempts of the last hour failed, or more. */
+  | (OfRoute & { readonly kind: 'failing'; readonly failed: number; readonly ended: number })
+  | {
+      readonly kind: 'lag-growing';
+      readonly lagMs: number;
+      readonly beforeMs: number;
+      readonly overMs: number;
+    }
+  | {
+      readonly kind: 'old-snapshot';
+      readonly sinceMs: number | null;
+      readonly transactions: number;
+      readonly holder: string;
+    }
+  /** PostgreSQL's queue of notifications, from 0 to 1: when it is full, commits that notify are refused. */
+  | { readonly kind: 'notify-full'; readonly usage: number }
+  | {
+      readonly kind: 'open-circuit';
+      readonly subscriptionId: string;
+      readonly until: Date;
+      readonly failures: number;
+    }
+  | { readonly kind: 'deactivated'; readonly subscriptionId: string; readonly reason: string }
+  | { readonly kind: 'lost-worker'; readonly workerId: string; readonly host: string; readonly pid: number }
+  /** A worker of the process that asks may not claim, or cannot, and so takes no tasks. */
+  | {
+      readonly kind: 'stalled-worker';
+      readonly workerId: string;
+      readonly reason: string;
+      readonly forMs: number;
+    }
+  | { readonly kind: 'late-scheduled'; readonly lateMs: number }
+  /** A part of the report could not be read. */
+  | { readonly kind: 'unread'; readonly section: string; readonly reason: string };
 
 /** From what problems are found. */
 export interface ProblemSources {
   readonly report: StatusReport;
-  /** Of the last hour. */
-  readonly history: History;
+  /** Of the last hour; undefined where it could not be read. */
+  readonly history: History | undefined;
   readonly endpoints: readonly TroubledEndpoint[];
   /** Of the worker of this process. */
   readonly stalled: WorkerStall | undefined;
@@ -35,31 +89,31 @@ export function findProblems({
   history,
   endpoints,
   stalled,
-}: ProblemSources): readonly ProblemJson[] {
+}: ProblemSources): readonly QueueProblem[] {
   return [
     ...(stalled === undefined ? [] : [{ kind: 'stalled-worker', ...stalled } as const]),
-    ...report.unserved.map((one): ProblemJson => ({ kind: 'no-worker', ...one })),
-    ...report.unheard.map(({ id, topic }): ProblemJson => ({ kind: 'unheard', topic, subscriptionId: id })),
+    ...report.unserved.map((one): QueueProblem => ({ kind: 'no-worker', ...one })),
+    ...report.unheard.map(({ id, topic }): QueueProblem => ({ kind: 'unheard', topic, subscriptionId: id })),
     ...lostWorkers(report),
-    ...growingLag(report, history),
+    ...(history ? growingLag(report, history) : []),
     ...lateScheduled(report),
     ...oldSnapshot(report),
     ...fullNotifications(report),
-    ...history.routes.flatMap(troublesOf),
+    ...(history?.routes ?? []).flatMap(troublesOf),
     ...endpoints.map(endpointProblem),
     ...pauses(report),
-    ...report.unknown.map(({ section, reason }): ProblemJson => ({ kind: 'unread', section, reason })),
+    ...report.unknown.map(({ section, reason }): QueueProblem => ({ kind: 'unread', section, reason })),
   ];
 }
 
-function lostWorkers({ workers }: StatusReport): readonly ProblemJson[] {
+function lostWorkers({ workers }: StatusReport): readonly QueueProblem[] {
   return workers
     .filter(({ alive }) => alive === false)
     .map(({ id, host, pid }) => ({ kind: 'lost-worker', workerId: id, host, pid }));
 }
 
 /** The oldest task has waited for longer and longer: workers do not keep up, or stand still. */
-function growingLag({ lagMs }: StatusReport, { points, stepMs }: History): readonly ProblemJson[] {
+function growingLag({ lagMs }: StatusReport, { points, stepMs }: History): readonly QueueProblem[] {
   if (lagMs < leastLagMs) return [];
   const before = points.slice(-1 - lagMinutes, -1).map((point) => point.lagMs);
   const known = before.filter((lag) => lag !== null);
@@ -70,12 +124,12 @@ function growingLag({ lagMs }: StatusReport, { points, stepMs }: History): reado
   return [{ kind: 'lag-growing', lagMs, beforeMs: first, overMs: lagMinutes * stepMs }];
 }
 
-function lateScheduled({ nextScheduled }: StatusReport): readonly ProblemJson[] {
+function lateScheduled({ nextScheduled }: StatusReport): readonly QueueProblem[] {
   const late = -(nextScheduled?.inMs ?? 0);
   return late > lateMs ? [{ kind: 'late-scheduled', lateMs: late }] : [];
 }
 
-function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly ProblemJson[] {
+function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly QueueProblem[] {
   if (!one || ((one.sinceMs ?? 0) < oldSnapshotMs && one.transactions < oldSnapshotTransactions)) return [];
   const who = [
     one.name,
@@ -88,7 +142,7 @@ function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly ProblemJso
   return [{ kind: 'old-snapshot', sinceMs: one.sinceMs, transactions: one.transactions, holder }];
 }
 
-function fullNotifications({ notifyUsage: usage }: StatusReport): readonly ProblemJson[] {
+function fullNotifications({ notifyUsage: usage }: StatusReport): readonly QueueProblem[] {
   return usage !== null && usage >= muchUsage ? [{ kind: 'notify-full', usage }] : [];
 }
 
@@ -98,9 +152,9 @@ function troublesOf({
   failed,
   delivered,
   unhandled,
-}: RouteHistory): readonly ProblemJson[] {
+}: RouteHistory): readonly QueueProblem[] {
   if (route === restRoute) return [];
-  const names = routeJson(plainRoute(route));
+  const names = namesOfRoute(plainRoute(route));
   const ended = succeeded + failed;
   // Attempts without a handler and publications without a subscription stand in one number. A topic has publications or tasks.
   const discarded = Math.min(unhandled, delivered);
@@ -119,15 +173,17 @@ function endpointProblem({
   failures,
   restsUntil,
   deactivatedFor,
-}: TroubledEndpoint): ProblemJson {
+}: TroubledEndpoint): QueueProblem {
   return restsUntil === null
     ? { kind: 'deactivated', subscriptionId, reason: deactivatedFor ?? '' }
-    : { kind: 'open-circuit', subscriptionId, until: timeJson(restsUntil), failures };
+    : { kind: 'open-circuit', subscriptionId, until: restsUntil, failures };
 }
 
-function pauses({ paused, counts }: StatusReport): readonly ProblemJson[] {
+function pauses({ paused, counts }: StatusReport): readonly QueueProblem[] {
   return paused.map((pause) => {
-    const { topic, subscriptionId, since } = pauseJson(pause);
+    const { since } = pause;
+    const { topic, subscriptionId } =
+      'topic' in pause ? { ...pause, subscriptionId: null } : { ...pause, topic: null };
     const waiting = counts.filter(
       (one) =>
         one.status === 'pending' &&

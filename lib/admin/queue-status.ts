@@ -1,0 +1,89 @@
+import type { EndpointStore, TroubledEndpoint } from '../storage/endpoints.js';
+import type { ErrorKind } from '../storage/error-kind.js';
+import type { History } from '../storage/history.js';
+import type { QueueReports, StatusRequest } from '../storage/reports.js';
+import type { StatusReport, UnknownSection, WorkerStall } from '../storage/status-report.js';
+import { findProblems, type QueueProblem } from './problems.js';
+
+/** How a queue stands, and what of it needs attention. */
+export interface QueueStatus extends StatusReport {
+  /** The most urgent first. */
+  readonly problems: readonly QueueProblem[];
+}
+
+/** How to look at a queue. */
+export interface StatusOptions {
+  /** What has ended is counted when it was due since then. Default: an hour ago. */
+  readonly since?: Date | undefined;
+  /** False leaves out the history that can be purged, whose count reads more than all the rest. Default true. */
+  readonly purgeable?: boolean | undefined;
+}
+
+export interface StatusReaderParts {
+  readonly database: {
+    readonly reports: Pick<QueueReports, 'status' | 'history'>;
+    readonly endpoints: Pick<EndpointStore, 'troubled'>;
+    classify(error: unknown): ErrorKind;
+  };
+  readonly purgeMaxAgeDays: number;
+  /** Why the worker of this process takes nothing: it knows best. */
+  readonly stalled: () => WorkerStall | undefined;
+}
+
+/** Endpoints that are told of. */
+const mostEndpoints = 20;
+/** The history changes four times a minute. */
+const historyForMs = 10_000;
+
+/** Reads how a queue stands: what `QueueAdmin.status()`, `tarefa status` and the dashboard show. */
+export class StatusReader {
+  readonly #parts: StatusReaderParts;
+  #history: { readonly read: Promise<History>; readonly at: number } | undefined;
+
+  constructor(parts: StatusReaderParts) {
+    this.#parts = parts;
+  }
+
+  async read(request: Omit<StatusRequest, 'purgeMaxAgeDays'> = {}): Promise<QueueStatus> {
+    const { database, purgeMaxAgeDays, stalled } = this.#parts;
+    const status = await database.reports.status({ ...request, purgeMaxAgeDays });
+    const unknown: UnknownSection[] = [];
+    const history = await this.#part('history', unknown, () => this.lastHour());
+    const endpoints = await this.#part('endpoints', unknown, () => this.#endpoints());
+    const report = { ...status, unknown: [...status.unknown, ...unknown] };
+    return {
+      ...report,
+      problems: findProblems({ report, history, endpoints: endpoints ?? [], stalled: stalled() }),
+    };
+  }
+
+  /** What cannot be read is named and left out, as it is in the report itself. */
+  async #part<T>(section: string, unknown: UnknownSection[], read: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      const kind = this.#parts.database.classify(error);
+      // Then nothing else can be read either.
+      if (kind === 'connection') throw error;
+      const reason =
+        kind === 'timeout' ? 'it took too long' : String((error as { message?: unknown }).message);
+      unknown.push({ section, reason });
+      return undefined;
+    }
+  }
+
+  /** Empty too where this role may not see them. */
+  async #endpoints(): Promise<readonly TroubledEndpoint[]> {
+    return (await this.#parts.database.endpoints.troubled(mostEndpoints)) ?? [];
+  }
+
+  /** What ended in the last hour, a few seconds old at most. */
+  lastHour(): Promise<History> {
+    if (!this.#history || performance.now() - this.#history.at > historyForMs) {
+      const read = this.#parts.database.reports.history({ range: 'hour' });
+      this.#history = { read, at: performance.now() };
+      read.catch(() => (this.#history = undefined));
+    }
+    return this.#history.read;
+  }
+}

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { StatusReader } from '../../lib/admin/queue-status.js';
+import { TarefaError } from '../../lib/errors.js';
+import type { StatusReport } from '../../lib/storage/status-report.js';
+
+const report: StatusReport = {
+  table: 'public.tasks',
+  at: new Date(0),
+  serverVersion: '18.0',
+  endedSince: new Date(0),
+  counts: [],
+  buried: null,
+  oldestPending: null,
+  waiting: [],
+  unserved: [],
+  unheard: [],
+  lagMs: 0,
+  nextScheduled: null,
+  running: [],
+  runningTotal: { count: 0, isCapped: false },
+  workers: [],
+  paused: [],
+  purgeable: null,
+  purgeMaxAgeDays: 60,
+  size: null,
+  oldestSnapshot: null,
+  seesAllSessions: true,
+  notifyUsage: null,
+  unknown: [],
+};
+const nothing = { stepMs: 60_000, points: [], routes: [] };
+const lost = new TarefaError('CONNECTION_LOST', 'gone');
+
+function read(history: () => Promise<typeof nothing>, troubled = () => Promise.resolve(undefined)) {
+  return new StatusReader({
+    database: {
+      reports: { status: () => Promise.resolve(report), history },
+      endpoints: { troubled },
+      classify: (error) => (error === lost ? 'connection' : 'other'),
+    },
+    purgeMaxAgeDays: 60,
+    stalled: () => ({ workerId: '7', reason: 'its session is down', forMs: 90_000 }),
+  }).read();
+}
+
+test('what a worker of this process does not take is a problem, and the most urgent one', async () => {
+  const { problems, unknown } = await read(() => Promise.resolve(nothing));
+  expect(problems).toEqual([
+    { kind: 'stalled-worker', workerId: '7', reason: 'its session is down', forMs: 90_000 },
+  ]);
+  expect(unknown).toEqual([]);
+});
+
+test('a history that cannot be read is named, and the rest is told all the same', async () => {
+  const { problems, unknown } = await read(() => Promise.reject(new Error('permission denied')));
+  expect(unknown).toEqual([{ section: 'history', reason: 'permission denied' }]);
+  expect(problems).toMatchObject([
+    { kind: 'stalled-worker' },
+    { kind: 'unread', section: 'history', reason: 'permission denied' },
+  ]);
+});
+
+test('a server that is gone is an error, not a report without news', async () => {
+  await expect(read(() => Promise.reject(lost))).rejects.toBe(lost);
+  await expect(
+    read(
+      () => Promise.resolve(nothing),
+      () => Promise.reject(lost),
+    ),
+  ).rejects.toBe(lost);
+});

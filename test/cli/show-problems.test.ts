@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import type { QueueProblem } from '../../lib/admin/problems.js';
+import { Output } from '../../lib/cli/output/output.js';
+import { showProblems } from '../../lib/cli/show/show-problems.js';
+
+const mail = { topic: 'mail', subscriptionId: null };
+const crm = { topic: null, subscriptionId: 'crm' };
+const hourAgo = new Date('2026-01-31T11:00:00Z');
+
+function shown(problems: readonly QueueProblem[]): readonly string[] {
+  const lines: string[] = [];
+  const stream = { write: (text: string) => lines.push(text) };
+  showProblems(new Output(stream, stream, false), problems);
+  return lines.join('').trim().split('\n');
+}
+
+test('nothing is said where nothing needs attention', () => {
+  expect(shown([])).toEqual(['']);
+});
+
+test.each<[QueueProblem, string]>([
+  [
+    { kind: 'stalled-worker', workerId: '7', reason: 'its session is down', forMs: 90_000 },
+    'worker 7 has stood still for 1 min 30 s and takes no tasks: its session is down',
+  ],
+  [
+    { kind: 'no-worker', ...mail, waitingMs: 60_000, count: 1, isCapped: false },
+    'no worker serves topic mail: 1 task waiting, the oldest for 1 min 0 s',
+  ],
+  [
+    { kind: 'no-worker', ...crm, waitingMs: 60_000, count: 10_000, isCapped: true },
+    'no worker serves subscription crm: 10,000+ tasks waiting, the oldest for 1 min 0 s',
+  ],
+  [
+    { kind: 'unheard', topic: 'paid', subscriptionId: 'crm' },
+    'no worker serves subscription crm, which is active and has no URL: publications of paid would wait',
+  ],
+  [
+    { kind: 'lost-worker', workerId: '7', host: 'a', pid: 5 },
+    'worker 7 (a, pid 5) was lost: others take over what it ran',
+  ],
+  [
+    { kind: 'lag-growing', lagMs: 90_000, beforeMs: 60_000, overMs: 300_000 },
+    'the workers do not keep up: the oldest task waits for 1 min 30 s, and waited for 1 min 0 s 5 min 0 s ago',
+  ],
+  [
+    { kind: 'late-scheduled', lateMs: 90_000 },
+    'scheduled tasks are late by 1 min 30 s: workers make them pending',
+  ],
+  [
+    { kind: 'old-snapshot', sinceMs: 3_600_000, transactions: 12, holder: 'session, psql' },
+    'dead rows stay in the table: an old snapshot is held by session, psql, open for 1 h 0 min (12 transactions old)',
+  ],
+  [
+    { kind: 'notify-full', usage: 0.61 },
+    `PostgreSQL's queue of notifications is 61% full: a session listens and keeps a transaction open; commits that notify are refused when it is full`,
+  ],
+  [
+    { kind: 'discarded', ...mail, count: 2 },
+    '2 publications of topic mail reached nobody in the last hour: no active subscription matched',
+  ],
+  [
+    { kind: 'unknown-handler', ...mail, failures: 1 },
+    '1 attempt of topic mail failed in the last hour because no handler is registered',
+  ],
+  [
+    { kind: 'failing', ...mail, failed: 9, ended: 12 },
+    '9 of 12 attempts of topic mail failed in the last hour',
+  ],
+  [
+    { kind: 'open-circuit', subscriptionId: 'crm', failures: 5, until: hourAgo },
+    'the endpoint of subscription crm failed 5 times in a row and rests until 2026-01-31T11:00:00.000Z',
+  ],
+  [
+    { kind: 'deactivated', subscriptionId: 'crm', reason: 'it said 410' },
+    'subscription crm was deactivated: it said 410',
+  ],
+  [
+    { kind: 'paused', topic: null, subscriptionId: null, since: hourAgo, count: 3 },
+    'topic (none) is paused since 2026-01-31T11:00:00.000Z: 3 tasks waiting',
+  ],
+  [{ kind: 'unread', section: 'size', reason: 'it took too long' }, 'not known: size (it took too long)'],
+])('%o is told in words', (problem, text) => {
+  expect(shown([problem])).toEqual(['problems        1', text]);
+});
