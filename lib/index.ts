@@ -83,6 +83,7 @@ export type {
 export type { QueueProblem } from './admin/problems.js';
 export type { QueueStatus, StatusOptions } from './admin/queue-status.js';
 export type {
+  BuriedCounts,
   CappedCount,
   NextTask,
   PendingTask,
@@ -111,7 +112,7 @@ export type {
   MeantCount,
   RefusedTask,
 } from './admin/bulk-run.js';
-export type { TaskFilter, TaskStateName } from './admin/task-filter.js';
+export type { BuriedChoice, TaskFilter, TaskStateName } from './admin/task-filter.js';
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';
 export type { CircuitOptions, WebhookOptions } from './options/webhook-options.js';

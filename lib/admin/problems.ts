@@ -58,6 +58,8 @@ export type QueueProblem =
       readonly forMs: number;
     }
   | { readonly kind: 'late-scheduled'; readonly lateMs: number }
+  /** Tasks that gave up and that no dead handler has dealt with, or none yet. */
+  | { readonly kind: 'untreated'; readonly count: number; readonly isCapped: boolean }
   /** A part of the report could not be read. */
   | { readonly kind: 'unread'; readonly section: string; readonly reason: string };
 
@@ -97,6 +99,7 @@ export function findProblems({
     ...lostWorkers(report),
     ...(history ? growingLag(report, history) : []),
     ...lateScheduled(report),
+    ...untreated(report),
     ...oldSnapshot(report),
     ...fullNotifications(report),
     ...(history?.routes ?? []).flatMap(troublesOf),
@@ -127,6 +130,11 @@ function growingLag({ lagMs }: StatusReport, { points, stepMs }: History): reado
 function lateScheduled({ nextScheduled }: StatusReport): readonly QueueProblem[] {
   const late = -(nextScheduled?.inMs ?? 0);
   return late > lateMs ? [{ kind: 'late-scheduled', lateMs: late }] : [];
+}
+
+function untreated({ buried }: StatusReport): readonly QueueProblem[] {
+  if (buried === null || buried.untreated === 0) return [];
+  return [{ kind: 'untreated', count: buried.untreated, isCapped: buried.isCapped }];
 }
 
 function oldSnapshot({ oldestSnapshot: one }: StatusReport): readonly QueueProblem[] {

@@ -5,7 +5,10 @@ import type { PayloadRules } from './edited-retry.js';
 import type { TaskWaiter } from './task-waiter.js';
 
 export interface QueueAdminParts {
-  readonly database: Pick<QueueDatabase, 'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'classify'>;
+  readonly database: Pick<
+    QueueDatabase,
+    'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'classify'
+  >;
   readonly purgeMaxAgeDays: number;
   /** Why the worker of this process takes nothing. */
   readonly stalled: () => WorkerStall | undefined;

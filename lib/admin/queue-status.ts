@@ -48,7 +48,7 @@ export class StatusReader {
     const { database, purgeMaxAgeDays, stalled } = this.#parts;
     const status = await database.reports.status({ ...request, purgeMaxAgeDays });
     const unknown: UnknownSection[] = [];
-    const history = await this.#part('history', unknown, () => this.lastHour());
+    const history = await this.#part('history', unknown, () => this.#lastHour());
     const endpoints = await this.#part('endpoints', unknown, () => this.#endpoints());
     const report = { ...status, unknown: [...status.unknown, ...unknown] };
     return {
@@ -77,8 +77,7 @@ export class StatusReader {
     return (await this.#parts.database.endpoints.troubled(mostEndpoints)) ?? [];
   }
 
-  /** What ended in the last hour, a few seconds old at most. */
-  lastHour(): Promise<History> {
+  #lastHour(): Promise<History> {
     if (!this.#history || performance.now() - this.#history.at > historyForMs) {
       const read = this.#parts.database.reports.history({ range: 'hour' });
       this.#history = { read, at: performance.now() };

@@ -5,9 +5,10 @@ import { readFields, readList } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
 import { readId } from '../values/attempt-id.js';
 import { taskStates } from '../storage/columns.js';
+import type { BuriedChoice } from '../storage/buried.js';
 import type { TaskSelection, TaskStateName } from '../storage/task-selection.js';
 
-export type { TaskStateName };
+export type { BuriedChoice, TaskStateName };
 
 /** Which attempts to list; what is left out is not asked for. */
 export interface TaskFilter {
@@ -35,8 +36,11 @@ export interface TaskFilter {
   readonly payload?: string | undefined;
   /** True for the last attempt of each task only: as the task stands now. */
   readonly latest?: boolean | undefined;
-  /** True for tasks that were lost only, as they stand now: they ran out of attempts, or were buried, and were not retried since. */
-  readonly buried?: boolean | undefined;
+  /**
+   * True for tasks that gave up only, as they stand now: they ran out of attempts, or were buried, and were not retried since.
+   * `treated`: those of them that a dead handler has dealt with; `untreated`: those that none has, or none yet.
+   */
+  readonly buried?: BuriedChoice | undefined;
   /** Attempts of these tasks, at most 1,000, each named by the id of any of its attempts. */
   readonly ids?: readonly string[] | undefined;
 }
@@ -69,7 +73,7 @@ export function readSelection(filter: TaskFilter): TaskSelection {
     message: readWord('message', message),
     payload: readWord('payload', payload),
     latest: readFlag('latest', latest),
-    buried: readFlag('buried', buried),
+    buried: readBuried(buried),
   };
 }
 
@@ -150,6 +154,12 @@ function readWord(name: string, value: unknown): string | undefined {
 export function readFlag(name: string, value: unknown): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value;
   throw invalid(`${name} must be true or false, not ${shownValue(value)}`);
+}
+
+function readBuried(value: unknown): BuriedChoice | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  if (value === 'treated' || value === 'untreated') return value;
+  throw invalid(`buried must be true, false, 'treated' or 'untreated', not ${shownValue(value)}`);
 }
 
 function invalid(message: string): TarefaError {

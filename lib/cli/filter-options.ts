@@ -20,7 +20,12 @@ export const filterOptions: Readonly<Record<string, CommandOption>> = {
   dead: { type: 'boolean', description: 'dead tasks only' },
   buried: {
     type: 'boolean',
-    description: 'lost tasks only, as they stand now: they ran out of attempts, and were not retried since',
+    description:
+      'tasks only that gave up, as they stand now: they ran out of attempts or were buried, and were not retried since',
+  },
+  untreated: {
+    type: 'boolean',
+    description: 'those of them only that no dead handler has dealt with, or none yet',
   },
   message: { type: 'string', value: '<text>', description: 'whose message holds that text, in any case' },
 };
@@ -57,7 +62,9 @@ export function readFilter(options: OptionValues): TaskFilter {
     until,
     payload: textOption(options, 'payload'),
     dead: flagOption(options, 'dead') ? true : undefined,
-    buried: flagOption(options, 'buried') ? true : undefined,
+    buried: flagOption(options, 'untreated')
+      ? ('untreated' as const)
+      : flagOption(options, 'buried') || undefined,
     status: statuses.length > 0 ? statuses : undefined,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

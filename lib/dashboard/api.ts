@@ -1,6 +1,7 @@
 import type { RouteJson } from './route-json.js';
 import type { QueueProblem } from '../admin/problems.js';
 import type { DashboardAction } from '../options/dashboard-options.js';
+import type { BuriedCounts } from '../storage/status-report.js';
 import type { StoredStatus, TaskState } from '../task.js';
 
 export type { DashboardAction };
@@ -92,10 +93,10 @@ export type ProblemJson = InJson<QueueProblem>;
 export interface OverviewJson {
   readonly at: string;
   /**
-   * How many tasks were lost within the past hour: they ran out of attempts. Attempts that failed and were tried again do not
-   * count. They are listed by `GET api/tasks?buried=true`.
+   * Tasks that gave up, as they stand now: those that a dead handler has dealt with, and the others. They are listed by
+   * `GET api/tasks?buried=treated` and `buried=untreated`. Null where that could not be read.
    */
-  readonly buriedLastHour: number;
+  readonly buried: BuriedCounts | null;
   /** How long the task that is due for longest has waited: 0 when none waits. */
   readonly lagMs: number;
   readonly counts: readonly CountJson[];
@@ -203,7 +204,7 @@ export interface TextJson {
  * `GET api/tasks`, by any of `status` (several by commas; `scheduled`, `retrying`, `pending`, `processing`, `succeeded`,
  * `failed`), `topic`, `subscription`, `tenant`, `group`, `key`, `publication`, `message`, `payload` (text in it, in any case),
  * `since`, `until` (ISO), `dead` (`true`, `false`), `latest` (`true`: as each task stands now), `buried` (`true`: tasks that
- * ran out of attempts, as they stand now), `limit` (1 to 100, default 50), `after`. Newest first, except that of those which still wait or run all are looked at before what has ended.
+ * gave up, as they stand now; `treated`, `untreated`: those that a dead handler has dealt with, or has not), `limit` (1 to 100, default 50), `after`. Newest first, except that of those which still wait or run all are looked at before what has ended.
  *
  * A page looks at a limited number of rows: it may have fewer tasks than `limit`, or none, and still a `next`.
  *

@@ -46,10 +46,9 @@ export class OverviewReader {
   async read(): Promise<OverviewJson> {
     const report = await this.#report();
     const scheduled = await this.#scheduled();
-    const history = await this.#parts.status.lastHour();
     return {
       at: timeJson(report.at),
-      buriedLastHour: history.points.reduce((sum, { buried }) => sum + buried, 0),
+      buried: report.buried,
       lagMs: report.lagMs,
       counts: report.counts.flatMap(countJson),
       running: report.running.slice(0, mostRunning).map(runningJson),

@@ -1,4 +1,4 @@
-import type { TaskFilter, TaskStateName } from '../admin/task-filter.js';
+import type { BuriedChoice, TaskFilter, TaskStateName } from '../admin/task-filter.js';
 import { parseInstant } from '../values/instant.js';
 import { TarefaError } from '../errors.js';
 import { shownValue } from '../values/shown-value.js';
@@ -21,7 +21,7 @@ const readers: Readonly<Record<string, (value: string) => Partial<TaskFilter>>> 
   until: (value) => ({ until: timeOf('until', value) }),
   dead: (value) => ({ dead: flagOf('dead', value) }),
   latest: (value) => ({ latest: flagOf('latest', value) }),
-  buried: (value) => ({ buried: flagOf('buried', value) }),
+  buried: (value) => ({ buried: buriedOf(value) }),
 };
 
 /**
@@ -65,6 +65,12 @@ function timeOf(name: string, value: string): Date {
 function flagOf(name: string, value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true';
   throw invalid(`${name} must be true or false, not '${value}'`);
+}
+
+function buriedOf(value: string): BuriedChoice {
+  if (value === 'treated' || value === 'untreated') return value;
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw invalid(`buried must be true, false, treated or untreated, not '${value}'`);
 }
 
 function invalid(message: string): TarefaError {

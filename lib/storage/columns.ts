@@ -78,7 +78,7 @@ function quoted(texts: readonly string[]): string {
   return texts.map((text) => `'${text}'`).join(', ');
 }
 
-/** SQL that is true of the last attempt of a task that was lost: it ran out of attempts, or was buried. */
+/** SQL that is true of the last attempt of a task that gave up: it ran out of attempts, or was buried. */
 export function isBuried(row: string): string {
   return `(${row}.estouro_tentativas and ${row}.reenfileirado is not true and not ${row}.dead and ${row}.status in (${quoted(statusTexts('failed'))}))`;
 }

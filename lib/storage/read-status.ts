@@ -1,9 +1,10 @@
 import { readBoolean, readDate, readText, taskStates } from './columns.js';
 import { pauseOf, type Pause } from './pause.js';
-import { countLimit, endedLimit } from './reports.js';
+import { buriedLimit, countLimit, endedLimit } from './reports.js';
 import { plainRoute, publicationRoute } from './route.js';
 import type { TaskState } from '../task.js';
 import type {
+  BuriedCounts,
   CappedCount,
   NextTask,
   PendingTask,
@@ -111,12 +112,14 @@ export function readRunning(rows: Rows): { counts: StatusCount[]; tasks: Running
   return { counts, tasks, total: { count: rows.length, isCapped } };
 }
 
-export function readEnded(rows: Rows): { counts: StatusCount[]; buried: CappedCount } {
+export function readEnded(rows: Rows): StatusCount[] {
   const isCapped = totalOf(rows) >= endedLimit;
-  return {
-    counts: rows.map((row) => readCount(row, String(row['state']), isCapped)),
-    buried: { count: rows.reduce((sum, row) => sum + Number(row['buried']), 0), isCapped },
-  };
+  return rows.map((row) => readCount(row, String(row['state']), isCapped));
+}
+
+export function readBuried([row]: Rows): BuriedCounts {
+  const [buried, treated] = [Number(row?.['buried'] ?? 0), Number(row?.['treated'] ?? 0)];
+  return { treated, untreated: buried - treated, isCapped: Number(row?.['n'] ?? 0) >= buriedLimit };
 }
 
 const order: readonly string[] = taskStates;

@@ -67,6 +67,8 @@ export interface StoredPayload {
 export const longestText = 20_000;
 /** Counts of pending, scheduled and running tasks stop here. */
 export const countLimit = 10_000;
+/** Dead tasks that are looked at for what became of tasks that gave up. */
+export const buriedLimit = 5_000;
 /** The count of what has ended stops here. */
 export const endedLimit = 200_000;
 

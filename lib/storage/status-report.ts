@@ -8,6 +8,16 @@ export interface CappedCount {
   readonly isCapped: boolean;
 }
 
+/** Tasks that gave up, as they stand now: they ran out of attempts, or were buried, and were not retried since. */
+export interface BuriedCounts {
+  /** Those that a dead handler has dealt with. */
+  readonly treated: number;
+  /** The others: no dead handler was there, or none has succeeded yet. */
+  readonly untreated: number;
+  /** True: no more than the latest were looked at, so there may be more of either. */
+  readonly isCapped: boolean;
+}
+
 /** How many attempts of a topic or subscription stand there. */
 export interface StatusCount extends CappedCount {
   readonly topic: string | null;
@@ -136,8 +146,8 @@ export interface StatusReport {
   /** What has ended is counted when it was due since then. */
   readonly endedSince: Date;
   readonly counts: readonly StatusCount[];
-  /** Tasks among them that were lost: they ran out of attempts, or were buried. Null when what has ended was not counted. */
-  readonly buried: CappedCount | null;
+  /** Of all times, the latest. Null when that could not be read. */
+  readonly buried: BuriedCounts | null;
   readonly oldestPending: PendingTask | null;
   /** The task that has waited for longest of each topic and subscription. */
   readonly waiting: readonly WaitingRoute[];

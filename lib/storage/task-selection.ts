@@ -1,3 +1,4 @@
+import type { BuriedChoice } from './buried.js';
 import type { taskStates } from './columns.js';
 
 /** What tasks can be asked for by: a status, or `retrying`. */
@@ -26,8 +27,8 @@ export interface TaskSelection {
   readonly payload?: string | undefined;
   /** True for the last attempt of each task only. */
   readonly latest?: boolean | undefined;
-  /** True for tasks that were lost only: out of attempts or buried, and not retried since. */
-  readonly buried?: boolean | undefined;
+  /** Tasks that gave up: out of attempts or buried, and not retried since. */
+  readonly buried?: BuriedChoice | undefined;
   /** Attempts of these tasks, each named by the id of any of its attempts. */
   readonly ids?: readonly string[] | undefined;
 }

@@ -250,6 +250,32 @@ test('the status tells of publications that reached nobody, as QueueAdmin.status
   await bench.pool.query('truncate tasks_history');
 });
 
+test('tasks that gave up stand in the status as treated and untreated ones, and can be listed apart', async () => {
+  await bench.start({ worker: false });
+  expect((await cli.run(['status'])).stdout).not.toMatch(/gave up/);
+  const [treated, untreated] = await cli.rows(
+    'processo, status, estouro_tentativas',
+    `'a', 'falha', true`,
+    `'b', 'falha', true`,
+  );
+  await cli.rows(
+    'processo, dead, live_id, status, mensagem',
+    `'a', true, ${treated}, 'sucesso', 'refunded'`,
+    `'b', true, ${untreated}, 'pendente', null`,
+  );
+  expect(await cli.json(['status'])).toMatchObject({
+    buried: { treated: 1, untreated: 1, isCapped: false },
+    problems: expect.arrayContaining([{ kind: 'untreated', count: 1, isCapped: false }]) as unknown,
+  });
+  const { stdout } = await cli.run(['status']);
+  expect(stdout).toMatch(/^gave up {9}1 untreated, 1 treated by dead handlers$/m);
+  expect(stdout).toMatch(/^1 task gave up and no dead handler has dealt with it: /m);
+  const list = async (option: string): Promise<readonly string[]> =>
+    (await cli.json<Listed>(['tasks', option])).tasks.map(({ id }) => id);
+  expect(await list('--untreated')).toEqual([untreated]);
+  expect(await list('--buried')).toEqual([untreated, treated]);
+});
+
 /** One that waits and one that is for later, for nobody who works here. */
 async function fill(queue: {
   insertTask(input: { topic: string; delayMs: number }): Promise<string>;

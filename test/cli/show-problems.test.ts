@@ -48,6 +48,14 @@ test.each<[QueueProblem, string]>([
     'scheduled tasks are late by 1 min 30 s: workers make them pending',
   ],
   [
+    { kind: 'untreated', count: 1, isCapped: false },
+    '1 task gave up and no dead handler has dealt with it: `tarefa tasks --untreated` lists it',
+  ],
+  [
+    { kind: 'untreated', count: 5_000, isCapped: true },
+    '5,000+ tasks gave up and no dead handler has dealt with them: `tarefa tasks --untreated` lists them',
+  ],
+  [
     { kind: 'old-snapshot', sinceMs: 3_600_000, transactions: 12, holder: 'session, psql' },
     'dead rows stay in the table: an old snapshot is held by session, psql, open for 1 h 0 min (12 transactions old)',
   ],

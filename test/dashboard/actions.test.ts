@@ -453,18 +453,35 @@ test('payloads are searched as they are shown: a secret cannot be found out, wha
   expect(JSON.stringify(app.told)).not.toContain('s3cret');
 });
 
-testOnPostgres('lost tasks are those that ran out of attempts, as they stand now', async () => {
-  const lost = await insert({ processo: 'a', status: 'falha', estouro_tentativas: true });
-  await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, reenfileirado: true });
-  await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, dead: true });
-  await insert({ processo: 'a', status: 'falha' });
-  const { body } = await ask(`${app.url}/api/tasks?buried=true`);
-  expect((body['tasks'] as { id: string }[]).map(({ id }) => id)).toEqual([lost]);
-  await bench.pool.query(
-    `insert into tasks_history (at, route, buried) values (date_trunc('minute', now()), 't:a', 3)`,
-  );
-  expect((await ask(`${app.url}/api/overview`)).body['buriedLastHour']).toBe(3);
-});
+testOnPostgres(
+  'tasks that gave up are listed as they stand now, and by whether they were dealt with',
+  async () => {
+    const lost = await insert({ processo: 'a', status: 'falha', estouro_tentativas: true });
+    await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, reenfileirado: true });
+    await insert({ processo: 'a', status: 'falha', estouro_tentativas: true, dead: true });
+    await insert({ processo: 'a', status: 'falha' });
+    const found = async (choice: string): Promise<readonly string[]> => {
+      const { body } = await ask(`${app.url}/api/tasks?buried=${choice}`);
+      return (body['tasks'] as { id: string }[]).map(({ id }) => id);
+    };
+    const buried = async () => (await ask(`${app.url}/api/overview`)).body['buried'];
+    const dead = await insert({ processo: 'a', dead: true, live_id: lost });
+    expect([await found('true'), await found('untreated'), await found('treated')]).toEqual([
+      [lost],
+      [lost],
+      [],
+    ]);
+    expect(await buried()).toEqual({ treated: 0, untreated: 1, isCapped: false });
+    await bench.pool.query(`update tasks set status = 'sucesso', mensagem = 'refunded' where id = $1`, [
+      dead,
+    ]);
+    expect([await found('untreated'), await found('treated')]).toEqual([[], [lost]]);
+    expect(await buried()).toEqual({ treated: 1, untreated: 0, isCapped: false });
+    expect((await ask(`${app.url}/api/tasks?buried=maybe`)).body['message']).toContain(
+      "buried must be true, false, treated or untreated, not 'maybe'",
+    );
+  },
+);
 
 test('a task is inserted, checked as producers are; subscriptions are added and removed, but one that is declared', async () => {
   const inserted = await act(app.url, 'insert', {

@@ -17,7 +17,7 @@ beforeAll(async () => {
     `insert into tasks_webhook (subscriber_id, failures, failing_since, open_until)
      values ('crm', 7, now() - interval '5 minutes', now() + interval '10 minutes')`,
   );
-  await seedTasks(pool, [
+  const ids = await seedTasks(pool, [
     { topic: 'ship-order', due: -7_260 },
     { topic: 'ship-order', due: -60 },
     { topic: 'send-receipt', due: -30 },
@@ -27,6 +27,12 @@ beforeAll(async () => {
     { topic: 'charge-card', status: 'failed', exhausted: true, due: -90, started: -80, finished: -70 },
     { topic: 'charge-card', status: 'failed', exhausted: true, due: -60, started: -50, finished: -40 },
     { topic: 'charge-card', status: 'failed', retried: true, due: -90, started: -80, finished: -70 },
+  ]);
+  const [treated = '', untreated = ''] = ids.slice(6);
+  const done = { topic: 'charge-card', status: 'succeeded', dead: true, due: -30, started: -20 } as const;
+  await seedTasks(pool, [
+    { ...done, liveId: treated, message: 'refunded' },
+    { ...done, liveId: untreated, message: 'manual intervention is needed: no dead handler is registered' },
   ]);
   await app.admin.pause({ topic: 'send-receipt' });
   const minutes = (count: number, minute: (ago: number) => SeedMinute): ReadonlyMap<number, SeedMinute> =>
@@ -54,9 +60,9 @@ test('the numbers to look at first lead to the tasks they count', async () => {
   await seen(tiles.getByRole('link', { name: /^Failed attempts\s*13/ }));
   await seen(tiles.getByRole('link', { name: /^Retrying\s*1/ }));
   await says(tiles, /Oldest waiting\s*2\s?h/);
-  // Lost, and neither retried since nor yet to be retried.
-  await tiles.getByRole('link', { name: /^Buried\s*2/ }).click();
-  await seen(page.getByRole('heading', { name: '2 tasks', exact: true }));
+  // What a dead handler has dealt with is no trouble.
+  await tiles.getByRole('link', { name: /^Buried\s*1\s*untreated, and 1 treated/ }).click();
+  await seen(page.getByRole('heading', { name: '1 task', exact: true }));
   await says(page.getByRole('row'), /Failed\s*charge-card/);
   await page.goBack();
   await tiles.getByRole('link', { name: /^Scheduled\s*2/ }).click();
@@ -69,12 +75,14 @@ test('what is wrong is said in words, with what to do', async () => {
   const page = await bench.open();
   const said = problems(page).getByRole('listitem');
   await says(said, /No worker takes ship-order: 2 tasks wait, the oldest for 2\s?h.*Start a worker/);
-  await says(said, /send-receipt has been paused since .*; 1 task waits\..*Resume it/);
   await says(said, /The endpoint of crm failed 7 times in a row and rests until/);
   await says(said, /4 attempts of old-name failed because no handler is registered/);
   await says(said, /9 of 12 attempts of charge-card failed in the last hour/);
   await says(said, /The oldest waiting task has waited for 2\s?h.*The workers do not keep up/);
+  await says(said, /1 task gave up, and no dead handler has dealt with it\..*Retry it/);
   expect(await said.count()).toBe(6);
+  await page.getByText('1 more', { exact: true }).click();
+  await says(said, /send-receipt has been paused since .*; 1 task waits\..*Resume it/);
   await said.filter({ hasText: 'crm' }).getByRole('link', { name: 'See the subscription' }).click();
   await seen(page.getByRole('heading', { name: 'crm', level: 1 }));
 });

@@ -68,6 +68,20 @@ test('tasks that no worker has a handler for, by topic, subscription, and whethe
   await bench.pool.query('truncate tasks_paused');
 });
 
+test('a task that gave up needs attention until a dead handler has dealt with it', async () => {
+  const insert = async (columns: string, values: string): Promise<string> => {
+    const text = `insert into tasks (${columns}) values (${values}) returning id`;
+    return (await bench.pool.query<{ id: string }>(text)).rows[0]?.id ?? '';
+  };
+  const live = await insert('processo, status, estouro_tentativas', `'mail', 'falha', true`);
+  const said = `'sucesso', 'manual intervention is needed: topic ''mail'' gave up, and no dead handler is registered'`;
+  const dead = await insert('processo, dead, live_id, status, mensagem', `'mail', true, ${live}, ${said}`);
+  expect(await problems()).toEqual([{ kind: 'untreated', count: 1, isCapped: false }]);
+  await bench.pool.query(`update tasks set mensagem = 'refunded' where id = $1`, [dead]);
+  expect(await problems()).toEqual([]);
+  expect((await overview()).buried).toEqual({ treated: 1, untreated: 0, isCapped: false });
+});
+
 test('what is paused, and how much waits behind it', async () => {
   await app.admin.pause({ subscriptionId: 'crm' });
   await waiting('processo, subscriber_id, publication_id', `'paid', 'crm', 1`);

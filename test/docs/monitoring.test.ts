@@ -104,11 +104,16 @@ test('attempts that failed, and tasks that gave up', async () => {
   );
 });
 
+test('tasks that gave up are told apart by whether a dead handler has dealt with them', async () => {
+  const [, numbers = ''] = sqlUnder(guide, 'Tasks that gave up');
+  expect(await ask(numbers)).toMatchObject([{ treated: '0', untreated: '2' }]);
+});
+
 test('every attempt of a task', async () => {
   const { rows } = await database.pool.query<{ id: string }>(
     "select id from shop_queue where subscriber_id = 'stock' and id_anterior is null and not dead",
   );
-  const [, attempts] = sqlUnder(guide, 'Tasks that gave up');
+  const [, , attempts] = sqlUnder(guide, 'Tasks that gave up');
   expect(await ask(attempts, rows[0]?.id)).toMatchObject([
     { tentativa: 1, status: 'falha', erro: expect.stringContaining('out of stock') as string },
     { tentativa: 2, status: 'falha', mensagem: 'out of stock (no attempts left)' },

@@ -21,6 +21,9 @@ export const statusCommand: Command = {
     ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
     ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
 
+    Tasks that gave up are counted as they stand now, whenever that was: those that a dead handler has dealt with, and those that
+    none has. The latest 5,000 are looked at.
+
     What needs attention stands under problems, the most urgent first, as QueueAdmin.status() and the dashboard tell it: what no
     living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, and more. Of
     what ended they know the last hour.

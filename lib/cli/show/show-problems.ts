@@ -29,6 +29,11 @@ function textOf(problem: QueueProblem, output: Output): string {
     }
     case 'late-scheduled':
       return `scheduled tasks are late by ${readableDuration(problem.lateMs)}: workers make them pending`;
+    case 'untreated': {
+      const { count, isCapped } = problem;
+      const tasks = counted(count, 'task', isCapped);
+      return `${tasks} gave up and no dead handler has dealt with ${count === 1 ? 'it' : 'them'}: \`tarefa tasks --untreated\` lists ${count === 1 ? 'it' : 'them'}`;
+    }
     case 'old-snapshot': {
       const { holder, sinceMs, transactions } = problem;
       const since = sinceMs === null ? '' : `, open for ${readableDuration(sinceMs)}`;

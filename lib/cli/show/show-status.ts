@@ -31,6 +31,7 @@ export function showStatus(output: Output, report: QueueStatus): void {
       `to purge        ${rows} rows of tasks that ended more than ${report.purgeMaxAgeDays} days ago`,
     );
   }
+  showBuried(output, report);
   showCounts(output, report);
   showRunning(output, report);
   showWorkers(output, report);
@@ -38,6 +39,15 @@ export function showStatus(output: Output, report: QueueStatus): void {
   showSize(output, report);
   showSnapshot(output, report);
   showNotifications(output, report);
+}
+
+/** Said once there are some. */
+function showBuried(output: Output, { buried }: StatusReport): void {
+  if (buried === null || buried.treated + buried.untreated === 0) return;
+  const { treated, untreated, isCapped } = buried;
+  output.line(
+    `gave up         ${readableCount(untreated, isCapped)} untreated, ${readableCount(treated, isCapped)} treated by dead handlers`,
+  );
 }
 
 function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): string {
@@ -62,7 +72,7 @@ const statuses: readonly (readonly [TaskState, string])[] = [
 ];
 
 /** One line for a topic and subscription, a column for each status. */
-function showCounts(output: Output, { counts, endedSince, buried }: StatusReport): void {
+function showCounts(output: Output, { counts, endedSince }: StatusReport): void {
   const lines = new Map<string, StatusCount[]>();
   for (const one of counts) {
     const key = JSON.stringify([one.topic, one.subscriptionId, one.dead]);
@@ -81,12 +91,6 @@ function showCounts(output: Output, { counts, endedSince, buried }: StatusReport
     ]),
   );
   output.line(`(succeeded, failed and cancelled: due since ${output.time(endedSince)})`);
-  if (buried && buried.count > 0) {
-    const lost = readableCount(buried.count, buried.isCapped);
-    output.line(
-      `lost            ${lost} of the failed ran out of attempts: \`tarefa tasks --buried\` lists them`,
-    );
-  }
 }
 
 function showRunning(output: Output, { running, runningTotal }: StatusReport): void {

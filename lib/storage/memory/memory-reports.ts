@@ -27,6 +27,7 @@ import type { TaskSelection } from '../task-selection.js';
 import { findUnserved, servedRoutes } from '../unserved-routes.js';
 import type { Upkeep } from '../upkeep.js';
 import type { WaitingRoute } from '../waiting-route.js';
+import { countBuried } from './memory-buried.js';
 import { MemoryHistory } from './memory-history.js';
 import {
   compareAge,
@@ -71,7 +72,6 @@ export class MemoryReports implements QueueReports {
     const [oldest] = due;
     const [next] = await this.nextScheduled(1);
     const running = rows.filter(isRunning).map((row) => this.#runningTask(row));
-    const lost = rows.filter((row) => row[column.exhausted] === 'true' && row[column.retried] !== 'true');
     const seen = {
       waiting: due.filter(isFirstOfRoute).map((row) => this.#waiting(row)),
       counts: this.#counts(rows.filter((row) => isCounted(row, since, ended))),
@@ -85,7 +85,7 @@ export class MemoryReports implements QueueReports {
       serverVersion: `nestjs-tarefa ${version}, in memory`,
       endedSince: since,
       ...seen,
-      buried: ended ? { count: lost.length, isCapped: false } : null,
+      buried: countBuried(this.#table),
       oldestPending: oldest
         ? { ...nameOf(oldest), dueAt: new Date(dueMs(oldest)), waitingMs: nowMs - dueMs(oldest) }
         : null,

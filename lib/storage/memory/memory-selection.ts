@@ -1,7 +1,8 @@
 import type { TaskRecord } from '../../task.js';
 import { readTaskRecord, taskState } from '../columns.js';
 import type { TaskSelection } from '../task-selection.js';
-import { firstIdOf, hasFailedForGood, type MemoryRow } from './memory-row.js';
+import { isBuriedAs } from './memory-buried.js';
+import { firstIdOf, type MemoryRow } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
 
 /** Attempts that a selection means, by id. */
@@ -34,7 +35,7 @@ function isMeant(table: MemoryTable, row: MemoryRow, selection: TaskSelection): 
     message === undefined || holds(task.message, message),
     payload === undefined || holds(task.payload, searchedIn(task, payload)),
     latest !== true || !task.retried,
-    buried === undefined || isBuried(row, task) === buried,
+    buried === undefined || isBuriedAs(table, row, buried),
   ].every(Boolean);
 }
 
@@ -49,9 +50,4 @@ function holds(text: string | null, wanted: string): boolean {
 /** In the envelope of a delivery the text is part of JSON. */
 function searchedIn({ subscriptionId }: TaskRecord, payload: string): string {
   return subscriptionId === null ? payload : JSON.stringify(payload).slice(1, -1);
-}
-
-/** True of the last attempt of a task that was lost: it ran out of attempts, or was buried. */
-function isBuried(row: MemoryRow, { exhausted, dead }: TaskRecord): boolean {
-  return exhausted && !dead && hasFailedForGood(row);
 }

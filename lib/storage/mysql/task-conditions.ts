@@ -1,4 +1,5 @@
-import { isBuried, stateCondition } from '../columns.js';
+import { buriedCondition, isTreated } from '../buried.js';
+import { stateCondition } from '../columns.js';
 import type { TaskSelection } from '../task-selection.js';
 import { idList, idParameter, jsonIds } from './administration/id-list.js';
 import { momentOf } from './administration/moments.js';
@@ -41,7 +42,7 @@ export function conditionsOf(selection: TaskSelection, { queue }: Pick<QueueTabl
     add(payloadHolds(queue), patternOf(JSON.stringify(payload).slice(1, -1)), patternOf(payload));
   }
   if (latest) add('f.reenfileirado is not true');
-  if (buried !== undefined) add(buried ? isBuried('f') : `${isBuried('f')} is not true`);
+  if (buried !== undefined) add(buriedCondition('f', buried, isTreated('f', queue, 'd.morte')));
   return {
     begin: ids === undefined ? '' : `${attemptsOfTasks(queue)} chosen straight_join `,
     beginValues: ids === undefined ? [] : [jsonIds(ids), jsonIds(ids)],

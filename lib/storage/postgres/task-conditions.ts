@@ -1,5 +1,6 @@
 import type { TaskSelection } from '../task-selection.js';
-import { isBuried, stateCondition } from '../columns.js';
+import { buriedCondition, isTreated } from '../buried.js';
+import { stateCondition } from '../columns.js';
 import type { QueueTables } from './identifiers.js';
 
 /** Conditions over `f` in SQL, and their parameters. */
@@ -44,7 +45,7 @@ export function conditionsOf(
     add((parameter) => payloadHolds(queue, parameter), patterns);
   }
   if (latest) conditions.push('f.reenfileirado is not true');
-  if (buried !== undefined) conditions.push(buried ? isBuried('f') : `${isBuried('f')} is not true`);
+  if (buried !== undefined) conditions.push(buriedCondition('f', buried, isTreated('f', queue, 'd.live_id')));
   return { conditions, values };
 }
 

@@ -3,6 +3,7 @@ import type { QueueEvents } from '../../events.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import { untreatedMessage } from '../../storage/buried.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
@@ -141,7 +142,7 @@ export class Executor {
 
   #treatByDefault({ task, route }: ClaimedTask, why: string): LastEnd {
     const gaveUp = `${describeRoute(plainRoute(route))} gave up, and ${why}`;
-    const message = cleanMessage(`manual intervention is needed: ${gaveUp}`);
+    const message = cleanMessage(`${untreatedMessage}: ${gaveUp}`);
     this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.id}: ${message}` });
     return { kind: 'succeeded', recorded: { message, result: null } };
   }

@@ -418,6 +418,19 @@ const reportMutants: readonly StatementMutant[] = [
   without('reads the oldest attempts', 'reports', /^last_attempts$/, 'order by f.id desc', 'order by f.id'),
   without('reads large payloads', 'reports', /^search_payload$/, '<= ?', '<= ? + 1000000'),
   without(
+    'takes for treated what the default treatment ended',
+    'reports',
+    /^status_buried$/,
+    ` and coalesce(d.mensagem, '') not like 'manual intervention is needed%'`,
+  ),
+  without(
+    'counts tasks that were retried since',
+    'reports',
+    /^status_buried$/,
+    'sum(one.buried) as',
+    'count(*) as',
+  ),
+  without(
     'reads the history of all routes',
     'reports',
     /^history_rows$/,

@@ -1,12 +1,17 @@
 import { expect } from 'vitest';
+import type { Claim } from '../../../lib/storage/attempt.js';
+import type { BuriedChoice } from '../../../lib/storage/buried.js';
+import { topicRoute } from '../../../lib/storage/route.js';
 import { leaseMs } from '../../../lib/storage/workers.js';
 import type { TaskRecord } from '../../../lib/task.js';
 import { histogramOf } from '../../../lib/values/histogram.js';
 import { contract } from './contract-test.js';
 import {
   byText,
+  claimAll,
   claimNew,
   complete,
+  completionOf,
   endBadly,
   idsOf,
   insert,
@@ -50,10 +55,54 @@ export function exerciseReports(open: OpenDatabase): void {
     await endBadly(database, worker, await claimNew(database, worker));
     const all = await database.reports.status(request);
     expect(all.counts.map(({ status }) => status).toSorted()).toEqual(['failed', 'pending', 'succeeded']);
-    expect(all.buried).toEqual({ count: 1, isCapped: false });
     const without = await database.reports.status({ ...request, ended: false });
     expect(without.counts.map(({ status }) => status)).toEqual(['pending']);
-    expect(without.buried).toBeNull();
+  });
+
+  contract('of tasks that gave up it is told which ones a dead handler has dealt with', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    /** Its dead task, claimed. */
+    const giveUp = async (topic: string): Promise<{ readonly live: string; readonly dead: Claim }> => {
+      const live = await claimNew(database, worker, { topic });
+      await endBadly(database, worker, live);
+      const [dead] = await claimAll(worker, [topicRoute(topic)]);
+      if (!dead) throw new Error(`no dead task of ${topic} was claimed`);
+      return { live: live.id, dead };
+    };
+    const buried = async () => (await database.reports.status({ ...request, ended: false })).buried;
+    expect(await buried()).toEqual({ treated: 0, untreated: 0, isCapped: false });
+
+    const treated = await giveUp('treated');
+    await complete(worker, treated.dead);
+    const later = await giveUp('later');
+    await endBadly(database, worker, later.dead, { kind: 'after-failure', delayMs: 0 });
+    await database.attempts.promote(10);
+    await complete(worker, ...(await claimAll(worker, [topicRoute('later')])));
+    const byDefault = await giveUp('by default');
+    const message = 'manual intervention is needed: no dead handler is registered';
+    await worker.claims.settleAndClaim([{ ...completionOf(byDefault.dead), message }]);
+    const unsuccessful = await giveUp('unsuccessful');
+    await endBadly(database, worker, unsuccessful.dead);
+    const running = await giveUp('running');
+    const retried = await giveUp('retried');
+    await complete(worker, retried.dead);
+    await database.admin.retry(retried.live);
+
+    expect(await buried()).toEqual({ treated: 2, untreated: 3, isCapped: false });
+    const listed = async (choice: BuriedChoice): Promise<readonly string[]> =>
+      idsOf(
+        await database.admin.list({ buried: choice }, { greatest: 2n ** 62n, limit: 10, payload: false }),
+      ).toSorted(byText);
+    expect(await listed('treated')).toEqual([treated.live, later.live].toSorted(byText));
+    const untreated = [byDefault.live, unsuccessful.live, running.live];
+    expect(await listed('untreated')).toEqual(untreated.toSorted(byText));
+    expect(await listed(true)).toHaveLength(5);
+
+    // The task of the second round has a dead task of its own.
+    for (const again of await claimAll(worker, [topicRoute('retried')]))
+      await endBadly(database, worker, again);
+    expect(await buried()).toEqual({ treated: 2, untreated: 4, isCapped: false });
   });
 
   contract('a status counts the history that can be purged', async () => {

@@ -179,5 +179,7 @@ test('the names of its columns are fixed: monitors are written against them', as
     'replay',
     'metadata',
     'cancelled_by',
+    'is_buried',
+    'is_treated',
   ]);
 });

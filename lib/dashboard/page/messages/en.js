@@ -132,6 +132,9 @@ export const en = {
   'problem.lag-growing':
     'The oldest waiting task has waited for {lag}; {over} ago it was {before}. The workers do not keep up.',
   'advice.lag-growing': 'Add workers or slots, or look for a handler that became slow.',
+  'problem.untreated':
+    '{count} task gave up, and no dead handler has dealt with it. | {count} tasks gave up, and no dead handler has dealt with them.',
+  'advice.untreated': 'Retry it once its reason is gone, or give its topic a dead handler.',
   'problem.old-snapshot':
     'A transaction has been open for {duration}: {holder} ({transactions} transactions old). Until it ends, the database cannot clean up the table, and the queue becomes slower.',
   'problem.old-snapshot.unknown': 'an unknown time',
@@ -163,7 +166,8 @@ export const en = {
   'tile.retrying': 'Retrying',
   'tile.retrying.note': 'failed, due again',
   'tile.buried': 'Buried',
-  'tile.buried.note': 'lost, last hour',
+  'tile.buried.note': 'gave up, nobody dealt with',
+  'tile.buried.treated': 'untreated, and {count} treated',
   'tile.failed': 'Failed attempts',
   'tile.failed.note': 'last hour',
   'tile.throughput': 'Per minute',

@@ -135,6 +135,9 @@ export const pt = {
   'problem.lag-growing':
     'A tarefa pendente mais antiga espera há {lag}; {over} atrás eram {before}. Os workers não dão conta.',
   'advice.lag-growing': 'Acrescente workers ou vagas, ou procure um handler que ficou lento.',
+  'problem.untreated':
+    '{count} tarefa desistiu, e nenhum tratamento de tarefa morta cuidou dela. | {count} tarefas desistiram, e nenhum tratamento de tarefa morta cuidou delas.',
+  'advice.untreated': 'Repita quando o motivo tiver passado, ou dê ao tópico um tratamento de tarefa morta.',
   'problem.old-snapshot':
     'Uma transação está aberta há {duration}: {holder} ({transactions} transações de idade). Até que termine, o banco não consegue limpar a tabela e a fila fica mais lenta.',
   'problem.old-snapshot.unknown': 'um tempo desconhecido',
@@ -167,7 +170,8 @@ export const pt = {
   'tile.retrying': 'Novas tentativas',
   'tile.retrying.note': 'falharam, vão de novo',
   'tile.buried': 'Enterradas',
-  'tile.buried.note': 'perdidas, última hora',
+  'tile.buried.note': 'desistiram, ninguém tratou',
+  'tile.buried.treated': 'sem tratamento, e {count} tratadas',
   'tile.failed': 'Tentativas falhas',
   'tile.failed.note': 'última hora',
   'tile.throughput': 'Por minuto',

@@ -149,6 +149,10 @@ function sentence(problem) {
         duration: formatDuration(problem.forMs),
         reason: shown(problem.reason, 500),
       });
+    case 'untreated': {
+      const { count, isCapped } = problem;
+      return t('problem.untreated', { n: count, count: formatCount(count, isCapped) });
+    }
     case 'late-scheduled':
       return t('problem.late-scheduled', { duration: formatDuration(problem.lateMs) });
     case 'unread':
@@ -203,6 +207,8 @@ function hrefOf(problem) {
     case 'open-circuit':
     case 'deactivated':
       return hashOf('subscription', { id: problem.subscriptionId });
+    case 'untreated':
+      return hashOf('tasks', { params: { buried: 'untreated' } });
     case 'lag-growing':
       return hashOf('tasks', { params: { status: 'pending' } });
     case 'late-scheduled':

@@ -23,7 +23,7 @@ export function tiles(overview, lastHour) {
   const perMinute = endedPerMinute(points, serverNow());
   const failed = points.reduce((sum, point) => sum + point.failed, 0);
   const waits = recent.flatMap(({ waitP95 }) => (waitP95 === null ? [] : [waitP95]));
-  const { buriedLastHour } = overview;
+  const { buried } = overview;
   const since = new Date(serverNow() - 3_600_000);
   since.setSeconds(0, 0);
   return h(
@@ -39,9 +39,15 @@ export function tiles(overview, lastHour) {
     tile('retrying', total(overview, 'retrying'), hashOf('tasks', { params: { status: 'retrying' } })),
     tile(
       'buried',
-      formatCount(buriedLastHour),
-      hashOf('tasks', { params: { buried: 'true' } }),
-      buriedLastHour > 0 ? 'bad' : '',
+      buried ? formatCount(buried.untreated, buried.isCapped) : '–',
+      hashOf('tasks', { params: { buried: buried?.untreated === 0 ? 'true' : 'untreated' } }),
+      buried && buried.untreated > 0 ? 'bad' : '',
+      buried && buried.treated > 0
+        ? t('tile.buried.treated', {
+            n: buried.treated,
+            count: formatCount(buried.treated, buried.isCapped),
+          })
+        : t('tile.buried.note'),
     ),
     tile(
       'failed',
@@ -74,12 +80,13 @@ function total({ counts }, status) {
  * @param {string} value
  * @param {string | null} [href]
  * @param {string} [mood]
+ * @param {string} [note]
  */
-function tile(name, value, href = null, mood = '') {
+function tile(name, value, href = null, mood = '', note = t(`tile.${name}.note`)) {
   const inside = [
     h('span', { class: 'tile-label' }, t(`tile.${name}`)),
     h('span', { class: 'tile-value' }, value),
-    h('span', { class: 'tile-note' }, t(`tile.${name}.note`)),
+    h('span', { class: 'tile-note' }, note),
   ];
   const attributes = { class: `tile tile-${name} ${mood}`.trim(), 'data-tile': name, 'data-key': name };
   return href === null ? h('div', attributes, inside) : h('a', { ...attributes, href }, inside);

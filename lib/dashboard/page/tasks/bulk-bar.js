@@ -114,7 +114,7 @@ export function bulkBar({ info, filters, tasks, selection, afterwards }) {
 
 /** @param {URLSearchParams} filters */
 function statusesOf(filters) {
-  if (filters.get('buried') === 'true') return ['failed'];
+  if (filters.has('buried')) return ['failed'];
   const chosen = filters.get('status');
   return chosen === null ? [...statuses] : chosen.split(',');
 }

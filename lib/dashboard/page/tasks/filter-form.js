@@ -51,7 +51,14 @@ export function filterForm({ info, signal }, onFilters) {
     h('option', { value: 'true' }, t('filter.dead.yes')),
   );
   const latest = h('input', { type: 'checkbox', id: 'filter-latest', onchange: send });
-  const buried = h('input', { type: 'checkbox', id: 'filter-buried', onchange: send });
+  const buried = h(
+    'select',
+    { id: 'filter-buried', onchange: send },
+    h('option', { value: '' }, t('filter.buried.any')),
+    h('option', { value: 'true' }, t('filter.buried.all')),
+    h('option', { value: 'untreated' }, t('filter.buried.untreated')),
+    h('option', { value: 'treated' }, t('filter.buried.treated')),
+  );
   const noTopic = h('input', { type: 'checkbox', id: 'filter-no-topic', onchange: send });
   const more = h(
     'details',
@@ -64,7 +71,7 @@ export function filterForm({ info, signal }, onFilters) {
       field(t('filter.since'), since),
       field(t('filter.until'), until),
       field(t('filter.dead'), dead),
-      check(buried, t('filter.buried')),
+      field(t('filter.buried'), buried),
       check(noTopic, t('filter.noTopic')),
     ),
   );
@@ -126,7 +133,7 @@ export function filterForm({ info, signal }, onFilters) {
     until.value = localTimeOf(filters.get('until'));
     dead.value = filters.get('dead') ?? '';
     latest.checked = filters.get('latest') !== 'false';
-    buried.checked = filters.get('buried') === 'true';
+    buried.value = filters.get('buried') ?? '';
     noTopic.checked = filters.get('topic') === '';
     if (
       [...filters.keys()].some((name) =>
@@ -153,7 +160,7 @@ export function filterForm({ info, signal }, onFilters) {
     const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
     if (chosen.length > 0) filters.set('status', chosen.join(','));
     for (const input of texts) if (input.value.trim() !== '') filters.set(input.name, input.value.trim());
-    if (buried.checked) filters.set('buried', 'true');
+    if (buried.value !== '') filters.set('buried', buried.value);
     if (noTopic.checked) filters.set('topic', '');
     if (isoOf(since.value) !== '') filters.set('since', isoOf(since.value));
     if (isoOf(until.value) !== '') filters.set('until', isoOf(until.value));

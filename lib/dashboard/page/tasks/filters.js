@@ -28,7 +28,7 @@ export function filtersOf(params) {
     if (value !== null && (value !== '' || name === 'topic')) filters.set(name, value);
   }
   if (filters.get('latest') !== 'false') filters.delete('latest');
-  if (filters.get('buried') !== 'true') filters.delete('buried');
+  if (!['true', 'treated', 'untreated'].includes(filters.get('buried') ?? '')) filters.delete('buried');
   return filters;
 }
 

@@ -2,6 +2,7 @@ import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
 import {
   mergeCounts,
+  readBuried,
   readEnded,
   readIndexes,
   readNext,
@@ -87,6 +88,7 @@ export class QueueStatus {
     const pending = await section('pending', () => readPendingCounts(run, tables, rows ?? []));
     const scheduled = await rowsIn('scheduled', sql.scheduledCounts(tables), [], readScheduled);
     const next = await rowsIn('nextScheduled', sql.nextScheduled(tables), [1], readNext);
+    const buried = await rowsIn('buried', sql.buriedCounts(tables), [], readBuried);
     const running = await rowsIn('running', sql.runningAttempts(tables), [], readRunning);
     const prefix = lockPrefix(livenessPrefix(tables.qualifiedName));
     const workers = await rowsIn('workers', sql.livingWorkers(tables), [prefix], (found) =>
@@ -109,7 +111,7 @@ export class QueueStatus {
     const size = await rowsIn('size', sql.tableSize, ofTable, readSize);
     const indexes = await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes);
     const sessions = await section('oldestSnapshot', () => readSessions(run));
-    const counts = mergeCounts([pending, scheduled, running?.counts, ended?.counts]);
+    const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
     const seen = { waiting: places?.waiting ?? [], counts, workers: workers ?? [], paused: paused ?? [] };
     return {
       table: tables.qualifiedName,
@@ -117,7 +119,7 @@ export class QueueStatus {
       serverVersion: String(basics?.['server_version']),
       endedSince: since,
       ...seen,
-      buried: ended?.buried ?? null,
+      buried: buried ?? null,
       oldestPending: places?.oldest ?? null,
       unserved: workers === undefined ? [] : findUnserved(seen, unheard ?? []),
       unheard: (unheard ?? []).filter(({ active }) => active),

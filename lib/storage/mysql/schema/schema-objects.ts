@@ -1,4 +1,5 @@
-import { cancelledBySql, stateSql } from '../../columns.js';
+import { hasTreated } from '../../buried.js';
+import { cancelledBySql, isBuried, stateSql } from '../../columns.js';
 import { mostLosses } from '../../failure-rule.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { now } from '../sql-time.js';
@@ -203,7 +204,9 @@ select
   f.executor as worker_id,
   f.rodada as replay,
   f.metadados as metadata,
-  ${cancelledBySql('f')} as cancelled_by
+  ${cancelledBySql('f')} as cancelled_by,
+  coalesce(${isBuried('f')}, false) as is_buried,
+  case when f.dead then coalesce(${hasTreated('f')}, false) end as is_treated
 from ${queue} f
 where not coalesce(f.reenfileirado, 0)`;
 }

@@ -1,6 +1,7 @@
+import { isChainTreated } from '../../buried.js';
 import { isBuried, stateSql } from '../../columns.js';
 import { listLimit } from '../../read-status.js';
-import { countLimit, endedLimit } from '../../reports.js';
+import { buriedLimit, countLimit, endedLimit } from '../../reports.js';
 import { idList } from '../administration/id-list.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween, now } from '../sql-time.js';
@@ -98,15 +99,38 @@ export const endedCounts = ({ queue }: Queue): string =>
   named(
     'status_ended',
     `
-select one.processo, one.subscriber_id, one.dead, one.state, count(*) as n, sum(one.is_buried) as buried
+select one.processo, one.subscriber_id, one.dead, one.state, count(*) as n
 from (
-  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state,
-    coalesce(${isBuried('f')}, 0) as is_buried
+  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state
   from ${queue} f
   where f.data_hora >= ? and f.status in ('sucesso', 'falha', 'falha_processando') and f.reenfileirado is not true
   limit ${endedLimit}
 ) one
 group by one.processo, one.subscriber_id, one.dead, one.state`,
+  );
+
+/**
+ * The latest dead tasks: how many there are, how many of the tasks that they are of have given up and stand so, and how many of
+ * these a dead handler has dealt with.
+ */
+export const buriedCounts = ({ queue }: Queue): string =>
+  named(
+    'status_buried',
+    `
+select count(*) as n, sum(one.buried) as buried, sum(one.buried and one.treated) as treated
+from (
+  select ${isChainTreated('d', queue)} as treated,
+    exists (select 1 from ${queue} f force index (primary)
+      where f.id = d.morte and f.rodada = d.rodada and ${isBuried('f')})
+    or exists (select 1 from ${queue} f force index (attempts)
+      where f.id_inicial = d.morte and f.rodada = d.rodada and ${isBuried('f')}) as buried
+  from (
+    select d.id, d.morte, d.rodada, d.status, d.mensagem from ${queue} d force index (dead)
+    where d.morte is not null
+    order by d.morte desc, d.rodada desc
+    limit ${buriedLimit}
+  ) d
+) one`,
   );
 
 /**

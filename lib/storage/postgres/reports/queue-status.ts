@@ -3,6 +3,7 @@ import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
 import {
   mergeCounts,
+  readBuried,
   readEnded,
   readIndexes,
   readNext,
@@ -75,6 +76,7 @@ export class QueueStatus {
       );
       const scheduled = await ask('scheduled', sql.scheduledCounts(tables), [], readScheduled);
       const next = await ask('nextScheduled', sql.nextScheduled(tables), [], readNext);
+      const buried = await ask('buried', sql.buriedCounts(tables), [], readBuried);
       await tx.query(sql.otherSettings);
       const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
       const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
@@ -95,7 +97,7 @@ export class QueueStatus {
       const size = await ask('size', sql.tableSize, [tables.queue], readSize);
       const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
       const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
-      const counts = mergeCounts([pending, scheduled, running?.counts, ended?.counts]);
+      const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
       const seen = {
         waiting: places?.waiting ?? [],
         counts,
@@ -108,7 +110,7 @@ export class QueueStatus {
         serverVersion: String(basics?.['server_version']),
         endedSince: since,
         ...seen,
-        buried: ended?.buried ?? null,
+        buried: buried ?? null,
         oldestPending: places?.oldest ?? null,
         unserved: interop || workers === undefined ? [] : findUnserved(seen, unheard ?? []),
         unheard: (unheard ?? []).filter(({ active }) => active),

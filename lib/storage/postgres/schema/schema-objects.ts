@@ -1,4 +1,5 @@
-import { cancelledBySql, stateSql } from '../../columns.js';
+import { hasTreated } from '../../buried.js';
+import { cancelledBySql, isBuried, stateSql } from '../../columns.js';
 import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
 import {
   contractColumns,
@@ -301,7 +302,9 @@ select
   f.executor as worker_id,
   f.rodada as replay,
   f.metadados as metadata,
-  ${cancelledBySql('f')} as cancelled_by
+  ${cancelledBySql('f')} as cancelled_by,
+  coalesce(${isBuried('f')}, false) as is_buried,
+  case when f.dead then coalesce(${hasTreated('f')}, false) end as is_treated
 from ${queue} f
 where f.reenfileirado is not true`;
 }

@@ -1,6 +1,7 @@
+import { isChainTreated } from '../../buried.js';
 import { isBuried, stateSql } from '../../columns.js';
 import { listLimit, placeLimit } from '../../read-status.js';
-import { countLimit, endedLimit } from '../../reports.js';
+import { buriedLimit, countLimit, endedLimit } from '../../reports.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween } from '../time-spans.js';
@@ -133,17 +134,34 @@ order by running.started, running.id::bigint`;
  * Walks the table's blocks of that time, and stops at a limit of rows.
  */
 export const endedCounts = ({ queue }: Queue): string => `-- name: status_ended
-select one.processo, one.subscriber_id, one.dead, one.state, count(*)::int as n,
-  count(*) filter (where one.is_buried)::int as buried
+select one.processo, one.subscriber_id, one.dead, one.state, count(*)::int as n
 from (
-  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state,
-    ${isBuried('f')} as is_buried
+  select f.processo, f.subscriber_id, f.dead, ${stateSql('f')} as state
   from ${queue} f
   where f.data_hora >= $1::text::timestamptz and f.status in ('sucesso', 'falha', 'falha_processando')
     and f.reenfileirado is not true
   limit ${endedLimit}
 ) one
 group by 1, 2, 3, 4`;
+
+/**
+ * The latest dead tasks: how many there are, how many of the tasks that they are of have given up and stand so, and how many of
+ * these a dead handler has dealt with.
+ */
+export const buriedCounts = ({ queue }: Queue): string => `-- name: status_buried
+select count(*)::int as n, count(*) filter (where one.buried)::int as buried,
+  count(*) filter (where one.buried and one.treated)::int as treated
+from (
+  select ${isChainTreated('d', queue)} as treated,
+    exists (select 1 from ${queue} f where f.id = d.live_id and f.rodada = d.rodada and ${isBuried('f')})
+    or exists (select 1 from ${queue} f where f.id_inicial = d.live_id and f.rodada = d.rodada and ${isBuried('f')}) as buried
+  from (
+    select d.id, d.live_id, d.rodada, d.status, d.mensagem from ${queue} d
+    where d.dead and d.id_anterior is null and d.live_id is not null
+    order by d.live_id desc, d.rodada desc
+    limit ${buriedLimit}
+  ) d
+) one`;
 
 /**
  * Workers that have not stopped, and what says that each lives: a lock of its session, a lease, or nothing. Parameters:
