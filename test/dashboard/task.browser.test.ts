@@ -11,6 +11,9 @@ beforeAll(async () => {
   await subscribe(bench.database, [{ id: 'crm' }, { id: 'search-index' }]);
 });
 
+/** What of the page has the keyboard, by its text: that of the document would be all of it. */
+const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
+
 const open = (id: string): Promise<Page> => bench.open(`#/tasks/${id}`);
 const facts = (page: Page, name: string) =>
   page.getByRole('main').locator('dl > div').filter({ hasText: name }).locator('dd');
@@ -223,6 +226,7 @@ describe('by hand, after asking, a task is', () => {
     await dialog.getByLabel(/^Reason/).fill('a typo');
     await dialog.getByRole('button', { name: 'Retry with this payload' }).click();
     await says(part(page, 'Attempts').getByRole('listitem').nth(1), 'Pending');
+    expect(await focused(page)).toBe(`Task ${id}`);
     const { rows } = await pool.query<{ payload: string }>(
       `select payload from tasks where id_inicial = $1`,
       [id],
@@ -255,6 +259,7 @@ describe('by hand, after asking, a task is', () => {
     await page.getByLabel('Reason (optional, kept as the message)').fill('the customer asked');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
     await says(part(page, 'Attempts').getByRole('listitem'), /Cancelled[^]*the customer asked/);
+    expect(await focused(page)).toBe(`Task ${id}`);
     expect(bench.app.told).toMatchObject([{ action: 'cancel', target: id }]);
   });
 
@@ -293,6 +298,7 @@ describe('by hand, after asking, a task is', () => {
     await confirm(page, button(page, 'Run now'), 'Run now');
     await says(page.getByRole('main').locator('p'), /^Pending/);
     await gone(button(page, 'Run now'));
+    expect(await focused(page)).toBe(`Task ${id}`);
   });
 
   test('not touched when it has changed meanwhile: the dialog says why and stays', async () => {

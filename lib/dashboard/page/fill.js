@@ -12,9 +12,23 @@ import { handHandlersOn, nodesOf } from './dom.js';
  */
 export function fill(container, ...children) {
   const focused = document.activeElement;
+  const hadFocus = focused instanceof HTMLElement && container.contains(focused);
   reconcile(container, nodesOf(children));
-  if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused)
-    focused.focus({ preventScroll: true });
+  if (!(focused instanceof HTMLElement) || document.activeElement === focused) return;
+  if (focused.isConnected) focused.focus({ preventScroll: true });
+  else if (hadFocus) placeOfFocus(container)?.focus({ preventScroll: true });
+}
+
+/**
+ * Where focus goes when what had it is gone, such as a button for what cannot be done any more: it must not fall to the document,
+ * from where the keyboard would begin anew and a screen reader says nothing.
+ *
+ * @param {Element} container
+ * @returns {HTMLElement | null}
+ */
+function placeOfFocus(container) {
+  const dialog = container.closest('dialog');
+  return dialog ? dialog.querySelector('input, select, textarea, button') : document.querySelector('h1');
 }
 
 /**
