@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { adoptedParts, type AdoptedParts } from '../docs/adopted-parts.js';
 import { readColumns, readIndexes, readSchema } from '../storage/postgres/catalog.js';
 import { fillAsNsj, nsjRows } from '../storage/postgres/nsj-rows.js';
 import { createNsjTable, type NsjAge } from '../storage/postgres/nsj-table.js';
@@ -186,6 +187,46 @@ test('attempts that nobody runs are given back when that is asked for, and those
   expect((await pool.query(`select status from ${table} where id = 1`)).rows).toEqual([
     { status: 'processando' },
   ]);
+});
+
+test('it adds what the guides say, and nothing else', async () => {
+  const names = async (text: string): Promise<readonly string[]> => {
+    const { rows } = await pool.query<{ name: string }>({ text, values: [table] });
+    return rows.map(({ name }) => name);
+  };
+  const parts = async (): Promise<AdoptedParts> => ({
+    columns: await names(
+      `select attname::text as name from pg_attribute where attrelid = to_regclass($1::text) and attnum > 0`,
+    ),
+    indexes: await names(
+      `select c.relname::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
+       where i.indrelid = to_regclass($1::text)`,
+    ),
+    triggers: await names(
+      `select tgname::text as name from pg_trigger where tgrelid = to_regclass($1::text) and not tgisinternal`,
+    ),
+    functions: await names(`select proname::text as name from pg_proc where starts_with(proname, $1::text)`),
+    tables: await names(
+      `select relname::text as name from pg_class
+       where relkind = 'r' and (starts_with(relname, $1::text) or relname = 'tarefa_migration')`,
+    ),
+    views: await names(
+      `select relname::text as name from pg_class where relkind = 'v' and starts_with(relname, $1::text)`,
+    ),
+  });
+  await createNsjTable(pool, table, {});
+  const before = await parts();
+  expect((await adopt('--yes')).code).toBe(0);
+  const after = await parts();
+  for (const [part, said] of Object.entries(adoptedParts(table)) as [
+    keyof AdoptedParts,
+    readonly string[],
+  ][]) {
+    const added = after[part].filter((name) => !before[part].includes(name));
+    // Its first queue made the table that queues share.
+    const shared = part === 'tables' && !added.includes('tarefa_migration') ? ['tarefa_migration'] : [];
+    expect([part, [...added, ...shared].toSorted()]).toEqual([part, said.toSorted()]);
+  }
 });
 
 test('producers of nsj-queue-lib go on, on the channel that the table had', async () => {

@@ -5,6 +5,7 @@ import { commandParagraphs, optionTitle, usageLine } from '../../lib/cli/help.js
 import { errorTable } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { schemaScript } from '../../lib/storage/postgres/schema/schema-statements.js';
+import { adoptedSections } from './adopted-parts.js';
 import { readInterface, type Field } from './interfaces.js';
 
 /** What is made from the sources and put between `<!-- name:start -->` and `<!-- name:end -->`. */
@@ -25,6 +26,7 @@ export const sections: Readonly<Record<string, () => string>> = {
       .join('\n\n'),
   commands: () => commands.map(commandSection).join('\n\n'),
   'common-options': () => optionTable(commonOptions),
+  ...adoptedSections,
   schema: () => `\`\`\`sql\n${shopScript()}\n\`\`\``,
 };
 
