@@ -70,6 +70,7 @@ export type {
 
 export { QueueAdmin } from './admin/queue-admin.js';
 export type { BulkCancelOptions, Cancellable, CancelledTasks, CancelOptions } from './admin/cancellation.js';
+export type { CheckOptions } from './admin/check-options.js';
 export type { PageOptions } from './admin/page-options.js';
 export type { Pausable, Pause } from './admin/pauses.js';
 export type {
@@ -100,6 +101,7 @@ export type {
   WorkerStall,
   WorkerStatus,
 } from './storage/status-report.js';
+export type { Inconsistency, InconsistencyKind } from './storage/inconsistencies.js';
 export type { SubscriptionAdmin } from './admin/subscription-admin.js';
 export type { SubscriptionInput } from './admin/subscription-input.js';
 export type { SubscriptionRecord } from './storage/subscriptions.js';

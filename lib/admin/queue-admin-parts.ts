@@ -14,6 +14,8 @@ export interface QueueAdminParts {
   readonly stalled: () => WorkerStall | undefined;
   /** Checked against when a payload is edited. */
   readonly rules: PayloadRules;
+  /** History older than this may have been purged. */
+  readonly purgeMaxAgeDays: number;
   readonly waiter: TaskWaiter;
   readonly events: QueueEvents;
   /** Runs a round of the purge. */

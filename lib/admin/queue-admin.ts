@@ -1,5 +1,6 @@
 import type { TaskAdmin } from '../storage/admin.js';
 import type { CancelledAttempt } from '../storage/cancellation.js';
+import type { Inconsistency } from '../storage/inconsistencies.js';
 import { namesOfRoute } from '../storage/route.js';
 import { readTransaction } from '../storage/sql-handle.js';
 import { TarefaError } from '../errors.js';
@@ -15,6 +16,7 @@ import {
   type CancelledTasks,
   type CancelOptions,
 } from './cancellation.js';
+import { readCheckOptions, type CheckOptions } from './check-options.js';
 import { readNote, retryWithPayload } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
@@ -127,6 +129,20 @@ export class QueueAdmin {
     return waiting
       .filter(({ served, waitingMs }) => !served && waitingMs >= unservedMs)
       .map(({ route, waitingMs }) => ({ ...namesOfRoute(route), waitingMs: Math.round(waitingMs) }));
+  }
+
+  /**
+   * Looks for rows that contradict each other: an attempt that was to be retried without its next attempt, a task that ran out
+   * of attempts without its dead task, a publication with fewer deliveries than it says, an attempt that runs while no worker
+   * holds it. Bugs, triggers and changes by hand leave such; so does `delete`, of a dead task or a delivery. It changes nothing,
+   * reads the whole table, and answers what it has found, by kind.
+   *
+   * @example for (const { kind, count, ids } of await admin.check()) alert(`${kind}: ${count} (${ids.join(', ')})`);
+   * @throws {TarefaError} `INPUT_INVALID`
+   */
+  async check(options: CheckOptions = {}): Promise<readonly Inconsistency[]> {
+    const { database, purgeMaxAgeDays } = this.#parts;
+    return database.reports.check({ ...readCheckOptions(options), purgeMaxAgeDays });
   }
 
   /**

@@ -151,6 +151,7 @@ function makeAdmin(
   return new QueueAdmin({
     database,
     rules: { maxPayloadBytes, schemas, interop: interop !== undefined },
+    purgeMaxAgeDays,
     waiter,
     events,
     purge: () => purge.runNow(),

@@ -69,6 +69,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
       new QueueAdmin({
         database,
         rules: { maxPayloadBytes: options.maxPayloadBytes, schemas: core.schemas, interop: false },
+        purgeMaxAgeDays: options.purgeMaxAgeDays,
         waiter,
         events,
         purge: () => purge.runNow(),

@@ -1,5 +1,6 @@
 import type { Command } from './command.js';
 import { buryCommand, cancelCommand } from './commands/cancel.js';
+import { checkCommand } from './commands/check.js';
 import { completionCommand } from './commands/completion.js';
 import { dashboardCommand } from './commands/dashboard.js';
 import { deleteCommand } from './commands/delete.js';
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   migrateCommand,
   adoptCommand,
   statusCommand,
+  checkCommand,
   tasksCommand,
   taskCommand,
   retryCommand,

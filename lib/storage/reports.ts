@@ -1,5 +1,6 @@
 import type { TaskRecord } from '../task.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from './history.js';
+import type { CheckRequest, Inconsistency } from './inconsistencies.js';
 import type { NextTask, StatusReport, WorkerStatus } from './status-report.js';
 import type { TaskSelection } from './task-selection.js';
 import type { WaitingRoute } from './waiting-route.js';
@@ -72,7 +73,7 @@ export const buriedLimit = 5_000;
 /** The count of what has ended stops here. */
 export const endedLimit = 200_000;
 
-/** What people and charts look at. Reads only, and costs about the same whatever the size of the table. */
+/** What people and charts look at. Reads only, and costs about the same whatever the size of the table, but for a check. */
 export interface QueueReports {
   /** How the queue stands; parts that take too long, or that the role may not read, are named in `unknown`. */
   status(request: StatusRequest): Promise<StatusReport>;
@@ -88,6 +89,8 @@ export interface QueueReports {
   lastAttempts(id: string, most: number): Promise<LastAttempts>;
   /** An attempt's payload, wherever in its chain it is stored; undefined when the attempt is not there. */
   payload(id: string, mostBytes: number): Promise<StoredPayload | undefined>;
+  /** Rows that must not be there, by kind; empty when all is well. Reads the whole table. */
+  check(request: CheckRequest): Promise<readonly Inconsistency[]>;
   /** What ended in the past hour or day. */
   history(request: HistoryRequest): Promise<History>;
   /** Durations of attempts that have ended, by id. */

@@ -236,7 +236,7 @@ test('a worker that may not read which version the tables have says what to gran
   await database.pool.query(`grant select on tarefa_migration to ${worker}`);
 });
 
-test('the monitor role sees what the monitoring guide and `tarefa status` ask, and no payload or secret', async () => {
+test('the monitor role sees what the monitoring guide, `tarefa status` and `tarefa check` ask, and no payload or secret', async () => {
   await withRole(monitor, async (client) => {
     const { blocks } = documentAt('docs/guides/monitoring.md');
     const statements = blocks.filter(({ language }) => language === 'sql');
@@ -250,11 +250,11 @@ test('the monitor role sees what the monitoring guide and `tarefa status` ask, a
       'permission denied',
     );
   });
-  const { code, stdout, stderr } = await runCli(['status', '--json'], {
-    env: { DATABASE_URL: as(monitor), QUEUE_TABLE: queue },
-  });
+  const env = { DATABASE_URL: as(monitor), QUEUE_TABLE: queue };
+  const { code, stdout, stderr } = await runCli(['status', '--json'], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({ unknown: [] });
+  expect(await runCli(['check'], { env })).toMatchObject({ stderr: '', stdout: expect.any(String) });
 });
 
 function isFirst(name: string, index: number, all: readonly string[]): boolean {

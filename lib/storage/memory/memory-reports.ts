@@ -3,6 +3,7 @@ import type { TaskRecord } from '../../task.js';
 import { version } from '../../version.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
 import { column, readTaskRecord, taskState } from '../columns.js';
+import type { CheckRequest, Inconsistency } from '../inconsistencies.js';
 import { pauseOf } from '../pause.js';
 import {
   longestText,
@@ -28,6 +29,7 @@ import { findUnserved, servedRoutes } from '../unserved-routes.js';
 import type { Upkeep } from '../upkeep.js';
 import type { WaitingRoute } from '../waiting-route.js';
 import { countBuried } from './memory-buried.js';
+import { findInconsistencies } from './memory-check.js';
 import { MemoryHistory } from './memory-history.js';
 import {
   compareAge,
@@ -179,6 +181,10 @@ export class MemoryReports implements QueueReports {
     const bytes = Buffer.byteLength(text ?? '');
     const isDelivery = row[column.subscriptionId] != null;
     return { text: bytes > mostBytes ? null : text, bytes, isDelivery, isReadable: true };
+  }
+
+  async check(request: CheckRequest): Promise<readonly Inconsistency[]> {
+    return findInconsistencies(this.#table, request);
   }
 
   async history(request: HistoryRequest): Promise<History> {

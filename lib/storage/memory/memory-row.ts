@@ -59,9 +59,13 @@ export function hasEnded(row: MemoryRow): boolean {
 
 const failedTexts: readonly unknown[] = statusTexts('failed');
 
+export function hasFailed(row: MemoryRow): boolean {
+  return failedTexts.includes(row[column.status]);
+}
+
 /** True of a failed attempt that no other one follows: its task may be retried. */
 export function hasFailedForGood(row: MemoryRow): boolean {
-  return failedTexts.includes(row[column.status]) && row[column.retried] !== 'true';
+  return hasFailed(row) && row[column.retried] !== 'true';
 }
 
 /** True of an attempt that was cancelled: it has ended, or it runs and is to stop. */

@@ -1,6 +1,7 @@
 import { livenessPrefix } from '../../coordination/lock-names.js';
 import { readTaskRecord, readText } from '../columns.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
+import { readInconsistencies, type CheckRequest, type Inconsistency } from '../inconsistencies.js';
 import { readNextTasks, readPlaces, readWorkers } from '../read-status.js';
 import type {
   LastAttempts,
@@ -29,8 +30,9 @@ import { QueueStatus } from './reports/queue-status.js';
 import { readHistory } from './reports/read-history.js';
 import { TaskSearch } from './reports/task-search.js';
 import { withRoutes } from './reports/worker-rows.js';
-import { sqlTime } from './sql-time.js';
+import { sqlMoment, sqlTime } from './sql-time.js';
 import { findAttempts } from './statements/admin.js';
+import { findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { cutAttempts, searchPayload } from './statements/search.js';
 import { livingWorkers, nextScheduled } from './statements/status.js';
@@ -96,6 +98,16 @@ export class MysqlReports implements QueueReports {
         isReadable: true,
       }
     );
+  }
+
+  async check({
+    since,
+    purgeMaxAgeDays,
+    timeoutMs: limitMs,
+  }: CheckRequest): Promise<readonly Inconsistency[]> {
+    const from = since === undefined ? null : sqlMoment(since);
+    const values = [from, from, from, from, from, from, purgeMaxAgeDays];
+    return readInconsistencies(await this.#look(findInconsistencies(this.#tables), values, limitMs));
   }
 
   history(request: HistoryRequest): Promise<History> {

@@ -1,5 +1,6 @@
 import { livenessPrefix } from '../../coordination/lock-names.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
+import { readInconsistencies, type CheckRequest, type Inconsistency } from '../inconsistencies.js';
 import { readTaskRecord, readText } from '../columns.js';
 import { readNextTasks, readWorkers } from '../read-status.js';
 import type {
@@ -23,6 +24,7 @@ import { readHistory } from './reports/read-history.js';
 import { readQueueLag } from './reports/queue-lag.js';
 import { QueueStatus } from './reports/queue-status.js';
 import { TaskSearch } from './reports/task-search.js';
+import { findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { lastAttempts, searchPayload } from './statements/search.js';
 import { livingWorkers, nextScheduled, statusSettings } from './statements/status.js';
@@ -93,6 +95,17 @@ export class PostgresReports implements QueueReports {
       isDelivery: row['subscriber_id'] !== null,
       isReadable: row[unreadableColumns] === undefined,
     };
+  }
+
+  check({ since, purgeMaxAgeDays, timeoutMs }: CheckRequest): Promise<readonly Inconsistency[]> {
+    const { interop, lookInTransaction } = this.#access;
+    const text = findInconsistencies(this.#tables, interop);
+    return lookInTransaction(async (tx) => {
+      await tx.query(`set local statement_timeout = ${Math.round(timeoutMs)}`);
+      return readInconsistencies(
+        (await tx.query(text, [since?.toISOString() ?? null, purgeMaxAgeDays])).rows,
+      );
+    });
   }
 
   history(request: HistoryRequest): Promise<History> {

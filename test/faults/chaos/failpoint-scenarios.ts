@@ -205,6 +205,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'reports.search': 'only reads, for an operator',
   'reports.lastAttempts': 'only reads, for an operator',
   'reports.payload': 'only reads, for an operator',
+  'reports.check': 'only reads, for an operator',
   'reports.history': 'only reads, for an operator',
   'reports.measure': 'only reads, for an operator',
   'reports.addHistory': 'what cannot be written is kept for the next time: test/observability/history',

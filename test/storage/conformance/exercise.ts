@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { exerciseAdmin } from './admin.js';
 import { exerciseAttempts } from './attempts.js';
+import { exerciseChecks } from './check.js';
 import { exerciseClaims } from './claims.js';
 import { collect } from './contract-test.js';
 import { exerciseEndpoints } from './endpoints.js';
@@ -31,6 +32,7 @@ export const suites = {
   upkeep: exerciseUpkeep,
   admin: exerciseAdmin,
   reports: exerciseReports,
+  checks: exerciseChecks,
   subscriptions: exerciseSubscriptions,
   endpoints: exerciseEndpoints,
 } satisfies Readonly<Record<string, (open: OpenDatabase) => void>>;

@@ -437,6 +437,11 @@ const reportMutants: readonly StatementMutant[] = [
     ` and h.route in (?, '')`,
     ' and ? is not null',
   ),
+  without('checks what ended before', 'checks', /^check$/, '(? is null or', '(? is null or true or'),
+  without('misses what has a next attempt', 'checks', /^check$/, ' and n.id is null'),
+  without('misses dead tasks of retried rounds', 'checks', /^check$/, ' and d.rodada = f.rodada'),
+  without('misses purged deliveries', 'checks', /^check$/, '(? * -86400000)', '((? + 1000) * -86400000)'),
+  without('counts attempts of workers that stopped', 'checks', /^check$/, ' and w.stopped_at is null'),
 ];
 
 export const mysqlMutants: readonly StatementMutant[] = [

@@ -25,6 +25,7 @@ export async function openMemory(
     effects: async () => effects,
     pause: async (route) => void table.paused.set(route, table.nowMs),
     refuseInserts: undefined,
+    erase: async (id) => table.remove([id]),
     halt: async () => {
       for (const worker of table.workers.values()) worker.halted = true;
     },

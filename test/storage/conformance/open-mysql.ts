@@ -63,6 +63,9 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
         refuses = true;
         return accept;
       },
+      erase: async (id) => {
+        await server.pool.query(`delete from ${queue} where id = ?`, [id]);
+      },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = utc_timestamp(6)`);
       },

@@ -48,6 +48,9 @@ export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenData
         );
         return async () => void (await server.pool.query(`delete from ${queue} where processo = 'taken'`));
       },
+      erase: async (id) => {
+        await server.pool.query(`delete from ${queue} where id = $1`, [id]);
+      },
       halt: async () => {
         await server.pool.query(`update ${workers} set halt_at = now()`);
       },

@@ -30,6 +30,8 @@ export interface OpenedDatabase {
    * table with one task of each topic.
    */
   readonly refuseInserts: (() => Promise<() => Promise<void>>) | undefined;
+  /** Deletes one row, as nothing of the library does. */
+  readonly erase: (id: string) => Promise<void>;
   /** Tells all workers to stop. */
   readonly halt: () => Promise<void>;
   /** As if the server's clock were set back: what workers and endpoints have stored lies that much later. */

@@ -139,6 +139,16 @@ export const operatorMemoryMutants: readonly MemoryMutant[] = [
     ),
   },
   { name: 'nothing is measured', suite: 'reports', breaks: changed('reports', 'measure', says(new Map())) },
+  { name: 'a check finds nothing', suite: 'checks', breaks: changed('reports', 'check', says([])) },
+  {
+    name: 'a check is of everything',
+    suite: 'checks',
+    breaks: changed(
+      'reports',
+      'check',
+      (own) => (request: object) => own({ ...request, since: undefined } as never),
+    ),
+  },
   { name: 'nothing is described', suite: 'reports', breaks: changed('upkeep', 'describe', says([])) },
 ];
 
@@ -242,4 +252,15 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     '$3::text is null or',
     'true or',
   ),
+  without('checks what ended before', 'checks', /^check$/, '$1::text is null or', 'true or'),
+  without(
+    'misses what has a next attempt',
+    'checks',
+    /^check$/,
+    'where n.id_anterior = f.id',
+    'where false and n.id_anterior = f.id',
+  ),
+  without('misses dead tasks of retried rounds', 'checks', /^check$/, ' and d.rodada = f.rodada'),
+  without('misses purged deliveries', 'checks', /^check$/, '$2::float8', '(1000 + $2::float8)'),
+  without('counts attempts of workers that stopped', 'checks', /^check$/, ' and w.stopped_at is null'),
 ];

@@ -1,0 +1,47 @@
+import { inconsistencyText } from '../../storage/inconsistencies.js';
+import { UsageError, type Command, type ExitCode } from '../command.js';
+import { numberOption, timeOption } from '../option-values.js';
+
+/** `tarefa check`. */
+export const checkCommand: Command = {
+  name: 'check',
+  summary: 'looks for rows that contradict each other, such as a retried attempt without its next one',
+  usage: '',
+  description: `Looks for attempts that are marked as retried and have no next attempt, tasks that ran out of attempts and have no
+    dead task, publications with fewer deliveries than they say, and attempts that are processing while no registered worker
+    holds them. Bugs, triggers and changes by hand leave such rows; so does \`tarefa delete\`, of a dead task or a delivery.
+    docs/guides/operating.md says what to do about each.
+
+    It changes nothing, and reads the whole table: one scan for each kind.
+
+    Exit code 3 when it finds something.`,
+  options: {
+    since: {
+      type: 'string',
+      value: '<time>',
+      description: 'leaves out what ended before: 2026-01-31, 30m, 24h, 7d. Default: everything',
+    },
+    timeout: {
+      type: 'string',
+      value: '<seconds>',
+      description: 'how long it may take. Default: as long as it takes',
+    },
+    interop: {
+      type: 'boolean',
+      description: 'workers of nsj-queue-lib serve the table too: they hold the attempts that name no worker',
+    },
+  },
+  examples: ['tarefa check', 'tarefa check --since 1d --json'],
+  run: async (call): Promise<ExitCode> => {
+    const { output, options, positionals } = call;
+    if (positionals.length > 0) throw new UsageError('check takes no arguments: it is for the whole queue');
+    const since = timeOption(options, 'since');
+    const seconds = numberOption(options, 'timeout', { least: 0.1, most: 86_400, whole: false });
+    const { admin } = await call.queue();
+    const found = await admin.check({ since, timeoutMs: (seconds ?? 0) * 1_000 });
+    output.json({ since: since ?? null, inconsistencies: found });
+    if (found.length === 0) output.line('no inconsistencies found');
+    for (const one of found) output.line(inconsistencyText(one));
+    return found.length === 0 ? 0 : 3;
+  },
+};

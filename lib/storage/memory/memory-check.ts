@@ -1,0 +1,69 @@
+import { column, statusColumn } from '../columns.js';
+import {
+  mostNamed,
+  type CheckRequest,
+  type Inconsistency,
+  type InconsistencyKind,
+} from '../inconsistencies.js';
+import { dueMs, firstIdOf, hasFailed, isDead, isRunning, type MemoryRow } from './memory-row.js';
+import type { MemoryTable } from './memory-table.js';
+
+const dayMs = 86_400_000;
+
+/** Rows of the table that must not be there: the rules of `findInconsistencies`. */
+export function findInconsistencies(
+  table: MemoryTable,
+  { since, purgeMaxAgeDays }: CheckRequest,
+): readonly Inconsistency[] {
+  const { rows, workers, nowMs } = table;
+  const isMeant = (row: MemoryRow): boolean =>
+    since === undefined || Date.parse(row[column.finishedAt] ?? row[column.dueAt] ?? '') >= since.getTime();
+  const deliveriesOf = (row: MemoryRow): number =>
+    rows.filter(
+      (other) =>
+        other[column.publicationId] === firstIdOf(row) && other['id_anterior'] == null && !isDead(other),
+    ).length;
+  const isBuried = (row: MemoryRow): boolean =>
+    row[column.exhausted] === 'true' && row[column.retried] !== 'true' && !isDead(row) && hasFailed(row);
+  const isHeld = (row: MemoryRow): boolean => {
+    const worker = workers.get(String(row['executor']));
+    return worker !== undefined && worker.stoppedAt === undefined;
+  };
+  const rules: Readonly<Record<InconsistencyKind, (row: MemoryRow) => boolean>> = {
+    'no-next-attempt': (row) =>
+      row[column.retried] === 'true' &&
+      hasFailed(row) &&
+      isMeant(row) &&
+      !rows.some((other) => other['id_anterior'] === row[column.id]),
+    'no-dead-task': (row) =>
+      isBuried(row) &&
+      isMeant(row) &&
+      !rows.some(
+        (other) =>
+          isDead(other) &&
+          other['id_anterior'] == null &&
+          other[column.liveId] === firstIdOf(row) &&
+          other['rodada'] === row['rodada'],
+      ),
+    'missing-deliveries': (row) =>
+      row[column.status] === statusColumn.succeeded &&
+      isMeant(row) &&
+      dueMs(row) > nowMs - purgeMaxAgeDays * dayMs &&
+      deliveriesOf(row) < promisedDeliveries(row),
+    'no-worker': (row) => isRunning(row) && !isHeld(row),
+  };
+  return Object.entries(rules)
+    .map(([kind, isWrong]) => ({ kind: kind as InconsistencyKind, found: rows.filter(isWrong) }))
+    .filter(({ found }) => found.length > 0)
+    .map(({ kind, found }) => ({
+      kind,
+      count: found.length,
+      ids: found.slice(0, mostNamed).map((row) => String(row[column.id])),
+    }));
+}
+
+/** By what a publication says itself; 0 of any other row. */
+function promisedDeliveries(row: MemoryRow): number {
+  const isPublication = row[column.publication] === 'true' && !isDead(row);
+  return isPublication ? Number(/^delivered to (\d+) /.exec(row[column.message] ?? '')?.[1] ?? 0) : 0;
+}
