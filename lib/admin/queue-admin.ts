@@ -1,15 +1,13 @@
 import type { TaskAdmin } from '../storage/admin.js';
-import type { CancelledAttempt } from '../storage/cancellation.js';
 import type { Inconsistency } from '../storage/inconsistencies.js';
 import { namesOfRoute } from '../storage/route.js';
-import { readTransaction } from '../storage/sql-handle.js';
 import { TarefaError } from '../errors.js';
 import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind } from './bulk-run.js';
+import { cancelTasks } from './cancel-tasks.js';
 import {
-  readCancellable,
   readCancellation,
   type BulkCancelOptions,
   type Cancellable,
@@ -247,19 +245,7 @@ export class QueueAdmin {
    * @throws {TarefaError} of a single id `TASK_STATE` when it has ended, or another program runs it, and `TASK_NOT_FOUND`; `QUEUE_BUSY`, `INPUT_INVALID`
    */
   async cancel(what: Cancellable, options: CancelOptions = {}): Promise<CancelledTasks> {
-    const { tx: given, ...note } = readOptions(options, ['by', 'reason', 'tx']);
-    const [target, cancellation] = [readCancellable(what), readCancellation(note)];
-    const tx = given === undefined ? undefined : readTransaction(given);
-    const tasks = await this.#tasks.cancel(target, cancellation, tx);
-    if (tasks.length === 0 && typeof what === 'string') {
-      const rule = 'only a task that waits, or that a worker of this library runs, can be';
-      throw await refusal(this.#tasks, what, 'cancelled', rule);
-    }
-    const [ended, running] = [tasks.filter(({ runs }) => !runs), tasks.filter(({ runs }) => runs)];
-    for (const { runs: _runs, ...task } of tx ? [] : ended) {
-      this.#parts.events.emit('task.cancelled', { task, ...cancellation });
-    }
-    return { cancelled: ended.map(firstIdOf), stopping: running.map(firstIdOf) };
+    return cancelTasks(this.#tasks, this.#parts.events, what, options);
   }
 
   /**
@@ -362,8 +348,4 @@ export class QueueAdmin {
   purge(): Promise<number> {
     return this.#parts.purge();
   }
-}
-
-function firstIdOf({ firstAttemptId }: CancelledAttempt): string {
-  return firstAttemptId;
 }
