@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Observable } from 'rxjs';
+import type { InconsistencyKind } from './storage/inconsistencies.js';
 import type { Task } from './task.js';
 import { keepContext } from './values/own-context.js';
 
@@ -52,6 +53,16 @@ export interface QueueEventMap {
     readonly topic: string | null;
     readonly subscriptionId: string | null;
     readonly waitingMs: number;
+  };
+  /**
+   * Attempts that this process has failed lack what must follow them, as `QueueAdmin.check()` says. True for `mended`: their next
+   * attempts were inserted after all. `refused` is why the database does not take these.
+   */
+  'table.inconsistent': {
+    readonly kind: InconsistencyKind;
+    readonly ids: readonly string[];
+    readonly mended: boolean;
+    readonly refused: string | undefined;
   };
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
   /** A publication has ended without a delivery: no active subscription matches. Emitted beside `publication.delivered`. */

@@ -13,6 +13,7 @@ import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import { ClockWatch } from './clock-watch.js';
 import { NotifyWatch } from './notify-watch.js';
+import { SuccessorWatch } from './successor-watch.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
 
 export interface RecoveryParts {
@@ -57,6 +58,7 @@ export class Recovery {
   readonly #pace: WalkPace;
   readonly #clock: ClockWatch;
   readonly #notify: NotifyWatch;
+  readonly #successors: SuccessorWatch;
   /** Attempts that cannot be failed, each said once. */
   readonly #told = new Set<string>();
   #workerId: WorkerId | undefined;
@@ -76,6 +78,8 @@ export class Recovery {
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
     this.#clock = new ClockWatch(parts.events);
     this.#notify = new NotifyWatch(parts.events);
+    const { database, bell, events, timing } = parts;
+    this.#successors = new SuccessorWatch({ database, bell, events, intervalMs: 2 * timing.intervalMs });
   }
 
   start(workerId: WorkerId): void {
@@ -83,6 +87,7 @@ export class Recovery {
     if (!this.#parts.options.recovery) return;
     this.#started = true;
     this.#lookIn(this.#parts.timing.intervalMs);
+    this.#successors.start();
   }
 
   async stop(): Promise<void> {
@@ -90,6 +95,7 @@ export class Recovery {
     clearTimeout(this.#timer);
     clearTimeout(this.#confirming);
     await this.#looking?.catch(() => 0);
+    await this.#successors.stop();
   }
 
   /** Another worker has looked: it will again. Of several that look at the same time, the oldest goes on. */

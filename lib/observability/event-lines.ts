@@ -1,4 +1,5 @@
 import type { QueueEventMap, QueueEventName, TaskReference } from '../events.js';
+import { inconsistencyText, mostNamed } from '../storage/inconsistencies.js';
 import { describeRoute } from '../storage/route.js';
 import { errorStack, errorText, isOpaque } from './error-text.js';
 import type { LogFields, LogLine } from './log-line.js';
@@ -106,6 +107,13 @@ export const eventLines: Lines = {
         `has its @${decorator}, or correct the name`,
       { topic, subscriptionId, waitingMs },
     );
+  },
+  'table.inconsistent': ({ kind, ids, mended, refused }) => {
+    const what = inconsistencyText({ kind, count: ids.length, ids: ids.slice(0, mostNamed) });
+    const then = mended
+      ? 'The next attempt is inserted now. Look for a trigger or a program that takes rows away'
+      : `${refused === undefined ? '' : `It cannot be inserted: ${refused}. `}See \`tarefa check --help\``;
+    return line('error', 'tasks', `${what}. ${then}`, { kind, ids: ids.join(','), mended, error: refused });
   },
   'webhook.opened': ({ subscriptionId, failures, forMs }) =>
     line(

@@ -89,6 +89,12 @@ export interface FailureOutcome {
   readonly cancelled?: Cancellation | undefined;
 }
 
+/** An attempt that has failed without what must follow it. */
+export interface UnfollowedAttempt {
+  readonly id: string;
+  readonly kind: 'no-next-attempt' | 'no-dead-task';
+}
+
 /** Where an attempt stands for the worker that claimed it. `lost`: another one holds or held it since. */
 export type AttemptOutcome = 'completed' | 'failed' | 'held' | 'lost';
 

@@ -9,6 +9,7 @@ import type {
   PromoteResult,
   Route,
   StandingClaim,
+  UnfollowedAttempt,
   WorkerId,
 } from './attempt.js';
 import type { AwaitedRoutes, RouteHead, RouteRange, WaitingRoute } from './waiting-route.js';
@@ -42,6 +43,13 @@ export interface AttemptStore {
   stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]>;
   /** Attempts that a worker holds, a page of at most `limit`; read as `lost`, it is empty once the worker is back. */
   heldBy(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
+  /** Which of some attempts have failed and lack their next attempt, or their dead task. */
+  findUnfollowed(ids: readonly string[]): Promise<readonly UnfollowedAttempt[]>;
+  /**
+   * Inserts next attempts that are missing, each due when its attempt said; leaves out what was due already and so may have run,
+   * and what another session has locked.
+   */
+  insertNext(ids: readonly string[]): Promise<void>;
   /** Routes whose attempts are to wait until they are resumed. */
   pausedRoutes(): Promise<readonly Route[]>;
   /** Routes in some ranges that have pending attempts now, each with its best one: the first `limit`, in the order of the ranges. */

@@ -1,3 +1,4 @@
+import type { UnfollowedAttempt } from './attempt.js';
 import { readText, type Row } from './columns.js';
 
 /**
@@ -50,6 +51,11 @@ const texts: Readonly<Record<InconsistencyKind, readonly [one: string, many: str
 export function inconsistencyText({ kind, count, ids }: Inconsistency): string {
   const [one, many] = texts[kind];
   return `${count} ${count === 1 ? one : many}: ${ids.join(', ')}${count > ids.length ? ', …' : ''}`;
+}
+
+/** Reads a row of `kind` and `id`. */
+export function readUnfollowed(row: Row): UnfollowedAttempt {
+  return { id: String(row['id']), kind: String(row['kind']) as UnfollowedAttempt['kind'] };
 }
 
 /** Reads rows of `kind`, `n` and `ids`, the latter with commas between them. */

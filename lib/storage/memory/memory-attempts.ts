@@ -11,6 +11,7 @@ import type {
   RetryTime,
   Route,
   StandingClaim,
+  UnfollowedAttempt,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
@@ -25,6 +26,7 @@ import {
 } from '../waiting-route.js';
 import { deliver } from './deliver.js';
 import { followerOf, startDeadChain } from './memory-chain.js';
+import { lacksDeadTask, lacksNextAttempt } from './memory-check.js';
 import {
   compareAge,
   comparePickUp,
@@ -143,6 +145,22 @@ export class MemoryAttempts implements AttemptStore {
       });
   }
 
+  async findUnfollowed(ids: readonly string[]): Promise<readonly UnfollowedAttempt[]> {
+    return ids.flatMap((id): readonly UnfollowedAttempt[] => {
+      const row = this.#table.row(id);
+      if (row && lacksNextAttempt(this.#table, row)) return [{ id, kind: 'no-next-attempt' }];
+      return row && lacksDeadTask(this.#table, row) ? [{ id, kind: 'no-dead-task' }] : [];
+    });
+  }
+
+  async insertNext(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const row = this.#table.row(id);
+      const isDue = Date.parse(row?.[column.nextAttemptAt] ?? '') <= this.#table.nowMs;
+      if (row && !isDue && lacksNextAttempt(this.#table, row)) this.#addNext(row, row['perdas'] ?? '0');
+    }
+  }
+
   async pausedRoutes(): Promise<readonly Route[]> {
     return [...this.#table.paused.keys()];
   }
@@ -185,14 +203,18 @@ export class MemoryAttempts implements AttemptStore {
       const deadId = isDead(row) ? undefined : startDeadChain(this.#table, row);
       return { id, nextAttemptInMs: undefined, deadId, cancelled };
     }
+    this.#addNext(row, String(nextLosses));
+    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined, cancelled };
+  }
+
+  #addNext(row: MemoryRow, losses: string): void {
     this.#table.add({
       ...followerOf(row),
-      [column.dueAt]: instant(nextMs),
+      [column.dueAt]: row[column.nextAttemptAt] ?? null,
       [column.attempt]: String(Number(row[column.attempt]) + 1),
       [column.status]: statusColumn.scheduled,
-      perdas: String(nextLosses),
+      perdas: losses,
     });
-    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined, cancelled };
   }
 
   #end(row: MemoryRow): void {

@@ -23,28 +23,13 @@ export function findInconsistencies(
       (other) =>
         other[column.publicationId] === firstIdOf(row) && other['id_anterior'] == null && !isDead(other),
     ).length;
-  const isBuried = (row: MemoryRow): boolean =>
-    row[column.exhausted] === 'true' && row[column.retried] !== 'true' && !isDead(row) && hasFailed(row);
   const isHeld = (row: MemoryRow): boolean => {
     const worker = workers.get(String(row['executor']));
     return worker !== undefined && worker.stoppedAt === undefined;
   };
   const rules: Readonly<Record<InconsistencyKind, (row: MemoryRow) => boolean>> = {
-    'no-next-attempt': (row) =>
-      row[column.retried] === 'true' &&
-      hasFailed(row) &&
-      isMeant(row) &&
-      !rows.some((other) => other['id_anterior'] === row[column.id]),
-    'no-dead-task': (row) =>
-      isBuried(row) &&
-      isMeant(row) &&
-      !rows.some(
-        (other) =>
-          isDead(other) &&
-          other['id_anterior'] == null &&
-          other[column.liveId] === firstIdOf(row) &&
-          other['rodada'] === row['rodada'],
-      ),
+    'no-next-attempt': (row) => isMeant(row) && lacksNextAttempt(table, row),
+    'no-dead-task': (row) => isMeant(row) && lacksDeadTask(table, row),
     'missing-deliveries': (row) =>
       row[column.status] === statusColumn.succeeded &&
       isMeant(row) &&
@@ -60,6 +45,23 @@ export function findInconsistencies(
       count: found.length,
       ids: found.slice(0, mostNamed).map((row) => String(row[column.id])),
     }));
+}
+
+/** True of a failed attempt that was retried, by a worker or an operator, and that none follows. */
+export function lacksNextAttempt({ rows }: MemoryTable, row: MemoryRow): boolean {
+  const isRetried = row[column.retried] === 'true' && hasFailed(row);
+  return isRetried && !rows.some((other) => other['id_anterior'] === row[column.id]);
+}
+
+/** True of the last attempt of a task that ran out of attempts and has no dead task. */
+export function lacksDeadTask({ rows }: MemoryTable, row: MemoryRow): boolean {
+  const isLost = row[column.exhausted] === 'true' && row[column.retried] !== 'true' && !isDead(row);
+  const isItsDeadTask = (other: MemoryRow): boolean =>
+    isDead(other) &&
+    other['id_anterior'] == null &&
+    other[column.liveId] === firstIdOf(row) &&
+    other['rodada'] === row['rodada'];
+  return isLost && hasFailed(row) && !rows.some(isItsDeadTask);
 }
 
 /** By what a publication says itself; 0 of any other row. */

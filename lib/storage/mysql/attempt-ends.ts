@@ -21,6 +21,7 @@ import {
 } from './statements/fan-out.js';
 import { claimsJson, idsJson, lockHeld, type HeldClaim } from './statements/held.js';
 import { release } from './statements/release.js';
+import { lockUnfollowed } from './statements/unfollowed.js';
 import { packetTooLarge } from './transaction-errors.js';
 
 // How attempts end, each in two or three texts: the rows that are still held are locked, then changed.
@@ -65,6 +66,18 @@ export async function failAttempts(
     deadId: before.has(idOf(row)) ? undefined : (row['dead_id'] ?? undefined),
     cancelled: readEndedBy(row),
   }));
+}
+
+/** Inserts next attempts that are missing, as when their attempts failed. */
+export async function insertUnfollowed(
+  run: Run,
+  tables: Pick<QueueTables, 'queue'>,
+  ids: readonly string[],
+): Promise<void> {
+  const locking = `start transaction;\n${lockUnfollowed(tables)}`;
+  const locked = (await run(locking, [idsJson(ids)])).at(-1)?.rows ?? [];
+  const rows = locked.map((row) => ({ id: idOf(row), nextLosses: Number(row['perdas']), untouched: 0 }));
+  await run([quiet, insertNext(tables), loud, 'commit'].join(';\n'), [JSON.stringify(rows)]);
 }
 
 /** Gives attempts back that were claimed but not started. */

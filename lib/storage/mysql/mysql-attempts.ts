@@ -9,12 +9,14 @@ import type {
   PromoteResult,
   Route,
   StandingClaim,
+  UnfollowedAttempt,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import { readBoolean } from '../columns.js';
 import { everyTopic } from '../route.js';
 import { blamesRow } from '../error-kind.js';
+import { readUnfollowed } from '../inconsistencies.js';
 import type { RowsApart } from '../rows-apart.js';
 import { attemptOutcomes, readHeldTask, readStanding } from '../task-row.js';
 import {
@@ -24,7 +26,7 @@ import {
   type RouteRange,
   type WaitingRoute,
 } from '../waiting-route.js';
-import { failAttempts, fanOutPublications, releaseAttempts } from './attempt-ends.js';
+import { failAttempts, fanOutPublications, insertUnfollowed, releaseAttempts } from './attempt-ends.js';
 import { repeated, type Run } from './connections/transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
@@ -33,6 +35,7 @@ import { RefusedRows } from './refused-rows.js';
 import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
 import { loadPayload, pausedRoutes } from './statements/look.js';
 import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
+import { findUnfollowed } from './statements/unfollowed.js';
 import { deadForUs, handledDead, idleLook, nextRoute } from './statements/waiting.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
 import { walkRoutes } from './walk-routes.js';
@@ -144,6 +147,15 @@ export class MysqlAttempts implements AttemptStore {
     const { tables, identity } = this.#access;
     const rows = await this.#access.ask(readHeld(tables), [workerId, lost, workerId, limit]);
     return rows.map((row) => readHeldTask(row, workerId, identity));
+  }
+
+  async findUnfollowed(ids: readonly string[]): Promise<readonly UnfollowedAttempt[]> {
+    const json = idsJson(ids);
+    return (await this.#access.ask(findUnfollowed(this.#access.tables), [json, json])).map(readUnfollowed);
+  }
+
+  insertNext(ids: readonly string[]): Promise<void> {
+    return this.#access.transaction((run) => insertUnfollowed(run, this.#access.tables, ids));
   }
 
   async pausedRoutes(): Promise<readonly Route[]> {

@@ -9,10 +9,12 @@ import type {
   PromoteResult,
   Route,
   StandingClaim,
+  UnfollowedAttempt,
   WorkerId,
 } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
 import { blamesRow } from '../error-kind.js';
+import { readUnfollowed } from '../inconsistencies.js';
 import type { RowsApart } from '../rows-apart.js';
 import { attemptOutcomes, readStanding } from '../task-row.js';
 import {
@@ -132,6 +134,20 @@ export class PostgresAttempts implements AttemptStore {
 
   heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {
     return new HeldTasks(this.#access).of(workerId, limit, lost);
+  }
+
+  async findUnfollowed(ids: readonly string[]): Promise<readonly UnfollowedAttempt[]> {
+    return (await this.#access.ask(this.#access.sql.findUnfollowed, [ids])).map(readUnfollowed);
+  }
+
+  async insertNext(ids: readonly string[]): Promise<void> {
+    const { sql, schema, inOwnTransaction } = this.#access;
+    await inOwnTransaction(async (tx) => {
+      const { rows } = await tx.query(sql.lockUnfollowed.text, [ids]);
+      await tx.query(sql.insertUnfollowed.text, [rows.map(({ id }) => String(id))]);
+    }).catch((error: unknown) => {
+      throw explainTakenId(error, schema.tables);
+    });
   }
 
   async pausedRoutes(): Promise<readonly Route[]> {

@@ -29,6 +29,7 @@ import { oldestUnfinished } from './statements/oldest-unfinished.js';
 import { familiesAmong, findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { peekClaim, settleAndClaim, tryClaim, type ClaimForm } from './statements/settle-and-claim.js';
 import { settle } from './statements/settle.js';
+import { findUnfollowed, insertUnfollowed, lockUnfollowed } from './statements/unfollowed.js';
 import { claimUnattended } from './statements/unattended.js';
 import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './statements/unreadable.js';
 import { nextDue, routeHeads, waitingRoutes, wouldClaim } from './statements/waiting.js';
@@ -52,6 +53,9 @@ const templates = {
   fail,
   fanOut,
   fanOutUnsealed,
+  findUnfollowed,
+  lockUnfollowed,
+  insertUnfollowed,
   promote,
   promoteInTurn,
   seeDue,

@@ -1,9 +1,11 @@
 import { expect } from 'vitest';
 import type { QueueDatabase } from '../../../lib/storage/database.js';
+import type { RetryTime } from '../../../lib/storage/attempt.js';
 import type { CheckRequest } from '../../../lib/storage/inconsistencies.js';
 import { publicationRoute } from '../../../lib/storage/route.js';
 import { contract } from './contract-test.js';
 import {
+  byText,
   claimAll,
   claimNew,
   endBadly,
@@ -102,6 +104,52 @@ export function exerciseChecks(open: OpenDatabase): void {
     ]);
   });
 
+  contract('a next attempt that is missing is inserted once, as it was', async () => {
+    const { database, access, erase } = await open();
+    const { attempts } = database;
+    const worker = await register(database);
+    const whole = await fail(database, worker, retry);
+    const lost = await fail(database, worker, retry);
+    const [, next] = await access.attempts(lost);
+    await erase(next?.id ?? '');
+    expect(await attempts.findUnfollowed([whole, lost, '999999'])).toEqual([
+      { id: lost, kind: 'no-next-attempt' },
+    ]);
+    await Promise.all([attempts.insertNext([whole, lost]), attempts.insertNext([lost, '999999'])]);
+    await attempts.insertNext([lost]);
+    const [first, again, ...others] = await access.attempts(lost);
+    expect(others).toEqual([]);
+    expect(again).toEqual({ ...next, id: again?.id });
+    expect(first).toMatchObject({ status: 'failed', retried: true });
+    expect(await access.attempts(whole)).toHaveLength(2);
+    expect(await attempts.findUnfollowed([whole, lost])).toEqual([]);
+  });
+
+  contract('what an operator has retried, what was due, and dead tasks are not put back', async () => {
+    const { database, access, erase } = await open();
+    const { attempts, admin } = database;
+    const worker = await register(database);
+    const [replayed, buried] = [await fail(database, worker), await fail(database, worker)];
+    const cancelled = await insert(database);
+    await admin.cancel({ ids: [cancelled] }, { by: null, message: 'off' });
+    await erase((await admin.retry(replayed)) ?? '');
+    await erase((await admin.retry(cancelled)) ?? '');
+    for (const dead of await admin.deadTasksOf(buried)) await erase(dead);
+    // It may have run, and been deleted since.
+    const due = await fail(database, worker, { kind: 'after-failure', delayMs: 0 });
+    await erase((await access.attempts(due))[1]?.id ?? '');
+    const ids = [replayed, cancelled, buried, due];
+    const unfollowed = [
+      { id: due, kind: 'no-next-attempt' },
+      { id: replayed, kind: 'no-next-attempt' },
+      { id: cancelled, kind: 'no-next-attempt' },
+      { id: buried, kind: 'no-dead-task' },
+    ];
+    expect((await attempts.findUnfollowed(ids)).toSorted(byText)).toEqual(unfollowed.toSorted(byText));
+    await attempts.insertNext(ids);
+    for (const id of ids) expect(await access.attempts(id)).toHaveLength(1);
+  });
+
   contract('a check leaves out what ended before a time, and names at most ten of a kind', async () => {
     const { database, access, erase } = await open();
     const worker = await register(database);
@@ -121,7 +169,7 @@ export function exerciseChecks(open: OpenDatabase): void {
 }
 
 /** A task that has failed: for good, or with a next attempt. */
-async function fail(database: QueueDatabase, worker: TestWorker, next?: typeof retry): Promise<string> {
+async function fail(database: QueueDatabase, worker: TestWorker, next?: RetryTime): Promise<string> {
   const claimed = await claimNew(database, worker);
   await endBadly(database, worker, claimed, next);
   return claimed.id;

@@ -263,4 +263,19 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
   without('misses dead tasks of retried rounds', 'checks', /^check$/, ' and d.rodada = f.rodada'),
   without('misses purged deliveries', 'checks', /^check$/, '$2::float8', '(1000 + $2::float8)'),
   without('counts attempts of workers that stopped', 'checks', /^check$/, ' and w.stopped_at is null'),
+  without(
+    'finds next attempts that are there',
+    'checks',
+    /^find_unfollowed$/,
+    'where n.id_anterior = f.id',
+    'where false and n.id_anterior = f.id',
+  ),
+  without('puts back what was due', 'checks', /^lock_unfollowed$/, ' and f.proxima_tentativa > clock_timestamp()'),
+  without(
+    'puts back what is there',
+    'checks',
+    /^insert_unfollowed$/,
+    'limit 1) is null',
+    'limit 1) is null or true',
+  ),
 ];

@@ -79,6 +79,9 @@ const calls = new Map<string, Call>([
   plain('waitingRoutes', '', ''),
   plain('oldestUnfinished', '', ''),
   plain('isHalted', 'bigint', '7'),
+  plain('findUnfollowed', 'bigint[]', `'{1}'`),
+  plain('lockUnfollowed', 'bigint[]', `'{1}'`),
+  plain('insertUnfollowed', 'bigint[]', `'{1}'`),
   plain('loadPayload', 'bigint', '1'),
 ]);
 

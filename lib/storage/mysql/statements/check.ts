@@ -4,6 +4,16 @@ import type { QueueTables } from '../identifiers.js';
 import { after } from '../sql-time.js';
 import { named } from '../statement.js';
 
+/** Joins and condition of a failed attempt `f` that was retried, by a worker or an operator, and that none follows. */
+export const lacksNextAttempt = (queue: string, condition = 'true'): string => `
+  left join ${queue} n force index (successor) on n.id_anterior = f.id
+  where f.reenfileirado and f.status in ('falha', 'falha_processando') and ${condition} and n.id is null`;
+
+/** The same of the last attempt of a task that has no dead task, though this library has ended it for lack of attempts. */
+export const lacksDeadTask = (queue: string, condition = 'true'): string => `
+  left join ${queue} d force index (dead) on d.morte = coalesce(f.id_inicial, f.id) and d.rodada = f.rodada
+  where ${isBuried('f')} and f.finalizada_em is not null and ${condition} and d.id is null`;
+
 const endedSince = `(? is null or coalesce(f.finalizada_em, f.data_hora) >= ?)`;
 
 /**
@@ -18,14 +28,10 @@ export const findInconsistencies = ({ queue, workers }: Pick<QueueTables, 'queue
 select found.kind, count(*) as n, substring_index(group_concat(found.id order by found.id), ',', ${mostNamed}) as ids
 from (
   select 'no-next-attempt' as kind, f.id
-  from ${queue} f
-  left join ${queue} n force index (successor) on n.id_anterior = f.id
-  where f.reenfileirado and f.status in ('falha', 'falha_processando') and ${endedSince} and n.id is null
+  from ${queue} f ${lacksNextAttempt(queue, endedSince)}
   union all
   select 'no-dead-task', f.id
-  from ${queue} f
-  left join ${queue} d force index (dead) on d.morte = coalesce(f.id_inicial, f.id) and d.rodada = f.rodada
-  where ${isBuried('f')} and f.finalizada_em is not null and ${endedSince} and d.id is null
+  from ${queue} f ${lacksDeadTask(queue, endedSince)}
   union all
   select 'missing-deliveries', f.id
   from ${queue} f

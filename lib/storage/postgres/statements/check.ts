@@ -3,6 +3,14 @@ import { mostNamed } from '../../inconsistencies.js';
 import type { QueueTables } from '../identifiers.js';
 import { deadTaskOf } from './fail.js';
 
+/** True for a failed attempt that was retried, by a worker or an operator, and that none follows. */
+export const lacksNextAttempt = (queue: string): string =>
+  `f.reenfileirado and f.status in ('falha', 'falha_processando') and not exists (select from ${queue} n where n.id_anterior = f.id)`;
+
+/** True for the last attempt of a task that has no dead task, though this library has ended it for lack of attempts. */
+export const lacksDeadTask = (queue: string): string =>
+  `${isBuried('f')} and f.finalizada_em is not null and ${deadTaskOf(queue, 'f')} is null`;
+
 /**
  * Rows that must not be there, by kind, with the first of them: it reads the whole table. What ran out of attempts under another
  * program, which writes no `finalizada_em`, may have had no dead task. Operators have the same statements in
@@ -23,12 +31,11 @@ with ended as not materialized (
 found as (
   select 'no-next-attempt' as kind, f.id
   from ended f
-  where f.reenfileirado and f.status in ('falha', 'falha_processando')
-    and not exists (select from ${queue} n where n.id_anterior = f.id)
+  where ${lacksNextAttempt(queue)}
   union all
   select 'no-dead-task', f.id
   from ended f
-  where ${isBuried('f')} and f.finalizada_em is not null and ${deadTaskOf(queue, 'f')} is null
+  where ${lacksDeadTask(queue)}
   union all
   select 'missing-deliveries', f.id
   from ended f

@@ -30,6 +30,30 @@ export const deadTaskOf = (queue: string, row: string): string =>
       and d.live_id = coalesce(${row}.id_inicial, ${row}.id) and d.rodada = ${row}.rodada limit 1)`;
 
 /**
+ * Inserts the next attempts of those that failed and are to be retried, unless one was inserted by hand.
+ *
+ * @param from SQL of their rows `f`
+ * @param losses SQL of the workers that each has lost in a row
+ */
+export const nextAttempts = (
+  queue: string,
+  from: string,
+  losses: string,
+): string => `insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
+    data_hora_anterior, status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, ${keys},
+    chave_unica, limite, ${copied})
+  select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa, coalesce(f.tentativa, 1) + 1, 'agendada', f.id,
+    f.data_hora, f.status, f.mensagem,
+    -- One that was edited goes on with what it was edited to.
+    case when f.id_inicial is not null then f.payload end, f.payload_hash, f.dead, f.live_id,
+    ${losses}, ${columnsOf('f', keys)},
+    -- A key that is run in order stays taken until its next attempt has ended.
+    f.chave_unica, case when f.chave_fila like 'o:%' then f.limite end, ${copiedFrom('f')}
+  from ${from}
+  where f.reenfileirado and ${followerOf(queue, 'f')} is null
+  returning id_anterior`;
+
+/**
  * Closes attempts as failed and, in the same statement, inserts each one's next attempt, or buries the chain:
  * starts its dead chain, unless it already is one. Which of the two is the verdict of `failure-rule.ts`.
  *
@@ -81,19 +105,7 @@ failed as (
   returning f.*, x.next_losses, x.untouched
 ),
 next as (
-  insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior,
-    data_hora_anterior, status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, ${keys},
-    chave_unica, limite, ${copied})
-  select coalesce(f.id_inicial, f.id), f.data_hora_inicial, f.proxima_tentativa, coalesce(f.tentativa, 1) + 1, 'agendada', f.id,
-    f.data_hora, f.status, f.mensagem,
-    -- One that was edited goes on with what it was edited to.
-    case when f.id_inicial is not null then f.payload end, f.payload_hash, f.dead, f.live_id,
-    f.next_losses, ${columnsOf('f', keys)},
-    -- A key that is run in order stays taken until its next attempt has ended.
-    f.chave_unica, case when f.chave_fila like 'o:%' then f.limite end, ${copiedFrom('f')}
-  from failed f, quiet
-  where f.reenfileirado and ${followerOf(queue, 'f')} is null
-  returning id_anterior
+  ${nextAttempts(queue, 'failed f, quiet', 'f.next_losses')}
 ),
 buried as (
   insert into ${queue} (payload, payload_hash, dead, live_id, ${copied})

@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { expect, test } from 'vitest';
+import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { nextEvent } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+
+const bench = useQueue();
+
+@Injectable()
+class Handlers {
+  @TaskHandler('flaky', { maxAttempts: 2, retryDelayMs: 3_600_000 })
+  flaky(_: unknown, { task }: TaskContext): string {
+    if (task.attempt === 1) throw new Error('not yet');
+    return 'done';
+  }
+  @TaskHandler('doomed', { maxAttempts: 1 })
+  doomed(): void {
+    throw new Error('never');
+  }
+}
+
+/** Takes the first row away that is like that, as a trigger of the user's may; what else is inserted stays. */
+async function dropFirst(condition: string): Promise<void> {
+  await bench.pool.query(`
+    create table if not exists dropped (id bigint);
+    delete from dropped;
+    create or replace function drop_first() returns trigger language plpgsql as $$
+    begin
+      if exists (select from dropped) then return new; end if;
+      insert into dropped values (new.id);
+      return null;
+    end $$;
+    drop trigger if exists drop_first on tasks;
+    create trigger drop_first before insert on tasks for each row when (${condition}) execute function drop_first()`);
+}
+
+test('a next attempt that a trigger has taken away is put back, runs, and is told of', async () => {
+  const { app, queue, events } = await bench.start({
+    handlers: [Handlers],
+    recovery: { intervalMs: 200, confirmMs: 100 },
+  });
+  await dropFirst('new.id_anterior is not null');
+  const told = nextEvent(events, 'table.inconsistent');
+  const id = await queue.insertTask({ topic: 'flaky' });
+  expect(await told).toMatchObject({ kind: 'no-next-attempt', ids: [id], mended: true });
+  await app.get(QueueAdmin).runNow(id);
+  expect(await bench.endedChain(id, 2)).toMatchObject([
+    { status: 'falha', reenfileirado: true },
+    { status: 'sucesso', tentativa: 2, id_anterior: id, mensagem: 'done' },
+  ]);
+  expect(await app.get(QueueAdmin).check()).toEqual([]);
+});
+
+test('a dead task that a trigger has taken away is told of', async () => {
+  const { app, queue, events } = await bench.start({
+    handlers: [Handlers],
+    recovery: { intervalMs: 200, confirmMs: 100 },
+  });
+  await dropFirst('new.dead');
+  const told = nextEvent(events, 'table.inconsistent');
+  const id = await queue.insertTask({ topic: 'doomed' });
+  expect(await told).toMatchObject({ kind: 'no-dead-task', ids: [id], mended: false });
+  expect(await app.get(QueueAdmin).check()).toEqual([{ kind: 'no-dead-task', count: 1, ids: [id] }]);
+});
