@@ -31,9 +31,9 @@ export function readDuration(name: string, value: unknown, longestMs: number): n
 }
 
 /** @throws {TarefaError} `INPUT_INVALID` */
-export function readLimit(value: unknown, most: number): number {
+export function readCount(name: string, value: unknown, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw invalid(`limit must be a whole number from 1 to ${most}, not ${shownValue(value)}`);
+  throw invalid(`${name} must be a whole number from 1 to ${most}, not ${shownValue(value)}`);
 }
 
 function invalid(message: string): TarefaError {

@@ -1,4 +1,4 @@
-import { readLimit, readOptions } from './admin-input.js';
+import { readCount, readOptions } from './admin-input.js';
 import type { ListedPage } from '../storage/admin.js';
 import { greatestId, idBelow, readId } from '../values/attempt-id.js';
 
@@ -17,7 +17,7 @@ const largestPage = 1_000;
 export function readPage(options: PageOptions): ListedPage {
   const { limit = defaultPage, after, payload = true } = readOptions(options, ['limit', 'after', 'payload']);
   return {
-    limit: readLimit(limit, largestPage),
+    limit: readCount('limit', limit, largestPage),
     greatest: after === undefined ? greatestId : idBelow(BigInt(readId(after))),
     payload: payload === true,
   };

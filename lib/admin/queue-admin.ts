@@ -133,7 +133,7 @@ export class QueueAdmin {
    * Looks for rows that contradict each other: an attempt that was to be retried without its next attempt, a task that ran out
    * of attempts without its dead task, a publication with fewer deliveries than it says, an attempt that runs while no worker
    * holds it. Bugs, triggers and changes by hand leave such; so does `delete`, of a dead task or a delivery. It changes nothing,
-   * reads the whole table, and answers what it has found, by kind.
+   * reads the whole table unless `newest` says otherwise, and answers what it has found, by kind.
    *
    * @example for (const { kind, count, ids } of await admin.check()) alert(`${kind}: ${count} (${ids.join(', ')})`);
    * @throws {TarefaError} `INPUT_INVALID`

@@ -19,6 +19,8 @@ export interface Inconsistency {
 export interface CheckRequest {
   /** What has ended is checked when it ended since then; undefined for all. What runs always is. */
   readonly since: Date | undefined;
+  /** Of what has ended only so many of the newest ids are checked; undefined for all. */
+  readonly newest: number | undefined;
   /** Deliveries of publications that are older may have been purged. */
   readonly purgeMaxAgeDays: number;
   /** How long it may take, in ms; 0 for as long as it takes. */

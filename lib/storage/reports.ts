@@ -89,7 +89,7 @@ export interface QueueReports {
   lastAttempts(id: string, most: number): Promise<LastAttempts>;
   /** An attempt's payload, wherever in its chain it is stored; undefined when the attempt is not there. */
   payload(id: string, mostBytes: number): Promise<StoredPayload | undefined>;
-  /** Rows that must not be there, by kind; empty when all is well. Reads the whole table. */
+  /** Rows that must not be there, by kind; empty when all is well. Reads the whole table, unless only its newest rows are meant. */
   check(request: CheckRequest): Promise<readonly Inconsistency[]>;
   /** What ended in the past hour or day. */
   history(request: HistoryRequest): Promise<History>;

@@ -56,13 +56,14 @@ test('a check leaves out what ended before a time, and refuses what is none', as
   const since = new Date(Date.now() + 3_600_000);
   expect(await admin.check({ since })).toEqual([{ kind: 'no-worker', count: 1, ids: [rows['no-worker']] }]);
   await expect(admin.check({ since: 'yesterday' as never })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  await expect(admin.check({ newest: 0 })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   await expect(admin.check({ timeoutMs: -1 })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
 });
 
 test('`tarefa check` exits with 3 when it finds something, and says what', async () => {
   await bench.start({ worker: false });
   expect(await cli.run(['check'])).toEqual({ code: 0, stdout: 'no inconsistencies found\n', stderr: '' });
-  expect(await cli.json(['check'])).toEqual({ since: null, inconsistencies: [] });
+  expect(await cli.json(['check'])).toEqual({ since: null, newest: null, inconsistencies: [] });
   const rows = await insertInconsistent();
   expect(await cli.run(['check'])).toEqual({
     code: 3,
@@ -78,6 +79,8 @@ test('`tarefa check` exits with 3 when it finds something, and says what', async
   expect((await cli.run(['check', '--since', '2999-01-01', '--timeout', '60'])).stdout).toContain(
     '1 attempt',
   );
+  expect((await cli.run(['check', '--newest', '8'])).stdout.split('\n')).toHaveLength(5);
+  expect((await cli.run(['check', '--newest', '1'])).stdout).toMatch(/^1 attempt is processing[^\n]*\n$/);
   expect(await cli.run(['check', 'now'])).toMatchObject({ code: 1, stdout: '' });
   expect(await cli.run(['check', '--timeout', '0'])).toMatchObject({ code: 1, stdout: '' });
 });

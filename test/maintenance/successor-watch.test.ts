@@ -16,7 +16,9 @@ function watch(lacking: readonly UnfollowedAttempt[], refuse?: ErrorKind) {
   events.on('table.inconsistent', (event) => told.push(event));
   const lack = new Map(lacking.map((one) => [one.id, one]));
   const attempts = {
-    findUnfollowed: vi.fn<AttemptStore['findUnfollowed']>(async (ids) => ids.flatMap((id) => lack.get(id) ?? [])),
+    findUnfollowed: vi.fn<AttemptStore['findUnfollowed']>(async (ids) =>
+      ids.flatMap((id) => lack.get(id) ?? []),
+    ),
     insertNext: vi.fn<AttemptStore['insertNext']>(async (ids) => {
       if (refuse) throw new Error('no room');
       for (const id of ids) lack.delete(id);

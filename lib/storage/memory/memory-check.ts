@@ -13,11 +13,13 @@ const dayMs = 86_400_000;
 /** Rows of the table that must not be there: the rules of `findInconsistencies`. */
 export function findInconsistencies(
   table: MemoryTable,
-  { since, purgeMaxAgeDays }: CheckRequest,
+  { since, newest, purgeMaxAgeDays }: CheckRequest,
 ): readonly Inconsistency[] {
   const { rows, workers, nowMs } = table;
+  const after = newest === undefined ? 0 : Number(rows.at(-1)?.[column.id] ?? 0) - newest;
   const isMeant = (row: MemoryRow): boolean =>
-    since === undefined || Date.parse(row[column.finishedAt] ?? row[column.dueAt] ?? '') >= since.getTime();
+    Number(row[column.id]) > after &&
+    (since === undefined || Date.parse(row[column.finishedAt] ?? row[column.dueAt] ?? '') >= since.getTime());
   const deliveriesOf = (row: MemoryRow): number =>
     rows.filter(
       (other) =>
@@ -44,7 +46,8 @@ export function findInconsistencies(
       kind,
       count: found.length,
       ids: found.slice(0, mostNamed).map((row) => String(row[column.id])),
-    }));
+    }))
+    .toSorted((one, other) => Number(one.ids[0]) - Number(other.ids[0]));
 }
 
 /** True of a failed attempt that was retried, by a worker or an operator, and that none follows. */

@@ -32,10 +32,13 @@ import { TaskSearch } from './reports/task-search.js';
 import { withRoutes } from './reports/worker-rows.js';
 import { sqlMoment, sqlTime } from './sql-time.js';
 import { findAttempts } from './statements/admin.js';
-import { findInconsistencies } from './statements/check.js';
+import { beforeNewest, findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { cutAttempts, searchPayload } from './statements/search.js';
 import { livingWorkers, nextScheduled } from './statements/status.js';
+
+/** Below all ids. */
+const leastId = '-9223372036854775808';
 
 /** Each part of what programs look at may take this long. */
 const timeoutMs = 2_000;
@@ -100,14 +103,15 @@ export class MysqlReports implements QueueReports {
     );
   }
 
-  async check({
-    since,
-    purgeMaxAgeDays,
-    timeoutMs: limitMs,
-  }: CheckRequest): Promise<readonly Inconsistency[]> {
-    const from = since === undefined ? null : sqlMoment(since);
-    const values = [from, from, from, from, from, from, purgeMaxAgeDays];
-    return readInconsistencies(await this.#look(findInconsistencies(this.#tables), values, limitMs));
+  async check(request: CheckRequest): Promise<readonly Inconsistency[]> {
+    const { newest, purgeMaxAgeDays, timeoutMs: limitMs } = request;
+    const since = request.since === undefined ? null : sqlMoment(request.since);
+    return limited(this.#access.own, limitMs, async (run) => {
+      const [before] = newest === undefined ? [] : await rowsOf(run, beforeNewest(this.#tables), [newest]);
+      const meant = [since, since, before?.['id'] ?? leastId];
+      const values = [...meant, ...meant, ...meant, purgeMaxAgeDays];
+      return readInconsistencies(await rowsOf(run, findInconsistencies(this.#tables), values));
+    });
   }
 
   history(request: HistoryRequest): Promise<History> {

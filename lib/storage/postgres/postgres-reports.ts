@@ -24,10 +24,10 @@ import { readHistory } from './reports/read-history.js';
 import { readQueueLag } from './reports/queue-lag.js';
 import { QueueStatus } from './reports/queue-status.js';
 import { TaskSearch } from './reports/task-search.js';
-import { findInconsistencies } from './statements/check.js';
+import { beforeNewest, findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { lastAttempts, searchPayload } from './statements/search.js';
-import { livingWorkers, nextScheduled, statusSettings } from './statements/status.js';
+import { livingWorkers, nextScheduled, statusSettings, walkSettings } from './statements/status.js';
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -97,13 +97,19 @@ export class PostgresReports implements QueueReports {
     };
   }
 
-  check({ since, purgeMaxAgeDays, timeoutMs }: CheckRequest): Promise<readonly Inconsistency[]> {
+  check(request: CheckRequest): Promise<readonly Inconsistency[]> {
+    const { since, newest, purgeMaxAgeDays } = request;
     const { interop, lookInTransaction } = this.#access;
     const text = findInconsistencies(this.#tables, interop);
     return lookInTransaction(async (tx) => {
-      await tx.query(`set local statement_timeout = ${Math.round(timeoutMs)}`);
+      await tx.query(`set local statement_timeout = ${Math.round(request.timeoutMs)}`);
+      let after: unknown = null;
+      if (newest !== undefined) {
+        await tx.query(walkSettings);
+        after = (await tx.query(beforeNewest(this.#tables), [newest])).rows[0]?.['id'];
+      }
       return readInconsistencies(
-        (await tx.query(text, [since?.toISOString() ?? null, purgeMaxAgeDays])).rows,
+        (await tx.query(text, [since?.toISOString() ?? null, purgeMaxAgeDays, after])).rows,
       );
     });
   }

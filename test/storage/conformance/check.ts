@@ -15,7 +15,12 @@ import {
   type TestWorker,
 } from './opened.js';
 
-const all: CheckRequest = { since: undefined, purgeMaxAgeDays: 30, timeoutMs: 0 };
+const all: CheckRequest = {
+  since: undefined,
+  newest: undefined,
+  purgeMaxAgeDays: 30,
+  timeoutMs: 0,
+};
 const retry = { kind: 'after-failure', delayMs: 3_600_000 } as const;
 const endpoint = { tenant: null, group: null, url: null, httpMethod: null, headers: null, active: true };
 
@@ -148,6 +153,27 @@ export function exerciseChecks(open: OpenDatabase): void {
     expect((await attempts.findUnfollowed(ids)).toSorted(byText)).toEqual(unfollowed.toSorted(byText));
     await attempts.insertNext(ids);
     for (const id of ids) expect(await access.attempts(id)).toHaveLength(1);
+  });
+
+  contract('a check of the newest ids looks at no others, but at all that run', async () => {
+    const { database, access, erase } = await open();
+    const worker = await register(database);
+    const held = await insert(database);
+    await access.hold(held, '4711');
+    const running = { kind: 'no-worker', count: 1, ids: [held] };
+    const lost: string[] = [];
+    for (let n = 0; n < 2; n += 1) {
+      const id = await fail(database, worker, retry);
+      await erase((await access.attempts(id))[1]?.id ?? '');
+      lost.push(id);
+    }
+    const newest = Number(await insert(database)) - Number(lost[1]) + 1;
+    expect(await database.reports.check({ ...all, newest: newest - 1 })).toEqual([running]);
+    expect(await database.reports.check({ ...all, newest })).toEqual([
+      running,
+      { kind: 'no-next-attempt', count: 1, ids: [lost[1]] },
+    ]);
+    expect(await database.reports.check({ ...all, newest: 1_000 })).toMatchObject([running, { count: 2 }]);
   });
 
   contract('a check leaves out what ended before a time, and names at most ten of a kind', async () => {

@@ -442,6 +442,7 @@ const reportMutants: readonly StatementMutant[] = [
   without('misses dead tasks of retried rounds', 'checks', /^check$/, ' and d.rodada = f.rodada'),
   without('misses purged deliveries', 'checks', /^check$/, '(? * -86400000)', '((? + 1000) * -86400000)'),
   without('counts attempts of workers that stopped', 'checks', /^check$/, ' and w.stopped_at is null'),
+  without('checks all for the newest', 'checks', /^before_newest$/, 'max(f.id) - ?', '? * 0'),
   without('finds next attempts that are there', 'checks', /^find_unfollowed$/, ' and n.id is null'),
   without('puts back what was due', 'checks', /^lock_unfollowed$/, `and f.proxima_tentativa > ${now}`),
   without('puts back what is there', 'checks', /^insert_next$/, ' and n.id is null'),

@@ -263,6 +263,7 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
   without('misses dead tasks of retried rounds', 'checks', /^check$/, ' and d.rodada = f.rodada'),
   without('misses purged deliveries', 'checks', /^check$/, '$2::float8', '(1000 + $2::float8)'),
   without('counts attempts of workers that stopped', 'checks', /^check$/, ' and w.stopped_at is null'),
+  without('checks all for the newest', 'checks', /^before_newest$/, 'max(f.id) - $1::int', '$1::int * 0'),
   without(
     'finds next attempts that are there',
     'checks',

@@ -86,6 +86,12 @@ export function exerciseMysqlOperatorPlans(flavour: MysqlFlavour): void {
     ['a cancellation', 1, ({ admin }) => admin.cancel({ ids: ['81'] }, off)],
     ['a cancellation by key', 1, ({ admin }) => admin.cancel({ topic: 'a', externalKey: 'key-83' }, off)],
     ['a deletion', 1, ({ admin }) => admin.delete('82')],
+    [
+      'a check of the newest attempts',
+      1_000,
+      ({ reports }) =>
+        reports.check({ since: undefined, newest: 1_000, purgeMaxAgeDays: 60, timeoutMs: 10_000 }),
+    ],
     ['dead tasks', 1, ({ admin }) => admin.deadTasksOf('700')],
     [
       'a block of cancellations',

@@ -6,6 +6,8 @@ import { prepareSchema } from '../../../lib/storage/postgres/schema/prepare-sche
 import type { QueueTables } from '../../../lib/storage/postgres/identifiers.js';
 import { retryTask } from '../../../lib/storage/postgres/statements/admin.js';
 import { cancelTasks } from '../../../lib/storage/postgres/statements/cancel.js';
+import { findInconsistencies } from '../../../lib/storage/postgres/statements/check.js';
+import { walkSettings } from '../../../lib/storage/postgres/statements/status.js';
 import { queueStatements, type QueueStatements } from '../../../lib/storage/postgres/statements.js';
 import { claimForms, type ClaimForm } from '../../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
@@ -168,6 +170,17 @@ test('a retry finds by their indexes what follows its task, and what has its uni
   const plan = await planOf(retryTask(tables).replaceAll('$1', `'7'`));
   expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
   expect(plan).toMatch(/tasks_successor[^]*tasks_unica|tasks_unica[^]*tasks_successor/);
+});
+
+test('a check of the newest attempts reads no others', async () => {
+  const values: Readonly<Record<string, string>> = { $1: 'null', $2: '60', $3: `'99000'` };
+  const text = findInconsistencies(tables, false).replaceAll(/\$\d/g, (name) => values[name] ?? name);
+  await client.query(`begin; ${walkSettings}`);
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`);
+  await client.query('rollback');
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
+  expect(plan.match(/Index Cond: \(id > '99000'::bigint\)/g)).toHaveLength(3);
 });
 
 test('tasks to cancel are found by their ids and by their key', async () => {

@@ -14,12 +14,17 @@ export const lacksDeadTask = (queue: string, condition = 'true'): string => `
   left join ${queue} d force index (dead) on d.morte = coalesce(f.id_inicial, f.id) and d.rodada = f.rodada
   where ${isBuried('f')} and f.finalizada_em is not null and ${condition} and d.id is null`;
 
-const endedSince = `(? is null or coalesce(f.finalizada_em, f.data_hora) >= ?)`;
+const isMeant = `(? is null or coalesce(f.finalizada_em, f.data_hora) >= ?) and f.id > cast(? as signed)`;
+
+/** The id behind which the newest attempts are. Parameters: how many. */
+export const beforeNewest = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named('before_newest', `select max(f.id) - ? as id from ${queue} f`);
 
 /**
- * Rows that must not be there, by kind, with the first of them: it reads the whole table. A task that ran out of attempts by hand,
- * without `finalizada_em`, may have had no dead task. Operators have the same statements in docs/guides/operating.md. Parameters:
- * since when what has ended is checked (null: always), twice for each of three kinds, and in the end the days that deliveries are kept.
+ * Rows that must not be there, by kind, with the first of them. A task that ran out of attempts by hand, without
+ * `finalizada_em`, may have had no dead task. Operators have the same statements in docs/guides/operating.md. Parameters: for
+ * each of three kinds since when what has ended is checked (null: always), twice, and the id behind which; then the days that
+ * deliveries are kept.
  */
 export const findInconsistencies = ({ queue, workers }: Pick<QueueTables, 'queue' | 'workers'>): string =>
   named(
@@ -28,14 +33,14 @@ export const findInconsistencies = ({ queue, workers }: Pick<QueueTables, 'queue
 select found.kind, count(*) as n, substring_index(group_concat(found.id order by found.id), ',', ${mostNamed}) as ids
 from (
   select 'no-next-attempt' as kind, f.id
-  from ${queue} f ${lacksNextAttempt(queue, endedSince)}
+  from ${queue} f ${lacksNextAttempt(queue, isMeant)}
   union all
   select 'no-dead-task', f.id
-  from ${queue} f ${lacksDeadTask(queue, endedSince)}
+  from ${queue} f ${lacksDeadTask(queue, isMeant)}
   union all
   select 'missing-deliveries', f.id
   from ${queue} f
-  where f.pub_sub and not f.dead and f.status = 'sucesso' and f.mensagem like 'delivered to %' and ${endedSince}
+  where f.pub_sub and not f.dead and f.status = 'sucesso' and f.mensagem like 'delivered to %' and ${isMeant}
     and f.data_hora > ${after('? * -86400000')}
     and (
       select count(*) from ${queue} d force index (deliveries)

@@ -11,10 +11,14 @@ export const lacksNextAttempt = (queue: string): string =>
 export const lacksDeadTask = (queue: string): string =>
   `${isBuried('f')} and f.finalizada_em is not null and ${deadTaskOf(queue, 'f')} is null`;
 
+/** The id behind which the newest attempts are. Parameters: how many. */
+export const beforeNewest = ({ queue }: Pick<QueueTables, 'queue'>): string => `-- name: before_newest
+select (max(f.id) - $1::int)::text as id from ${queue} f`;
+
 /**
- * Rows that must not be there, by kind, with the first of them: it reads the whole table. What ran out of attempts under another
- * program, which writes no `finalizada_em`, may have had no dead task. Operators have the same statements in
- * docs/guides/operating.md. Parameters: since when what has ended is checked (null: always), days that deliveries are kept.
+ * Rows that must not be there, by kind, with the first of them. What ran out of attempts under another program, which writes no
+ * `finalizada_em`, may have had no dead task. Operators have the same statements in docs/guides/operating.md. Parameters: since
+ * when what has ended is checked (null: always), days that deliveries are kept, the id behind which it is checked (null: all).
  *
  * @param interop whether attempts without a worker's id are held by workers of nsj-queue-lib
  */
@@ -26,7 +30,8 @@ with ended as not materialized (
   select f.id, f.id_inicial, f.rodada, f.status, f.reenfileirado, f.estouro_tentativas, f.dead, f.pub_sub, f.mensagem,
     f.data_hora, f.finalizada_em
   from ${queue} f
-  where $1::text is null or coalesce(f.finalizada_em, f.data_hora) >= $1::text::timestamptz
+  where ($1::text is null or coalesce(f.finalizada_em, f.data_hora) >= $1::text::timestamptz)
+    and ($3::text is null or f.id > $3::text::bigint)
 ),
 found as (
   select 'no-next-attempt' as kind, f.id
