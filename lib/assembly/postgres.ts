@@ -158,7 +158,9 @@ export class PostgresStorage implements OpenedStorage {
 
   openImport(): Promise<TaskImportTransactions> {
     const { ringer } = this.bell;
-    return PostgresImportTransactions.open(this.#connections.pool, this.database.inserts, () =>
+    const { pool } = this.#connections;
+    const { queue } = this.schema.tables;
+    return PostgresImportTransactions.open(pool, queue, this.database.inserts, () =>
       ringer.ring({ later: true }),
     );
   }

@@ -22,12 +22,10 @@ import {
 import { claimsJson, idsJson, lockHeld, type HeldClaim } from './statements/held.js';
 import { release } from './statements/release.js';
 import { lockUnfollowed } from './statements/unfollowed.js';
+import { beginInserts, endInserts } from './statement.js';
 import { packetTooLarge } from './transaction-errors.js';
 
 // How attempts end, each in two or three texts: the rows that are still held are locked, then changed.
-
-/** What is inserted here is as it should be: the table's trigger leaves it alone. */
-const [quiet, loud] = ['set @tarefa_quiet = 1', 'set @tarefa_quiet = null'];
 
 /**
  * Closes attempts as failed and inserts their next attempts or dead chains. Rows that another session has locked are skipped, and
@@ -54,7 +52,7 @@ export async function failAttempts(
     ...(buries ? [deadBefore(tables), startDead(tables)] : []),
     readFailed(tables),
   ];
-  const answers = await run([quiet, ...texts, loud, 'commit'].join(';\n'), [
+  const answers = await run([beginInserts(tables), ...texts, endInserts, 'commit'].join(';\n'), [
     json,
     ...texts.slice(1).map(() => ids),
   ]);
@@ -77,7 +75,7 @@ export async function insertUnfollowed(
   const locking = `start transaction;\n${lockUnfollowed(tables)}`;
   const locked = (await run(locking, [idsJson(ids)])).at(-1)?.rows ?? [];
   const rows = locked.map((row) => ({ id: idOf(row), nextLosses: Number(row['perdas']), untouched: 0 }));
-  await run([quiet, insertNext(tables), loud, 'commit'].join(';\n'), [JSON.stringify(rows)]);
+  await run([beginInserts(tables), insertNext(tables), endInserts, 'commit'].join(';\n'), [JSON.stringify(rows)]);
 }
 
 /** Gives attempts back that were claimed but not started. */
@@ -109,7 +107,13 @@ export async function fanOutPublications(
   const held = await beginWith(run, tables, of(workerId, publications));
   if (held.size === 0) return endEmpty(run);
   const ids = idsJson([...held]);
-  const copying = [quiet, insertCopies(tables, seals), firstCopy, loud, countCopies(tables)].join(';\n');
+  const copying = [
+    beginInserts(tables),
+    insertCopies(tables, seals),
+    firstCopy,
+    endInserts,
+    countCopies(tables),
+  ].join(';\n');
   const counted = (await run(copying, [ids, ids])).at(-1)?.rows ?? [];
   const outcomes = counted.map((row) => ({ id: idOf(row), deliveries: Number(row['deliveries']) }));
   const messages = outcomes.map(({ id, deliveries }) => ({ id, message: deliveryMessage(deliveries) }));

@@ -29,6 +29,11 @@ export function quoteIdentifier(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
+/** On connections of ours a backslash escapes, whatever the server's mode. */
+export function quoteLiteral(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
 /** Quotes a table name without resolving it: the connection's database decides when it names none. */
 export function quoteTableName({ schema, table }: TableName): string {
   return schema === undefined

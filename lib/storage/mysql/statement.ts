@@ -6,11 +6,26 @@ import {
   subscriptionPrefix,
   topicPrefix,
 } from '../route.js';
+import { quoteLiteral, type QueueTables } from './identifiers.js';
 
 /** Puts the name of a statement in its first line, so that the server's logs and views show it. */
 export function named(name: string, text: string): string {
   return `-- name: ${name}\n${text.trim()}`;
 }
+
+/** The variable of a session that names the queue into which the library itself inserts. */
+const insertsVariable = '@tarefa_inserts';
+
+/** What is inserted into the queue from here on is the library's own: as it should be, so that the table's trigger leaves it alone. */
+export const beginInserts = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  `set ${insertsVariable} = ${quoteLiteral(queue)}`;
+
+/** Ends that. */
+export const endInserts = `set ${insertsVariable} = null`;
+
+/** True in the trigger of a queue for rows that the library itself inserts, and not for those of another queue's triggers. */
+export const isInsertOfOurs = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  `(convert(${insertsVariable} using utf8mb4) collate utf8mb4_bin <=> ${quoteLiteral(queue)})`;
 
 /** Counters are clamped, because SQL from outside may have put them at their maximum. One more than a claim counter. */
 export const nextReservation = (row: string): string => `${row}reserva % 2147483647 + 1`;

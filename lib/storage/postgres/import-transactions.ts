@@ -2,6 +2,8 @@ import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { TaskInserts } from '../inserts.js';
 import type { OwnPool } from './connections/own-pool.js';
+import { quoteLiteral } from './identifiers.js';
+import { insertsSetting } from './statement.js';
 import type { NumberedTask, Refusal, TaskImportTransactions } from '../task-import.js';
 
 /** {@link TaskImportTransactions} on one connection of a pool. */
@@ -10,26 +12,38 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   readonly #client: PoolClient;
   readonly #inserts: TaskInserts;
   readonly #ring: () => void;
+  readonly #begin: string;
   #open = false;
 
-  /** @param ring for what was committed: a notification in the transaction could be refused, and with it everything */
+  /**
+   * @param queue quoted
+   * @param ring for what was committed: a notification in the transaction could be refused, and with it everything
+   */
   static async open(
     pool: OwnPool,
+    queue: string,
     inserts: TaskInserts,
     ring: () => void,
   ): Promise<PostgresImportTransactions> {
-    return new PostgresImportTransactions(pool, await pool.connect(), inserts, ring);
+    return new PostgresImportTransactions(pool, await pool.connect(), queue, inserts, ring);
   }
 
-  private constructor(pool: OwnPool, client: PoolClient, inserts: TaskInserts, ring: () => void) {
+  private constructor(
+    pool: OwnPool,
+    client: PoolClient,
+    queue: string,
+    inserts: TaskInserts,
+    ring: () => void,
+  ) {
     this.#pool = pool;
     this.#client = client;
     this.#inserts = inserts;
     this.#ring = ring;
+    this.#begin = `begin; set local ${insertsSetting} = ${quoteLiteral(queue)}`;
   }
 
   async insert(tasks: readonly NumberedTask[]): Promise<readonly string[] | Refusal> {
-    if (!this.#open) await this.#client.query(`begin; set local tarefa.quiet = 'on'`);
+    if (!this.#open) await this.#client.query(this.#begin);
     this.#open = true;
     try {
       return await this.#inserts.insertMany(

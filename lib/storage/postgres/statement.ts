@@ -6,7 +6,7 @@ import {
   subscriptionPrefix,
   topicPrefix,
 } from '../route.js';
-import type { QueueTables } from './identifiers.js';
+import { quoteLiteral, type QueueTables } from './identifiers.js';
 
 /** The next character: where the range of isolated routes ends. */
 const afterIsolatedPrefix = String.fromCharCode(isolatedPrefix.charCodeAt(0) + 1);
@@ -54,15 +54,31 @@ export const routeExpression = (row: string): string =>
 export const isIsolated = (row: string): string =>
   `${routeExpression(row)} >= '${isolatedPrefix}' and ${routeExpression(row)} < '${afterIsolatedPrefix}'`;
 
+/** The setting that names the queue, as SQL quotes it, into which the library itself inserts in this transaction. */
+export const insertsSetting = 'tarefa.inserts';
+
 /**
- * The setting that keeps the ring trigger quiet for this transaction: the library rings for its own inserts
- * after their commit, many at once, because a NOTIFY inside a commit serialises commits.
+ * Says that what a statement inserts into its queue is the library's own. Such rows are as they should be, so the trigger that
+ * files leaves them alone, and nobody is rung for them by the table: the library rings after their commit, for many at once,
+ * because a NOTIFY inside a commit serialises commits. Other queues, and what a trigger of somebody's inserts, are as ever.
  */
-export const quietSetting = `quiet as materialized (select set_config('tarefa.quiet', 'on', true) as setting)`;
+export const quietSetting = (queue: string): string =>
+  `quiet as materialized (select set_config('${insertsSetting}', ${quoteLiteral(queue)}, true) as setting)`;
+
+/**
+ * True in a trigger of a queue for rows that the library itself inserts.
+ *
+ * @param depth of triggers there: its condition is read outside of it, its function runs inside
+ */
+export const isInsertOfOurs = (queue: string, depth = 0): string =>
+  `(coalesce(current_setting('${insertsSetting}', true), '') = ${quoteLiteral(queue)} and pg_trigger_depth() = ${depth})`;
+
+/** True in a transaction of which nobody is to be told: somebody has set it so, because a NOTIFY would be refused. */
+export const isQuiet = `coalesce(current_setting('tarefa.quiet', true), '') = 'on'`;
 
 /** Rings, unless this transaction is to be quiet: a scalar subquery. */
 export const ringing = (channel: string, text: string): string =>
-  `(select pg_notify(${channel}, ${text}) where coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
+  `(select pg_notify(${channel}, ${text}) where not (${isQuiet}))`;
 
 /**
  * True for rows that the planner must not look up in the running index: its dead entries pile up while some

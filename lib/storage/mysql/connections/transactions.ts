@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isRetryable } from '../mysql-errors.js';
+import { endInserts } from '../statement.js';
 import type { Answer } from './answers.js';
 
 /** Sends a text of one or several statements. */
@@ -9,8 +10,8 @@ export type Run = (text: string, values?: readonly unknown[]) => Promise<readonl
 const mostTries = 8;
 const [firstPauseMs, mostPauseMs] = [2, 100];
 
-/** What tells the trigger to leave rows alone is no part of the transaction: left behind, it would exempt the inserts that follow. */
-const undo = 'rollback; set @tarefa_quiet = null';
+/** What names the queue is no part of the transaction: left behind, it would exempt the inserts that follow. */
+const undo = `rollback; ${endInserts}`;
 
 /**
  * Runs work that is one transaction, again from its beginning when the server has given it up for another one. After a lock wait

@@ -2,6 +2,7 @@ import { hasTreated } from '../../buried.js';
 import { cancelledBySql, isBuried, stateSql } from '../../columns.js';
 import { mostLosses } from '../../failure-rule.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { isInsertOfOurs } from '../statement.js';
 import { now } from '../sql-time.js';
 import {
   computedColumns,
@@ -39,8 +40,8 @@ export const mostCounted = 1_000_000_000;
 
 /**
  * The trigger that files rows as they are inserted. A producer may leave out or null any column with a default, insert a task for
- * later, or write into the columns that the library owns: such rows are corrected, as on PostgreSQL. `@tarefa_quiet` exempts what
- * the library itself inserts, which is right.
+ * later, or write into the columns that the library owns: such rows are corrected, as on PostgreSQL. What the library itself inserts
+ * is right, and exempt.
  *
  * A new row has no claims and no lost workers, whatever its producer wrote. Programs that do not know the column for rounds
  * continue a replayed task in round 0, where its first attempts are already: the trigger takes the round of the previous
@@ -59,7 +60,7 @@ begin
   if new.status = 'pendente' and new.data_hora > ${now} then
     set new.status = 'agendada';
   end if;
-  if @tarefa_quiet is null then
+  if not ${isInsertOfOurs(tables)} then
     set new.reserva = least(greatest(new.reserva, 0), ${mostCounted});
     set new.perdas = least(greatest(new.perdas, 0), ${mostCounted});
     set new.rodada = if(new.rodada between 0 and ${mostCounted}, new.rodada, 0);

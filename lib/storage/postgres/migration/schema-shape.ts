@@ -1,5 +1,5 @@
 import type { SqlHandle } from '../../sql-handle.js';
-import { quoteIdentifier, queueTables, type QueueTables } from '../identifiers.js';
+import { quoteIdentifier, quoteLiteral, queueTables, type QueueTables } from '../identifiers.js';
 import { isPartitioned } from '../schema/inspect-schema.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
 import { insertFunctionSignature } from '../schema/insert-function.js';
@@ -122,7 +122,13 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
       isValid: row['valid'] === true,
     })),
     triggers: bySuffix(triggers, (row) =>
-      withoutNames(String(row['definition']), /^CREATE TRIGGER \S+ /, / ON \S+ /, /EXECUTE FUNCTION .*$/s),
+      withoutNames(
+        // Its condition names the queue.
+        String(row['definition']).replaceAll(quoteLiteral(tables.queue), 'queue'),
+        /^CREATE TRIGGER \S+ /,
+        / ON \S+ /,
+        /EXECUTE FUNCTION .*$/s,
+      ),
     ),
     functions: bySuffix(functions, (row) => String(row['body']).replaceAll(tables.queue, 'queue')),
     view: view === undefined ? undefined : withoutNames(view as string, /FROM \S+ f\b/),

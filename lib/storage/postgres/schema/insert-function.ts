@@ -1,4 +1,5 @@
-import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
+import { insertsSetting, isQuiet } from '../statement.js';
 import { due, insertRow } from '../statements/insert.js';
 import { ownName } from './schema-objects.js';
 
@@ -19,22 +20,23 @@ export function insertFunctionSignature(tables: QueueTables): string {
 /**
  * The function that inserts one task for the library in a transaction of the user's, and rings when that commits. There a
  * statement is planned anew each time, which takes twice as long as this: a function's plans are kept by the session. It
- * rings by itself, because what the library inserts needs no look at the rows: the trigger is quiet meanwhile.
+ * rings by itself, because what the library inserts needs no look at the rows: the table's triggers leave it alone.
  *
- * It does what its caller may do by INSERT. Whole seconds make equal rings of one transaction one.
+ * It does what its caller may do by INSERT. Whole seconds make equal rings of one transaction one. A transaction that shall be
+ * quiet rings for nothing.
  */
 export function insertFunctionSql(tables: QueueTables): string {
   return `create or replace function ${insertFunctionSignature(tables)} returns text language plpgsql as $$
 declare
   made text;
   due timestamptz := ${due};
-  quiet text := coalesce(current_setting('tarefa.quiet', true), '');
-  setting text := set_config('tarefa.quiet', 'on', true);
+  before text := coalesce(current_setting('${insertsSetting}', true), '');
+  setting text := set_config('${insertsSetting}', ${quoteLiteral(tables.queue)}, true);
 begin
   ${insertRow(tables.queue)}
   returning id::text into made;
-  setting := set_config('tarefa.quiet', quiet, true);
-  if due < 'infinity' then
+  setting := set_config('${insertsSetting}', before, true);
+  if due < 'infinity' and not (${isQuiet}) then
     perform pg_catalog.pg_notify($14, floor(extract(epoch from greatest(due, 'epoch')))::bigint || ' ' || $15);
   end if;
   return made;

@@ -10,7 +10,7 @@ import {
   type IndexDefinition,
 } from './schema.js';
 import { mostLosses } from '../../failure-rule.js';
-import { routeExpression } from '../statement.js';
+import { isInsertOfOurs, isQuiet, routeExpression } from '../statement.js';
 
 /** The name of an index, a trigger or a function of a queue, without its schema. */
 export function ownName({ table }: QueueTables, suffix: string): string {
@@ -58,16 +58,16 @@ export function indexSql(
 }
 
 // A producer may leave out or null any column with a default, insert a task for later, or write into the columns that the
-// library owns: the trigger corrects such rows. The setting exempts the library's own inserts, which are right; it is asked
-// last, because most rows need no correction.
-const needsFiling = `(new.status = 'pendente' and new.data_hora > clock_timestamp())
+// library owns: the trigger corrects such rows. The library's own inserts are right; whether it is one is asked last, because
+// most rows need no correction.
+const needsFiling = (queue: string): string => `(new.status = 'pendente' and new.data_hora > clock_timestamp())
     or new.status is null or new.data_hora is null or new.data_hora_inicial is null
     or new.tentativa is null or new.prioridade is null
     or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
         or coalesce(new.executor, new.id_anterior, new.live_id) is not null
         or coalesce(new.iniciada_em, new.finalizada_em, new.prazo) is not null
         or coalesce(new.limite, new.consumidor, new.cancelada_por) is not null)
-      and coalesce(current_setting('tarefa.quiet', true), '') <> 'on')`;
+      and not ${isInsertOfOurs(queue)})`;
 
 /** Counters beyond this were not written by the library. */
 export const mostCounted = 1_000_000_000;
@@ -91,7 +91,7 @@ begin
   if new.status = 'pendente' and new.data_hora > clock_timestamp() then
     new.status := 'agendada';
   end if;
-  if coalesce(current_setting('tarefa.quiet', true), '') = 'on' then
+  if ${isInsertOfOurs(queue, 1)} then
     return new;
   end if;
   new.reserva := least(greatest(coalesce(new.reserva, 0), 0), ${mostCounted});
@@ -127,7 +127,7 @@ export function scheduleTriggerSql(tables: QueueTables): readonly string[] {
   const { queue } = tables;
   return [
     `drop trigger if exists ${named(tables, 'schedule')} on ${queue}`,
-    `create trigger ${named(tables, 'schedule')} before insert on ${queue} for each row when (${needsFiling})
+    `create trigger ${named(tables, 'schedule')} before insert on ${queue} for each row when (${needsFiling(queue)})
   execute function ${inSchema(tables, 'schedule')}()`,
   ];
 }
@@ -166,7 +166,7 @@ export function ringTriggerSql(tables: QueueTables, channel: string): readonly s
   return [
     `drop trigger if exists ${named(tables, 'ring')} on ${queue}`,
     `create trigger ${named(tables, 'ring')} after insert on ${queue} referencing new table as inserted for each statement
-  when (coalesce(current_setting('tarefa.quiet', true), '') <> 'on')
+  when (not (${isQuiet}) and not ${isInsertOfOurs(queue)})
   execute function ${inSchema(tables, 'ring')}(${quoteLiteral(channel)})`,
   ];
 }

@@ -74,7 +74,7 @@ export const nextAttempts = (
 export const fail = statement(
   'fail',
   ({ queue }) => `
-with ${quietSetting},
+with ${quietSetting(queue)},
 mine as materialized (
   select f.id
   from ${queue} f

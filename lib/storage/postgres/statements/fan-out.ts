@@ -26,7 +26,7 @@ const fanOutStatement = (name: string, seals: boolean) =>
   statement(
     name,
     (tables: QueueTables) => `
-with ${quietSetting},
+with ${quietSetting(tables.queue)},
 publications as materialized (
   select f.*
   from ${tables.queue} f, unnest($1::bigint[], $2::int[]) p (id, reservation)

@@ -19,7 +19,7 @@ export type Bell = 'table' | 'afterwards' | 'statement';
 export function insertMany(queue: string, bell: Bell): string {
   const isQuiet = bell !== 'table';
   return `-- name: insert_many
-${isQuiet ? `with ${quietSetting}\n` : ''}insert into ${queue} (${columns})
+${isQuiet ? `with ${quietSetting(queue)}\n` : ''}insert into ${queue} (${columns})
 select due.at, due.at, t.origem, t.destino, t.processo, t.chave_externa, t.payload, convert_to(t.payload_hash, 'UTF8'),
   t.tenant, t.grupo_empresarial, coalesce(t.prioridade, 50), coalesce(t.pub_sub, false), t.metadados
 from rows from (json_to_recordset($1::text::json) as (data_hora timestamptz, delay_ms float8, origem text, destino text,
@@ -60,7 +60,7 @@ const ring = `ring as materialized (
  */
 export function insertOne(queue: string, bell: Bell): string {
   if (bell === 'table') return `-- name: insert_one\n${insertRow(queue)}\nreturning id::text as id`;
-  const parts = [quietSetting, ...(bell === 'statement' ? [ring] : [])];
+  const parts = [quietSetting(queue), ...(bell === 'statement' ? [ring] : [])];
   const from = bell === 'statement' ? 'quiet, ring' : 'quiet';
   return `-- name: insert_one
 with ${parts.join(',\n')}

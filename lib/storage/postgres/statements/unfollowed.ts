@@ -31,6 +31,6 @@ for no key update of f skip locked`,
 export const insertUnfollowed = statement(
   'insert_unfollowed',
   ({ queue }) => `
-with ${quietSetting}
+with ${quietSetting(queue)}
 ${nextAttempts(queue, `(select * from ${queue} where id = any($1::bigint[])) f, quiet`, 'f.perdas')}`,
 );

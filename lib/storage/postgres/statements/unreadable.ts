@@ -55,7 +55,7 @@ limit $1::int`,
 export const buryUnreadable = statement(
   'bury_unreadable',
   ({ queue }) => `
-with ${quietSetting},
+with ${quietSetting(queue)},
 mine as materialized (
   select f.id from ${queue} f
   where f.id = any($1::bigint[]) and f.status = 'pendente'
