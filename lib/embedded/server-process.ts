@@ -49,6 +49,8 @@ export async function launchServer(
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ...['-c', 'listen_addresses=127.0.0.1', '-c', `port=${await findFreePort()}`],
       ...['-c', 'unix_socket_directories=', '-c', 'logging_collector=off', '-c', 'log_destination=stderr'],
+      // Whatever its files ask for: why a start failed is read in its log.
+      ...['-c', 'lc_messages=C'],
     ]);
     if (typeof launched === 'object') return launched;
     reason = launched;

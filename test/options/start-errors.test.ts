@@ -180,6 +180,35 @@ test('a server that starts while the application does is waited for, with a line
   ]);
 });
 
+test('the right to connect is named as SQL, which is enough once it was run', async () => {
+  const { pathname } = new URL(database.url);
+  const name = pathname.slice(1);
+  await database.pool.query(`revoke connect on database ${name} from public`);
+  const { code, message } = await refusal(address(asClerk));
+  expect(code).toBe('RIGHTS_MISSING');
+  expect(sqlOf(message)).toEqual([`grant connect on database "${name}" to "${role}";`]);
+  await database.pool.query(sqlOf(message).join('\n'));
+  const again = await refusal(address(asClerk)).catch(() => undefined);
+  expect(again?.message ?? '').not.toContain('grant connect');
+});
+
+test.each(['CheckMyDatabase', 'aclcheck_error'])(
+  'a refusal by %s is told apart by its routine, in whatever language it is worded',
+  (routine) => {
+    const place = startPlace('postgres://ana@db/shop');
+    for (const message of ['keine Berechtigung für Datenbank shop', 'permission denied for database shop']) {
+      const error = Object.assign(new Error(message), { code: '42501', routine });
+      expect(place.problemOf(error)).toMatchObject({
+        code: 'RIGHTS_MISSING',
+        todo:
+          routine === 'CheckMyDatabase'
+            ? expect.stringContaining('grant connect on database "shop" to "ana"')
+            : 'Do what PostgreSQL asks for.',
+      });
+    }
+  },
+);
+
 test('a start that has failed elsewhere waits for no server', async () => {
   const events = new QueueEvents();
   const failed = new AbortController();

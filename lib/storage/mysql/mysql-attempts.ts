@@ -85,7 +85,7 @@ export class MysqlAttempts implements AttemptStore {
         ),
       )
       .catch((error: unknown) => {
-        throw explainFanOut(error);
+        throw explainFanOut(error, subscriptions);
       });
   }
 

@@ -32,7 +32,9 @@ export function noSubscriptions(): TarefaError {
 
 /** What it means when a fan-out finds no table. */
 export function explainFanOut(error: unknown): unknown {
-  if ((error as { code?: unknown }).code !== '42P01') return error;
+  const { code, where } = error as { readonly code?: unknown; readonly where?: unknown };
+  // With a place inside of a function it is a trigger of somebody's that found none.
+  if (code !== '42P01' || where !== undefined) return error;
   return new TarefaError(
     'SUBSCRIPTIONS_UNAVAILABLE',
     `the subscriptions table cannot be read (${(error as Error).message}): create it, or set subscriptionTable`,

@@ -11,7 +11,12 @@ const [user, reader] = ['user', 'reader'].map((name) => `${name}_${randomBytes(6
   string,
   string,
 ];
-const tables = { queue: '"public"."tasks"', qualifiedName: 'public.tasks' };
+const tables = {
+  queue: '"public"."tasks"',
+  qualifiedName: 'public.tasks',
+  schema: 'public',
+  table: 'tasks',
+};
 
 beforeAll(async () => {
   await (await startApp(database, { worker: false })).close();
@@ -110,6 +115,14 @@ test('only an id that is taken is explained', async () => {
   await pool.query(`insert into tasks (id_anterior) values (7)`);
   const followed = await refusal(`insert into tasks (id_anterior) values (7)`);
   expect(followed).toMatchObject({ code: '23505' });
-  for (const other of [followed, new Error('lost'), undefined])
+  await pool.query('create table audit (id bigint primary key); insert into audit values (7)');
+  const elsewhere = await refusal('insert into audit values (7)');
+  expect(elsewhere).toMatchObject({ code: '23505', detail: expect.stringContaining('(id)=(7)') });
+  for (const other of [followed, elsewhere, new Error('lost'), undefined])
     expect(explainTakenId(other, tables)).toBe(other);
+  const inGerman = Object.assign(new Error('doppelter Schlüsselwert'), {
+    ...(taken as object),
+    detail: 'Schlüssel »(id)=(7)« existiert bereits.',
+  });
+  expect(explainTakenId(inGerman, tables)).toMatchObject({ message: expect.stringMatching('^id 7 of ') });
 });

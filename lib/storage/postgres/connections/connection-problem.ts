@@ -69,7 +69,7 @@ function refusalOf(code: string, error: Error, place: ConnectionPlace): StartPro
       `Correct its name, or make it:\n\ncreate database ${database} owner ${role};\n`,
     );
   }
-  if (code === '42501' && /database/.test(error.message)) {
+  if (code === '42501' && isOfConnection(error)) {
     return {
       code: 'RIGHTS_MISSING',
       text: `the role ${role} may not connect to the database ${database}`,
@@ -100,6 +100,11 @@ function unreachable(code: string, error: Error, { host, port }: ConnectionPlace
     text: `${known[code] ?? `the server at ${at} did not answer`} (${said(error)})`,
     todo: 'Start PostgreSQL, or correct the address. connectRetryMs says how long a start waits for it.',
   };
+}
+
+/** The function of the server's that asks for the right to connect: its message is in the server's language. */
+function isOfConnection(error: Error): boolean {
+  return (error as { readonly routine?: unknown }).routine === 'CheckMyDatabase';
 }
 
 function isTls(code: string, error: Error): boolean {

@@ -17,10 +17,15 @@ export function mendSequence(tables: Queue): string {
 }
 
 /** Says why the id of a row of the library's was refused, and what to do; other errors pass unchanged. */
-export function explainTakenId(error: unknown, tables: Queue): unknown {
-  const { code, detail } = (error ?? {}) as { readonly code?: unknown; readonly detail?: unknown };
+export function explainTakenId(
+  error: unknown,
+  tables: Queue & Pick<QueueTables, 'schema' | 'table'>,
+): unknown {
+  const { code, detail, schema, table } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  // Of this table, or of a partition: a trigger may have met another one.
+  const isHere = schema === tables.schema && `${String(table)}_`.startsWith(`${tables.table}_`);
   // Every language of the server's has the column and its value in it.
-  const [, id] = (code === '23505' && /\(id\)=\((-?\d+)\)/.exec(String(detail))) || [];
+  const [, id] = (code === '23505' && isHere && /\(id\)=\((-?\d+)\)/.exec(String(detail))) || [];
   if (id === undefined) return error;
   const text = `id ${id} of ${tables.qualifiedName} is taken: the sequence is behind the ids. Run as its owner \`${mendSequence(tables)}\``;
   return Object.assign(new Error(text, { cause: error }), { code });
