@@ -162,7 +162,8 @@ describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone])
     const indexes = async (name: string) =>
       Object.entries(await readIndexes(pool, name)).map(([index, text]) => [
         index.replace(name, 'queue'),
-        text,
+        // Printed where the column has another order, which it keeps: see `key-order.test.ts`.
+        text.replaceAll(' COLLATE "C"', ''),
       ]);
     expect(await indexes(table)).toEqual(expect.arrayContaining(await indexes(`new_${table}`)));
   });

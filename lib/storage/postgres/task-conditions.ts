@@ -2,6 +2,7 @@ import type { TaskSelection } from '../task-selection.js';
 import { buriedCondition, isTreated } from '../buried.js';
 import { stateCondition } from '../columns.js';
 import type { QueueTables } from './identifiers.js';
+import { keyOrder } from './schema/schema.js';
 
 /** Conditions over `f` in SQL, and their parameters. */
 export interface Conditions {
@@ -28,7 +29,7 @@ export function conditionsOf(
   if (topic === null) conditions.push(`coalesce(f.processo, '') = ''`);
   else add((parameter) => `f.processo = ${parameter}::text`, topic);
   add((parameter) => `f.subscriber_id = ${parameter}::text`, subscriptionId);
-  add((parameter) => `f.chave_externa = ${parameter}::text`, externalKey);
+  add((parameter) => `f.chave_externa = ${parameter}::text ${keyOrder}`, externalKey);
   add((parameter) => `f.tenant = ${parameter}::text::bigint`, tenant);
   add((parameter) => `f.grupo_empresarial = ${parameter}::text`, group);
   add((parameter) => `f.publication_id = ${parameter}::text::bigint`, publicationId);

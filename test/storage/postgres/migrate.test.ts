@@ -45,10 +45,13 @@ async function withSession<T>(
   }
 }
 
-/** Definitions, with a queue's column order and the names of its schema left out. */
+/**
+ * Definitions, with a queue's column order, the names of its schema and what is printed only of an index that orders otherwise than
+ * its column left out.
+ */
 async function definitions(name = schema): Promise<readonly string[]> {
   const lines = await readSchema(pool, name);
-  return lines.map((line) => line.replaceAll(name, 'schema')).sort();
+  return lines.map((line) => line.replaceAll(name, 'schema').replaceAll(' COLLATE "C"', '')).sort();
 }
 
 /** The same of a queue that is made by a start. */

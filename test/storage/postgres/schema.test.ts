@@ -89,7 +89,7 @@ test('each index is there with its predicate, and no other', async () => {
     `((status)::text = ANY ((ARRAY[${statuses.map((status) => `'${status}'::character varying`).join(', ')}])::text[]))`;
   expect(await readIndexes(pool, 'tasks')).toEqual({
     tasks_pkey: 'UNIQUE btree (id)',
-    tasks_ready: `btree (( ${route}) COLLATE "C", prioridade DESC, data_hora, id) WHERE ((status)::text = 'pendente'::text)`,
+    tasks_ready: `btree (( ${route}), prioridade DESC, data_hora, id) WHERE ((status)::text = 'pendente'::text)`,
     tasks_dead_ready: `btree (data_hora, id) WHERE (dead AND ((status)::text = 'pendente'::text))`,
     tasks_scheduled: `btree (data_hora, id) WHERE ((status)::text = 'agendada'::text)`,
     tasks_running: `btree (executor) WHERE ((status)::text = 'processando'::text)`,

@@ -78,7 +78,9 @@ function presumedShape(found: SchemaShape): SchemaShape {
 /** The existing definitions. */
 export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<SchemaShape> {
   const { rows: indexes } = await tx.query(
-    `select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition, i.indisvalid as valid
+    `select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition, i.indisvalid as valid,
+       (select string_agg(coalesce(o.collname, '-'), ' ' order by k.place)
+        from unnest(i.indcollation) with ordinality k (id, place) left join pg_collation o on o.oid = k.id) as orders
      from pg_index i join pg_class c on c.oid = i.indexrelid
      where i.indrelid = to_regclass($1::text)`,
     [tables.queue],
@@ -118,7 +120,11 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
   const view = views[0]?.['definition'];
   return {
     indexes: bySuffix(indexes, (row) => ({
-      definition: withoutNames(String(row['definition']), /^CREATE (UNIQUE )?INDEX \S+ ON (ONLY )?\S+/),
+      // An order is printed only where it is not the column's, which differs in an adopted table.
+      definition: `${withoutNames(
+        String(row['definition']).replaceAll(/ COLLATE (\w+|"[^"]+")(\."[^"]+")?/g, ''),
+        /^CREATE (UNIQUE )?INDEX \S+ ON (ONLY )?\S+/,
+      )} by ${String(row['orders'])}`,
       isValid: row['valid'] === true,
     })),
     triggers: bySuffix(triggers, (row) =>

@@ -3,6 +3,7 @@ import { cancelledBySql, isBuried, stateSql } from '../../columns.js';
 import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.js';
 import {
   contractColumns,
+  keyOrder,
   laterWorkerColumns,
   ownColumns,
   subscriptionColumns,
@@ -27,8 +28,8 @@ function inSchema(tables: QueueTables, suffix: string): string {
 }
 
 /** A column as `create table` and `add column` take it. */
-export function columnSql({ name, type, rest }: ColumnDefinition): string {
-  return rest ? `${name} ${type} ${rest}` : `${name} ${type}`;
+export function columnSql({ name, type, isKey, rest }: ColumnDefinition): string {
+  return [name, type, ...(isKey ? [keyOrder] : []), ...(rest === undefined ? [] : [rest])].join(' ');
 }
 
 /** `alter table … add column if not exists …`. */
@@ -60,7 +61,9 @@ export function indexSql(
 // A producer may leave out or null any column with a default, insert a task for later, or write into the columns that the
 // library owns: the trigger corrects such rows. The library's own inserts are right; whether it is one is asked last, because
 // most rows need no correction.
-const needsFiling = (queue: string): string => `(new.status = 'pendente' and new.data_hora > clock_timestamp())
+const needsFiling = (
+  queue: string,
+): string => `(new.status = 'pendente' and new.data_hora > clock_timestamp())
     or new.status is null or new.data_hora is null or new.data_hora_inicial is null
     or new.tentativa is null or new.prioridade is null
     or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
@@ -175,8 +178,8 @@ export function ringTriggerSql(tables: QueueTables, channel: string): readonly s
 export function subscriptionsSql(tables: QueueTables, subscriptions: string): readonly string[] {
   return [
     `create table if not exists ${subscriptions} (\n  ${subscriptionColumns.map(columnSql).join(',\n  ')}\n)`,
-    `create index if not exists ${named(tables, 'sub_tenant')} on ${subscriptions} (tenant, grupo_empresarial, processo)`,
-    `create index if not exists ${named(tables, 'sub_topic')} on ${subscriptions} (processo) where ativo`,
+    `create index if not exists ${named(tables, 'sub_tenant')} on ${subscriptions} (tenant, grupo_empresarial ${keyOrder}, processo ${keyOrder})`,
+    `create index if not exists ${named(tables, 'sub_topic')} on ${subscriptions} (processo ${keyOrder}) where ativo`,
   ];
 }
 
@@ -200,7 +203,7 @@ export function workersTableSql({ workers }: QueueTables): readonly string[] {
 /** Paused routes. */
 export function pausedTableSql({ paused }: QueueTables): string {
   return `create table if not exists ${paused} (
-  route text primary key,
+  route text ${keyOrder} primary key,
   paused_at timestamptz not null default clock_timestamp()
 )`;
 }
@@ -209,7 +212,7 @@ export function pausedTableSql({ paused }: QueueTables): string {
 export function historyTableSql({ history }: QueueTables): string {
   return `create table if not exists ${history} (
   at timestamptz not null,
-  route text not null,
+  route text ${keyOrder} not null,
   succeeded bigint not null default 0,
   failed bigint not null default 0,
   buried bigint not null default 0,
@@ -225,7 +228,7 @@ export function historyTableSql({ history }: QueueTables): string {
 /** The state of subscriptions' endpoints; a row appears with the first change. */
 export function webhooksTableSql({ webhooks }: QueueTables): string {
   return `create table if not exists ${webhooks} (
-  subscriber_id character varying(100) primary key,
+  subscriber_id character varying(100) ${keyOrder} primary key,
   secrets jsonb not null default '[]',
   failures integer not null default 0,
   failing_since timestamptz,
@@ -266,7 +269,7 @@ on conflict (single) do nothing`,
 /** Which version each queue's tables have, shared by the queues of a schema. */
 export function migrationsTableSql({ migrations }: QueueTables): string {
   return `create table if not exists ${migrations} (
-  table_name text primary key,
+  table_name text ${keyOrder} primary key,
   version integer not null,
   identity uuid not null default gen_random_uuid(),
   applied_at timestamptz not null default clock_timestamp()

@@ -8,7 +8,15 @@ export interface ColumnDefinition {
   readonly name: string;
   readonly type: string;
   readonly rest?: string;
+  /** True for a text that is a key: ordered by bytes. */
+  readonly isKey?: true;
 }
+
+/**
+ * The order of keys: by bytes. That of a language changes with the libraries of the system, and an index that was built before
+ * then finds only some of what it holds. Texts are equal or not in either.
+ */
+export const keyOrder = 'collate "C"';
 
 /** The 28 columns of the contract, in its order: tables and clients of nsj-queue-lib share them. */
 export const contractColumns: readonly ColumnDefinition[] = [
@@ -18,11 +26,11 @@ export const contractColumns: readonly ColumnDefinition[] = [
   { name: 'data_hora', type: 'timestamp with time zone', rest: 'default clock_timestamp()' },
   { name: 'origem', type: 'character varying(150)' },
   { name: 'destino', type: 'character varying(150)' },
-  { name: 'processo', type: 'character varying(250)' },
-  { name: 'chave_externa', type: 'character varying(100)' },
+  { name: 'processo', type: 'character varying(250)', isKey: true },
+  { name: 'chave_externa', type: 'character varying(100)', isKey: true },
   { name: 'proxima_tentativa', type: 'timestamp with time zone' },
   { name: 'tentativa', type: 'integer', rest: 'default 1' },
-  { name: 'status', type: 'character varying(100)', rest: `default 'pendente'` },
+  { name: 'status', type: 'character varying(100)', isKey: true, rest: `default 'pendente'` },
   { name: 'reenfileirado', type: 'boolean', rest: 'default false' },
   { name: 'estouro_tentativas', type: 'boolean', rest: 'default false' },
   { name: 'mensagem', type: 'character varying(500)' },
@@ -32,11 +40,11 @@ export const contractColumns: readonly ColumnDefinition[] = [
   { name: 'mensagem_anterior', type: 'character varying(500)' },
   { name: 'payload', type: 'text' },
   { name: 'tenant', type: 'bigint' },
-  { name: 'grupo_empresarial', type: 'character varying(40)' },
+  { name: 'grupo_empresarial', type: 'character varying(40)', isKey: true },
   { name: 'payload_hash', type: 'bytea' },
   { name: 'pub_sub', type: 'boolean', rest: 'not null default false' },
   { name: 'publication_id', type: 'bigint' },
-  { name: 'subscriber_id', type: 'character varying(100)' },
+  { name: 'subscriber_id', type: 'character varying(100)', isKey: true },
   { name: 'dead', type: 'boolean', rest: 'not null default false' },
   { name: 'live_id', type: 'bigint' },
   { name: 'prioridade', type: 'integer', rest: 'default 50' },
@@ -53,10 +61,10 @@ export const ownColumns: readonly ColumnDefinition[] = [
   { name: 'resultado', type: 'text' },
   { name: 'erro', type: 'text' },
   { name: 'metadados', type: 'jsonb' },
-  { name: 'chave_unica', type: 'character varying(200)' },
-  { name: 'chave_fila', type: 'character varying(200)' },
+  { name: 'chave_unica', type: 'character varying(200)', isKey: true },
+  { name: 'chave_fila', type: 'character varying(200)', isKey: true },
   // Bounded, because it is indexed: a longer text would make the claim fail, and with it the queue.
-  { name: 'limite', type: 'character varying(300)' },
+  { name: 'limite', type: 'character varying(300)', isKey: true },
   { name: 'lote', type: 'bigint' },
   { name: 'prazo', type: 'timestamp with time zone' },
   { name: 'consumidor', type: 'character varying(100)' },
@@ -66,10 +74,10 @@ export const ownColumns: readonly ColumnDefinition[] = [
 
 /** The 9 columns of the subscriptions table, also a contract. */
 export const subscriptionColumns: readonly ColumnDefinition[] = [
-  { name: 'id', type: 'character varying(100)', rest: 'primary key' },
+  { name: 'id', type: 'character varying(100)', isKey: true, rest: 'primary key' },
   { name: 'tenant', type: 'bigint' },
-  { name: 'grupo_empresarial', type: 'character varying(40)' },
-  { name: 'processo', type: 'character varying(250)', rest: 'not null' },
+  { name: 'grupo_empresarial', type: 'character varying(40)', isKey: true },
+  { name: 'processo', type: 'character varying(250)', isKey: true, rest: 'not null' },
   { name: 'url', type: 'character varying(2048)' },
   { name: 'http_method', type: 'character varying(8)' },
   { name: 'headers', type: 'json' },
@@ -103,6 +111,7 @@ export const hasUniqueKey =
   `when 'p:' then status in ('pendente', 'agendada') and reserva = 0 and id_anterior is null ` +
   `else status in ('pendente', 'agendada', 'processando') end`;
 
+// Columns of an adopted table keep the order that they have, so indexes say theirs.
 export const queueIndexes: readonly IndexDefinition[] = [
   // What claims walk.
   {
@@ -118,7 +127,7 @@ export const queueIndexes: readonly IndexDefinition[] = [
   { suffix: 'running', on: '(executor)', where: `status = 'processando'` },
   {
     suffix: 'equivalent',
-    on: '(chave_externa, payload_hash)',
+    on: `(chave_externa ${keyOrder}, payload_hash)`,
     where: `chave_externa is not null and status in ('pendente', 'agendada', 'sucesso')`,
   },
   { suffix: 'attempts', on: '(id_inicial)', where: 'id_inicial is not null' },
@@ -129,19 +138,19 @@ export const queueIndexes: readonly IndexDefinition[] = [
   {
     suffix: 'deliveries',
     unique: true,
-    on: '(publication_id, subscriber_id, rodada, dead, tentativa, coalesce(live_id, 0))',
+    on: `(publication_id, subscriber_id ${keyOrder}, rodada, dead, tentativa, coalesce(live_id, 0))`,
     where: 'publication_id is not null',
   },
   { suffix: 'successor', unique: true, on: '(id_anterior, rodada)', where: 'id_anterior is not null' },
   // One task per unique key.
-  { suffix: 'unica', unique: true, on: '(chave_unica)', where: hasUniqueKey },
+  { suffix: 'unica', unique: true, on: `(chave_unica ${keyOrder})`, where: hasUniqueKey },
   // What counts against a limit: running attempts, and retries that keep their key's place.
   {
     suffix: 'limited',
-    on: '(limite, chave_fila)',
+    on: `(limite ${keyOrder}, chave_fila ${keyOrder})`,
     where: `limite is not null and (status = 'processando' or status in ('agendada', 'pendente') and id_anterior is not null)`,
   },
-  { suffix: 'batch', on: '(lote, status)', where: 'lote is not null' },
+  { suffix: 'batch', on: `(lote, status ${keyOrder})`, where: 'lote is not null' },
   // What purge walks; costs next to nothing on the way in.
   { suffix: 'age', on: 'using brin (data_hora) with (autosummarize = on)' },
 ];

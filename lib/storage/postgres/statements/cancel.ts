@@ -1,5 +1,6 @@
 import type { Cancellation, CancelTarget } from '../../cancellation.js';
 import type { QueueTables } from '../identifiers.js';
+import { keyOrder } from '../schema/schema.js';
 import { isWaiting } from './admin.js';
 
 type Queue = Pick<QueueTables, 'queue'>;
@@ -35,7 +36,7 @@ const ofIds = (queue: string): string => {
  * they have none.
  */
 const ofKey = (queue: string, topic: string | null): string => {
-  const hasKey = `f.chave_externa = $1::text and not f.dead and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = $6::text'}`;
+  const hasKey = `f.chave_externa = $1::text ${keyOrder} and not f.dead and ${topic === null ? `coalesce(f.processo, '') = ''` : 'f.processo = $6::text'}`;
   return `f.id = any(array(
     select f.id from ${queue} f where ${hasKey} and ${isWaiting}
     union all

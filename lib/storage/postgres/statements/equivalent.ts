@@ -1,5 +1,6 @@
 import type { TaskStatus } from '../../../task.js';
 import { recordFields, statusCondition } from '../../columns.js';
+import { keyOrder } from '../schema/schema.js';
 
 /**
  * Attempts equal to a task: same payload, external key, origin, destination, topic, tenant and group, where no
@@ -15,7 +16,7 @@ export function listEquivalent(queue: string, statuses: readonly TaskStatus[]): 
   return `-- name: list_equivalent
 select ${recordFields('f', payload)}
 from ${queue} f
-where f.chave_externa = $1::text and f.payload_hash = convert_to($2::text, 'UTF8') and ${statusCondition('f', statuses)}
+where f.chave_externa = $1::text ${keyOrder} and f.payload_hash = convert_to($2::text, 'UTF8') and ${statusCondition('f', statuses)}
   and f.origem is not distinct from $3::text and f.destino is not distinct from $4::text
   and f.processo is not distinct from $5::text and f.tenant is not distinct from $6::text::bigint
   and f.grupo_empresarial is not distinct from $7::text

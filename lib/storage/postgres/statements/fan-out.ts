@@ -1,5 +1,6 @@
 import { heldBy, quietSetting, statement } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
+import { keyOrder } from '../schema/schema.js';
 import { columnsOf, keys, payloadHash } from './fail.js';
 
 /** What a sealed envelope ends with, besides its last brace: the seal in hexadecimal. */
@@ -43,7 +44,7 @@ copies as (
   cross join lateral (
     select coalesce(p.payload, (select first.payload from ${tables.queue} first where first.id = p.id_inicial)) as payload
   ) own
-  join ${tables.subscriptions ?? 'none'} s on s.processo = p.processo and s.ativo
+  join ${tables.subscriptions ?? 'none'} s on s.processo = p.processo ${keyOrder} and s.ativo
     and (s.tenant is null or s.tenant = p.tenant)
     and (s.grupo_empresarial is null or s.grupo_empresarial = p.grupo_empresarial)
   cross join lateral (

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteTableName } from '../identifiers.js';
+import { keyOrder } from '../schema/schema.js';
 import { parseTableName } from '../../../values/table-name.js';
 import { defaultDedupTable } from '../../../options/tenant-options.js';
 
@@ -19,8 +20,8 @@ export function doneStatements(name: string = defaultDedupTable): DoneStatements
   const index = quoteIdentifier(`${parsed.table}_done_at`);
   return {
     create: `create table if not exists ${table} (
-  key text not null,
-  step text not null,
+  key text ${keyOrder} not null,
+  step text ${keyOrder} not null,
   done_at timestamptz not null default now(),
   primary key (key, step)
 );
