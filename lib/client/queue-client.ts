@@ -159,8 +159,9 @@ export class QueueClient {
 
   /**
    * Wakes workers for tasks that were inserted in a transaction of yours. Call it after the commit, on MySQL and MariaDB: nothing
-   * rings there when that commits, and the tasks wait for the next poll. On PostgreSQL the commit rings by itself. A client that
-   * was made without the module, and one of a queue without a database, wakes nobody. Never rejects.
+   * rings there when that commits, and the tasks wait for the next poll. On PostgreSQL the commit rings by itself, unless the
+   * transaction has set `tarefa.quiet`. A client that was made without the module, and one of a queue without a
+   * database, wakes nobody. Never rejects.
    *
    * @example
    * await connection.commit();

@@ -1,6 +1,7 @@
 import type { Cancellation, CancelTarget } from '../../cancellation.js';
 import type { QueueTables } from '../identifiers.js';
 import { keyOrder } from '../schema/schema.js';
+import { isQuiet } from '../statement.js';
 import { isWaiting } from './admin.js';
 
 type Queue = Pick<QueueTables, 'queue'>;
@@ -58,7 +59,7 @@ with chosen as materialized (
 )
 ${cancelChosen(queue, '$2', '$3')}
 returning f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.tentativa::text as tentativa, f.processo, f.subscriber_id, f.dead::text as dead,
-  (f.status = 'processando')::text as runs, case when f.status = 'processando' then pg_notify($4::text, $5::text)::text end as rung`;
+  (f.status = 'processando')::text as runs, case when f.status = 'processando' and not (${isQuiet}) then pg_notify($4::text, $5::text)::text end as rung`;
 
 /** Their parameters. */
 export function cancelValues(
