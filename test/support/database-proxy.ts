@@ -22,6 +22,8 @@ export interface DatabaseProxy {
   holdAnswers(purpose: string): HeldAnswers;
   /** From now on nothing gets through, and nobody is told: as when a firewall forgets a connection. */
   silence(purpose?: string): Fault;
+  /** Nothing gets through any more on the connections that are open; new ones work. */
+  forget(purpose?: string): Fault;
   /** Nothing gets through for a while; all of it does when the fault is lifted. */
   stall(purpose?: string): Fault;
   /** Everything comes later, either way. */
@@ -159,6 +161,10 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
       return { answered: fault.hit, release: () => fault.lift() };
     },
     silence: (purpose = '') => start(purpose, () => ({ kind: 'silence' })),
+    forget: (purpose = '') => {
+      const open = new Set(named(purpose));
+      return start(purpose, (connection) => ({ kind: open.has(connection) ? 'silence' : 'pass' }));
+    },
     stall: (purpose = '') => start(purpose, () => ({ kind: 'hold' })),
     delay: (ms, purpose = '') => start(purpose, () => ({ kind: 'delay', ms })),
     reset: (purpose = '') => {

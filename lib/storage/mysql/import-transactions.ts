@@ -4,7 +4,6 @@ import type { SqlHandle } from '../sql-handle.js';
 import type { NumberedTask, Refusal, TaskImportTransactions } from '../task-import.js';
 import { rowsOf } from './administration/answered.js';
 import { idParameter } from './administration/id-list.js';
-import { ask } from './connections/answers.js';
 import { rethrowConnectionError } from './connections/lost-connection.js';
 import { asHandle, type LentConnection } from './connections/own-pool.js';
 import type { Run } from './connections/transactions.js';
@@ -34,7 +33,7 @@ export class MysqlImportTransactions implements TaskImportTransactions {
     this.#access = access;
     this.#lent = lent;
     this.#inserts = inserts;
-    this.#run = (text, values) => ask(lent.raw, text, values).catch(rethrowConnectionError);
+    this.#run = (text, values) => lent.ask(text, values).catch(rethrowConnectionError);
     this.#handle = asHandle(this.#run);
   }
 

@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { TaskInserts } from '../inserts.js';
+import type { SqlHandle } from '../sql-handle.js';
+import { ownHandle } from './connections/in-transaction.js';
 import type { OwnPool } from './connections/own-pool.js';
 import { quoteLiteral } from './identifiers.js';
 import { insertsSetting } from './statement.js';
@@ -10,6 +12,7 @@ import type { NumberedTask, Refusal, TaskImportTransactions } from '../task-impo
 export class PostgresImportTransactions implements TaskImportTransactions {
   readonly #pool: OwnPool;
   readonly #client: PoolClient;
+  readonly #handle: SqlHandle;
   readonly #inserts: TaskInserts;
   readonly #ring: () => void;
   readonly #begin: string;
@@ -37,18 +40,19 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   ) {
     this.#pool = pool;
     this.#client = client;
+    this.#handle = ownHandle(client);
     this.#inserts = inserts;
     this.#ring = ring;
     this.#begin = `begin; set local ${insertsSetting} = ${quoteLiteral(queue)}`;
   }
 
   async insert(tasks: readonly NumberedTask[]): Promise<readonly string[] | Refusal> {
-    if (!this.#open) await this.#client.query(this.#begin);
+    if (!this.#open) await this.#handle.query(this.#begin);
     this.#open = true;
     try {
       return await this.#inserts.insertMany(
         tasks.map(({ task }) => task),
-        this.#client,
+        this.#handle,
       );
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -60,12 +64,12 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   async commit(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    const { rows } = await this.#client.query<{ id: string }>('select pg_current_xact_id()::text as id');
+    const { rows } = await this.#handle.query('select pg_current_xact_id()::text as id');
     try {
-      await this.#client.query('commit');
+      await this.#handle.query('commit');
     } catch (error) {
       if (isServerError(error)) throw error;
-      await this.#makeSureOf(rows[0]?.id, error);
+      await this.#makeSureOf(rows[0]?.['id'], error);
     }
     this.#ring();
   }
@@ -73,7 +77,7 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   async rollback(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    await this.#client.query('rollback').catch(() => undefined);
+    await this.#handle.query('rollback').catch(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -85,7 +89,7 @@ export class PostgresImportTransactions implements TaskImportTransactions {
   async #findRefused(tasks: readonly NumberedTask[], message: string): Promise<Refusal> {
     let found = tasks;
     let said = message;
-    await this.#client.query('begin');
+    await this.#handle.query('begin');
     try {
       while (found.length > 1) {
         const half = Math.ceil(found.length / 2);
@@ -96,7 +100,7 @@ export class PostgresImportTransactions implements TaskImportTransactions {
         [found, said] = [refused.part, refused.message];
       }
     } finally {
-      await this.#client.query('rollback').catch(() => undefined);
+      await this.#handle.query('rollback').catch(() => undefined);
     }
     return { first: found[0]?.line ?? 0, last: found.at(-1)?.line ?? 0, message: said };
   }
@@ -105,24 +109,24 @@ export class PostgresImportTransactions implements TaskImportTransactions {
     parts: readonly (readonly NumberedTask[])[],
   ): Promise<{ readonly part: readonly NumberedTask[]; readonly message: string } | undefined> {
     for (const part of parts) {
-      await this.#client.query('savepoint part');
+      await this.#handle.query('savepoint part');
       try {
         await this.#inserts.insertMany(
           part.map(({ task }) => task),
-          this.#client,
+          this.#handle,
         );
       } catch (error) {
         if (!isRefusal(error)) throw error;
         return { part, message: error.message };
       } finally {
-        await this.#client.query('rollback to savepoint part').catch(() => undefined);
+        await this.#handle.query('rollback to savepoint part').catch(() => undefined);
       }
     }
     return undefined;
   }
 
   /** The answer to a COMMIT was lost: another connection knows what became of it. */
-  async #makeSureOf(transaction: string | undefined, cause: unknown): Promise<void> {
+  async #makeSureOf(transaction: unknown, cause: unknown): Promise<void> {
     const status = await this.#pool
       .query<{ status: string | null }>('select pg_xact_status($1::text::xid8) as status', [transaction])
       .then(({ rows }) => rows[0]?.status)

@@ -3,6 +3,7 @@ import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transac
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { beginHandlers } from './connections/connection-config.js';
+import { ownHandle } from './connections/in-transaction.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
@@ -135,10 +136,11 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     this.#giveBack = takeRelease(client);
     inOneFlight(client);
     const begin = reach === 'direct' ? beginHandlers : 'begin isolation level read committed';
-    client.query(begin).catch((error: unknown) => this.fail(error as Error));
-    this.#id = client
-      .query<{ id: string }>('select pg_current_xact_id()::text as id')
-      .then(({ rows }) => rows[0]?.id ?? '');
+    const own = ownHandle(client);
+    own.query(begin).catch((error: unknown) => this.fail(error as Error));
+    this.#id = own
+      .query('select pg_current_xact_id()::text as id')
+      .then(({ rows }) => (rows[0]?.['id'] ?? '') as string);
     this.#id.catch(ignore);
     return client;
   }

@@ -5,6 +5,7 @@ import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
 import { beginHandlers, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
+import { ownHandle } from './connections/in-transaction.js';
 import { inOneFlight } from './one-flight.js';
 import type { OwnPool } from './connections/own-pool.js';
 import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
@@ -149,7 +150,7 @@ export class PostgresTransaction implements TaskTransaction {
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
     void this.#sent(
-      client.query(reach === 'direct' ? beginHandlers : 'begin isolation level read committed'),
+      ownHandle(client).query(reach === 'direct' ? beginHandlers : 'begin isolation level read committed'),
     );
     return client;
   }

@@ -56,9 +56,9 @@ export class QueueAccess {
   constructor(parts: QueueAccessParts) {
     const { pool, inserts, inOwnTransaction, onlookers, control, reach, interop } = parts;
     this.pool = pool;
-    this.inserts = inserts;
-    this.inOwnTransaction = inOwnTransaction;
-    this.lookInTransaction = (work) => inTransaction(onlookers(), work);
+    this.inserts = { query: (text, values) => inserts.query(text, values).catch(rethrowConnectionError) };
+    this.inOwnTransaction = (work) => inOwnTransaction(work).catch(rethrowConnectionError);
+    this.lookInTransaction = (work) => inTransaction(onlookers(), work).catch(rethrowConnectionError);
     this.looks = limited(this.lookInTransaction);
     this.control = control;
     this.reach = reach;
@@ -109,7 +109,7 @@ export class QueueAccess {
 
   /** Runs work in a transaction of its own on a connection of the pool. */
   inTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
-    return inTransaction(this.pool, work);
+    return inTransaction(this.pool, work).catch(rethrowConnectionError);
   }
 
   async close(): Promise<void> {

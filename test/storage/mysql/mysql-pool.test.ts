@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
-import { deferred } from '../../support/waiting.js';
+import { startProxy } from '../../support/database-proxy.js';
+import { holdTimers } from '../../support/held-timers.js';
+import { deferred, until } from '../../support/waiting.js';
 import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../../support/mysql.js';
 
 let database: MysqlTestDatabase;
@@ -129,4 +131,78 @@ test('closing tells those who wait', async () => {
   await expect(waiting).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
   lent.destroy();
   await closed;
+});
+
+/** How long an answer may take, and what is added to it. */
+const isLimit = (ms: number): boolean => ms === 30_000 || ms === 5_000;
+
+test('a connection that fell silent is cut, and the next statement gets a new one, though others are silent too', async () => {
+  const proxy = await startProxy(database);
+  const pool = await open(proxy.url, ownSettings, { max: 2 });
+  try {
+    await Promise.all([pool.query('select 1'), pool.query('select 1')]);
+    await until(async () => proxy.count() === 2, 'two are open');
+    const timers = holdTimers(isLimit);
+    const silence = proxy.forget();
+    const lost = pool.query('select 2').catch((error: unknown) => error);
+    await silence.hit;
+    timers.ringFirst();
+    timers.ringFirst();
+    expect(await lost).toMatchObject({ code: 'CONNECTION_LOST' });
+    timers.release();
+    expect((await pool.query('select 3 as n')).rows).toEqual([{ n: '3' }]);
+  } finally {
+    await pool.close();
+    await proxy.close();
+  }
+});
+
+test('a statement that the server is at work on is waited for', async () => {
+  const pool = await open();
+  const [holder, patient] = [await open(), await open()];
+  try {
+    const held = await holder.take();
+    await held.ask(`do get_lock('silent', 0)`);
+    const timers = holdTimers(isLimit);
+    const waiting = patient.query(`select get_lock('silent', 60) as got`);
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select 1 from information_schema.processlist where info like '%silent%60%' and id <> connection_id()`,
+      );
+      return rows.length === 1;
+    }, 'the statement waits');
+    timers.ringFirst();
+    timers.ringFirst();
+    await until(async () => timers.waiting === 1, 'it is waited for again');
+    held.destroy();
+    expect((await waiting).rows).toEqual([{ got: '1' }]);
+  } finally {
+    await Promise.all([pool, holder, patient].map((one) => one.close()));
+  }
+});
+
+test('where the server has no connection left to ask it over, a statement is waited for', async () => {
+  const user = `lone_${database.name}`;
+  await database.pool.query(
+    `create user ${user}@'%' identified by 'secret' with max_user_connections 1; grant all on ${database.name}.* to ${user}@'%'`,
+  );
+  const address = new URL(database.url);
+  [address.username, address.password] = [user, 'secret'];
+  const [holder, patient] = [await open(), await open(address.href)];
+  try {
+    const held = await holder.take();
+    await held.ask(`do get_lock('full', 0)`);
+    await patient.query('select 1');
+    const timers = holdTimers(isLimit);
+    const waiting = patient.query(`select get_lock('full', 60) as got`);
+    await until(async () => timers.waiting === 1, 'it waits');
+    timers.ringFirst();
+    timers.ringFirst();
+    await until(async () => timers.waiting === 1, 'it is waited for again');
+    held.destroy();
+    expect((await waiting).rows).toEqual([{ got: '1' }]);
+  } finally {
+    await Promise.all([holder, patient].map((one) => one.close()));
+    await database.pool.query(`drop user ${user}@'%'`);
+  }
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Pool, type PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { isAtWork } from '../../../lib/storage/postgres/connections/is-at-work.js';
 import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { deferred, until } from '../../support/waiting.js';
@@ -143,4 +144,16 @@ test('one that ends tells those who wait, and closes the others when they come b
   await expect(own.connect()).rejects.toThrow(/after calling end/);
   first.release();
   await ended;
+});
+
+test('a backend that is idle is not at work; where the server has no connection left to ask it over, it counts as at work', async () => {
+  const { own, pool } = await open(2);
+  const { host, port, database: name, user, password } = pool.options;
+  const client = await own.connect();
+  const pid = (await pidOf(client)) as number;
+  const look = (): Promise<boolean> => isAtWork({ host, port, database: name, user, password }, pid);
+  expect(await look()).toBe(false);
+  await database.pool.query(`alter role ${role} connection limit 1`);
+  expect(await look()).toBe(true);
+  client.release();
 });

@@ -1,8 +1,10 @@
-import type { ConnectionOptions, Pool, PoolConnection } from 'mysql2';
+import type { Connection, ConnectionOptions, Pool, PoolConnection } from 'mysql2';
+import { watchAnswer } from '../../answer-watch.js';
 import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
 import { traceText } from '../../session-traces.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { isConnectionError } from '../mysql-errors.js';
+import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type Answer } from './answers.js';
 import { messageOf, rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
@@ -11,6 +13,20 @@ import { inTransaction, type Run } from './transactions.js';
 
 /** The driver's code for a connection that is closed on this side. */
 const closedCode = 'PROTOCOL_ENQUEUE_AFTER_QUIT';
+
+/** How long connecting and answering may take each, when it is asked what the server is doing. */
+const lookMs = 10_000;
+
+/**
+ * Parameters: the number of this session as the driver was told it, that of the session asked about. Behind a proxy these are not
+ * the server's, which can then not be asked: such a session counts as at work.
+ */
+const atWork = `-- name: is_at_work
+select 1 as busy from dual where connection_id() <> ?
+  or exists (select 1 from information_schema.processlist where id = ? and command <> 'Sleep')`;
+
+/** The server's numbers for having no connection left, altogether or for this user. */
+const tooMany = new Set<unknown>([1040, 1203, 1226]);
 
 /** How long an idle connection is kept. */
 const idleMs = 30_000;
@@ -28,6 +44,8 @@ export interface OwnPoolParts {
 /** A connection that somebody has. Whoever has it releases it, or destroys it, also when it is lost: others wait for its place. */
 export interface LentConnection {
   readonly raw: PoolConnection;
+  /** Sends a text of the library's; a connection that does not answer is cut. */
+  readonly ask: Run;
   /** @param trace what has been left in its session, in words: then it is closed */
   release(trace?: string): void;
   destroy(): void;
@@ -41,8 +59,11 @@ export interface LentConnection {
  */
 export class OwnPool {
   readonly #pool: Pool;
+  readonly #look: () => Connection;
   readonly #line: ConnectionLine<PoolConnection>;
   readonly #warn: OwnPoolParts['warn'];
+  /** Those that were opened since the last one fell silent. */
+  #current = new WeakSet<PoolConnection>();
   #hasToldTrace = false;
   #closed: Promise<void> | undefined;
 
@@ -55,6 +76,7 @@ export class OwnPool {
       idleTimeout: idleMs,
       waitForConnections: true,
     });
+    this.#look = () => mysql.createConnection(config);
     this.#warn = warn;
     let isSaid = false;
     this.#line = new ConnectionLine({
@@ -68,6 +90,7 @@ export class OwnPool {
     });
     this.#pool.on('connection', (connection) => {
       isSaid = false;
+      this.#current.add(connection);
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
       connection.query(settings, (error) => {
@@ -103,7 +126,7 @@ export class OwnPool {
   async use<T>(work: (run: Run, connection: PoolConnection) => Promise<T>): Promise<T> {
     const lent = await this.take().catch(rethrowConnectionError);
     try {
-      const result = await work((text, values) => ask(lent.raw, text, values), lent.raw);
+      const result = await work(lent.ask, lent.raw);
       lent.release();
       return result;
     } catch (error) {
@@ -126,6 +149,7 @@ export class OwnPool {
     };
     return {
       raw,
+      ask: (text, values) => this.#ask(raw, text, values),
       release: (trace) => {
         if (trace !== undefined) {
           if (!this.#hasToldTrace) this.#warn?.(traceText(trace));
@@ -150,11 +174,44 @@ export class OwnPool {
     return this.#closed;
   }
 
+  #ask(raw: PoolConnection, text: string, values?: readonly unknown[]): Promise<readonly Answer[]> {
+    return watchAnswer(ask(raw, text, values), {
+      isAtWork: () => this.#isAtWork(raw.threadId),
+      cut: (reason) => {
+        // The others that are open may have fallen silent as well.
+        this.#current = new WeakSet();
+        streamOf(raw).destroy(Object.assign(reason, { code: 'PROTOCOL_CONNECTION_LOST' }));
+      },
+    });
+  }
+
+  /** Asks over a connection of its own. */
+  async #isAtWork(threadId: number | null): Promise<boolean> {
+    const connection = this.#look();
+    connection.on('error', () => undefined);
+    try {
+      await connectWithin(connection, lookMs);
+      const asked = ask(connection, atWork, [connection.threadId, threadId]);
+      const [answer] = await withAnswerLimit(connection, asked, lookMs);
+      return answer?.rows.length === 1;
+    } catch (error) {
+      // It lives, and is asked again later.
+      if (tooMany.has((error as { readonly errno?: unknown }).errno)) return true;
+      throw error;
+    } finally {
+      connection.destroy();
+    }
+  }
+
   #open(): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       this.#pool.getConnection((error, connection) => {
         if (error) reject(error);
-        else resolve(connection);
+        else if (this.#current.has(connection)) resolve(connection);
+        else {
+          connection.destroy();
+          resolve(this.#open());
+        }
       });
     });
   }

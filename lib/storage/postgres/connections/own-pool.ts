@@ -1,7 +1,7 @@
 import type { CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { isReadOnlyError } from './connection-config.js';
 import { ownTypes } from './own-types.js';
-import { watchSession } from './watch-session.js';
+import { watchSession, type SessionWatch } from './watch-session.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
 
 /** A row as `pg` reads it. */
@@ -21,8 +21,8 @@ export interface Lender {
 export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 'shared'> {
   /** How long requests wait for open connections while no more can be opened. */
   readonly patienceMs?: number;
-  /** Told the words that leave something in the session of a connection, which is closed after its use; without it nobody looks. */
-  readonly left?: ((words: string) => void) | undefined;
+  /** How its connections are watched: one in whose session something is left is closed after its use. */
+  readonly watch?: SessionWatch | undefined;
 }
 
 /** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
@@ -36,14 +36,15 @@ export class OwnPool implements Lender {
   constructor(pool: Pool, options: OwnPoolOptions = {}) {
     this.#pool = pool;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
-    const { left } = options;
+    const { watch } = options;
     pool.on('connect', (client) => {
       this.#current.add(client);
-      if (!left) return;
-      watchSession(client, (words) => {
+      if (!watch) return;
+      const left = (words: string): void => {
         this.#current.delete(client);
-        left(words);
-      });
+        watch.left(words);
+      };
+      watchSession(client, { ...watch, left });
     });
     this.#line = new ConnectionLine({
       max: pool.options.max,

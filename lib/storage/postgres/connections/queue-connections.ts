@@ -24,8 +24,10 @@ import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
 import { OwnPool, queryOn, type Lender } from './own-pool.js';
 import { ownTypes } from './own-types.js';
-import { inspectReach, type Reach } from './pooler.js';
+import { isAtWork } from './is-at-work.js';
+import { inspectReach, processIdOf, type Reach } from './pooler.js';
 import { Sockets } from './sockets.js';
+import type { SessionWatch } from './watch-session.js';
 import { statementsWithoutRefusedRing, withoutRefusedRing } from './without-ring.js';
 
 /** Which server each kind of connection reaches, and through what. */
@@ -115,8 +117,12 @@ export function openConnections(
     application_name: `tarefa ${options.queue} ${purpose}`.slice(0, 63),
   });
   let settings = tableSettings;
+  let onlookers: OwnPool | undefined;
+  const renew = (): void => {
+    for (const one of [pool, spare, onlookers]) one?.renew();
+  };
   const open = (purpose: string, max: number): OwnPool =>
-    openPool(named(main, purpose), { max, reach: mainReach, settings: () => settings, events });
+    openPool(named(main, purpose), { max, reach: mainReach, settings: () => settings, events, silent: renew });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
@@ -124,17 +130,13 @@ export function openConnections(
   const forInserts = lenderForInserts(pool, spare);
   const runForInserts: RunTransaction = (work) => inTransaction(forInserts, work);
 
-  let onlookers: OwnPool | undefined;
-
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
       named(controlAddress, connection),
       {
         lost: (error) => events.emit('connection.lost', { connection, error }),
         restored: () => events.emit('connection.restored', { connection }),
-        refused: () => {
-          for (const one of [pool, spare, onlookers]) one?.renew();
-        },
+        refused: renew,
       },
       controlAddress === main ? mainReach : 'direct',
     );
@@ -208,10 +210,12 @@ interface PoolRequest {
   /** Of every new connection. */
   readonly settings: () => string;
   readonly events: QueueEvents;
+  /** Told that one of its connections fell silent. */
+  readonly silent: () => void;
 }
 
 /** Opening a connection has a limit, waiting for a free one has none. */
-function openPool(config: ClientConfig, { max, reach, settings, events }: PoolRequest): OwnPool {
+function openPool(config: ClientConfig, { max, reach, settings, events, silent }: PoolRequest): OwnPool {
   class PoolConnection extends Client {
     constructor() {
       super({ ...config, pipeline: true });
@@ -249,8 +253,9 @@ function openPool(config: ClientConfig, { max, reach, settings, events }: PoolRe
     if (!said.left) events.emit('warning', { message: traceText(words) });
     said.left = true;
   };
-  // Behind a pooler the session is somebody else's by then.
-  return new OwnPool(pool, { shared, ...(reach === 'direct' && { left }) });
+  const watch: SessionWatch = { left, isAtWork: (client) => isAtWork(config, processIdOf(client)), silent };
+  // Behind a pooler the session is somebody else's by then, and its process id is made up.
+  return new OwnPool(pool, { shared, watch: reach === 'direct' ? watch : undefined });
 }
 
 /**

@@ -1,13 +1,35 @@
 import { Client } from 'pg';
+import { watchAnswer } from '../../answer-watch.js';
 import { traceOf } from '../../session-traces.js';
 import { ownTypes } from './own-types.js';
 
-/** Looks at what is said on a connection, whoever says it, and tells the words that leave something in its session. */
-export function watchSession(client: Client, left: (words: string) => void): void {
+export interface SessionWatch {
+  /** Told the words that leave something in the session. */
+  readonly left: (words: string) => void;
+  /** Asks the server whether it is at work on a statement of that client's. */
+  readonly isAtWork: (client: Client) => Promise<boolean>;
+  /** Told that the connection fell silent: others that are open may have as well. */
+  readonly silent: () => void;
+}
+
+/**
+ * Looks at what is said on a connection, whoever says it: tells what leaves something in its session, and cuts it when a statement
+ * of the library's, which leaves nothing, is not answered.
+ */
+export function watchSession(client: Client, { left, isAtWork, silent }: SessionWatch): void {
   // Asked for by each statement: what traces statements may be loaded later.
   const { prototype } = Client as unknown as { prototype: { query(...call: unknown[]): unknown } };
   const send = (call: unknown[]): unknown => prototype.query.apply(client, call);
   const watched = (...call: unknown[]): unknown => {
+    if (isOwn(call[0])) {
+      return watchAnswer(send(call) as Promise<unknown>, {
+        isAtWork: () => isAtWork(client),
+        cut: (reason) => {
+          silent();
+          client.connection.stream.destroy(reason);
+        },
+      });
+    }
     const words = traceOf(textOf(call[0]), 'postgres');
     if (words !== undefined) left(words);
     return send(call);
@@ -15,11 +37,14 @@ export function watchSession(client: Client, left: (words: string) => void): voi
   client.query = watched as Client['query'];
 }
 
-/** A text, a configuration of a query, or what a library has made to be sent. The library's own leave nothing. */
+function isOwn(query: unknown): boolean {
+  return (query as { readonly types?: unknown } | null | undefined)?.types === ownTypes;
+}
+
+/** A text, a configuration of a query, or what a library has made to be sent. */
 function textOf(query: unknown): string {
   if (typeof query === 'string') return query;
-  const { text, types, cursor } = (query ?? {}) as Readonly<Record<string, unknown>>;
-  if (types === ownTypes) return '';
+  const { text, cursor } = (query ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof text === 'string') return text;
   return cursor === undefined ? '' : textOf(cursor);
 }

@@ -1,0 +1,37 @@
+/** How long an answer may take before the server is asked what it is doing. */
+const limitMs = 30_000;
+/** Added to it: after a pause of the whole process its timers run before it reads what has arrived. */
+const graceMs = 5_000;
+
+export interface AnswerWatch {
+  /** Asks the server, over another connection, whether it is at work on the statement. Rejects where nobody can be asked. */
+  readonly isAtWork: () => Promise<boolean>;
+  /** Ends the connection, so that whoever waits for its answers is told. */
+  readonly cut: (reason: Error) => void;
+}
+
+/**
+ * Waits for the answer to a statement of the library's on a connection of a pool. A server may be at work on it for long: it waits
+ * for a lock, or reads much. When it is not, or nobody can be asked, the connection has fallen silent, because a firewall has
+ * forgotten it or this process was frozen, and is cut: the system would send again and again for a quarter of an hour.
+ */
+export function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: AnswerWatch): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let isAnswered = false;
+  const look = async (): Promise<void> => {
+    const isWorking = await isAtWork().catch(() => false);
+    if (isAnswered) return;
+    if (isWorking) wait();
+    else cut(new Error(`Connection terminated: no answer in ${(limitMs + graceMs) / 1_000} s`));
+  };
+  const wait = (): void => {
+    timer = setTimeout(() => (timer = setTimeout(() => void look(), graceMs).unref()), limitMs).unref();
+  };
+  wait();
+  const done = (): void => {
+    isAnswered = true;
+    clearTimeout(timer);
+  };
+  answer.then(done, done);
+  return answer;
+}
