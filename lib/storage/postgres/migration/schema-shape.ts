@@ -32,7 +32,8 @@ const momentary = 'tarefa_shape';
 
 /**
  * What this library makes, as this server prints it: made under another name and rolled back, because each version of the
- * server prints expressions in its own way. To be called in a transaction that holds the lock of schemas.
+ * server prints expressions in its own way, and some in another one after a dump was restored. To be called in a transaction
+ * that holds the lock of schemas.
  *
  * For a role that may not make tables, existing definitions count as right.
  */
@@ -48,13 +49,59 @@ export async function readWantedShape(
     for (const statement of schemaStatements(tables, '', { rings: true, webhooks: false, layout })) {
       await tx.query(statement);
     }
-    return await readShape(tx, tables);
+    const made = await readShape(tx, tables);
+    await restoreParts(tx, tables);
+    return spelledAs(found, made, await readShape(tx, tables));
   } catch (error) {
     if ((error as { code?: unknown }).code !== '42501') throw error;
     return presumedShape(found);
   } finally {
     await tx.query('rollback to savepoint tarefa_shape');
   }
+}
+
+/**
+ * Makes indexes, triggers and the view again from what the server prints of them, as a restored dump does: it reads what it has
+ * printed in another way than what we wrote, and prints that in another way again.
+ */
+async function restoreParts(tx: SqlHandle, tables: QueueTables): Promise<void> {
+  await tx.query(`do $restore$
+    declare part record;
+    begin
+      for part in
+        select format('drop index %s', i.indexrelid::regclass) as first, pg_get_indexdef(i.indexrelid) as definition
+        from pg_index i where i.indrelid = ${quoteLiteral(tables.queue)}::regclass and not i.indisprimary
+        union all
+        select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass), pg_get_triggerdef(t.oid)
+        from pg_trigger t where t.tgrelid = ${quoteLiteral(tables.queue)}::regclass and not t.tgisinternal
+        union all
+        select format('drop view %s', c.oid::regclass), format('create view %s as %s', c.oid::regclass, pg_get_viewdef(c.oid))
+        from pg_class c where c.oid = ${quoteLiteral(tables.view)}::regclass
+      loop
+        execute part.first;
+        execute part.definition;
+      end loop;
+    end $restore$`);
+}
+
+/** Each part as it was made, or as it was restored where that is how the one prints that is there. */
+function spelledAs(found: SchemaShape, made: SchemaShape, restored: SchemaShape): SchemaShape {
+  return {
+    indexes: new Map(
+      [...made.indexes].map(([suffix, state]) => {
+        const other = restored.indexes.get(suffix);
+        return [suffix, other?.definition === found.indexes.get(suffix)?.definition ? (other ?? state) : state];
+      }),
+    ),
+    triggers: new Map(
+      [...made.triggers].map(([suffix, definition]) => {
+        const other = restored.triggers.get(suffix);
+        return [suffix, other === found.triggers.get(suffix) ? (other ?? definition) : definition];
+      }),
+    ),
+    functions: made.functions,
+    view: found.view === restored.view ? restored.view : made.view,
+  };
 }
 
 /** Compares by name only: what exists is right, what is missing differs. */
