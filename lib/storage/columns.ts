@@ -251,7 +251,13 @@ export function readBoolean(value: unknown): boolean {
 }
 
 /** The last and the first moment that a `Date` can hold: what lies beyond, such as `infinity`, is read as these. */
-export const [lastMoment, firstMoment] = [new Date(8.64e15), new Date(-8.64e15)];
+const [lastMoment, firstMoment] = [new Date(8.64e15), new Date(-8.64e15)];
+
+/** What PostgreSQL calls such a moment; undefined of any other. */
+export function endlessName(time: Date): 'infinity' | '-infinity' | undefined {
+  if (time.getTime() === lastMoment.getTime()) return 'infinity';
+  return time.getTime() === firstMoment.getTime() ? '-infinity' : undefined;
+}
 
 export function readDate(value: unknown): Date | null {
   if (value === null || value === undefined) return null;

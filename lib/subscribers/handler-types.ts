@@ -1,4 +1,4 @@
-import type { Json } from '../values/queue-topics.js';
+import type { Fits, Json, Parsed } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type { TaskContext } from '../task.js';
 
@@ -18,27 +18,35 @@ export type HandlerDecorator<Payload, Result, Transformed> = <Method extends (..
   descriptor: TypedPropertyDescriptor<Method>,
 ) => void;
 
-/** What a handler gets: what its schema makes of the payload, the stored text, or the payload of its topic. */
+/**
+ * What a handler gets: what its schema makes of the payload, the stored text, or the payload of its topic. A mistake where no
+ * payload of the topic can match the schema.
+ */
 export type HandlerPayload<Payload, Schema, Form> = [Schema] extends [StandardSchema]
-  ? SchemaOutput<Schema>
+  ? SchemaOutput<Schema, [Payload] extends [never] ? unknown : [Form] extends ['text'] ? string : Payload>
   : [Form] extends ['text']
     ? string
     : Payload;
 
-type SchemaOutput<Schema extends StandardSchema> =
+type SchemaOutput<Schema extends StandardSchema, Payload> =
   NonNullable<Schema['~standard']['types']> extends {
+    readonly input: infer Input;
     readonly output: infer Output;
   }
-    ? unknown extends Output
-      ? never
-      : Output
+    ? Fits<Payload, Parsed<Input>> extends true
+      ? unknown extends Output
+        ? never
+        : Output
+      : HandlerMistake<'the schema takes no payload of the topic', Payload, Input>
     : never;
 
 /** The class that has the method, or the mistake that keeps it from compiling. */
 type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = [
   Settled<ReturnType<Method>>,
 ] extends [Result]
-  ? Recordable<Exclude<Settled<ReturnType<Method>>, void>> extends true
+  ? IsMistake<Payload> extends true
+    ? Payload
+    : Recordable<Exclude<Settled<ReturnType<Method>>, void>> extends true
     ? Parameters<Method> extends readonly []
       ? object
       : Taking<Parameters<Method>, Payload>
@@ -51,6 +59,14 @@ type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = 
       Result,
       Settled<ReturnType<Method>>
     >;
+
+type IsMistake<Payload> = [Payload] extends [never]
+  ? false
+  : unknown extends Payload
+    ? false
+    : Payload extends HandlerMistake<string, unknown, unknown>
+      ? true
+      : false;
 
 /** True for what JSON can hold. */
 type Recordable<Returned> = [Returned] extends [Json<Returned>] ? true : false;

@@ -143,6 +143,43 @@ export type Parsed<T> = unknown extends T
         ? { [Index in keyof T]: Parsed<T[Index]> }
         : { [Key in keyof T as Key extends symbol ? never : Stored<T[Key], Key>]: Parsed<T[Key]> };
 
+/**
+ * False where nothing of one type is taken as the other: a field is of another kind, or one that is needed is not there. Types that
+ * are made of themselves are compared a few levels deep.
+ */
+export type Fits<Given, Taken, Level extends 1[] = []> = Level['length'] extends 5
+  ? true
+  : unknown extends Given | Taken
+    ? true
+    : true extends PairFits<Given, Taken, Level>
+      ? true
+      : false;
+
+/** Of unions each member with each. */
+type PairFits<Given, Taken, Level extends 1[]> = Given extends unknown
+  ? Taken extends unknown
+    ? Given extends Taken
+      ? true
+      : Taken extends Given
+        ? true
+        : [Given, Taken] extends [readonly (infer One)[], readonly (infer Other)[]]
+          ? Fits<One, Other, [...Level, 1]>
+          : [Given, Taken] extends [object, object]
+            ? FieldsFit<Given, Taken, Level>
+            : false
+    : never
+  : never;
+
+type FieldsFit<Given, Taken, Level extends 1[]> = [NeededKey<Taken>] extends [keyof Given]
+  ? false extends {
+      [Key in keyof Given & keyof Taken]-?: Fits<Given[Key], Taken[Key], [...Level, 1]>;
+    }[keyof Given & keyof Taken]
+    ? false
+    : true
+  : false;
+
+type NeededKey<T> = { [Key in keyof T]-?: {} extends Pick<T, Key> ? never : Key }[keyof T];
+
 /** JSON leaves functions and symbols out. */
 type Stored<Value, Key> = Value extends AnyFunction | symbol ? never : Key;
 

@@ -84,6 +84,9 @@ test('metadata that is no object and times without end are shown', async () => {
   const shown = await runCli(['task', id], { env });
   expect(shown).toMatchObject({ code: 0, stderr: expect.not.stringContaining('error') as string });
   expect(shown.stdout).toContain('infinity');
+  const { stdout } = await runCli(['task', id, '--json'], { env });
+  expect(stdout).toContain('"infinity"');
+  expect(stdout).not.toContain('275760');
   const status = await runCli(['status'], { env });
   expect(status).toMatchObject({ code: 0 });
   expect(status.stdout).not.toContain('not known');

@@ -1,4 +1,5 @@
 import type { Environment } from '../../options/variables.js';
+import { endlessName } from '../../storage/columns.js';
 import { paintFor, type Paint } from './colours.js';
 import { readableTime } from './readable.js';
 import { ProgressBar, silentProgress, type Progress } from './progress-bar.js';
@@ -109,6 +110,11 @@ export class Output {
 }
 
 function jsonText(value: unknown, indent?: number): string {
-  const replacer = (_: string, one: unknown): unknown => (typeof one === 'bigint' ? String(one) : one);
+  // The value is text already where it is a time; what it belongs to still has the time.
+  const replacer = function (this: Readonly<Record<string, unknown>>, name: string, one: unknown): unknown {
+    const given = this[name];
+    if (given instanceof Date) return endlessName(given) ?? one;
+    return typeof one === 'bigint' ? String(one) : one;
+  };
   return visibleJson(JSON.stringify(value, replacer, indent) ?? 'null');
 }

@@ -1,4 +1,4 @@
-import { firstMoment, lastMoment } from '../../storage/columns.js';
+import { endlessName } from '../../storage/columns.js';
 
 // Numbers and times as people read them.
 
@@ -23,8 +23,8 @@ export function readableDuration(ms: number): string {
 export function readableTime(time: Date, isUtc = true): string {
   const ms = time.getTime();
   if (Number.isNaN(ms)) return '';
-  if (ms === lastMoment.getTime()) return 'infinity';
-  if (ms === firstMoment.getTime()) return '-infinity';
+  const endless = endlessName(time);
+  if (endless) return endless;
   const minutes = isUtc ? 0 : -time.getTimezoneOffset();
   const local = new Date(ms + minutes * 60_000);
   if (minutes === 0 || Number.isNaN(local.getTime())) return time.toISOString();

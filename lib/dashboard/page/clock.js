@@ -33,7 +33,7 @@ function endless(iso) {
   const ms = iso === null ? Number.NaN : Date.parse(iso);
   if (Number.isNaN(ms)) return h('span', { class: 'muted' }, '–');
   if (Math.abs(ms) < furthestMs) return null;
-  return h('time', { datetime: iso, title: iso }, ms > 0 ? '∞' : '−∞');
+  return h('span', { title: ms > 0 ? 'infinity' : '-infinity' }, ms > 0 ? '∞' : '−∞');
 }
 
 /**
