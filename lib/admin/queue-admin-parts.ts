@@ -9,7 +9,6 @@ export interface QueueAdminParts {
     QueueDatabase,
     'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'classify'
   >;
-  readonly purgeMaxAgeDays: number;
   /** Why the worker of this process takes nothing. */
   readonly stalled: () => WorkerStall | undefined;
   /** Checked against when a payload is edited. */

@@ -155,7 +155,6 @@ function makeAdmin(
     waiter,
     events,
     purge: () => purge.runNow(),
-    purgeMaxAgeDays,
     stalled: () => worker.stalled,
   });
 }

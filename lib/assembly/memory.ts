@@ -73,7 +73,6 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
         waiter,
         events,
         purge: () => purge.runNow(),
-        purgeMaxAgeDays: options.purgeMaxAgeDays,
         stalled: () => worker.stalled,
       }),
   });
