@@ -140,6 +140,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     const isMain = ({ workerId }: { readonly workerId: string }): boolean => workerId === assembly.worker.id;
     core.events.on('worker.started', (event) => {
       if (!isMain(event)) return;
+      this.#checks.start();
       this.#routines.start([
         { name: 'retry', minutes: retryMinutes, run: () => assembly.retry.runIfNeeded() },
         { name: 'notify', minutes: notifyMinutes, run: () => assembly.notify.run() },

@@ -25,12 +25,15 @@ const shutdownSignals = ['SIGTERM', 'SIGINT'] as const;
 export class StartChecks {
   readonly #parts: StartChecksParts;
   #timer: NodeJS.Timeout | undefined;
+  #hasCheckedClasses = false;
 
   constructor(parts: StartChecksParts) {
     this.#parts = parts;
   }
 
+  /** At the start of the application, and again at that of a worker which starts later. */
   start(): void {
+    clearTimeout(this.#timer);
     if (process.env['NODE_ENV'] === 'test') return;
     this.#timer = setTimeout(() => this.#check(), afterMs).unref();
   }
@@ -48,6 +51,8 @@ export class StartChecks {
           `tried again later. Call app.enableShutdownHooks() in main.ts, so that the worker finishes them first`,
       });
     }
+    if (this.#hasCheckedClasses) return;
+    this.#hasCheckedClasses = true;
     const classes = unprovidedClasses(name);
     if (classes.length > 0) {
       events.emit('warning', {

@@ -1,3 +1,4 @@
+import { Alarm } from '../timing/alarm.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import type { QueueEvents } from '../events.js';
 import { namesOfRoute } from '../storage/route.js';
@@ -21,7 +22,8 @@ const tellAgainMs = 10 * 60_000;
 
 /**
  * Tells of topics and subscriptions whose tasks wait while no running worker serves them. It looks a moment after
- * a ring, at most once a minute, and never where nothing happens: an idle worker stays idle.
+ * a ring, at most once a minute, and again for what it found: what had not waited for long enough, and what may have to be told
+ * again. Where nothing waits unserved nothing is asked: an idle worker stays idle.
  *
  * Beside workers of nsj-queue-lib nothing is told: they take every topic and register nowhere.
  */
@@ -29,7 +31,7 @@ export class UnservedWatch {
   readonly #parts: UnservedWatchParts;
   readonly #pace = new WalkPace(leastMs);
   readonly #toldAt = new Map<Route, number>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #alarm = new Alarm(() => void this.#look());
   #started = false;
 
   constructor(parts: UnservedWatchParts) {
@@ -43,21 +45,28 @@ export class UnservedWatch {
 
   stop(): void {
     this.#started = false;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#alarm.clear();
   }
 
   /** Something was inserted, perhaps on a route without a worker. */
   expect(): void {
-    if (!this.#started || this.#timer) return;
-    this.#timer = setTimeout(() => void this.#look(), Math.max(lookAfterMs, this.#pace.dueInMs)).unref();
+    this.#lookIn(lookAfterMs);
   }
 
-  /** Tells what is new in what was found waiting. */
+  /** Tells what is new in what was found waiting, and looks again when there will be more to tell of it. */
   learn(waiting: readonly WaitingRoute[]): void {
     if (this.#parts.options.interop !== undefined) return;
+    const unserved = waiting.filter((one) => !one.served);
+    this.#tell(unserved.filter((one) => one.waitingMs >= unservedMs));
     const now = performance.now();
-    const unserved = waiting.filter((one) => !one.served && one.waitingMs >= unservedMs);
+    for (const { route, waitingMs } of unserved) {
+      const toldAt = this.#toldAt.get(route);
+      this.#lookIn(toldAt === undefined ? unservedMs - waitingMs : toldAt + tellAgainMs - now);
+    }
+  }
+
+  #tell(unserved: readonly WaitingRoute[]): void {
+    const now = performance.now();
     const routes = new Set(unserved.map(({ route }) => route));
     for (const route of this.#toldAt.keys()) if (!routes.has(route)) this.#toldAt.delete(route);
     for (const { route, waitingMs } of unserved) {
@@ -67,12 +76,17 @@ export class UnservedWatch {
     }
   }
 
+  /** At most once a minute. */
+  #lookIn(ms: number): void {
+    if (this.#started) this.#alarm.setEarlier(Math.max(ms, this.#pace.dueInMs));
+  }
+
   async #look(): Promise<void> {
-    this.#timer = undefined;
     try {
       this.learn(await this.#pace.walk(() => this.#parts.database.attempts.waitingRoutes()));
     } catch {
-      // Whatever is wrong with the database, the worker's own statements meet it too, and say so. The next ring asks again.
+      // Whatever is wrong with the database, the worker's own statements meet it too, and say so.
+      this.expect();
     }
   }
 }

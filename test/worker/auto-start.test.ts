@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
+import { holdTimers } from '../support/held-timers.js';
 import { useQueue } from './queue-bench.js';
 
 const bench = useQueue();
@@ -34,4 +35,19 @@ test('a worker that was never started stops, and one that has stopped says that 
 test('a process that only produces says that it has no worker to start', async () => {
   const { worker } = await bench.start({ handlers: [Simple], worker: false });
   await expect(worker.start()).rejects.toThrow(/only produces/);
+});
+
+test('one that is started long after the application is warned of forgotten shutdown hooks as well', async () => {
+  vi.stubEnv('NODE_ENV', 'development');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  vi.spyOn(process, 'listenerCount').mockReturnValue(0);
+  const checks = holdTimers((ms) => ms === 5_000);
+  const { worker, events } = await bench.start({ handlers: [Simple], autoStart: false, recovery: false });
+  const told: string[] = [];
+  events.on('warning', ({ message }) => void told.push(message));
+  checks.ringFirst();
+  expect(told).toEqual([]);
+  await worker.start();
+  checks.ringFirst();
+  expect(told).toEqual([expect.stringContaining('app.enableShutdownHooks()')]);
 });
