@@ -6,6 +6,8 @@ import type { HandlerContext } from './handler-context.js';
 export interface RunningTask {
   readonly claimed: ClaimedTask;
   context: HandlerContext | undefined;
+  /** True since another row was claimed here under its id: its end is no longer that row's. */
+  isReplaced: boolean;
 }
 
 /** A worker's own record of the attempts that it runs. */
@@ -41,8 +43,19 @@ export class RunningTasks {
     return this.#byId.keys();
   }
 
+  /**
+   * What runs here under the same id is of another row: its own was deleted, as by a table that was emptied, or given back by
+   * hand. It must end nothing of the new one, whose claim may look the same.
+   */
   begin(claimed: ClaimedTask): RunningTask {
-    const running: RunningTask = { claimed, context: undefined };
+    const before = this.#byId.get(claimed.id);
+    if (before) {
+      before.isReplaced = true;
+      before.context?.destroy(
+        new TarefaError('TASK_LOST', `the row of attempt ${claimed.id} was replaced while it ran`),
+      );
+    }
+    const running: RunningTask = { claimed, context: undefined, isReplaced: false };
     this.#byId.set(claimed.id, running);
     this.#begun += 1;
     return running;

@@ -64,7 +64,7 @@ test.each(['transaction', 'completeIn'])(
     const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
     const executor = new Executor('1', { database, settler, registry, tenants, options, events });
 
-    const ended = executor.run({ claimed, context: undefined });
+    const ended = executor.run({ claimed, context: undefined, isReplaced: false });
     await asked.promise;
     executor.stop();
     await ended;

@@ -100,6 +100,7 @@ function bench(given: Bench = {}) {
   const running = (more?: Partial<ClaimedTask>): RunningTask => ({
     claimed: claimedOf('t:a', { payload: '{"n":1}', ...more }),
     context: undefined,
+    isReplaced: false,
   });
   return { executor, told, attempts, events, running };
 }
