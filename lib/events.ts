@@ -65,8 +65,11 @@ export interface QueueEventMap {
     readonly refused: string | undefined;
   };
   'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
-  /** A publication has ended without a delivery: no active subscription matches. Emitted beside `publication.delivered`. */
-  'publication.discarded': { readonly task: TaskReference };
+  /**
+   * A publication has ended without a delivery: no active subscription matches. Emitted beside `publication.delivered`. `declared`
+   * are those that this application declares for the topic: their rows are inactive, or for another tenant, group or topic.
+   */
+  'publication.discarded': { readonly task: TaskReference; readonly declared: readonly string[] };
   /** An endpoint failed `failures` times in a row, and its deliveries rest for `forMs`. */
   'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
   /** An endpoint that rested has answered. */

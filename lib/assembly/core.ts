@@ -12,6 +12,7 @@ import { openStorage } from './open-storage.js';
 import type { OpenedStorage, PreparedQueue } from './opened-storage.js';
 import { StartAttempts } from './start-attempts.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { TestAccess } from '../storage/test-access.js';
 import { unavailableTenants } from '../tenants/unavailable-tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
@@ -28,8 +29,7 @@ export interface QueueBasis {
   readonly database: QueueDatabase;
   readonly client: QueueClient;
   readonly schemas: TopicSchemas;
-  /** Ids of subscriptions whose rows handlers of this application declare, filled as they are found. */
-  readonly declared: Set<string>;
+  readonly declared: DeclaredSubscriptions;
   readonly tenants: TenantDatabases;
   /** Opens what tests ask of a queue besides what it does for everybody. */
   testAccess(): TestAccess;
@@ -91,7 +91,7 @@ export async function assembleCore(
       prepared,
       client,
       schemas,
-      declared: new Set(),
+      declared: new DeclaredSubscriptions({ database, events }),
       tenants,
       redact,
       history,
@@ -106,11 +106,12 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, database, events, closing, tenants, redact, history } = core;
+  const { storage, database, events, closing, declared, tenants, redact, history } = core;
   return assembleParts({
     database,
     events,
     closing,
+    declared,
     tenants,
     redact,
     counter: history?.tally,

@@ -10,6 +10,7 @@ import { MemoryDatabase } from '../storage/memory/memory-database.js';
 import { MemoryTestAccess } from '../storage/memory/memory-test-access.js';
 import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
+import { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { TestAccess } from '../storage/test-access.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
 import { ClosingTime } from '../timing/closing-time.js';
@@ -30,7 +31,7 @@ export class MemoryCore implements QueueBasis {
   readonly events: QueueEvents;
   readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
-  readonly declared = new Set<string>();
+  readonly declared: DeclaredSubscriptions;
   readonly database: MemoryDatabase;
   readonly client: QueueClient;
   readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
@@ -42,6 +43,7 @@ export class MemoryCore implements QueueBasis {
     this.closing = new ClosingTime(options.shutdownTimeoutMs);
     this.schemas = new TopicSchemas(options.schemas);
     this.database = new MemoryDatabase({ name, now, db });
+    this.declared = new DeclaredSubscriptions({ database: this.database, events });
     const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
@@ -55,12 +57,13 @@ export class MemoryCore implements QueueBasis {
 
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
 export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
-  const { database, events, closing, options, tenants } = core;
+  const { database, events, closing, declared, options, tenants } = core;
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
     database,
     events,
     closing,
+    declared,
     options,
     tenants,
     bell: new MemoryBell(),
@@ -80,7 +83,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
 
 /** No worker starts in memory: a tester drives the attempts. */
 class TesterLiveness extends MemoryLiveness {
-  override hold(): Promise<void> {
+  override hold(): Promise<boolean> {
     return Promise.reject(needsDatabase('a worker'));
   }
 }

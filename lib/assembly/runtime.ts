@@ -10,7 +10,6 @@ import { describeRoute, isSubscriptionRoute } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
 import { StartChecks } from './start-checks.js';
 import { noteProvided } from '../subscribers/decorated-classes.js';
-import { prepareSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
 import type { FoundHandler, SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
 import type { WebhookAssembly } from './webhooks.js';
@@ -115,7 +114,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     this.#tellDeadOnly();
     this.#tellLeftOut(own.length > 0);
     this.#warnOfLateModules(own);
-    await prepareSubscriptions(own, core);
+    await core.declared.prepare(own);
     this.#scheduleWithWorker();
   }
 

@@ -14,6 +14,7 @@ import { errorProperties } from '../redaction/error-properties.js';
 import { Redaction } from '../redaction/redaction.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { version } from '../version.js';
@@ -63,6 +64,7 @@ export interface WorkerBasis {
   readonly events: QueueEvents;
   readonly options: ResolvedOptions;
   readonly closing: ClosingTime;
+  readonly declared: Pick<DeclaredSubscriptions, 'of' | 'restore'>;
   readonly tenants: TenantSource;
   readonly admin: (purge: PurgeRoutine, worker: QueueWorker) => QueueAdmin;
   readonly registry?: HandlerRegistry;
@@ -75,14 +77,14 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { database, bell, liveness, events, options, closing, tenants } = basis;
+  const { database, bell, liveness, events, options, closing, declared, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds, redact = [] } = basis;
   const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
   const execution = (workerId: WorkerId): Execution => {
     const signal = new Signal();
     const settler = new Settler(workerId, { database, events, signal, counter, propertiesOf });
     const executor = new Executor(workerId, { database, settler, registry, tenants, options, events });
-    const fanOut = new FanOut(workerId, { database, bell, settler, options, events });
+    const fanOut = new FanOut(workerId, { database, bell, settler, declared, options, events });
     return { executor, fanOut, settler, signal };
   };
   const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
@@ -119,6 +121,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     registry,
     registered,
     recovery,
+    declared,
     closing,
     foreignLocks,
     unserved,

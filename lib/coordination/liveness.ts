@@ -21,8 +21,8 @@ export interface Liveness {
   readonly alive: boolean;
   /** Why it is not held, as far as that is known: what failed last. */
   readonly failure: unknown;
-  /** Holds a worker's liveness until `release`. */
-  hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void>;
+  /** Holds a worker's liveness until `release`; false, and nothing is held, where another one lives by that id. */
+  hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean>;
   /** Runs `work` unless another worker runs that routine now; answers undefined when one does. */
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined>;
   /**

@@ -43,12 +43,16 @@ export class SessionLiveness implements Liveness {
     return this.#session?.failure;
   }
 
-  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
+  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
     const { use, workers } = this.#parts;
     const session = await use.open();
     this.#session = session;
     this.#workerId = workerId;
-    await session.hold(this.#key);
+    if (!(await session.hold(this.#key))) {
+      this.#session = undefined;
+      await use.close();
+      return false;
+    }
     // A look between the registration and the lock has noted it as missing; before the first claim that must go.
     await workers.revive(workerId);
     await this.#refuseElsewhere();
@@ -61,6 +65,7 @@ export class SessionLiveness implements Liveness {
         watcher.restored();
       },
     });
+    return true;
   }
 
   async exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {

@@ -26,8 +26,8 @@ export interface Session {
     heard: (text: string) => void,
     changed: HearingChanged,
   ): Promise<() => Promise<void>>;
-  /** Takes a lock and keeps it over reconnects, until `unlock`. */
-  hold(key: string): Promise<void>;
+  /** Takes a lock and keeps it over reconnects, until `unlock`; false, and nothing is kept, when it is held, here or elsewhere. */
+  hold(key: string): Promise<boolean>;
   /** Takes a lock unless it is held, in this process or another. Lost with the session. */
   tryLock(key: string): Promise<boolean>;
   /** Gives a lock up. */

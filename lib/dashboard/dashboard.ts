@@ -32,8 +32,8 @@ export interface ShownQueue {
   };
   readonly events: QueueEvents;
   readonly client: QueueClient;
-  /** Ids of subscriptions that handlers of this application declare. */
-  readonly declared: ReadonlySet<string>;
+  /** Knows the subscriptions that handlers of this application declare. */
+  readonly declared: { has(id: string): boolean };
 }
 
 export interface DashboardParts {

@@ -13,8 +13,8 @@ export interface SubscriptionReaderParts {
   /** Reads the history of the last hour. */
   readonly history: () => Promise<History>;
   readonly endpoints: Pick<EndpointStore, 'list'>;
-  /** Ids of those that handlers of this application declare. */
-  readonly declared: ReadonlySet<string>;
+  /** Knows those that handlers of this application declare. */
+  readonly declared: { has(id: string): boolean };
   /** How many of each topic and subscription wait. */
   readonly counts: () => Promise<readonly CountJson[]>;
 }

@@ -11,6 +11,12 @@ export interface Claim {
   readonly reservation: number;
 }
 
+/** The claim of a publication. */
+export interface PublicationClaim extends Claim {
+  /** True: while no subscription matches it is left as it is, in place of being discarded. Default: false. */
+  readonly waits?: boolean;
+}
+
 /** A claim that still holds. */
 export interface StandingClaim extends Claim {
   /** True when the attempt was cancelled: its handler is to stop. */
@@ -132,6 +138,6 @@ export interface NextDue {
   /** Routes with pending attempts, for a worker that finds out whether they are its own; empty for others. */
   readonly pending: readonly Route[];
   readonly holding: boolean;
-  /** True when the worker was told to stop. */
-  readonly halted: boolean;
+  /** True when the worker was told to stop, undefined when its row was deleted. */
+  readonly halted: boolean | undefined;
 }

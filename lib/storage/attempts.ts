@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  PublicationClaim,
   Route,
   StandingClaim,
   UnfollowedAttempt,
@@ -25,9 +26,9 @@ export interface AttemptStore {
   releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /**
    * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
-   * or locked by another session.
+   * or locked by another session, and what waits for a subscription.
    */
-  fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]>;
+  fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]>;
   /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
   promote(limit: number): Promise<PromoteResult>;
   /**

@@ -43,8 +43,15 @@ export interface MissingWorkers {
 
 /** The only writer of the table of workers. */
 export interface WorkerRegistry {
-  /** Writes down a starting worker; returns its id. */
+  /** Writes down a starting worker; returns its id, by which nobody holds attempts, whatever became of their worker's row. */
   register(worker: WorkerDescription): Promise<WorkerId>;
+  /** Forgets a worker that did not start: its id is another one's. */
+  withdraw(workerId: WorkerId): Promise<void>;
+  /**
+   * Writes a running worker down again whose row was deleted, and makes the key anew that deliveries are sealed with if that is gone
+   * as well; rows that are there stay as they are. A role that may not make the key leaves it to the next start.
+   */
+  restore(workerId: WorkerId, worker: WorkerDescription): Promise<void>;
   /**
    * Writes down that a worker has stopped, or that what it left was recovered; not while it holds attempts, which would
    * then be found late, and not of a lost one that is back.
@@ -52,8 +59,8 @@ export interface WorkerRegistry {
   retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void>;
   /** Tells all workers that run now to stop after their current work; answers their ids. */
   haltAll(): Promise<readonly WorkerId[]>;
-  /** True when the worker was told to stop, in its row. */
-  isHalted(workerId: WorkerId): Promise<boolean>;
+  /** True when the worker was told to stop, in its row; undefined when it has none any more. */
+  isHalted(workerId: WorkerId): Promise<boolean | undefined>;
   /** Executors of running attempts that are not workers, or have stopped. Slow: it walks all running attempts. */
   unregisteredHolders(): Promise<readonly WorkerId[]>;
   /** A worker that may have been called lost lives. */

@@ -13,6 +13,11 @@ export function bundlersLink(): string {
   return `${docs}/limits.md#bundlers`;
 }
 
+/** How tests leave the tables of a running application alone. */
+export function cleaningLink(): string {
+  return `${docs}/guides/testing.md#between-tests`;
+}
+
 /** A heading of the deployment guide, which says what roles need. */
 export function rolesLink(): string {
   return `${docs}/guides/deployment.md#roles`;

@@ -1,7 +1,8 @@
 import type { Bell } from '../coordination/bell.js';
 import { reference, type QueueEvents } from '../events.js';
-import type { ClaimedTask, FanOutOutcome, WorkerId } from '../storage/attempt.js';
+import type { ClaimedTask, FanOutOutcome, PublicationClaim, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import { checkAttempt, checkSize } from './running/attempt-limits.js';
 import { nextAttempt } from './running/next-attempt.js';
 import type { Settler } from './running/settler.js';
@@ -11,13 +12,15 @@ export interface FanOutParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'fail' | 'lose'>;
+  readonly declared: Pick<DeclaredSubscriptions, 'of' | 'restore'>;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
 
 /**
  * Delivers publications: all claimed in one batch by one statement, however many copies they make. When that
- * fails each is done alone, so that only the one that cannot be delivered fails.
+ * fails each is done alone, so that only the one that cannot be delivered fails. What matches no subscription is discarded, but
+ * not before the rows are back that this application declares for its topic.
  */
 export class FanOut {
   readonly #workerId: WorkerId;
@@ -34,13 +37,28 @@ export class FanOut {
     if (publications.length === 0) return;
     const sentAt = performance.now();
     try {
-      const outcomes = await this.#parts.database.attempts.fanOutMany(this.#workerId, publications);
-      const left = this.#report(publications, outcomes, sentAt);
+      const claims = publications.map((one) => this.#claimOf(one));
+      const outcomes = await this.#parts.database.attempts.fanOutMany(this.#workerId, claims);
+      let left = this.#report(publications, outcomes, sentAt);
+      if (left.length > 0 && claims.some(({ waits }) => waits)) left = await this.#deliverAwaited(left);
       await Promise.all(left.map((publication) => this.#deliverLater(publication)));
     } catch (error) {
       if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
       for (const one of publications) await this.deliver([one]);
     }
+  }
+
+  #claimOf({ id, reservation, task }: ClaimedTask): PublicationClaim {
+    return { id, reservation, waits: this.#parts.declared.of(task.topic).length > 0 };
+  }
+
+  /** Some may have reached nobody because rows are gone that this application declares. Answers what was left out again. */
+  async #deliverAwaited(publications: readonly ClaimedTask[]): Promise<readonly ClaimedTask[]> {
+    await this.#parts.declared.restore();
+    const sentAt = performance.now();
+    const claims = publications.map(({ id, reservation }) => ({ id, reservation }));
+    const outcomes = await this.#parts.database.attempts.fanOutMany(this.#workerId, claims);
+    return this.#report(publications, outcomes, sentAt);
   }
 
   /** Answers the publications that were left out. */
@@ -57,7 +75,8 @@ export class FanOut {
       const { events } = this.#parts;
       const task = reference(publication);
       events.emit('publication.delivered', { task, deliveries: made });
-      if (made === 0) events.emit('publication.discarded', { task });
+      if (made > 0) continue;
+      events.emit('publication.discarded', { task, declared: this.#parts.declared.of(task.topic) });
     }
     return publications.filter(({ id }) => !deliveries.has(id));
   }

@@ -3,6 +3,9 @@ import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerId } from '../storage/attempt.js';
 
+/** What the worker's row says. */
+type Order = 'stop' | 'none';
+
 export interface HaltOrderParts {
   readonly database: Pick<QueueDatabase, 'workers'>;
   readonly events: QueueEvents;
@@ -12,19 +15,21 @@ export interface HaltOrderParts {
   };
   /** Stops the worker; may be called again. */
   readonly stop: () => void;
+  /** Writes the worker's row again, which was deleted. */
+  readonly restore: () => Promise<void>;
   /** True when another worker of this process reports ignored notifications. */
   readonly isSilent: boolean;
 }
 
 /**
- * Whether this worker was told to stop. Any role that may connect can send the notification; only roles with a worker's
+ * Whether this worker was told to stop, by its row, which is written again when it is gone. Any role that may connect can send the notification; only roles with a worker's
  * rights can write its row. So the notification makes the worker look at its row, and stops it by itself only where
  * `halt` allows that.
  */
 export class HaltOrder {
   readonly #parts: HaltOrderParts;
   readonly #workerId: WorkerId;
-  #asking: Promise<boolean | undefined> | undefined;
+  #asking: Promise<Order | undefined> | undefined;
   #hasEnded = false;
   #isTold: boolean;
 
@@ -51,8 +56,8 @@ export class HaltOrder {
     const before = this.#asking;
     void (before ?? Promise.resolve())
       .then(() => this.#ask())
-      .then((halted) => {
-        if (halted === false) this.#ignore();
+      .then((order) => {
+        if (order === 'none') this.#ignore();
       });
   }
 
@@ -62,15 +67,21 @@ export class HaltOrder {
   }
 
   /** Undefined when the database did not answer, and is asked again at the next poll, or when the worker has stopped. */
-  async #ask(): Promise<boolean | undefined> {
+  async #ask(): Promise<Order | undefined> {
     if (this.#hasEnded) return undefined;
-    this.#asking ??= this.#parts.database.workers
-      .isHalted(this.#workerId)
+    this.#asking ??= this.#read()
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));
-    const halted = await this.#asking;
-    if (halted === true) this.obey();
-    return halted;
+    const order = await this.#asking;
+    if (order === 'stop') this.obey();
+    return order;
+  }
+
+  async #read(): Promise<Order> {
+    const { database, restore } = this.#parts;
+    const halted = await database.workers.isHalted(this.#workerId);
+    if (halted === undefined && !this.#hasEnded) await restore();
+    return halted === true ? 'stop' : 'none';
   }
 
   #ignore(): void {

@@ -1,14 +1,17 @@
 import { hostname } from 'node:os';
-import type { Liveness } from '../coordination/liveness.js';
+import type { Liveness, LivenessWatcher } from '../coordination/liveness.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { publicationRoute } from '../storage/route.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { WorkerStall } from '../storage/status-report.js';
+import type { WorkerDescription } from '../storage/workers.js';
+import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import type { Recovery } from '../maintenance/recovery.js';
+import { cleaningLink } from '../values/docs-link.js';
 import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
 import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -34,9 +37,10 @@ export interface QueueWorkerParts {
   readonly registry: HandlerRegistry;
   readonly registered: (
     workerId: WorkerId,
-    halting: Pick<HaltOrderParts, 'stop' | 'isSilent'>,
+    halting: Pick<HaltOrderParts, 'stop' | 'restore' | 'isSilent'>,
   ) => RegisteredWorker;
   readonly recovery: Recovery;
+  readonly declared: Pick<DeclaredSubscriptions, 'restore'>;
   /** The time for everything that is closed with this worker. */
   readonly closing: ClosingTime;
   readonly foreignLocks: ForeignLockWatch;
@@ -48,6 +52,8 @@ export interface QueueWorkerParts {
   readonly enabled: boolean;
 }
 
+/** More workers do not run while the table of workers is empty. */
+const mostIds = 1_000;
 /** How long handlers may take to end after their signal was aborted. */
 const abortGraceMs = 1_000;
 
@@ -127,35 +133,19 @@ export class QueueWorker {
   }
 
   async #start(): Promise<void> {
-    const { database, liveness, registry, recovery } = this.#parts;
-    const { options, events, version } = this.#parts;
+    const { registry, recovery, options, events } = this.#parts;
     this.#state = 'starting';
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
     const routes = [publicationRoute, ...registry.announced];
-    const { concurrency } = options;
-    const id = await database.workers.register({
-      host: hostname(),
-      pid: process.pid,
-      version,
-      concurrency,
-      routes,
-      deadRoutes: registry.announcedDead,
-    });
-    this.#id = id;
+    const description = { ...this.#description, routes };
+    const id = await this.#takeId(description);
     // The other worker of this process reports a notification that both ignore.
     const isSilent = this.#isCompanion;
-    const halting = { stop: () => void this.stop(), isSilent };
+    const restore = (): Promise<void> => this.#restore(id, description);
+    const halting = { stop: () => void this.stop(), restore, isSilent };
     const registered = this.#parts.registered(id, halting);
     const { dispatcher, halt, standstill } = registered;
     this.#registered = registered;
-    const { connection } = liveness;
-    await liveness.hold(id, {
-      lost: (error) => events.emit('connection.lost', { connection, error }),
-      restored: () => {
-        events.emit('connection.restored', { connection });
-        dispatcher.reconcile();
-      },
-    });
     await this.#parts.listening.start({ id, dispatcher, halt, isSilent });
     dispatcher.start();
     standstill.start();
@@ -169,17 +159,65 @@ export class QueueWorker {
     await this.#companion?.start();
   }
 
+  get #description(): Omit<WorkerDescription, 'routes'> {
+    const { registry, options, version } = this.#parts;
+    const { concurrency } = options;
+    return { host: hostname(), pid: process.pid, version, concurrency, deadRoutes: registry.announcedDead };
+  }
+
+  /** Registers, and lives by that id from now on. */
+  async #takeId(description: WorkerDescription): Promise<WorkerId> {
+    const { database, liveness, events } = this.#parts;
+    const { connection } = liveness;
+    const watcher: LivenessWatcher = {
+      lost: (error) => {
+        events.emit('connection.lost', { connection, error });
+        // A lease cannot be renewed in a row that was deleted.
+        this.#registered?.halt.ask();
+      },
+      restored: () => {
+        events.emit('connection.restored', { connection });
+        this.#registered?.dispatcher.reconcile();
+      },
+    };
+    for (let tried = 0; tried < mostIds; tried += 1) {
+      const id = await database.workers.register(description);
+      this.#id = id;
+      if (await liveness.hold(id, watcher)) return id;
+      // Ids begin anew where the table was emptied, under the workers that still run.
+      await database.workers.withdraw(id);
+      this.#id = undefined;
+    }
+    throw new TarefaError(
+      'SCHEMA_CONFLICT',
+      `this worker got ${mostIds} ids one after the other by each of which another worker runs: the table of workers was emptied`,
+    );
+  }
+
+  /** Somebody has deleted the row of this worker, as tests do that empty all tables: then others take it for one that is not there. */
+  async #restore(id: WorkerId, description: WorkerDescription): Promise<void> {
+    const { database, declared, events } = this.#parts;
+    await database.workers.restore(id, description);
+    events.emit('warning', {
+      message:
+        `the row of worker ${id}, which is running, was deleted from the table of workers, and is written again. Empty only ` +
+        `the table of tasks under a running application: ${cleaningLink()}`,
+    });
+    await declared.restore();
+  }
+
   async #stop(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     this.#state = 'stopping';
     const [id, registered] = [this.#id, this.#registered];
-    const leaving = id !== undefined && registered ? this.#leave(id, registered) : undefined;
+    // Without its parts it has registered and could not go on.
+    const leaving = registered && id !== undefined ? this.#leave(id, registered) : this.#signOff(id);
     await Promise.all([leaving, this.#companion?.stop()]);
     this.#state = 'stopped';
   }
 
   async #leave(id: WorkerId, { dispatcher, executor, halt, standstill }: RegisteredWorker): Promise<void> {
-    const { database, liveness, listening, recovery, closing, events } = this.#parts;
+    const { recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     halt.end();
     standstill.stop();
@@ -200,10 +238,16 @@ export class QueueWorker {
       cancel();
     }, closingReserves.settle);
     const unfinished = running.size;
+    await this.#signOff(id);
+    events.emit('worker.stopped', { workerId: id, unfinished });
+  }
+
+  async #signOff(id: WorkerId | undefined): Promise<void> {
+    if (id === undefined) return;
+    const { database, liveness, listening, closing } = this.#parts;
     await closing.step(async () => {
       const retired = database.workers.retire(id, 'stopped').catch(() => undefined);
       await Promise.all([listening.stop(), liveness.release(), retired]);
     }, closingReserves.leave);
-    events.emit('worker.stopped', { workerId: id, unfinished });
   }
 }

@@ -39,7 +39,7 @@ export class LeaseLiveness implements Liveness {
     return this.alive ? undefined : this.#lease?.failure;
   }
 
-  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<void> {
+  async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
     const { workers, thread } = this.#parts;
     const sentAt = process.hrtime.bigint();
     await workers.renewLease(workerId, leaseMs);
@@ -51,6 +51,7 @@ export class LeaseLiveness implements Liveness {
     };
     this.#lease = new Lease({ thread, workerId, renewMs, leaseMs, lost, restored });
     this.#lease.start(sentAt);
+    return true;
   }
 
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {

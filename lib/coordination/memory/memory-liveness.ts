@@ -26,10 +26,12 @@ export class MemoryLiveness implements Liveness {
     return this.#workerId !== undefined && this.#shared.ids.has(this.#workerId);
   }
 
-  async hold(workerId: WorkerId, _watcher: LivenessWatcher): Promise<void> {
+  async hold(workerId: WorkerId, _watcher: LivenessWatcher): Promise<boolean> {
+    if (this.#shared.ids.has(workerId)) return false;
     this.#workerId = workerId;
     this.#shared.ids.add(workerId);
     await this.#workers.revive(workerId);
+    return true;
   }
 
   async exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {

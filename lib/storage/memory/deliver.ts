@@ -9,7 +9,7 @@ import { subscriptionRow } from './subscription-row.js';
  * copy's payload holds the publication's text and the subscription as it is now.
  */
 export function deliver(table: MemoryTable, publication: MemoryRow): number {
-  const matching = [...table.subscriptions.values()].filter((one) => matches(publication, one));
+  const matching = matchingOf(table, publication);
   const text = table.payloadOf(publication);
   for (const subscription of matching) {
     table.add({
@@ -23,6 +23,15 @@ export function deliver(table: MemoryTable, publication: MemoryRow): number {
   }
   table.complete(publication, messageOf(matching.length), null);
   return matching.length;
+}
+
+/** True when a publication would reach some subscription. */
+export function isMatched(table: MemoryTable, publication: MemoryRow): boolean {
+  return matchingOf(table, publication).length > 0;
+}
+
+function matchingOf(table: MemoryTable, publication: MemoryRow): readonly SubscriptionRecord[] {
+  return [...table.subscriptions.values()].filter((one) => matches(publication, one));
 }
 
 function matches(publication: MemoryRow, { active, topic, tenant, group }: SubscriptionRecord): boolean {

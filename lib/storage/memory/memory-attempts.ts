@@ -8,6 +8,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  PublicationClaim,
   RetryTime,
   Route,
   StandingClaim,
@@ -24,7 +25,7 @@ import {
   type RouteRange,
   type WaitingRoute,
 } from '../waiting-route.js';
-import { deliver } from './deliver.js';
+import { deliver, isMatched } from './deliver.js';
 import { followerOf, startDeadChain } from './memory-chain.js';
 import { lacksDeadTask, lacksNextAttempt } from './memory-check.js';
 import {
@@ -75,10 +76,11 @@ export class MemoryAttempts implements AttemptStore {
     });
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
     return publications.flatMap((claim) => {
       const row = this.#table.held(workerId, claim);
-      return row ? [{ id: claim.id, deliveries: deliver(this.#table, row) }] : [];
+      if (!row || (claim.waits && !isMatched(this.#table, row))) return [];
+      return [{ id: claim.id, deliveries: deliver(this.#table, row) }];
     });
   }
 
@@ -112,7 +114,7 @@ export class MemoryAttempts implements AttemptStore {
       inMs: times.length === 0 ? undefined : Math.min(...times),
       pending: (await this.routeHeads(unknown, unknownAtOnce)).map(({ route }) => route),
       holding: asksHeld && rows.some((row) => isHeldBy(row, workerId)),
-      halted: workers.get(workerId)?.halted ?? false,
+      halted: workers.has(workerId) ? (workers.get(workerId)?.halted ?? false) : undefined,
     };
   }
 

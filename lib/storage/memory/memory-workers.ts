@@ -19,10 +19,19 @@ export class MemoryWorkers implements WorkerRegistry {
   }
 
   async register(worker: WorkerDescription): Promise<WorkerId> {
-    this.#ids += 1;
+    do this.#ids += 1;
+    while (this.#table.rows.some((row) => isHeldBy(row, String(this.#ids))));
     const id = String(this.#ids);
     this.#table.workers.set(id, { ...worker });
     return id;
+  }
+
+  async withdraw(workerId: WorkerId): Promise<void> {
+    this.#table.workers.delete(workerId);
+  }
+
+  async restore(workerId: WorkerId, worker: WorkerDescription): Promise<void> {
+    if (!this.#table.workers.has(workerId)) this.#table.workers.set(workerId, { ...worker });
   }
 
   async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
@@ -71,8 +80,9 @@ export class MemoryWorkers implements WorkerRegistry {
     return running.map(([id]) => id);
   }
 
-  async isHalted(workerId: WorkerId): Promise<boolean> {
-    return this.#table.workers.get(workerId)?.halted ?? false;
+  async isHalted(workerId: WorkerId): Promise<boolean | undefined> {
+    const worker = this.#table.workers.get(workerId);
+    return worker && (worker.halted ?? false);
   }
 
   async unregisteredHolders(): Promise<readonly WorkerId[]> {

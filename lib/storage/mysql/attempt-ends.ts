@@ -1,4 +1,11 @@
-import type { Claim, Failure, FailureOutcome, FanOutOutcome, WorkerId } from '../attempt.js';
+import type {
+  Claim,
+  Failure,
+  FailureOutcome,
+  FanOutOutcome,
+  PublicationClaim,
+  WorkerId,
+} from '../attempt.js';
 import { readEndedBy } from '../cancellation.js';
 import type { Answer, TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
@@ -101,7 +108,7 @@ export async function fanOutPublications(
   run: Run,
   tables: FanOutTables,
   workerId: WorkerId,
-  publications: readonly Claim[],
+  publications: readonly PublicationClaim[],
   seals: boolean,
 ): Promise<readonly FanOutOutcome[]> {
   const held = await beginWith(run, tables, of(workerId, publications));
@@ -115,7 +122,11 @@ export async function fanOutPublications(
     countCopies(tables),
   ].join(';\n');
   const counted = (await run(copying, [ids, ids])).at(-1)?.rows ?? [];
-  const outcomes = counted.map((row) => ({ id: idOf(row), deliveries: Number(row['deliveries']) }));
+  const waiting = new Set(publications.filter(({ waits }) => waits).map(({ id }) => id));
+  const outcomes = counted
+    .map((row) => ({ id: idOf(row), deliveries: Number(row['deliveries']) }))
+    .filter(({ id, deliveries }) => deliveries > 0 || !waiting.has(id));
+  if (outcomes.length === 0) return endEmpty(run);
   const messages = outcomes.map(({ id, deliveries }) => ({ id, message: deliveryMessage(deliveries) }));
   await run(`${settlePublications(tables)};\ncommit`, [JSON.stringify(messages)]);
   return outcomes;

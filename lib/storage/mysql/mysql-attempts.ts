@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  PublicationClaim,
   Route,
   StandingClaim,
   UnfollowedAttempt,
@@ -73,7 +74,7 @@ export class MysqlAttempts implements AttemptStore {
     return this.#access.transaction((run) => releaseAttempts(run, tables, workerId, claims));
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
     const { tables, prepared, own } = this.#access;
     const { queue, seal, subscriptions } = tables;
     if (!this.#fansOut || subscriptions === undefined) throw noSubscriptions();
@@ -121,7 +122,7 @@ export class MysqlAttempts implements AttemptStore {
       inMs: isDue ? Math.min(0, scheduled ?? 0) : scheduled,
       pending: (await this.#heads(unknown, unknownAtOnce)).map(({ route }) => route),
       holding: readBoolean(row?.['holding']),
-      halted: readBoolean(row?.['halted']),
+      halted: row?.['halted'] == null ? undefined : readBoolean(row['halted']),
     };
   }
 

@@ -1,9 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import type { WorkerId } from '../attempt.js';
 import { readBoolean } from '../columns.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import { takeFreeId } from '../free-worker-id.js';
 import { lockName, lockPrefix } from './lock-name.js';
 import type { MysqlAccess } from './mysql-access.js';
+import { isRefusal } from './schema/refusals.js';
+import { sealKeys } from './schema/schema-objects.js';
+import { insertSealSql } from './schema/schema-statements.js';
 import {
   findMissing,
   forgetWorkers,
@@ -16,9 +22,11 @@ import {
   readNotices,
   registerWorker,
   renewLease,
+  restoreWorker,
   retireWorker,
   reviveWorker,
   unregisteredHolders,
+  withdrawWorker,
 } from './statements/workers.js';
 
 /** Rings once workers were told to stop: no statement can ring when it is committed. */
@@ -37,10 +45,28 @@ export class MysqlWorkers implements WorkerRegistry {
   }
 
   async register(worker: WorkerDescription): Promise<WorkerId> {
-    const { host, pid, version, concurrency, routes, deadRoutes } = worker;
-    const values = [host, pid, version, concurrency, JSON.stringify(routes), JSON.stringify(deadRoutes)];
-    const { insertId } = await this.#access.own.query(registerWorker(this.#access.tables), values);
-    return insertId;
+    const { own, tables } = this.#access;
+    return takeFreeId({
+      take: async () => {
+        const { insertId: id } = await own.query(registerWorker(tables), valuesOf(worker));
+        const { rows } = await own.query(holdsAttempts(tables), [id]);
+        return { id, isHolding: readBoolean(rows[0]?.['holding']) };
+      },
+      leave: (id) => this.withdraw(id),
+    });
+  }
+
+  async withdraw(workerId: WorkerId): Promise<void> {
+    await this.#access.own.query(withdrawWorker(this.#access.tables), [workerId]);
+  }
+
+  async restore(workerId: WorkerId, worker: WorkerDescription): Promise<void> {
+    const { own, tables } = this.#access;
+    await own.query(restoreWorker(tables), [...valuesOf(worker), workerId]);
+    const keys = sealKeys(await promisify(randomBytes)(64));
+    await own.query(insertSealSql(tables), [...keys]).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error;
+    });
   }
 
   /** Two statements: one would lock what it reads of the queue. Who is written down as stopped claims nothing in between. */
@@ -62,9 +88,9 @@ export class MysqlWorkers implements WorkerRegistry {
     return told;
   }
 
-  async isHalted(workerId: WorkerId): Promise<boolean> {
+  async isHalted(workerId: WorkerId): Promise<boolean | undefined> {
     const [row] = await this.#access.ask(isHalted(this.#access.tables), [workerId]);
-    return readBoolean(row?.['halted']);
+    return row && readBoolean(row['halted']);
   }
 
   async unregisteredHolders(): Promise<readonly WorkerId[]> {
@@ -127,6 +153,12 @@ export class MysqlWorkers implements WorkerRegistry {
   async forget(olderThanDays: number): Promise<void> {
     await this.#access.own.query(forgetWorkers(this.#access.tables), [olderThanDays]);
   }
+}
+
+/** In the order of the statements' parameters. */
+function valuesOf(worker: WorkerDescription): unknown[] {
+  const { host, pid, version, concurrency, routes, deadRoutes } = worker;
+  return [host, pid, version, concurrency, JSON.stringify(routes), JSON.stringify(deadRoutes)];
 }
 
 function idOf(row: Readonly<Record<string, string | null>>): WorkerId {

@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  PublicationClaim,
   Route,
   StandingClaim,
   UnfollowedAttempt,
@@ -70,13 +71,13 @@ export class PostgresAttempts implements AttemptStore {
     return rows.map((row) => String(row['id']));
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly Claim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
     if (!this.#fansOut) throw noSubscriptions();
     const { sql, schema } = this.#access;
     const ids = publications.map(({ id }) => id);
     const reservations = publications.map(({ reservation }) => reservation);
     const statement = schema.seals ? sql.fanOut : sql.fanOutUnsealed;
-    const values = [ids, reservations, workerId];
+    const values = [ids, reservations, workerId, publications.map(({ waits = false }) => waits)];
     const { rows } = await this.#access.onPool(statement, values).catch((error: unknown) => {
       throw explainFanOut(explainTakenId(error, schema.tables));
     });

@@ -3,6 +3,7 @@ import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import { isRingRefused } from './connections/without-ring.js';
+import { takeFreeId } from '../free-worker-id.js';
 import type { QueueAccess } from './queue-access.js';
 import { haltWorkers, renewLease } from './statements/workers.js';
 
@@ -23,10 +24,27 @@ export class PostgresWorkers implements WorkerRegistry {
   }
 
   async register(worker: WorkerDescription): Promise<WorkerId> {
-    const { host, pid, version, concurrency, routes, deadRoutes } = worker;
-    const values = [host, pid, version, concurrency, [...routes], [...deadRoutes]];
-    const { rows } = await this.#access.onPool(this.#access.sql.registerWorker, values);
-    return String(rows[0]?.['id']);
+    const { registerWorker, registerBehind } = this.#access.sql;
+    return takeFreeId({
+      take: async () => {
+        const values = valuesOf(worker);
+        const { rows } = await this.#access.onPool(registerWorker, values);
+        const [row] = rows.length > 0 ? rows : (await this.#access.onPool(registerBehind, values)).rows;
+        return row && { id: String(row['id']), isHolding: readBoolean(row['holding']) };
+      },
+      leave: (id) => this.withdraw(id),
+    });
+  }
+
+  async withdraw(workerId: WorkerId): Promise<void> {
+    await this.#access.onPool(this.#access.sql.withdrawWorker, [workerId]);
+  }
+
+  async restore(workerId: WorkerId, worker: WorkerDescription): Promise<void> {
+    await this.#access.onPool(this.#access.sql.restoreWorker, [...valuesOf(worker), workerId]);
+    await this.#access.onPool(this.#access.sql.restoreSeal, []).catch((error: unknown) => {
+      if ((error as { readonly code?: unknown }).code !== '42501') throw error;
+    });
   }
 
   async retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void> {
@@ -40,9 +58,9 @@ export class PostgresWorkers implements WorkerRegistry {
     return (row?.['told'] as readonly string[] | undefined) ?? [];
   }
 
-  async isHalted(workerId: WorkerId): Promise<boolean> {
+  async isHalted(workerId: WorkerId): Promise<boolean | undefined> {
     const [row] = await this.#access.ask(this.#access.sql.isHalted, [workerId]);
-    return readBoolean(row?.['halted']);
+    return row && readBoolean(row['halted']);
   }
 
   async unregisteredHolders(): Promise<readonly WorkerId[]> {
@@ -101,4 +119,9 @@ export class PostgresWorkers implements WorkerRegistry {
   async forget(olderThanDays: number): Promise<void> {
     await this.#access.onPool(this.#access.sql.forgetWorkers, [olderThanDays]);
   }
+}
+
+/** In the order of the statements' parameters. */
+function valuesOf({ host, pid, version, concurrency, routes, deadRoutes }: WorkerDescription): unknown[] {
+  return [host, pid, version, concurrency, [...routes], [...deadRoutes]];
 }

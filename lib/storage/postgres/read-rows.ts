@@ -51,7 +51,7 @@ export function readNextDue(row: TextRow | undefined): NextDue {
     inMs: inMs == null ? undefined : Number(inMs),
     pending: row?.['pending'] == null ? [] : (JSON.parse(row['pending']) as Route[]),
     holding: readBoolean(row?.['holding']),
-    halted: readBoolean(row?.['halted']),
+    halted: row?.['halted'] == null ? undefined : readBoolean(row['halted']),
   };
 }
 

@@ -16,7 +16,7 @@ export interface RemindersParts {
   readonly isIdle: () => boolean;
   /** Asks when something is due, whether the worker holds anything, and whether it was told to stop. */
   readonly nextDue: () => Promise<NextDue>;
-  /** Asks, by a statement of its own, whether the worker was told to stop. */
+  /** Asks, by a statement of its own, whether the worker was told to stop; its row is written again when it is gone. */
   readonly askHalted: () => void;
   /** The worker was told to stop. */
   readonly halted: () => void;
@@ -127,6 +127,7 @@ export class Reminders {
     // A comparison meets the same error of the database, and reports it.
     const next = await nextDue().catch(compare);
     if (next?.halted) return halted();
+    if (next && next.halted === undefined) askHalted();
     if (next?.holding) return reconcile();
     if (next?.inMs === undefined) return;
     if (next.inMs > 0) this.lookIn(next.inMs);

@@ -50,7 +50,7 @@ export function exerciseIdleLooks(open: OpenDatabase): void {
       const { database, halt } = await open();
       const [worker, other] = [await register(database), await register(database)];
       await claimNew(database, worker);
-      const ask = async (id: string, asksHeld: boolean): Promise<readonly boolean[]> => {
+      const ask = async (id: string, asksHeld: boolean): Promise<readonly unknown[]> => {
         const { holding, halted } = await database.attempts.nextDue(id, asksHeld, ours);
         return [holding, halted];
       };

@@ -132,6 +132,32 @@ export function exerciseWorkers(open: OpenDatabase): void {
     expect(await workers.confirmLost([stopped.id, running.id], 60_000)).toEqual([stopped.id]);
   });
 
+  contract('a running worker whose row is gone sees so, and is written down again', async () => {
+    const { database, halt } = await open();
+    const { workers, attempts, reports } = database;
+    const description = { host: 'back', pid: 7, version: '0', concurrency: 3, routes: ['t:a'], deadRoutes: [] };
+    const id = await workers.register(description);
+    await workers.withdraw(id);
+    const awaited = { ranges: [], deadRoutes: [], unknown: [] };
+    expect(await workers.isHalted(id)).toBeUndefined();
+    expect((await attempts.nextDue(id, false, awaited)).halted).toBeUndefined();
+    await workers.restore(id, description);
+    expect(await workers.isHalted(id)).toBe(false);
+    expect(await reports.workers()).toMatchObject([{ id, host: 'back', routes: ['t:a'] }]);
+    await halt();
+    await workers.restore(id, { ...description, host: 'other' });
+    expect(await workers.isHalted(id)).toBe(true);
+    expect(await reports.workers()).toMatchObject([{ id, host: 'back' }]);
+    expect((await register(database)).id).not.toBe(id);
+  });
+
+  contract('no worker gets an id by which attempts are held', async () => {
+    const { database, access } = await open();
+    const { id } = await register(database);
+    await access.hold(await insert(database), String(Number(id) + 1));
+    expect((await register(database)).id).toBe(String(Number(id) + 2));
+  });
+
   contract('a worker sees in its row that it was told to stop', async () => {
     const { database, halt } = await open();
     const { id } = await register(database);

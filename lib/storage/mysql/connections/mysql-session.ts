@@ -98,11 +98,11 @@ export class MysqlSession implements Session {
     return Promise.reject(new Error('a session of MySQL or MariaDB cannot listen'));
   }
 
-  async hold(key: string): Promise<void> {
+  async hold(key: string): Promise<boolean> {
     const name = lockName(key);
-    if (this.#held.has(name) || !(await this.#take('hold', name)))
-      throw new Error(`another session holds the lock '${key}'`);
+    if (this.#held.has(name) || !(await this.#take('hold', name))) return false;
     this.#lasting.add(name);
+    return true;
   }
 
   async tryLock(key: string): Promise<boolean> {

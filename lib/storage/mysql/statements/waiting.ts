@@ -109,7 +109,7 @@ export const handledDead = ({ workers }: Pick<QueueTables, 'workers'>): string =
 
 /**
  * What an idle worker asks: whether a live attempt waits in one of the ranges, or a dead one anywhere; when the next scheduled one
- * is due; whether it holds rows that it does not know of, and whether it was told to stop. A range is one entry of the index,
+ * is due; whether it holds rows that it does not know of, and whether it was told to stop (null when its row is gone). A range is one entry of the index,
  * however many tasks wait on others.
  */
 export function idleLook(
@@ -130,7 +130,7 @@ select ${isPending} as pending,
   exists (select 1 from ${queue} f force index (dead_ready) where f.morta_pronta is not null) as dead,
   ${nextDueMs(queue)} as next_due_ms,
   ${asksHeld ? holds : 'false'} as holding,
-  exists (select 1 from ${workers} w where w.id = ${worker} and w.halt_at is not null) as halted`,
+  (select w.halt_at is not null from ${workers} w where w.id = ${worker}) as halted`,
     values: [
       ...ranges.flatMap(({ from, below }) => [from, below]),
       ...(asksHeld ? [workerId] : []),

@@ -18,6 +18,20 @@ insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, sc
 values (?, ?, ?, ?, ?, ?, ${schemaVersion})`,
   );
 
+/** Writes a running worker down again. Parameters: as {@link registerWorker}, id. */
+export const restoreWorker = ({ workers }: Workers): string =>
+  named(
+    'restore_worker',
+    `
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schema_version, id)
+values (?, ?, ?, ?, ?, ?, ${schemaVersion}, ?)
+on duplicate key update id = id`,
+  );
+
+/** Parameters: worker. */
+export const withdrawWorker = ({ workers }: Workers): string =>
+  named('withdraw_worker', `delete from ${workers} where id = ?`);
+
 /** Whether a worker holds attempts. Parameters: worker. */
 export const holdsAttempts = ({ queue }: Pick<QueueTables, 'queue'>): string =>
   named('holds_attempts', `select exists (select 1 from ${queue} f where f.executor_ativo = ?) as holding`);
@@ -35,11 +49,11 @@ set w.stopped_at = ${now}
 where w.id = ? and w.stopped_at is null and (w.missed_at is not null or not ?)`,
   );
 
-/** Whether a worker was told to stop. Parameters: worker. */
+/** Whether a worker was told to stop; no row when it is not written down. Parameters: worker. */
 export const isHalted = ({ workers }: Workers): string =>
   named(
     'is_halted',
-    `select exists (select 1 from ${workers} w where w.id = ? and w.halt_at is not null) as halted`,
+    `select w.halt_at is not null as halted from ${workers} w where w.id = ?`,
   );
 
 /** The workers that run now, locked. */

@@ -74,10 +74,17 @@ export class PostgresSession implements Session {
     return this.#connection.inTurn(() => this.#run(text, values));
   }
 
-  /** Takes a lock and keeps it over reconnects, until `unlock`. */
-  async hold(key: string): Promise<void> {
+  async hold(key: string): Promise<boolean> {
+    if (this.#lasting.has(key)) return false;
     this.#lasting.add(key);
-    if (!(await this.tryLock(key))) throw new Error(`another session holds the lock '${key}'`);
+    let isHeld = false;
+    try {
+      isHeld = await this.tryLock(key);
+    } finally {
+      // A session that comes back would wait for what is another's.
+      if (!isHeld) this.#lasting.delete(key);
+    }
+    return isHeld;
   }
 
   /** Takes a lock unless this process or another holds it. Lost with the session. */

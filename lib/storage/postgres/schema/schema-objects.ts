@@ -245,9 +245,8 @@ export function webhooksTableSql({ webhooks }: QueueTables): string {
  * beforehand, so that a seal is two calls of `sha256()`. One row, which never changes. Only roles with the rights of a worker
  * may read it: whoever has the key can choose where signed requests go.
  */
-export function sealTableSql({ seal }: QueueTables): readonly string[] {
-  const pad = (constant: number): string =>
-    `decode(string_agg(lpad(to_hex(get_byte(key, i) # ${constant}), 2, '0'), '' order by i), 'hex')`;
+export function sealTableSql(tables: QueueTables): readonly string[] {
+  const { seal } = tables;
   return [
     `create table if not exists ${seal} (
   single boolean primary key default true check (single),
@@ -255,15 +254,22 @@ export function sealTableSql({ seal }: QueueTables): readonly string[] {
   outer_key bytea not null
 )`,
     `revoke all on ${seal} from public`,
-    `insert into ${seal} (inner_key, outer_key)
+    insertSealSql(tables),
+  ];
+}
+
+/** Makes the key, unless there is one. */
+export function insertSealSql({ seal }: Pick<QueueTables, 'seal'>): string {
+  const pad = (constant: number): string =>
+    `decode(string_agg(lpad(to_hex(get_byte(key, i) # ${constant}), 2, '0'), '' order by i), 'hex')`;
+  return `insert into ${seal} (inner_key, outer_key)
 select ${pad(0x36)},
   ${pad(0x5c)}
 from (
   select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
     || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as key
 ) random, generate_series(0, 63) i
-on conflict (single) do nothing`,
-  ];
+on conflict (single) do nothing`;
 }
 
 /** Which version each queue's tables have, shared by the queues of a schema. */

@@ -17,7 +17,8 @@ const seal = `sha256(keys.outer_key || sha256(keys.inner_key || ${covered}))`;
  * Delivers publications: one copy for every active subscription of the topic whose tenant and group are
  * either unset or the publication's, and the publication's own success; all or nothing.
  *
- * Parameters: ids, reservations, worker. Rows that another session has locked are left out of the answer. A copy's payload is an
+ * Parameters: ids, reservations, worker, which of them stay as they are while no subscription matches. These, and rows that
+ * another session has locked, are left out of the answer. A copy's payload is an
  * envelope: the publication's text and the subscription's whole row at this moment, so that later changes of the
  * subscription do not reach it. A copy with a URL is sealed, so that its sender knows that a worker has chosen that URL:
  * see `lib/webhooks/delivery-seal.ts`. The laterals are kept apart by `offset 0`, or the planner would write the envelope
@@ -29,8 +30,8 @@ const fanOutStatement = (name: string, seals: boolean) =>
     (tables: QueueTables) => `
 with ${quietSetting(tables.queue)},
 publications as materialized (
-  select f.*
-  from ${tables.queue} f, unnest($1::bigint[], $2::int[]) p (id, reservation)
+  select f.*, p.waits
+  from ${tables.queue} f, unnest($1::bigint[], $2::int[], $4::boolean[]) p (id, reservation, waits)
   where f.id = p.id and f.reserva = p.reservation and f.id = any($1::bigint[]) and ${heldBy('$3::bigint')}
   for no key update of f skip locked
 ),
@@ -63,7 +64,7 @@ copies as (
   returning publication_id
 ),
 counted as (
-  select p.id, (select count(*) from copies c where c.publication_id = coalesce(p.id_inicial, p.id)) as deliveries
+  select p.id, p.waits, (select count(*) from copies c where c.publication_id = coalesce(p.id_inicial, p.id)) as deliveries
   from publications p
 )
 update ${tables.queue} f
@@ -71,7 +72,7 @@ set status = 'sucesso', finalizada_em = clock_timestamp(),
   mensagem = case when counted.deliveries = 0 then 'discarded: no active subscription matches'
     else 'delivered to ' || counted.deliveries || ' subscription' || case when counted.deliveries = 1 then '' else 's' end end
 from counted
-where f.id = counted.id and f.id = any($1::bigint[])
+where f.id = counted.id and f.id = any($1::bigint[]) and (counted.deliveries > 0 or not counted.waits)
 returning f.id, counted.deliveries`,
   );
 

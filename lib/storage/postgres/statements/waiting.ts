@@ -60,7 +60,7 @@ limit $3::int`,
 
 /**
  * All that an idle worker asks, by one statement: in how many milliseconds the next attempt is due that it serves, whether
- * it holds rows that it does not know of, whether it was told to stop, and which routes have pending attempts of which it
+ * it holds rows that it does not know of, whether it was told to stop (null when its row is gone), and which routes have pending attempts of which it
  * finds out whether they are its own. One probe per route, however many tasks wait on others.
  *
  * Parameters: worker, or null to leave out what it holds, which takes long under an old snapshot; worker; where the ranges begin
@@ -91,7 +91,7 @@ select least(
    limit 1)
 ) as next_due_ms,
 exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding,
-exists (select from ${workers} w where w.id = $2::bigint and w.halt_at is not null) as halted,
+(select w.halt_at is not null from ${workers} w where w.id = $2::bigint) as halted,
 to_json(array(
   select heads.route from unnest($6::text[], $7::text[]) r (from_route, below)
   cross join lateral (${headsOf(queue, '$8::int')}

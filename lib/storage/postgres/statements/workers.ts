@@ -1,15 +1,52 @@
 import type { QueueTables } from '../identifiers.js';
+import { insertSealSql } from '../schema/schema-objects.js';
 import { schemaVersion } from '../schema/schema.js';
 import { ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
-/** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
+const description = `host, pid, version, concurrency, routes, dead_routes, schema_version`;
+const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], ${schemaVersion}`;
+
+/**
+ * Writes down a starting worker, with the version of the tables that it was written for; answers its id, and whether attempts are
+ * held by it: then it was another's, whose row was deleted and whose sequence began anew. Nothing is answered where the id is taken.
+ * Parameters: host, pid, version, concurrency, routes, routes of dead attempts.
+ */
 export const registerWorker = statement(
   'register_worker',
+  ({ queue, workers }) => `
+insert into ${workers} as w (${description})
+values (${described})
+on conflict (id) do nothing
+returning w.id, exists (select from ${queue} f where f.status = 'processando' and f.executor = w.id) as holding`,
+);
+
+/** The same with the id after the highest one, where the sequence is behind. */
+export const registerBehind = statement(
+  'register_worker_behind',
+  ({ queue, workers }) => `
+insert into ${workers} as w (id, ${description}) overriding system value
+select coalesce(max(last.id), 0) + 1, ${described} from ${workers} last
+on conflict (id) do nothing
+returning w.id, exists (select from ${queue} f where f.status = 'processando' and f.executor = w.id) as holding`,
+);
+
+/** Writes a running worker down again. Parameters: as {@link registerWorker}, id. */
+export const restoreWorker = statement(
+  'restore_worker',
   ({ workers }) => `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schema_version)
-values ($1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], ${schemaVersion})
-returning id`,
+insert into ${workers} (${description}, id) overriding system value
+values (${described}, $7::bigint)
+on conflict (id) do nothing`,
+);
+
+/** Makes the key anew that deliveries are sealed with, if it is gone. */
+export const restoreSeal = statement('restore_seal', insertSealSql);
+
+/** Parameters: worker. */
+export const withdrawWorker = statement(
+  'withdraw_worker',
+  ({ workers }) => `delete from ${workers} w where w.id = $1::bigint`,
 );
 
 /**
@@ -25,11 +62,11 @@ where w.id = $1::bigint and w.stopped_at is null and (w.missed_at is not null or
   and not exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint)`,
 );
 
-/** Whether a worker was told to stop. Parameters: worker. */
+/** Whether a worker was told to stop; no row when it is not written down. Parameters: worker. */
 export const isHalted = statement(
   'is_halted',
   ({ workers }) =>
-    `select exists (select from ${workers} w where w.id = $1::bigint and w.halt_at is not null) as halted`,
+    `select w.halt_at is not null as halted from ${workers} w where w.id = $1::bigint`,
 );
 
 /**
