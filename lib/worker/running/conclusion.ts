@@ -54,9 +54,6 @@ export class Conclusion {
       case 'failed':
         this.fail(claimed, rules, end.error);
         break;
-      case 'lost':
-        settler.lose(claimed);
-        break;
       case 'timed out':
         this.fail(claimed, rules, end.error);
         return end.handlerEnded;

@@ -9,9 +9,7 @@ export type RunEnd =
   | { readonly kind: 'failed'; readonly error: unknown }
   /** Failed by its timeout, while its handler still runs until `handlerEnded`. */
   | { readonly kind: 'timed out'; readonly error: Error; readonly handlerEnded: Promise<void> }
-  /** Belongs to another worker. */
-  | { readonly kind: 'lost' }
-  /** Whether its transaction committed `recorded` has to be read; it failed with `error` when it did not. */
+  /** Whether its transaction committed `recorded`, and whose it is, has to be read; it failed with `error` when it is ours and did not. */
   | { readonly kind: 'unknown'; readonly error: unknown; readonly recorded: RecordedReturn | undefined }
   /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
   | { readonly kind: 'undone' }

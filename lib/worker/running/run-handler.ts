@@ -66,8 +66,8 @@ async function close(
     if (error instanceof GroupBroken) {
       return error.kept && recorded ? { kind: 'succeeded', recorded } : { kind: 'undone' };
     }
-    if (hasCode(error, 'TASK_LOST')) return { kind: 'lost' };
-    return hasCode(error, 'CONNECTION_LOST')
+    // A row that was not found may belong to another worker, or a policy that came meanwhile may hide it.
+    return hasCode(error, 'CONNECTION_LOST') || hasCode(error, 'TASK_LOST')
       ? { kind: 'unknown', error, recorded }
       : { kind: 'failed', error };
   }

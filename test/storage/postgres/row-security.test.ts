@@ -4,7 +4,7 @@ import { errorTable, QueueAdmin, Subscriber, TaskHandler, type TaskContext } fro
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { LogLines } from '../../support/log-lines.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
-import { nextEvent, until } from '../../support/waiting.js';
+import { deferred, nextEvent, until } from '../../support/waiting.js';
 
 const role = `guarded_${randomBytes(6).toString('hex')}`;
 let database: TestDatabase;
@@ -125,6 +125,34 @@ test('policies that come later make statements fail, and the worker says so inst
     async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 2,
     'the task that nobody saw',
   );
+});
+
+test('an attempt whose row policies hide at its end is not taken for lost, and given back as if it had never run', async () => {
+  const begun = deferred();
+  const finish = deferred();
+  const attempts: number[] = [];
+  class Held {
+    @TaskHandler('held')
+    async held(_: unknown, { db, task }: TaskContext): Promise<void> {
+      attempts.push(task.attempt);
+      await db.query('select 1');
+      begun.resolve();
+      await finish.promise;
+    }
+  }
+  const { events, queue } = await start({ handlers: [Held], retryIntervalMinutes: 0, pollIntervalMs: 100 });
+  const lost: string[] = [];
+  events.on('task.lost', ({ task }) => void lost.push(task.id));
+  await queue.insertTask({ topic: 'held' });
+  await begun.promise;
+  const told = nextEvent(events, 'warning', ({ message }) => message.includes('cannot be recorded'));
+  await secure('tasks', 'enable');
+  finish.resolve();
+  await Promise.race([told, nextEvent(events, 'task.lost')]);
+  const ended = nextEvent(events, 'task.completed');
+  await secure('tasks', 'disable');
+  await ended;
+  expect({ attempts, lost }).toEqual({ attempts: [1, 2], lost: [] });
 });
 
 test('a publication is not discarded because its subscriptions are hidden', async () => {

@@ -179,11 +179,14 @@ test('a leaving worker leaves an unknown end to recovery', async () => {
   expect(told).toEqual(['rollback', 'leave']);
 });
 
-test('a completion refused because another worker has the attempt is lost', async () => {
-  const transaction = { complete: () => Promise.reject(new TarefaError('TASK_LOST', 'not ours')) };
-  const { executor, told, running } = bench({ invoke: useTransaction, transaction });
+test.each([
+  ['lost', 'lose'],
+  ['held', ['fail', 'not found', 'after-due']],
+] as const)('a completion that did not find its row is looked up, too: %s', async (outcome, recorded) => {
+  const transaction = { complete: () => Promise.reject(new TarefaError('TASK_LOST', 'not found')) };
+  const { executor, told, running } = bench({ invoke: useTransaction, transaction, outcomes: [outcome] });
   await executor.run(running());
-  expect(told).toEqual(['rollback', 'lose']);
+  expect(told).toEqual(['rollback', recorded]);
 });
 
 test('a transaction that the handler broke fails the attempt', async () => {
