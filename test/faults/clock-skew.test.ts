@@ -3,7 +3,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
-import { debianFile } from './kit/debian-tool.js';
+import { fakeTimeLibrary } from './kit/fake-clock.js';
 import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 
@@ -17,8 +17,7 @@ let children: Child[] = [];
 beforeAll(async () => {
   database = await createDatabase();
   await createEffectTable(database);
-  const folder = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
-  fakeTime = (await debianFile(`usr/lib/${folder}/faketime/libfaketime.so.1`, ['libfaketime'])).path;
+  fakeTime = await fakeTimeLibrary();
 });
 
 afterEach(async () => {

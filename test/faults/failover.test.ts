@@ -7,7 +7,8 @@ import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { queueStatements } from '../../lib/storage/postgres/statements.js';
 import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
-import { startCluster, startStandby, type Cluster } from './kit/cluster.js';
+import { startCluster, type Cluster } from './kit/cluster.js';
+import { promote, startStandby } from './kit/standby.js';
 
 let primary: Cluster;
 let standby: Cluster;
@@ -48,15 +49,7 @@ async function startSwitch({ port }: Cluster): Promise<AddressSwitch> {
 /** The servers swap roles as an operator has them do, and nobody's connection is cut. */
 async function failOver(): Promise<void> {
   await primary.settings({ default_transaction_read_only: 'on' });
-  const [written] = await primary.run('select pg_current_wal_lsn()::text as lsn');
-  await until(
-    async () =>
-      (await standby.run('select pg_last_wal_replay_lsn() >= $1::pg_lsn as done', [written?.['lsn']]))[0]?.[
-        'done'
-      ],
-    'the standby has everything',
-  );
-  await standby.run('select pg_promote()');
+  await promote(standby, primary);
   address.target = standby.port;
 }
 

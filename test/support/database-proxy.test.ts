@@ -152,6 +152,38 @@ test('half-closed towards the server, the worker keeps the connection', async ()
   client.connection.stream.destroy();
 });
 
+test('errors and notices are said in another language, and mean the same', async () => {
+  const client = await connect('control');
+  const notices: (string | undefined)[] = [];
+  client.on('notice', ({ message }) => notices.push(message));
+  const fault = proxy.translate();
+  const other = { severity: 'ERRO', code: '22012', message: 'não foi possível: ação inválida' };
+  await expect(client.query('select 1 / 0')).rejects.toMatchObject(other);
+  await client.query(`do $$ begin raise notice 'something' using hint = 'do this'; end $$`);
+  expect(notices).toEqual([other.message]);
+  expect(fault.hits.messages).toBe(2);
+  fault.lift();
+  await expect(client.query('select 1 / 0')).rejects.toMatchObject({ message: 'division by zero' });
+});
+
+test('new connections go where the address leads then', async () => {
+  const other = await createDatabase();
+  const place = { url: database.url };
+  const moving = await startProxy(place);
+  const next = await startProxy(other);
+  try {
+    place.url = next.url;
+    const client = new Client({ connectionString: moving.url });
+    await client.connect();
+    expect(next.count()).toBe(1);
+    await client.end();
+  } finally {
+    await moving.close();
+    await next.close();
+    await other.drop();
+  }
+});
+
 test('a connection is reset, or cut after some bytes', async () => {
   const first = await connect('control');
   const broken = new Promise<Error>((resolve) => first.on('error', resolve));

@@ -38,6 +38,8 @@ export interface DatabaseProxy {
   swallow(what: Swallowed): Fault;
   /** Answers PostgreSQL's statements that begin like that with an error, as a proxy does that has no notion of them. */
   refuse(what: RefusedStatement): Fault;
+  /** PostgreSQL speaks another language: the texts of its errors and notices are others. */
+  translate(): Fault;
   /** Swallows what the server answers to a text, whatever its protocol. */
   loseAnswer(what: LostAnswer): Fault;
   /** Lifts all faults. Connections that were silent stay so: what they have lost is not sent again. */
@@ -98,10 +100,10 @@ export interface RefusedStatement {
   readonly message: string;
 }
 
-/** Starts a proxy in front of the server of a database, on a free port of 127.0.0.1. */
-export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<DatabaseProxy> {
-  const target = new URL(url);
-  const speaksInMessages = target.protocol !== 'mysql:';
+/** Starts a proxy in front of the server of a database, on a free port of 127.0.0.1. New connections go where the address leads then. */
+export async function startProxy(to: Pick<TestDatabase, 'url'>): Promise<DatabaseProxy> {
+  const { url } = to;
+  const speaksInMessages = new URL(url).protocol !== 'mysql:';
   const connections = new Set<ProxiedConnection>();
   const faults = new Set<ActiveFault>();
   let received = 0;
@@ -120,11 +122,8 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
   };
 
   const server = createServer({ allowHalfOpen: true }, (worker) => {
-    const database = connect({
-      port: Number(target.port),
-      host: target.hostname,
-      allowHalfOpen: true,
-    });
+    const { port, hostname: host } = new URL(to.url);
+    const database = connect({ port: Number(port), host, allowHalfOpen: true });
     const connection = new ProxiedConnection(worker, database, judge, speaksInMessages);
     connections.add(connection);
     const forget = (): void => void (connection.closed && connections.delete(connection));
@@ -190,6 +189,7 @@ export async function startProxy({ url }: Pick<TestDatabase, 'url'>): Promise<Da
     swallow: (what) => start(what.purpose, swallower(what)),
     loseAnswer: (what) => start(what.purpose, answerLoser(what)),
     refuse: (what) => start(what.purpose, refuser(what)),
+    translate: () => start('', translator),
     pass: () => {
       for (const fault of [...faults]) fault.lift();
     },
@@ -279,6 +279,32 @@ function refuser({ beginning, code, message }: RefusedStatement): ActiveFault['j
     return isIt ? { kind: 'answer', bytes: answer } : { kind: 'pass' };
   };
 }
+
+const translated: Readonly<Record<string, string>> = {
+  ERROR: 'ERRO',
+  WARNING: 'AVISO',
+  NOTICE: 'NOTA',
+  FATAL: 'FATAL',
+};
+
+/** Of an error (`E`) or a notice (`N`): severity (`S`), message, detail and hint are in the language of the server, all else is not. */
+const translator: ActiveFault['judge'] = (_, { message, bytes, first, last }) => {
+  if ((message !== 'E' && message !== 'N') || !first || !last) return { kind: 'pass' };
+  const fields = bytes
+    .subarray(5)
+    .toString()
+    .split('\0')
+    .map((field) => {
+      const text = field.slice(1);
+      if (field.startsWith('S')) return `S${translated[text] ?? text}`;
+      return /^[MDH]/.test(field) ? `${field[0]}não foi possível: ação inválida` : field;
+    });
+  const body = Buffer.from(fields.join('\0'));
+  const header = Buffer.alloc(5);
+  header.write(message);
+  header.writeInt32BE(4 + body.length, 1);
+  return { kind: 'replace', bytes: Buffer.concat([header, body]) };
+};
 
 /** Waits for the text on any connection; what the server says on that one from then on is lost. */
 function answerLoser({ to, then }: LostAnswer): ActiveFault['judge'] {

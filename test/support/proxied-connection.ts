@@ -12,6 +12,8 @@ export type Verdict =
   | { readonly kind: 'delay'; readonly ms: number }
   /** It does not arrive; these bytes come back instead. */
   | { readonly kind: 'answer'; readonly bytes: Buffer }
+  /** These bytes arrive in its place. */
+  | { readonly kind: 'replace'; readonly bytes: Buffer }
   /** From now on nothing gets through on this connection, whatever becomes of the fault. */
   | { readonly kind: 'silence' }
   /** The first bytes still go through, then both halves end. */
@@ -144,6 +146,7 @@ export class ProxiedConnection {
       const direction = passing.direction === 'to worker' ? 'to database' : 'to worker';
       return this.#send({ ...passing, direction, bytes: verdict.bytes }, 0);
     }
+    if (verdict.kind === 'replace') return this.#send({ ...passing, bytes: verdict.bytes }, 0);
     if (verdict.kind === 'cut') this.#cut(passing, verdict.keep);
     else if (verdict.kind === 'hold') this.#kept[passing.direction].push({ passing, due: Infinity });
     else this.#send(passing, verdict.kind === 'delay' ? verdict.ms : 0);

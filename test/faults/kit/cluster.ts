@@ -1,10 +1,9 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFile, chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { closeSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client, Pool } from 'pg';
 import { prepareInstallation, type Installation } from '../../../lib/embedded/installation.js';
 import { findPostgresPackage } from '../../../lib/embedded/postgres-package.js';
@@ -22,6 +21,8 @@ export interface ClusterOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** A program with arguments that runs the server's command line, such as one that enters a namespace. */
   readonly launcher?: (user: { readonly uid: number; readonly gid: number } | undefined) => readonly string[];
+  /** More environment of the server, such as a library to load first. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Lines of pg_hba.conf to add. */
   readonly hba?: readonly string[];
   /** Reach the server through a socket in its folder, because it is in another network. */
@@ -80,27 +81,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await appendFile(join(installation.directory.data, 'pg_hba.conf'), `${options.hba.join('\n')}\n`);
   await cluster.start();
   return cluster;
-}
-
-/** Starts a streaming standby of a cluster, which it shuts down for the copy and starts again. Users and databases are its. */
-export async function startStandby(primary: Cluster): Promise<Cluster> {
-  const standby = await startCluster();
-  await Promise.all([standby.shutDown('fast'), primary.shutDown('fast')]);
-  const { uid, gid } = await stat(primary.dataDirectory);
-  const data = standby.dataDirectory;
-  await rm(data, { recursive: true });
-  await promisify(execFile)('cp', ['-a', primary.dataDirectory, data]);
-  await primary.start();
-  const { username, password } = new URL(primary.url);
-  const follow = `host=127.0.0.1 port=${primary.port} user=${username} password=${password}`;
-  await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${follow}'\n`);
-  await writeFile(join(data, 'standby.signal'), '');
-  await chown(join(data, 'standby.signal'), uid, gid);
-  const address = new URL(primary.url);
-  address.port = String(standby.port);
-  standby.url = address.href;
-  await standby.start();
-  return standby;
 }
 
 const startTimeoutMs = 60_000;
@@ -249,9 +229,11 @@ class LocalCluster implements Cluster {
     const launcher = this.#options.launcher?.(user) ?? [];
     const [program = '', ...rest] = [...launcher, ...command];
     const log = openSync(this.#logFile, 'a', 0o600);
+    // A launcher needs our own rights, and hands them over itself.
+    const started = programOptions(binaries.postgres, launcher.length > 0 ? undefined : user);
     const server = spawn(program, rest, {
-      // A launcher needs our own rights, and hands them over itself.
-      ...programOptions(binaries.postgres, launcher.length > 0 ? undefined : user),
+      ...started,
+      env: { ...started.env, ...this.#options.env },
       stdio: ['ignore', log, log],
     });
     closeSync(log);

@@ -41,12 +41,12 @@ const startLimitMs = 120_000;
 export async function startMysqlCluster(
   flavour: MysqlFlavour,
   more: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<MysqlCluster> {
   const { program, user } = await findProgram(flavour);
   const folder = await mkdtemp(join(tmpdir(), `tarefa-${flavour}-cluster-${process.pid}-`));
-  const cluster = new LocalServer(folder, program, user, await findFreePort(), [
-    ...optionsOf(flavour, { durable: true, more }),
-  ]);
+  const options = optionsOf(flavour, { durable: true, more });
+  const cluster = new LocalServer({ folder, program, user, options, env }, await findFreePort());
   try {
     await makeData(flavour, program, folder, user);
     await cluster.start();
@@ -71,28 +71,26 @@ trap '' PIPE
 wait $server
 kill $cat 2> /dev/null`;
 
+/** What a server is started with. */
+interface ServerParts {
+  readonly folder: string;
+  readonly program: string;
+  readonly user: ServerUser | undefined;
+  readonly options: readonly string[];
+  /** More of its environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
 class LocalServer implements MysqlCluster {
   readonly url: string;
   readonly port: number;
-  readonly #folder: string;
-  readonly #program: string;
-  readonly #user: ServerUser | undefined;
-  readonly #options: readonly string[];
+  readonly #parts: ServerParts;
   #keeper: ChildProcess | undefined;
   #pid: number | undefined;
   #ended: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    folder: string,
-    program: string,
-    user: ServerUser | undefined,
-    port: number,
-    options: readonly string[],
-  ) {
-    this.#folder = folder;
-    this.#program = program;
-    this.#user = user;
-    this.#options = options;
+  constructor(parts: ServerParts, port: number) {
+    this.#parts = parts;
     this.port = port;
     this.url = `mysql://root@127.0.0.1:${port}`;
   }
@@ -122,7 +120,7 @@ class LocalServer implements MysqlCluster {
         if (outcome === 'ready') return true;
         const said = (await this.log()).trim().split('\n').slice(-12).join('\n');
         // Something else took the port, or the kernel has not freed it yet.
-        if (!/in use/i.test(said)) throw new Error(`${this.#program} did not start:\n${said}`);
+        if (!/in use/i.test(said)) throw new Error(`${this.#parts.program} did not start:\n${said}`);
         return false;
       },
       'the server starts',
@@ -131,20 +129,22 @@ class LocalServer implements MysqlCluster {
   }
 
   log(): Promise<string> {
-    return readFile(join(this.#folder, 'log'), 'utf8').catch(() => '');
+    return readFile(join(this.#parts.folder, 'log'), 'utf8').catch(() => '');
   }
 
   async stop(): Promise<void> {
     this.#keeper?.stdin?.end();
     await this.#ended;
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#parts.folder, { recursive: true, force: true });
   }
 
   #launch(): void {
-    const args = [...placesOf(this.#folder, this.port), ...this.#options];
+    const { folder, program, user, options, env } = this.#parts;
+    const args = [...placesOf(folder, this.port), ...options];
     // Detached, so that Ctrl-C reaches only the runner, which then ends this.
-    const child = spawn('/bin/sh', ['-c', keeper, 'keeper', this.#folder, this.#program, ...args], {
-      ...asUser(this.#user),
+    const child = spawn('/bin/sh', ['-c', keeper, 'keeper', folder, program, ...args], {
+      ...asUser(user),
+      env: { ...process.env, ...env },
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
     });
