@@ -9,7 +9,8 @@ import type { WorkerOrder, WorkerReport, WorkerWord } from './messages.js';
 
 /** What a fleet works with. */
 export interface FleetParts {
-  readonly databaseUrl: string;
+  /** Where it is may change. */
+  readonly database: { readonly url: string };
   /** The compiled `test/support/children/chaos-worker.js`. */
   readonly program: string;
   readonly historyFolder: string;
@@ -49,7 +50,7 @@ export class WorkerSlot {
   }
 
   static async start(parts: FleetParts, mishaps: Mishap[]): Promise<WorkerSlot> {
-    const slot = new WorkerSlot(await startProxy({ url: parts.databaseUrl }), parts, mishaps);
+    const slot = new WorkerSlot(await startProxy(parts.database), parts, mishaps);
     slot.#launch();
     return slot;
   }

@@ -53,7 +53,9 @@ export type Entry =
       readonly wall: number;
     }
   /** Somebody held locks on rows of the queue. */
-  | { readonly event: 'locked'; readonly ids: readonly string[]; readonly from: number; readonly to: number };
+  | { readonly event: 'locked'; readonly ids: readonly string[]; readonly from: number; readonly to: number }
+  /** The server's clock was another; these are its times that cannot be compared with others. */
+  | { readonly event: 'clock'; readonly from: number; readonly to: number };
 
 export type EntryOf<Event extends Entry['event']> = Extract<Entry, { event: Event }>;
 
@@ -92,6 +94,7 @@ export interface History {
   readonly exits: ReadonlyMap<number, number>;
   readonly deaths: readonly EntryOf<'death'>[];
   readonly locks: readonly EntryOf<'locked'>[];
+  readonly clocks: readonly EntryOf<'clock'>[];
 }
 
 /** Reads all files of a folder. A line cut off by a kill is left out. */
@@ -122,6 +125,7 @@ export function sortHistory(entries: readonly Entry[]): History {
     exits: new Map(of('exit').map(({ pid, at }) => [pid, at])),
     deaths: of('death'),
     locks: of('locked'),
+    clocks: of('clock'),
   };
 }
 

@@ -18,10 +18,17 @@ export interface ChaosOptions {
   readonly graceMs: number;
   /** Only kinds of faults that contain one of these. */
   readonly only: readonly string[];
+  /** No kinds of faults that contain one of these. */
+  readonly except: readonly string[];
   /** Whether the queue is a plain table, or divided into partitions. */
   readonly layout: 'plain' | 'partitioned';
   /** Where the report goes as JSON. */
   readonly out: string | undefined;
+}
+
+/** Whether a run has faults of that kind. */
+export function isWanted({ only, except }: Pick<ChaosOptions, 'only' | 'except'>, kind: string): boolean {
+  return only.some((part) => kind.includes(part)) && !except.some((part) => kind.includes(part));
 }
 
 /** Reads the command line; says what is wrong with it. */
@@ -40,6 +47,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
       'confirm-ms': { type: 'string', default: '2500' },
       'grace-ms': { type: 'string', default: '2500' },
       only: { type: 'string', default: '' },
+      except: { type: 'string' },
       layout: { type: 'string', default: 'plain' },
       out: { type: 'string' },
     },
@@ -72,6 +80,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     confirmMs: number('confirm-ms', values['confirm-ms']),
     graceMs: number('grace-ms', values['grace-ms']),
     only: values.only.split(','),
+    except: values.except?.split(',') ?? [],
     layout,
     out: values.out,
   };

@@ -172,6 +172,18 @@ test('I13: an attempt deleted though its task goes on, and one that is young', a
   ]);
 });
 
+test('I13: how old a row was is not known while the clock was set; that it was not over is', async () => {
+  bench.see({ event: 'clock', from: Date.now() - 60_000, to: Date.now() + 60_000 });
+  for (const [status, found] of [
+    ['sucesso', 0],
+    ['pendente', 1],
+  ] as const) {
+    const young = await bench.row({ status });
+    await bench.client.query('delete from tasks where id = $1', [young]);
+    expect(await bench.ask(purgedWhatMay(1))).toHaveLength(found);
+  }
+});
+
 test('I14: two attempts in one transaction', async () => {
   await bench.effect(await bench.healthy());
   bench.see({ event: 'transaction', id: '99', backend: 'b1', xid: '1', app: 'a' });

@@ -51,14 +51,17 @@ describe('I8', () => {
     expect(await bench.ask(betterFirst(5_000))).toEqual([]);
   });
 
-  test('locks of others excuse', async () => {
-    await claimed('low-1', 10);
-    await claimed('low-2', 16);
-    await claimed('high', 20, { prioridade: 90 });
-    const from = Date.parse('2020-01-01T00:00:09Z');
-    bench.see({ event: 'locked', ids: [], from, to: from });
-    expect(await bench.ask(betterFirst(5_000))).toEqual([]);
-  });
+  test.each(['locked', 'clock'] as const)(
+    'locks of others and a clock that was set excuse (%s)',
+    async (event) => {
+      await claimed('low-1', 10);
+      await claimed('low-2', 16);
+      await claimed('high', 20, { prioridade: 90 });
+      const from = Date.parse('2020-01-01T00:00:09Z');
+      bench.see({ event, ids: [], from, to: from });
+      expect(await bench.ask(betterFirst(5_000))).toEqual([]);
+    },
+  );
 
   test('a single worker that takes the later task first', async () => {
     await claimed('ordered-1', 20);

@@ -11,6 +11,15 @@ export interface KindCount {
   unknown: number;
 }
 
+/** How often a fault was made, met something, and could not be made. */
+export interface FaultCount {
+  readonly struck: number;
+  readonly hit: number;
+  readonly failed: number;
+  /** Why it could not be made the last time. */
+  readonly why?: string;
+}
+
 /** A run in numbers: printed, and written as JSON. */
 export interface ChaosReport {
   readonly seed: number;
@@ -24,7 +33,7 @@ export interface ChaosReport {
   readonly stuck: number;
   /** From a worker's death with rows in flight to the start of the last of their successors. */
   readonly recovery: { readonly deaths: number; readonly medianMs: number; readonly worstMs: number };
-  readonly faults: Readonly<Record<string, { readonly struck: number; readonly hit: number }>>;
+  readonly faults: Readonly<Record<string, FaultCount>>;
   readonly neverHit: readonly string[];
   readonly violations: readonly Violation[];
   readonly schedule: readonly Strike[];
@@ -80,7 +89,17 @@ export function countFaults(kinds: readonly string[], strikes: readonly Strike[]
   return Object.fromEntries(
     kinds.map((kind) => {
       const ofKind = strikes.filter((strike) => strike.kind === kind);
-      return [kind, { struck: ofKind.length, hit: ofKind.filter(({ hit }) => hit !== undefined).length }];
+      const failed = ofKind.flatMap((strike) => strike.failed ?? []);
+      const why = failed.at(-1);
+      return [
+        kind,
+        {
+          struck: ofKind.length,
+          hit: ofKind.filter(({ hit }) => hit !== undefined).length,
+          failed: failed.length,
+          ...(why === undefined ? {} : { why }),
+        },
+      ];
     }),
   );
 }
@@ -100,10 +119,9 @@ export function describeReport(report: ChaosReport): string {
     '',
     ...Object.entries(report.rows).map(([what, n]) => `  ${String(n).padStart(8)} ${what}`),
     '',
-    `${'faults'.padEnd(34)}${'struck'.padStart(8)}${'hit'.padStart(8)}`,
-    ...Object.entries(report.faults).map(
-      ([kind, { struck, hit }]) =>
-        `  ${kind.padEnd(32)}${String(struck).padStart(8)}${String(hit).padStart(8)}`,
+    `${'faults'.padEnd(34)}${['struck', 'hit', 'failed'].map((name) => name.padStart(8)).join('')}`,
+    ...Object.entries(report.faults).map(([kind, { struck, hit, failed, why = '' }]) =>
+      `  ${kind.padEnd(32)}${[struck, hit, failed].map((n) => String(n).padStart(8)).join('')} ${why}`.trimEnd(),
     ),
     '',
     `recovery of ${recovery.deaths} dead workers: median ${recovery.medianMs} ms, worst ${recovery.worstMs} ms`,

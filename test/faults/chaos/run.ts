@@ -6,7 +6,7 @@ import { judge, orderedKeys } from './judge.js';
 import type { Nemesis } from './nemesis/nemesis.js';
 import { processFaults } from './nemesis/processes.js';
 import { workloadFaults } from './nemesis/workload.js';
-import type { ChaosOptions } from './options.js';
+import { isWanted, type ChaosOptions } from './options.js';
 import { violation, type Violation } from './oracles/oracle.js';
 import { idleResources, nothingLeft, type ServerResources } from './oracles/resources.js';
 import { seededRandom } from './prng.js';
@@ -42,7 +42,7 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
   const started = performance.now();
   const stage = await buildStage(options, random.fork(), program, opened);
   const { ground } = stage;
-  const kinds = faultsOn(ground).filter(({ kind }) => options.only.some((part) => kind.includes(part)));
+  const kinds = faultsOn(ground).filter(({ kind }) => isWanted(options, kind));
   try {
     const watch = new Watch(stage);
     const schedule = new Schedule(kinds, options);

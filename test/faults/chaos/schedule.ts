@@ -47,7 +47,7 @@ export class Schedule {
 
   /** Kinds that have not hit often enough. */
   get missing(): readonly string[] {
-    return this.#kinds.map(({ kind }) => kind).filter((kind) => this.hits(kind) < this.#rules.hits);
+    return this.#kinds.filter((one) => this.#left(one) > 0).map(({ kind }) => kind);
   }
 
   /** Kinds of faults that are being made now. */
@@ -79,9 +79,14 @@ export class Schedule {
 
   #choose(random: Random): Nemesis | undefined {
     const free = this.#kinds.filter((one) => !this.#busy.has(groupOf(one)));
-    const weights = free.map(({ kind }) => 0.3 + Math.max(0, this.#rules.hits - this.hits(kind)));
+    const weights = free.map((one) => 0.3 * (one.share ?? 1) + this.#left(one));
     let at = random.next() * weights.reduce((sum, weight) => sum + weight, 0);
     return free.find((_, index) => (at -= weights[index] ?? 0) < 0);
+  }
+
+  /** Hits that it still needs. */
+  #left({ kind, share = 1 }: Nemesis): number {
+    return Math.max(0, Math.ceil(this.#rules.hits * share) - this.hits(kind));
   }
 
   async #strike(nemesis: Nemesis, world: World, random: Random, started: number): Promise<void> {

@@ -8,7 +8,7 @@ import { openGround } from './ground/open.js';
 import { workOf } from './ground/work.js';
 import { HistoryWriter } from './history.js';
 import type { World } from './nemesis/nemesis.js';
-import type { ChaosOptions } from './options.js';
+import { isWanted, type ChaosOptions } from './options.js';
 import type { Random } from './prng.js';
 import { Producer } from './workload/producer.js';
 
@@ -55,13 +55,12 @@ export async function buildStage(
   await removeOldRuns();
   const historyFolder = await mkdtemp(join(tmpdir(), `tarefa-chaos-${process.pid}-`));
   undo.push(() => rm(historyFolder, { recursive: true, force: true }));
-  const ground = await openGround(options.database);
+  const ground = await openGround(options.database, (kind) => isWanted(options, kind));
   undo.push(() => ground.stop());
-  const { url } = ground;
   const history = new HistoryWriter(historyFolder, 'runner');
   const mishaps: Mishap[] = [];
   const parts: FleetParts = {
-    databaseUrl: url,
+    database: ground,
     program,
     historyFolder,
     history,
@@ -103,10 +102,10 @@ export async function buildStage(
     );
   }, 500);
   undo.push(async () => clearInterval(counting));
-  const producerProxy = await startProxy({ url });
+  const producerProxy = await startProxy(ground);
   undo.push(() => producerProxy.close());
   const producer = new Producer({
-    work: await workOf(url),
+    work: await workOf(ground.url),
     url: producerProxy.url,
     clients: ground.clients,
     history,

@@ -1,7 +1,10 @@
 import { createPool } from 'mysql2/promise';
 import { startMysqlCluster } from '../../kit/mysql-cluster.js';
+import { startFakeClock } from '../../kit/fake-clock.js';
+import { mariadbActions, usualLimit } from '../nemesis/mariadb-actions.js';
 import { mariadbFaults } from '../nemesis/mariadb-server.js';
 import { mysqlNetworkFaults } from '../nemesis/network.js';
+import { clockKind } from '../nemesis/server-clock.js';
 import { serverFaults } from '../nemesis/server.js';
 import type { Ground } from './ground.js';
 import { copyForJudges, type JudgesCopy } from './judges-copy.js';
@@ -18,11 +21,13 @@ const serverSettings = [
   'performance-schema=ON',
   // Of handlers' connections, which are not told otherwise.
   'innodb-lock-wait-timeout=2',
+  `max-user-connections=${usualLimit}`,
 ];
 
 /** Starts a MariaDB for a run. */
-export async function openMariadb(): Promise<Ground> {
-  const server = await startMysqlCluster('mariadb', serverSettings);
+export async function openMariadb(wants: (kind: string) => boolean): Promise<Ground> {
+  const clock = wants(clockKind) ? await startFakeClock() : undefined;
+  const server = await startMysqlCluster('mariadb', serverSettings, clock?.env);
   let copy: JudgesCopy | undefined;
   try {
     const admin = new URL(server.url);
@@ -62,10 +67,18 @@ export async function openMariadb(): Promise<Ground> {
       crash: () => server.crash(),
       clients,
       ask: mariadbQuestions(pool, database, workerUser),
-      faults: [...mariadbFaults(pool, workerUser), ...serverFaults('MariaDB'), ...mysqlNetworkFaults],
+      faults: [
+        ...mariadbFaults(pool, workerUser),
+        ...serverFaults('MariaDB'),
+        ...mysqlNetworkFaults,
+        ...mariadbActions({ pool, user: workerUser, url: url.href, clock }),
+      ],
       // Session, sleeper, two for claims, handlers', its own, and those of the workload.
       mostConnections: (poolSize) => 4 + poolSize + 4 + 4,
-      createJudgesTables: () => createMariadbTables(pool),
+      createJudgesTables: async () => {
+        await createMariadbTables(pool);
+        await pool.query('create sequence refusals nocache');
+      },
       evidence: async () => {
         copy = await copyForJudges(pool);
         return copy.db;
@@ -75,12 +88,14 @@ export async function openMariadb(): Promise<Ground> {
           await Promise.allSettled([pool.end(), clients.end()]);
           await copy?.stop();
           await server.stop();
+          await clock?.stop();
         })();
         return stopped;
       },
     };
   } catch (error) {
     await server.stop();
+    await clock?.stop();
     throw error;
   }
 }

@@ -6,9 +6,13 @@ import { hostile, insertHostile, isToEnd } from '../workload/hostile.js';
 import type { Orphan, QueueQuestions } from './ground.js';
 import { patient } from './patient.js';
 
-/** Asks again while the server is down, or has just come up. */
+/** It only reads; a lock did not come in time; two waited for each other; its queue of notifications is full. */
+const busy = ['25006', '55P03', '40P01', '54000'];
+
+/** Asks again while the server is down, or has just come up, or is busy. */
 export const patiently = patient((error) => {
   const { code = 'none' } = error as { code?: string };
+  if (busy.includes(code)) return true;
   return code === 'none' || code.startsWith('57P') || code.startsWith('E') || code.startsWith('08');
 });
 

@@ -21,6 +21,8 @@ export interface Nemesis {
   readonly kind: string;
   /** Faults of the same group are not made at the same time. */
   readonly group?: string;
+  /** How often it has to hit, relative to the others. Default: 1 */
+  readonly share?: number;
   /**
    * Makes one fault and takes it back. Answers what it hit; undefined when it met nothing that it could harm, so
    * that it does not count.

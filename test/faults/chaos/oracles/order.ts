@@ -24,7 +24,7 @@ const afterLockMs = 3_000;
  * priority, or the same and due earlier by more than that time) has been visible and due for so long. For shorter it may:
  * another worker's claim has locked the better task, and gives it back when it fails; a sweep or the next poll finds it.
  * What was visible since when is known of acknowledged first attempts. Left out are attempts that run alone because
- * workers were lost with them, and the time around locks that somebody else holds on rows.
+ * workers were lost with them, and the time around locks that somebody else holds on rows, or around a clock that was set.
  */
 export const betterFirst =
   (patienceMs: number): Oracle =>
@@ -42,7 +42,7 @@ export const betterFirst =
        order by a.at`,
     );
     const isNearLock = (at: number): boolean =>
-      history.locks.some(({ from, to }) => from <= at && at <= to + afterLockMs);
+      [...history.locks, ...history.clocks].some(({ from, to }) => from <= at && at <= to + afterLockMs);
     const unjust: object[] = [];
     for (const better of rows) {
       const acked = history.acked.get(better.key);

@@ -69,11 +69,12 @@ export class Producer {
     }
   }
 
-  /** One task of a kind that only faults insert, before all others; answers its key. */
-  async insert(kind: string, payload: object): Promise<string> {
+  /** One task that a fault inserts, before all others; answers its key. */
+  async insert(kind: string, payload: object, delayMs?: number): Promise<string> {
     const found = taskKinds.find(({ name }) => name === kind);
     if (!found) throw new Error(`there is no kind of task called ${kind}`);
-    const planned = { ...this.#planTask(found), input: { topic: found.topic, payload, priority: 90 } };
+    const input = { topic: found.topic, payload, priority: 90, ...(delayMs !== undefined && { delayMs }) };
+    const planned = { ...this.#planTask(found), input };
     const client = await this.#parts.clients.connect();
     await this.#attempt(client, [planned], () => this.#insertAll(client, [planned]));
     return planned.key;
