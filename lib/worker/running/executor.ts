@@ -73,11 +73,12 @@ export class Executor {
         end = aborted ? { kind: 'not started' } : await this.#begin(running, handler, false);
       }
       if (end.kind === 'not started') end = endOfUnstarted(running.context?.aborted);
-      const last = running.isReplaced ? lost : this.#treatIfRefused(claimed, handler, end);
+      if (running.isReplaced) return this.#parts.settler.lose(claimed);
+      const last = this.#treatIfRefused(claimed, handler, end);
       const recording = this.#conclusion.record(claimed, handler.rules, last);
       if (recording) await recording;
     } catch (error) {
-      if (running.isReplaced) void this.#conclusion.record(claimed, undefined, lost);
+      if (running.isReplaced) this.#parts.settler.lose(claimed);
       else this.#conclusion.fail(claimed, handler?.rules, error);
     }
   }
@@ -148,8 +149,6 @@ export class Executor {
     return { kind: 'succeeded', recorded: { message, result: null } };
   }
 }
-
-const lost: LastEnd = { kind: 'lost' };
 
 /** Another worker runs it, unless it was cancelled: then it fails here, and ends so. */
 function endOfUnstarted(aborted: Error | undefined): LastEnd {
