@@ -70,13 +70,9 @@ export class QueueAdmin {
   }
 
   /**
-   * How the queue stands and what of it needs attention, as `tarefa status` and the dashboard tell it. It costs about the same
-   * whatever the size of the table: counts stop at a limit and say so, and what takes too long, or this role may not read, is
-   * named in `unknown`.
+   * How the queue stands and what of it needs attention, as `tarefa status` and the dashboard tell it, at about the same cost for any
+   * size of the table: counts stop at a limit and say so; what takes too long, or may not be read, is named in `unknown`.
    *
-   * @example
-   * const { problems } = await admin.status();
-   * if (problems.some(({ kind }) => kind === 'discarded')) tellSomebody(problems);
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async status(options: StatusOptions = {}): Promise<QueueStatus> {

@@ -1,6 +1,7 @@
 import { isBuried, statusColumn } from './columns.js';
 
 // Tasks that gave up, and whether a dead handler has dealt with them. One that nobody dealt with is still to be dealt with by hand.
+// What belongs to a row is asked for by scalars, so that it is looked up by its index whatever the plan.
 
 /** All tasks that gave up, none, or those that a dead handler has dealt with, or has not. */
 export type BuriedChoice = boolean | 'treated' | 'untreated';
@@ -15,7 +16,8 @@ export function hasTreated(row: string): string {
 
 /** SQL that is true of a dead task, by its first attempt, that a dead handler has dealt with. */
 export function isChainTreated(first: string, queue: string): string {
-  return `(${hasTreated(first)} or exists (select 1 from ${queue} a where a.id_inicial = ${first}.id and ${hasTreated('a')}))`;
+  return `(${hasTreated(first)}
+    or (select a.id from ${queue} a where a.id_inicial = ${first}.id and ${hasTreated('a')} limit 1) is not null)`;
 }
 
 /**
@@ -24,9 +26,9 @@ export function isChainTreated(first: string, queue: string): string {
  * @param liveId names the task of the first attempt `d` of a dead one, by an index
  */
 export function isTreated(row: string, queue: string, liveId: string): string {
-  return `exists (select 1 from ${queue} d
+  return `((select d.id from ${queue} d
     where d.dead and d.id_anterior is null and ${liveId} = coalesce(${row}.id_inicial, ${row}.id) and d.rodada = ${row}.rodada
-      and ${isChainTreated('d', queue)})`;
+      and ${isChainTreated('d', queue)} limit 1) is not null)`;
 }
 
 /** SQL that is true of attempts that are what a filter asks of tasks that gave up. */

@@ -120,10 +120,12 @@ export const buriedCounts = ({ queue }: Queue): string =>
 select count(*) as n, sum(one.buried) as buried, sum(one.buried and one.treated) as treated
 from (
   select ${isChainTreated('d', queue)} as treated,
-    exists (select 1 from ${queue} f force index (primary)
-      where f.id = d.morte and f.rodada = d.rodada and ${isBuried('f')})
-    or exists (select 1 from ${queue} f force index (attempts)
-      where f.id_inicial = d.morte and f.rodada = d.rodada and ${isBuried('f')}) as buried
+    (
+      select f.id from ${queue} f force index (primary) where f.id = d.morte and f.rodada = d.rodada and ${isBuried('f')}
+    ) is not null or (
+      select f.id from ${queue} f force index (attempts)
+      where f.id_inicial = d.morte and f.rodada = d.rodada and ${isBuried('f')} limit 1
+    ) is not null as buried
   from (
     select d.id, d.morte, d.rodada, d.status, d.mensagem from ${queue} d force index (dead)
     where d.morte is not null

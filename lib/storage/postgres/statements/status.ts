@@ -153,14 +153,17 @@ select count(*)::int as n, count(*) filter (where one.buried)::int as buried,
   count(*) filter (where one.buried and one.treated)::int as treated
 from (
   select ${isChainTreated('d', queue)} as treated,
-    exists (select 1 from ${queue} f where f.id = d.live_id and f.rodada = d.rodada and ${isBuried('f')})
-    or exists (select 1 from ${queue} f where f.id_inicial = d.live_id and f.rodada = d.rodada and ${isBuried('f')}) as buried
+    (select f.id from ${queue} f where f.id = d.live_id and f.rodada = d.rodada and ${isBuried('f')}) is not null
+    or (
+      select f.id from ${queue} f where f.id_inicial = d.live_id and f.rodada = d.rodada and ${isBuried('f')} limit 1
+    ) is not null as buried
   from (
     select d.id, d.live_id, d.rodada, d.status, d.mensagem from ${queue} d
     where d.dead and d.id_anterior is null and d.live_id is not null
     order by d.live_id desc, d.rodada desc
     limit ${buriedLimit}
   ) d
+  offset 0
 ) one`;
 
 /**
