@@ -30,9 +30,7 @@ export class DiscardedLines {
   }
 
   listen(events: QueueEvents): void {
-    events.on('publication.discarded', ({ task, declared }) =>
-      this.#discarded(task.topic, declared),
-    );
+    events.on('publication.discarded', ({ task, declared }) => this.#discarded(task.topic, declared));
   }
 
   /** Tells what was counted and not told yet. */

@@ -28,7 +28,10 @@ export interface AttemptStore {
    * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
    * or locked by another session, and what waits for a subscription.
    */
-  fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]>;
+  fanOutMany(
+    workerId: WorkerId,
+    publications: readonly PublicationClaim[],
+  ): Promise<readonly FanOutOutcome[]>;
   /** Makes due scheduled attempts pending, oldest first, at most `limit`; with 0 it only looks. */
   promote(limit: number): Promise<PromoteResult>;
   /**

@@ -47,13 +47,13 @@ type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = 
   ? IsMistake<Payload> extends true
     ? Payload
     : Recordable<Exclude<Settled<ReturnType<Method>>, void>> extends true
-    ? Parameters<Method> extends readonly []
-      ? object
-      : Taking<Parameters<Method>, Payload>
-    : HandlerMistake<
-        'the handler returns what cannot be recorded',
-        Json<Exclude<Settled<ReturnType<Method>>, void>>
-      >
+      ? Parameters<Method> extends readonly []
+        ? object
+        : Taking<Parameters<Method>, Payload>
+      : HandlerMistake<
+          'the handler returns what cannot be recorded',
+          Json<Exclude<Settled<ReturnType<Method>>, void>>
+        >
   : HandlerMistake<
       'the handler does not return the result of its topic',
       Result,

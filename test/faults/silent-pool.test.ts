@@ -48,7 +48,10 @@ async function startProducer(): Promise<QueueApp> {
   await app.app.get(QueueAdmin).counts();
   await withClient(database, async (client) => {
     await client.query('begin; lock table tasks in access exclusive mode');
-    const inserted = Promise.all([queue.insertTask({ topic: 'early' }), queue.insertTask({ topic: 'early' })]);
+    const inserted = Promise.all([
+      queue.insertTask({ topic: 'early' }),
+      queue.insertTask({ topic: 'early' }),
+    ]);
     await waiting(client, 2);
     await client.query('commit');
     [early] = await inserted;
@@ -61,22 +64,25 @@ test.each<[string, (app: QueueApp) => Promise<unknown>]>([
   ['several inserts', ({ queue }) => queue.insertTasks([{ topic: 'lost' }, { topic: 'lost' }])],
   ['a change of the admin', ({ app }) => app.get(QueueAdmin).cancel(early)],
   ['a look of the admin', ({ app }) => app.get(QueueAdmin).counts()],
-])('%s on a connection that fell silent fails, and the next one works, though others are silent too', async (_, call) => {
-  const producer = await startProducer();
-  const timers = holdTimers(isLimit);
-  const silence = proxy.forget();
-  const lost = call(producer).catch((error: unknown) => error);
-  await silence.hit;
-  timers.ringFirst();
-  timers.ringFirst();
-  expect(await lost).toMatchObject({
-    code: 'CONNECTION_LOST',
-    message: expect.stringContaining('no answer in 35 s') as unknown,
-  });
-  timers.release();
-  expect(await producer.queue.insertTask({ topic: 'late' })).toEqual(expect.any(String));
-  await call(producer);
-});
+])(
+  '%s on a connection that fell silent fails, and the next one works, though others are silent too',
+  async (_, call) => {
+    const producer = await startProducer();
+    const timers = holdTimers(isLimit);
+    const silence = proxy.forget();
+    const lost = call(producer).catch((error: unknown) => error);
+    await silence.hit;
+    timers.ringFirst();
+    timers.ringFirst();
+    expect(await lost).toMatchObject({
+      code: 'CONNECTION_LOST',
+      message: expect.stringContaining('no answer in 35 s') as unknown,
+    });
+    timers.release();
+    expect(await producer.queue.insertTask({ topic: 'late' })).toEqual(expect.any(String));
+    await call(producer);
+  },
+);
 
 test('an attempt whose transaction begins on a connection that fell silent fails, and the next one works', async () => {
   class Handlers {

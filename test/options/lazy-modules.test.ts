@@ -31,7 +31,9 @@ test('a queue in a lazily loaded module is refused by name, and that of the appl
   const loading = app.app.get(LazyModuleLoader).load(() => LateModule);
   await expect(loading).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
-    message: expect.stringContaining(`the queue 'second' is in a module that LazyModuleLoader loads`) as unknown,
+    message: expect.stringContaining(
+      `the queue 'second' is in a module that LazyModuleLoader loads`,
+    ) as unknown,
   });
   const completed = nextEvent(app.events, 'task.completed', () => true);
   await app.queue.insertTask({ topic: 'served' });

@@ -94,7 +94,9 @@ test('in one minified file of CommonJS, without any package beside it, an applic
 
 test('what needs files that a bundle lacks is refused at the start, with the line that helps', async () => {
   const answer = await runBundle({ dashboard: {} });
-  expect(answer).toContain('OPTIONS_INVALID The dashboard needs the file dashboard/page/index.html of nestjs-tarefa');
+  expect(answer).toContain(
+    'OPTIONS_INVALID The dashboard needs the file dashboard/page/index.html of nestjs-tarefa',
+  );
   expect(answer).toContain('--packages=external for esbuild, externals: [nodeExternals()] for webpack');
 });
 
@@ -106,5 +108,7 @@ test('threads have their files where the library is compiled', () => {
   ]) {
     expect(ownFile(path, 'A test').pathname).toMatch(new RegExp(`/lib/${path}$`));
   }
-  expect(() => ownFile('nowhere.js', 'A test')).toThrow(/^A test needs the file nowhere\.js of nestjs-tarefa/);
+  expect(() => ownFile('nowhere.js', 'A test')).toThrow(
+    /^A test needs the file nowhere\.js of nestjs-tarefa/,
+  );
 });

@@ -149,5 +149,8 @@ test('a strategy that throws fails the attempt with what it threw', async () => 
   }
   const { queue } = await bench.start({ handlers: [Handlers, TenantPool], maxAttempts: 1 });
   const row = await bench.ended(await queue.insertTask({ topic: 'durable' }));
-  expect(row).toMatchObject({ status: 'falha', mensagem: expect.stringContaining("reading 'tenant'") as unknown });
+  expect(row).toMatchObject({
+    status: 'falha',
+    mensagem: expect.stringContaining("reading 'tenant'") as unknown,
+  });
 });

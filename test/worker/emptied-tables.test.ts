@@ -64,7 +64,9 @@ test('a publication reaches the subscriptions that the application declares', as
     await completed;
   }
   const again = notices.filter((line) => line.includes('again'));
-  expect(again[0]).toMatch(/^subscribed 'mail' to topic 'order-placed', 'stock' to topic 'order-placed' again: /);
+  expect(again[0]).toMatch(
+    /^subscribed 'mail' to topic 'order-placed', 'stock' to topic 'order-placed' again: /,
+  );
 });
 
 test('a row that is there is left as it is: what it does not match is discarded, and the advice fits', async () => {
@@ -106,7 +108,10 @@ test('nor does it take the id of one that is gone and has left attempts', async 
       [left],
     );
   }
-  const { worker } = await bench.start({ ...options, recovery: { intervalMs: 100, confirmMs: 50, graceMs: 0 } });
+  const { worker } = await bench.start({
+    ...options,
+    recovery: { intervalMs: 100, confirmMs: 50, graceMs: 0 },
+  });
   expect(['1', '2', '3']).not.toContain(worker.id);
   expect(Number(id)).toBeGreaterThan(0);
   const ended = async (): Promise<boolean> => {
@@ -182,5 +187,7 @@ test('after every table was emptied tasks run, fail, are paused and cancelled, a
   expect(await bench.ended(paused)).toMatchObject({ status: 'sucesso' });
   expect(await bench.row(cancelled)).toMatchObject({ status: 'falha' });
   const other = await bench.start(options);
-  expect(await bench.ended(await other.queue.insertTask({ topic: 'work' }))).toMatchObject({ status: 'sucesso' });
+  expect(await bench.ended(await other.queue.insertTask({ topic: 'work' }))).toMatchObject({
+    status: 'sucesso',
+  });
 });

@@ -76,7 +76,10 @@ export class MemoryAttempts implements AttemptStore {
     });
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(
+    workerId: WorkerId,
+    publications: readonly PublicationClaim[],
+  ): Promise<readonly FanOutOutcome[]> {
     return publications.flatMap((claim) => {
       const row = this.#table.held(workerId, claim);
       if (!row || (claim.waits && !isMatched(this.#table, row))) return [];

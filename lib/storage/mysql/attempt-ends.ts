@@ -82,7 +82,9 @@ export async function insertUnfollowed(
   const locking = `start transaction;\n${lockUnfollowed(tables)}`;
   const locked = (await run(locking, [idsJson(ids)])).at(-1)?.rows ?? [];
   const rows = locked.map((row) => ({ id: idOf(row), nextLosses: Number(row['perdas']), untouched: 0 }));
-  await run([beginInserts(tables), insertNext(tables), endInserts, 'commit'].join(';\n'), [JSON.stringify(rows)]);
+  await run([beginInserts(tables), insertNext(tables), endInserts, 'commit'].join(';\n'), [
+    JSON.stringify(rows),
+  ]);
 }
 
 /** Gives attempts back that were claimed but not started. */

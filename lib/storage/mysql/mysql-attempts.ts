@@ -74,7 +74,10 @@ export class MysqlAttempts implements AttemptStore {
     return this.#access.transaction((run) => releaseAttempts(run, tables, workerId, claims));
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(
+    workerId: WorkerId,
+    publications: readonly PublicationClaim[],
+  ): Promise<readonly FanOutOutcome[]> {
     const { tables, prepared, own } = this.#access;
     const { queue, seal, subscriptions } = tables;
     if (!this.#fansOut || subscriptions === undefined) throw noSubscriptions();

@@ -71,7 +71,10 @@ export class PostgresAttempts implements AttemptStore {
     return rows.map((row) => String(row['id']));
   }
 
-  async fanOutMany(workerId: WorkerId, publications: readonly PublicationClaim[]): Promise<readonly FanOutOutcome[]> {
+  async fanOutMany(
+    workerId: WorkerId,
+    publications: readonly PublicationClaim[],
+  ): Promise<readonly FanOutOutcome[]> {
     if (!this.#fansOut) throw noSubscriptions();
     const { sql, schema } = this.#access;
     const ids = publications.map(({ id }) => id);

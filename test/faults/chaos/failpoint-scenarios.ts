@@ -250,7 +250,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'endpoints.moveSecrets': 'one statement of an operator, repeatable: test/webhooks/moved-subscription',
   'endpoints.forget': 'as endpoints.reactivate',
   'attempts.nextDue': 'only reads, at a poll',
-  'workers.withdraw': 'nothing is claimed yet, and the id is another worker\'s: test/worker/emptied-tables',
+  'workers.withdraw': "nothing is claimed yet, and the id is another worker's: test/worker/emptied-tables",
   'workers.restore': 'one statement, made again at the next poll: test/worker/emptied-tables',
   'workers.isHalted': 'only reads, at a poll or when it is rung for',
   'attempts.pausedRoutes': 'only reads, before a claim',

@@ -116,13 +116,18 @@ export function exerciseFanOut(open: OpenDatabase): void {
     const { database, access } = await open();
     const worker = await register(database);
     await database.subscriptions.declare([{ id: 's', topic: 'b' }]);
-    const [waiting, other] = [await publish(database, worker), await publish(database, worker, { topic: 'b' })];
+    const [waiting, other] = [
+      await publish(database, worker),
+      await publish(database, worker, { topic: 'b' }),
+    ];
     const claims = [waiting, other].map(({ id, reservation }) => ({ id, reservation, waits: true }));
     expect(await database.attempts.fanOutMany(worker.id, claims)).toEqual([{ id: other.id, deliveries: 1 }]);
     expect(await database.attempts.fanOutMany(worker.id, claims)).toEqual([]);
     expect(await read(access, waiting.id)).toMatchObject({ status: 'processing', message: null });
     await database.subscriptions.declare([{ id: 't', topic: 'a' }]);
-    expect(await database.attempts.fanOutMany(worker.id, claims)).toEqual([{ id: waiting.id, deliveries: 1 }]);
+    expect(await database.attempts.fanOutMany(worker.id, claims)).toEqual([
+      { id: waiting.id, deliveries: 1 },
+    ]);
   });
 
   contractOfEach(wrongClaims, ({ name }) => name)(

@@ -271,7 +271,12 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     'where n.id_anterior = f.id',
     'where false and n.id_anterior = f.id',
   ),
-  without('puts back what was due', 'checks', /^lock_unfollowed$/, ' and f.proxima_tentativa > clock_timestamp()'),
+  without(
+    'puts back what was due',
+    'checks',
+    /^lock_unfollowed$/,
+    ' and f.proxima_tentativa > clock_timestamp()',
+  ),
   without(
     'puts back what is there',
     'checks',

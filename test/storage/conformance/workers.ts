@@ -135,7 +135,14 @@ export function exerciseWorkers(open: OpenDatabase): void {
   contract('a running worker whose row is gone sees so, and is written down again', async () => {
     const { database, halt } = await open();
     const { workers, attempts, reports } = database;
-    const description = { host: 'back', pid: 7, version: '0', concurrency: 3, routes: ['t:a'], deadRoutes: [] };
+    const description = {
+      host: 'back',
+      pid: 7,
+      version: '0',
+      concurrency: 3,
+      routes: ['t:a'],
+      deadRoutes: [],
+    };
     const id = await workers.register(description);
     await workers.withdraw(id);
     const awaited = { ranges: [], deadRoutes: [], unknown: [] };

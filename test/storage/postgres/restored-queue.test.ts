@@ -56,17 +56,17 @@ async function plan(schema: string): Promise<readonly string[]> {
 test.each([
   { schema: 'plain', options: {} },
   { schema: 'divided', options: { layout: { partitionIds: 100 } } },
-])('a queue that was restored from a dump is up to date, also from a dump of that ($schema)', async ({
-  schema,
-  options,
-}) => {
-  await (await startApp(database, { table: `${schema}.tasks`, worker: false, ...options })).close();
-  expect(await plan(schema)).toEqual([]);
-  expect(await restore(schema)).toBeGreaterThan(0);
-  expect(await plan(schema)).toEqual([]);
-  expect(await restore(schema)).toBe(0);
-  expect(await plan(schema)).toEqual([]);
-});
+])(
+  'a queue that was restored from a dump is up to date, also from a dump of that ($schema)',
+  async ({ schema, options }) => {
+    await (await startApp(database, { table: `${schema}.tasks`, worker: false, ...options })).close();
+    expect(await plan(schema)).toEqual([]);
+    expect(await restore(schema)).toBeGreaterThan(0);
+    expect(await plan(schema)).toEqual([]);
+    expect(await restore(schema)).toBe(0);
+    expect(await plan(schema)).toEqual([]);
+  },
+);
 
 test('an index that differs in more than how it is printed is replaced after a restoration as before', async () => {
   await (await startApp(database, { table: 'other.tasks', worker: false })).close();

@@ -51,10 +51,7 @@ where w.id = ? and w.stopped_at is null and (w.missed_at is not null or not ?)`,
 
 /** Whether a worker was told to stop; no row when it is not written down. Parameters: worker. */
 export const isHalted = ({ workers }: Workers): string =>
-  named(
-    'is_halted',
-    `select w.halt_at is not null as halted from ${workers} w where w.id = ?`,
-  );
+  named('is_halted', `select w.halt_at is not null as halted from ${workers} w where w.id = ?`);
 
 /** The workers that run now, locked. */
 export const lockRunning = ({ workers }: Workers): string =>

@@ -11,5 +11,8 @@ export interface LeaseDatabase {
 
 /** The thread that renews a worker's lease in PostgreSQL. */
 export function leaseThread(database: LeaseDatabase): LeaseThread {
-  return { module: ownFile('storage/postgres/connections/lease-thread.js', 'The lease of a worker'), database };
+  return {
+    module: ownFile('storage/postgres/connections/lease-thread.js', 'The lease of a worker'),
+    database,
+  };
 }

@@ -122,7 +122,13 @@ export function openConnections(
     for (const one of [pool, spare, onlookers]) one?.renew();
   };
   const open = (purpose: string, max: number): OwnPool =>
-    openPool(named(main, purpose), { max, reach: mainReach, settings: () => settings, events, silent: renew });
+    openPool(named(main, purpose), {
+      max,
+      reach: mainReach,
+      settings: () => settings,
+      events,
+      silent: renew,
+    });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;

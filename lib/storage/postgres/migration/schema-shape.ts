@@ -90,7 +90,10 @@ function spelledAs(found: SchemaShape, made: SchemaShape, restored: SchemaShape)
     indexes: new Map(
       [...made.indexes].map(([suffix, state]) => {
         const other = restored.indexes.get(suffix);
-        return [suffix, other?.definition === found.indexes.get(suffix)?.definition ? (other ?? state) : state];
+        return [
+          suffix,
+          other?.definition === found.indexes.get(suffix)?.definition ? (other ?? state) : state,
+        ];
       }),
     ),
     triggers: new Map(

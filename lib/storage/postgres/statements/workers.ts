@@ -65,8 +65,7 @@ where w.id = $1::bigint and w.stopped_at is null and (w.missed_at is not null or
 /** Whether a worker was told to stop; no row when it is not written down. Parameters: worker. */
 export const isHalted = statement(
   'is_halted',
-  ({ workers }) =>
-    `select w.halt_at is not null as halted from ${workers} w where w.id = $1::bigint`,
+  ({ workers }) => `select w.halt_at is not null as halted from ${workers} w where w.id = $1::bigint`,
 );
 
 /**
