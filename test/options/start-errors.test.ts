@@ -192,22 +192,17 @@ test('the right to connect is named as SQL, which is enough once it was run', as
   expect(again?.message ?? '').not.toContain('grant connect');
 });
 
-test.each(['CheckMyDatabase', 'aclcheck_error'])(
-  'a refusal by %s is told apart by its routine, in whatever language it is worded',
-  (routine) => {
-    const place = startPlace('postgres://ana@db/shop');
-    for (const message of ['keine Berechtigung für Datenbank shop', 'permission denied for database shop']) {
-      const error = Object.assign(new Error(message), { code: '42501', routine });
-      expect(place.problemOf(error)).toMatchObject({
-        code: 'RIGHTS_MISSING',
-        todo:
-          routine === 'CheckMyDatabase'
-            ? expect.stringContaining('grant connect on database "shop" to "ana"')
-            : 'Do what PostgreSQL asks for.',
-      });
-    }
-  },
-);
+test.each([
+  ['CheckMyDatabase', /\ngrant connect on database "shop" to "ana";\n/],
+  ['aclcheck_error', /^Do what PostgreSQL asks for\.$/],
+] as const)('a refusal by %s is known by its routine, in whatever language it is worded', (routine, todo) => {
+  const place = startPlace('postgres://ana@db/shop');
+  for (const message of ['keine Berechtigung für Datenbank shop', 'permission denied for database shop']) {
+    const problem = place.problemOf(Object.assign(new Error(message), { code: '42501', routine }));
+    expect(problem?.code).toBe('RIGHTS_MISSING');
+    expect(problem?.todo).toMatch(todo);
+  }
+});
 
 test('a start that has failed elsewhere waits for no server', async () => {
   const events = new QueueEvents();
