@@ -15,23 +15,23 @@ export interface AnswerWatch {
  * for a lock, or reads much. When it is not, or nobody can be asked, the connection has fallen silent, because a firewall has
  * forgotten it or this process was frozen, and is cut: the system would send again and again for a quarter of an hour.
  */
-export function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: AnswerWatch): Promise<T> {
+export async function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: AnswerWatch): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let isAnswered = false;
   const look = async (): Promise<void> => {
     const isWorking = await isAtWork().catch(() => false);
     if (isAnswered) return;
-    if (isWorking) wait();
-    else cut(new Error(`Connection terminated: no answer in ${(limitMs + graceMs) / 1_000} s`));
+    if (isWorking) return wait();
+    cut(new Error(`Connection terminated: no answer in ${(limitMs + graceMs) / 1_000} s`));
   };
   const wait = (): void => {
     timer = setTimeout(() => (timer = setTimeout(() => void look(), graceMs).unref()), limitMs).unref();
   };
   wait();
-  const done = (): void => {
+  try {
+    return await answer;
+  } finally {
     isAnswered = true;
     clearTimeout(timer);
-  };
-  answer.then(done, done);
-  return answer;
+  }
 }

@@ -21,7 +21,7 @@ async function overview(): Promise<OverviewJson> {
 }
 
 async function problems(): Promise<readonly Record<string, unknown>[]> {
-  return (await overview()).problems as unknown as readonly Record<string, unknown>[];
+  return (await overview()).problems;
 }
 
 async function task(id: string): Promise<TaskDetailsJson> {

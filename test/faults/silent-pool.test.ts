@@ -62,8 +62,8 @@ async function startProducer(): Promise<QueueApp> {
 test.each<[string, (app: QueueApp) => Promise<unknown>]>([
   ['an insert', ({ queue }) => queue.insertTask({ topic: 'lost' })],
   ['several inserts', ({ queue }) => queue.insertTasks([{ topic: 'lost' }, { topic: 'lost' }])],
-  ['a change of the admin', ({ app }) => app.get(QueueAdmin).cancel(early)],
-  ['a look of the admin', ({ app }) => app.get(QueueAdmin).counts()],
+  ['a change of the admin', (of) => of.app.get(QueueAdmin).cancel(early)],
+  ['a look of the admin', (of) => of.app.get(QueueAdmin).counts()],
 ])(
   '%s on a connection that fell silent fails, and the next one works, though others are silent too',
   async (_, call) => {
@@ -99,7 +99,7 @@ test('an attempt whose transaction begins on a connection that fell silent fails
   const timers = holdTimers(isLimit);
   const silence = proxy.forget('pool');
   let error: unknown;
-  events.on('task.failed', (failed) => (error = failed.error));
+  events.on('task.failed', (failed) => void (error = failed.error));
   const completed = nextEvent(events, 'task.completed');
   await database.pool.query(`insert into tasks (processo) values ('write')`);
   await silence.hit;
@@ -114,9 +114,9 @@ test('an attempt whose transaction begins on a connection that fell silent fails
 
 test('an import on a connection that fell silent fails', async () => {
   const options = resolveOptions({ connection: proxy.url, queue: 'tasks', worker: false }, {});
-  const { value, close } = await openQueue(options, () => undefined);
+  const opened = await openQueue(options, () => undefined);
   try {
-    const transactions = await value.openImport();
+    const transactions = await opened.value.openImport();
     const task = encodeTask({ topic: 'lost' }, false, 1_000);
     const timers = holdTimers(isLimit);
     const silence = proxy.forget('pool');
@@ -127,7 +127,7 @@ test('an import on a connection that fell silent fails', async () => {
     expect(await lost).toMatchObject({ message: expect.stringContaining('no answer in 35 s') as unknown });
     await transactions.close();
   } finally {
-    await close();
+    await opened.close();
   }
 });
 

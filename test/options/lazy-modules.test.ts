@@ -50,6 +50,6 @@ test('what a lazily loaded module provides may insert', async () => {
   class LateModule {}
   const { queue } = (await app.app.get(LazyModuleLoader).load(() => LateModule)).get(LateService);
   const completed = nextEvent(app.events, 'task.completed', () => true);
-  await queue.insertTask({ topic: 'served' });
-  await completed;
+  const id = await queue.insertTask({ topic: 'served' });
+  expect((await completed).task).toMatchObject({ id });
 });

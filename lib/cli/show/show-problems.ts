@@ -56,8 +56,8 @@ function textOf(problem: QueueProblem, output: Output): string {
     case 'paused':
       return `${nameOf(problem)} is paused since ${output.time(problem.since)}: ${counted(problem.count, 'task')} waiting`;
     case 'unread':
-      return `not known: ${problem.section} (${problem.reason})`;
   }
+  return `not known: ${problem.section} (${problem.reason})`;
 }
 
 function nameOf({ topic, subscriptionId }: { topic: string | null; subscriptionId: string | null }): string {

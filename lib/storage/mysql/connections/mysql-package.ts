@@ -11,7 +11,7 @@ export type Mysql2 = typeof import('mysql2');
 export async function loadMysql2(): Promise<Mysql2> {
   try {
     // Inside of a try bundlers, too, know that it may be missing.
-    return (await import('mysql2')).default as unknown as Mysql2;
+    return (await import('mysql2')).default;
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',

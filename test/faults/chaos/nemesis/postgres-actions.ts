@@ -21,7 +21,7 @@ export interface PostgresServer {
   readonly clock: FakeClock | undefined;
   readonly roles: Roles;
   /** Asks again while the server is down or busy. */
-  patiently<T>(question: () => Promise<T>): Promise<T>;
+  readonly patiently: <T>(question: () => Promise<T>) => Promise<T>;
 }
 
 /** What can be done to a PostgreSQL while the queue works. */

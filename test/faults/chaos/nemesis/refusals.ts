@@ -6,10 +6,10 @@ import { comes } from './action.js';
 export interface Refusing {
   readonly name: string;
   /** Statements by which rows are refused, each counted, for which a condition holds; `column()` names one of the new row. */
-  refuse(condition: (column: (name: string) => string) => string): Promise<void>;
-  accept(): Promise<void>;
+  readonly refuse: (condition: (column: (name: string) => string) => string) => Promise<void>;
+  readonly accept: () => Promise<void>;
   /** Refused so far, by all that were made. */
-  count(): Promise<number>;
+  readonly count: () => Promise<number>;
 }
 
 interface Refused {
