@@ -1,4 +1,3 @@
-import type { Client } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openQueue } from '../../lib/assembly/operators.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
@@ -31,10 +30,10 @@ afterEach(async () => {
 /** How long an answer may take, and what is added to it. */
 const isLimit = (ms: number): boolean => ms === 30_000 || ms === 5_000;
 
-/** Resolves when so many statements wait for locks. */
-function waiting(client: Client, count: number): Promise<boolean> {
+/** Resolves when so many statements wait for locks. Asked outside of a transaction, in which the answer would stay the same. */
+function waiting(count: number): Promise<boolean> {
   return until(async () => {
-    const { rowCount } = await client.query(
+    const { rowCount } = await database.pool.query(
       `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
     );
     return rowCount === count;
@@ -52,7 +51,7 @@ async function startProducer(): Promise<QueueApp> {
       queue.insertTask({ topic: 'early' }),
       queue.insertTask({ topic: 'early' }),
     ]);
-    await waiting(client, 2);
+    await waiting(2);
     await client.query('commit');
     [early] = await inserted;
   });
@@ -137,7 +136,7 @@ test('a statement that the server is at work on is waited for', async () => {
     await client.query('begin; lock table tasks in access exclusive mode');
     const timers = holdTimers(isLimit);
     const inserted = queue.insertTask({ topic: 'patient' });
-    await waiting(client, 1);
+    await waiting(1);
     timers.ringFirst();
     timers.ringFirst();
     await until(async () => timers.waiting === 1, 'it is waited for again');

@@ -17,7 +17,8 @@ async function restore(schema: string): Promise<number> {
   const before = await definitions(schema);
   for (const { drop, make } of before) {
     await pool.query(drop);
-    await pool.query(make);
+    // A dump makes the index of each partition as well.
+    await pool.query(make.replace(' ON ONLY ', ' ON '));
   }
   const after = new Set((await definitions(schema)).map(({ make }) => make));
   return before.filter(({ make }) => !after.has(make)).length;
