@@ -235,7 +235,7 @@ export const statementMutants: readonly StatementMutant[] = [
     'fan-out',
     /^fan_out/,
     heldBy('$3::bigint'),
-    `f.status = 'processando'`,
+    `f.status = 'processando' and $3::bigint is not null`,
   ),
   without('delivers again', 'fan-out', /^fan_out/, heldBy('$3::bigint'), 'f.executor + 0 = $3::bigint'),
   without('delivers to inactive subscriptions', 'fan-out', /^fan_out/, ' and s.ativo'),
