@@ -92,12 +92,15 @@ test('an adopted table keeps its columns and its own keys; the indexes that the 
   const plan = await withClient(database, async (client) => {
     await client.query('set enable_seqscan = off; set plan_cache_mode = force_generic_plan');
     await client.query(
-      `prepare delivering (bigint[], int[], bigint) as ${queueStatements(tables).fanOut.text}`,
+      `prepare delivering (bigint[], int[], bigint, boolean[]) as ${queueStatements(tables).fanOut.text}`,
     );
     const equal = listEquivalent(tables.queue, ['pending', 'succeeded']);
     await client.query(`prepare equal (text, text, text, text, text, text, text) as ${equal}`);
     const texts: string[] = [];
-    for (const call of [`delivering ('{1}', '{1}', 1)`, `equal ('k', 'h', null, null, null, null, null)`]) {
+    for (const call of [
+      `delivering ('{1}', '{1}', 1, '{f}')`,
+      `equal ('k', 'h', null, null, null, null, null)`,
+    ]) {
       const { rows } = await client.query<Record<string, string>>(`explain execute ${call}`);
       texts.push(...rows.map((row) => row['QUERY PLAN'] ?? ''));
     }
