@@ -15,7 +15,7 @@ export interface AnswerWatch {
  * for a lock, or reads much. When it is not, or nobody can be asked, the connection has fallen silent, because a firewall has
  * forgotten it or this process was frozen, and is cut: the system would send again and again for a quarter of an hour.
  */
-export async function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: AnswerWatch): Promise<T> {
+export function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: AnswerWatch): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let isAnswered = false;
   const look = async (): Promise<void> => {
@@ -28,10 +28,11 @@ export async function watchAnswer<T>(answer: Promise<T>, { isAtWork, cut }: Answ
     timer = setTimeout(() => (timer = setTimeout(() => void look(), graceMs).unref()), limitMs).unref();
   };
   wait();
-  try {
-    return await answer;
-  } finally {
+  const stop = (): void => {
     isAnswered = true;
     clearTimeout(timer);
-  }
+  };
+  // The promise is answered as it is: errors of statements that were sent together are told in their order.
+  answer.then(stop, stop);
+  return answer;
 }
