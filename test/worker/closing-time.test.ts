@@ -77,7 +77,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
   const parts = {
     database: { workers: { register: async () => '1', retire: never } },
     listening: part,
-    liveness: { hold: async () => undefined, release: never },
+    liveness: { hold: async () => true, release: never },
     registry: { announced: [], announcedDead: [] },
     registered: () => ({
       dispatcher: {
