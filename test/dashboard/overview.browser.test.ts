@@ -214,6 +214,7 @@ test('a topic is paused and resumed, each after asking', async () => {
   await confirm(page, button, 'Pause');
   await says(counted, 'Paused');
   expect(await isPaused()).toBe(true);
+  await page.getByText('2 more', { exact: true }).click();
   await says(problems(page).getByRole('listitem'), /count-stock has been paused/);
   await confirm(page, counted.getByRole('button', { name: 'Resume count-stock' }), 'Resume');
   await seen(button);
