@@ -74,7 +74,7 @@ const rules: readonly (readonly [RegExp, Words])[] = [
   [/^(rollback|commit)$/gi, (_, end) => `${end}; unlock tables`],
   [/\bpg_backend_pid\(\)/gi, () => 'connection_id()'],
   [/\bpg_sleep\(/gi, () => 'sleep('],
-  [/\btruncate ([\w., ]+?) restart identity/gi, (_, tables) => eachTable('truncate', tables)],
+  [/\btruncate ([\w., ]+?) restart identity/gi, (_, tables) => eachTable('truncate table', tables)],
   [/\btruncate (?!table)([\w., ]+)/gi, (_, tables) => eachTable('delete from', tables)],
   [
     /\bgenerate_series\(([^,()]+), ([^()]+)\)(?: as)?(?: (\w+)(?![\w(]))?/gi,
