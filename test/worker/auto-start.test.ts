@@ -48,7 +48,10 @@ test('one that is started long after the application is warned of forgotten shut
   const checks = holdTimers((ms) => ms === 5_000);
   const { worker, events } = await bench.start({ handlers: [Simple], autoStart: false, recovery: false });
   const told: string[] = [];
-  events.on('warning', ({ message }) => void told.push(message));
+  // Of classes without a module as well, which other files of this process have declared.
+  events.on('warning', ({ message }) => {
+    if (message.includes('SIGTERM')) told.push(message);
+  });
   checks.ringFirst();
   expect(told).toEqual([]);
   await worker.start();
