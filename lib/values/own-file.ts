@@ -5,7 +5,7 @@ import { bundlersLink } from './docs-link.js';
 const here: string | undefined = import.meta.url;
 
 /** The folder of the compiled library; undefined in a bundle of CommonJS, in which no module knows where it is. */
-export const libraryFolder = here ? new URL('../', here) : undefined;
+export const libraryFolder: URL | undefined = here ? new URL('../', here) : undefined;
 
 /**
  * Where a file is that the library does not import: bundlers do not see that it is needed.
