@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
+import { unlessTold } from '../support/run-database.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
@@ -18,17 +19,16 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 test('a handler that blocks the event loop keeps its task, and its neighbours theirs', async () => {
-  const worker = forkWorker(database, { recovery, pollIntervalMs: 0 });
+  const worker = forkWorker(database, { recovery, pollIntervalMs: unlessTold });
   await worker.message('ready');
-  await database.pool.query(
-    `insert into tasks (processo, payload) values ('hold', '{}'), ('block', '{"ms":${blockedMs}}')`,
-  );
-  await until(async () => worker.messages.filter(({ type }) => type === 'started').length === 2, 'both run');
-
   // Others look for lost workers all the time.
   const looker = await startApp(database, { recovery, unknownTasks: 'leave', pollIntervalMs: 0 });
   const recovered: unknown[] = [];
   looker.events.on('task.recovered', (event) => recovered.push(event));
+  await database.pool.query(
+    `insert into tasks (processo, payload) values ('hold', '{}'), ('block', '{"ms":${blockedMs}}')`,
+  );
+  await until(async () => worker.messages.filter(({ type }) => type === 'started').length === 2, 'both run');
   let rounds = 0;
   while (!worker.messages.some(({ type }) => type === 'unblocked')) {
     await looker.retry.run();
