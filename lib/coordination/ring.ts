@@ -19,7 +19,7 @@ export interface Ring {
 /** Text of a ring that stops the workers after their current work; nsj-queue-lib knows it as well. */
 export const haltText = 'HALT';
 
-/** Text of a ring that tells of a pause or its end. */
+/** Text of a ring that tells of a pause or its end, or of running tasks that were cancelled. */
 export const changedText = 'PAUSED';
 
 /** What a process rings for. Without `dueMs` and `sentAt` it may have been due at any time. */

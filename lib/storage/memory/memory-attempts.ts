@@ -206,10 +206,10 @@ export class MemoryAttempts implements AttemptStore {
     });
     if (nextMs === undefined) {
       const deadId = isDead(row) ? undefined : startDeadChain(this.#table, row);
-      return { id, nextAttemptInMs: undefined, deadId, cancelled };
+      return { id, nextAttemptInMs: undefined, deadId };
     }
     this.#addNext(row, String(nextLosses));
-    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined, cancelled };
+    return { id, nextAttemptInMs: nextMs - nowMs, deadId: undefined };
   }
 
   #addNext(row: MemoryRow, losses: string): void {

@@ -1,5 +1,5 @@
-import type { Cancellation } from '../cancellation.js';
-import { column, readBoolean } from '../columns.js';
+import { readEndedBy } from '../cancellation.js';
+import { column, readBoolean, type Row } from '../columns.js';
 import type { FailureOutcome, NextDue, PromoteResult, Route } from '../attempt.js';
 import { defaultPriority } from '../inserts.js';
 import { readClaimedTask, type QueueIdentity } from '../task-row.js';
@@ -19,16 +19,16 @@ export function readFailed(row: TextRow): FailureOutcome {
     id: String(row['id']),
     nextAttemptInMs: row['next_ms'] == null ? undefined : Number(row['next_ms']),
     deadId: row['dead_id'] ?? undefined,
-    cancelled: readEndedBy(row),
+    cancelled: readEndedBy(readCancellation(row)),
   };
 }
 
-/** Who cancelled an attempt that has just ended, and why, of which a hand may have written what cannot be sent as text. */
-function readEndedBy({ encoding, ...row }: TextRow): Cancellation | undefined {
-  if (row['cancelled_by'] == null) return undefined;
+/** The columns that say who cancelled an attempt and why, sent as bytes: a hand may have written what is no text. */
+function readCancellation({ cancelled_by: by, reason, encoding }: TextRow): Row {
+  if (by == null) return {};
   return {
-    by: readTextBytes(row['cancelled_by'], encoding) || null,
-    message: readTextBytes(row['reason'] ?? '', encoding),
+    [column.cancelledBy]: readTextBytes(by, encoding),
+    [column.message]: readTextBytes(reason ?? '', encoding),
   };
 }
 

@@ -66,7 +66,8 @@ const delayMs = `least(x.delay_ms, ${msBetween(since, lastTime)})`;
 
 /**
  * Closes attempts as failed. What follows them is the verdict of `failure-rule.ts`: a next attempt at `proxima_tentativa`, or the
- * end of the chain; nothing follows an attempt that was cancelled while it ran, and its message is the reason. The message is cut here, because the column counts characters as the server does. Parameters: failures.
+ * end of the chain; nothing follows an attempt that was cancelled while it ran, and its message is the reason. The message is cut
+ * here, because the column counts characters as the server does. Parameters: failures.
  */
 export const closeFailed = ({ queue }: Queue): string =>
   named(
