@@ -54,8 +54,10 @@ const servers = [
 /** What only matters for a release: `npm run test:long`. */
 const long = 'test/**/*.long.test.ts';
 
-/** The tests of MariaDB and MySQL, where only the version of PostgreSQL is another one. */
-const others = process.env['TAREFA_TEST_POSTGRES'] ? ['test/**/{mysql,mariadb}*.test.ts'] : [];
+/** What another version of PostgreSQL changes nothing of: other databases, and tests of the tests. */
+const others = process.env['TAREFA_TEST_POSTGRES']
+  ? ['test/**/{mysql,mariadb,memory}*.test.ts', 'test/**/{mutants,partitioned-suite.servers}.test.ts']
+  : [];
 
 export default defineConfig({
   plugins: [compiledLibrary, ...(nestFolder === undefined ? [] : [nestOfRun(nestFolder)])],

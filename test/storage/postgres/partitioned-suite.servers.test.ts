@@ -15,7 +15,6 @@ const files = [
   'test/faults/isolation-levels.test.ts',
   'test/maintenance/notify.routine.test.ts',
   'test/maintenance/purge.routine.test.ts',
-  'test/model/conformance.test.ts',
   'test/worker/dead-chain.test.ts',
   'test/worker/fencing.test.ts',
   'test/worker/handler-transaction.test.ts',

@@ -48,4 +48,9 @@ try {
   process.exitCode = 1;
 } finally {
   clearTimeout(watchdog);
+  // What has been taken down holds nothing; what is left over keeps no gate waiting.
+  setTimeout(() => {
+    print(`the run has ended and something is still open: ${process.getActiveResourcesInfo().join(', ')}\n`);
+    process.exit();
+  }, 20_000).unref();
 }
