@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
 import { membersWithLargeNumbers } from '../values/json-numbers.js';
 import { writeJson } from '../values/json-writing.js';
-import { didYouMean } from '../values/nearest.js';
+import { nearest } from '../values/nearest.js';
 import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields } from '../values/read-fields.js';
@@ -83,6 +83,8 @@ const fieldNames: readonly TaskField[] = [
 ];
 /** The same names, for look-ups. */
 export const taskFields: ReadonlySet<string> = new Set(fieldNames);
+/** Options of handlers that other queues take with each task. */
+const handlerRules = ['maxAttempts', 'retryDelayMs', 'timeoutMs'] as const;
 
 const largestTenant = 2n ** 63n - 1n;
 /** Longer numbers exceed 63 bits, and are slow to read. */
@@ -143,8 +145,18 @@ export function readTaskFields<Other extends string = never>(
   return readFields('a task', input, names, (field) =>
     (names as readonly string[]).includes(field)
       ? undefined
-      : `a task has no field '${field.slice(0, 100)}'${didYouMean(field, names)}`,
+      : `a task has no field '${field.slice(0, 100)}'${hintOf(field, names)}`,
   ) as GivenTask & Readonly<Partial<Record<Other, unknown>>>;
+}
+
+/** What else a field that tasks do not have may be: `: did you mean 'topic'?`, or nothing. */
+export function hintOf(field: string, names: readonly string[]): string {
+  const name = field.slice(0, 100);
+  const near = nearest(name, names);
+  if (near !== undefined) return `: did you mean '${near}'?`;
+  const rule = nearest(name, handlerRules);
+  if (rule !== undefined) return `: its handler has '${rule}', as in @TaskHandler('topic', { ${rule} })`;
+  return name === 'repeat' ? ': docs/guides/scheduling.md tells how tasks recur' : '';
 }
 
 /** The stored text of a payload. Its size is checked first. */

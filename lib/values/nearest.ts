@@ -1,6 +1,23 @@
-/** The known name nearest to a mistyped one; undefined when none is near. */
+/** Words of BullMQ and pg-boss, in small letters, for what has another name here. */
+const otherWords: ReadonlyMap<string, string> = new Map([
+  ['name', 'topic'],
+  ['data', 'payload'],
+  ['jobid', 'externalKey'],
+  ['singletonkey', 'externalKey'],
+  ['delay', 'delayMs'],
+  ['startafter', 'runAt'],
+  ['attempts', 'maxAttempts'],
+  ['retrylimit', 'maxAttempts'],
+  ['backoff', 'retryDelayMs'],
+  ['retrydelay', 'retryDelayMs'],
+  ['timeout', 'timeoutMs'],
+]);
+
+/** The known name that other libraries' word stands for, or that is nearest to a mistyped one; undefined when none is near. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
+  const meant = otherWords.get(wanted);
+  if (meant !== undefined && names.includes(meant)) return meant;
   const begun = names.filter((known) => wanted.length >= 3 && known.startsWith(wanted));
   if (begun.length === 1) return begun[0];
   let best: string | undefined;
@@ -10,12 +27,6 @@ export function nearest(name: string, names: readonly string[]): string | undefi
     if (steps < least) [best, least] = [known, steps];
   }
   return best;
-}
-
-/** What a message says of a name that does not exist: `: did you mean 'topic'?`, or nothing when none is near. */
-export function didYouMean(name: string, names: readonly string[]): string {
-  const near = nearest(name.slice(0, 100), names);
-  return near === undefined ? '' : `: did you mean '${near}'?`;
 }
 
 /** Letters to add, drop, change or swap with their neighbour. */

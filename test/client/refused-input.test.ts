@@ -41,6 +41,17 @@ cycle.self = cycle;
 test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['an unknown field', { topics: 'x' }, /no field 'topics': did you mean 'topic'\? Nothing was done$/],
   ['a column name', { processo: 'x' }, /no field 'processo'/],
+  ['BullMQ’s word for the topic', { name: 'x' }, /no field 'name': did you mean 'topic'\?/],
+  ['BullMQ’s word for the payload', { data: {} }, /no field 'data': did you mean 'payload'\?/],
+  ['BullMQ’s word for the external key', { jobId: 'x' }, /no field 'jobId': did you mean 'externalKey'\?/],
+  ['BullMQ’s word for the delay', { delay: 5 }, /no field 'delay': did you mean 'delayMs'\?/],
+  [
+    'BullMQ’s word for a rule of the handler',
+    { attempts: 5 },
+    /no field 'attempts': its handler has 'maxAttempts', as in @TaskHandler\('topic', \{ maxAttempts \}\); nothing was done$/,
+  ],
+  ['a rule of the handler', { timeoutMs: 5 }, /no field 'timeoutMs': its handler has 'timeoutMs'/],
+  ['BullMQ’s word for recurring', { repeat: {} }, /no field 'repeat': docs\/guides\/scheduling\.md tells how/],
   ['a topic that is no text', { topic: 5 }, /topic must be text \(got 5\); nothing was inserted/],
   ['a topic that is too long', { topic: 'x'.repeat(251) }, /topic has more than 250 characters/],
   ['an origin that is too long', { origin: 'x'.repeat(151) }, /origin has more than 150 characters/],

@@ -129,6 +129,7 @@ test('an unknown option is refused with a hint', () => {
   expect(mistakes({ retries: 5 })).toEqual([
     `there is no option 'retries': docs/reference/options.md lists them`,
   ]);
+  expect(mistakes({ attempts: 5 })).toEqual([`there is no option 'attempts': did you mean 'maxAttempts'?`]);
   expect(mistakes({ concurency: 5 })).toEqual([
     `there is no option 'concurency': did you mean 'concurrency'?`,
   ]);

@@ -1,8 +1,7 @@
-import { encodeTask, taskFields, type TaskInput } from '../../client/task-input.js';
+import { encodeTask, hintOf, taskFields, type TaskInput } from '../../client/task-input.js';
 import { TarefaError } from '../../errors.js';
 import type { NewTask } from '../../storage/inserts.js';
 import { membersWithLargeNumbers } from '../../values/json-numbers.js';
-import { didYouMean } from '../../values/nearest.js';
 
 /** How lines are read. */
 export interface TaskLineRules {
@@ -82,6 +81,6 @@ function refuseUnknown(fields: readonly string[]): void {
   for (const field of fields) {
     if (taskFields.has(field)) continue;
     const name = field.slice(0, 100);
-    throw new LineProblem(`a task has no field ${JSON.stringify(name)}${didYouMean(name, [...taskFields])}`);
+    throw new LineProblem(`a task has no field ${JSON.stringify(name)}${hintOf(name, [...taskFields])}`);
   }
 }
