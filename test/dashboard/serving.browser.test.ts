@@ -1,4 +1,4 @@
-import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ForbiddenException, UnauthorizedException, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { subscribe } from '../support/subscriptions.js';
@@ -171,6 +171,45 @@ describe('what guards refuse', () => {
     Staff.isIn = true;
     await page.getByRole('button', { name: 'Go live' }).click();
     await seen(page.getByText('Live', { exact: true }));
+    expect(bench.takeFaults().length).toBeGreaterThan(0);
+  });
+});
+
+describe('a login that has expired', () => {
+  class LoggedIn implements CanActivate {
+    static isIn = true;
+    static documents = 0;
+    static refuses: (url: string) => boolean = () => true;
+
+    canActivate(context: ExecutionContext): boolean {
+      const { url } = context.switchToHttp().getRequest<{ url: string }>();
+      if (/\/queues\/?$/.test(url)) LoggedIn.documents += 1;
+      if (LoggedIn.isIn || !LoggedIn.refuses(url)) return true;
+      throw new UnauthorizedException('log in at /login');
+    }
+  }
+
+  test('has the page asked for again, which the guard answers as it likes', async () => {
+    LoggedIn.isIn = true;
+    const { url } = await bench.start({ dashboard: { guards: [LoggedIn] } });
+    const page = await bench.open('', { url });
+    await seen(page.getByText('Live', { exact: true }));
+    LoggedIn.isIn = false;
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+    await says(page.locator('body'), /log in at \/login.*401/);
+    expect(bench.takeFaults().length).toBeGreaterThan(0);
+  });
+
+  test('is said where the page comes all the same, without asking for it again and again', async () => {
+    LoggedIn.isIn = false;
+    LoggedIn.refuses = (url) => url.includes('/api/');
+    const { url } = await bench.start({ dashboard: { guards: [LoggedIn] } });
+    const page = await bench.open('#/tasks', { url });
+    await says(page.getByRole('alert'), 'log in at /login');
+    const { documents } = LoggedIn;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await says(page.getByRole('alert'), 'log in at /login');
+    expect(LoggedIn.documents).toBe(documents);
     expect(bench.takeFaults().length).toBeGreaterThan(0);
   });
 });

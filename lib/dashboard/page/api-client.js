@@ -6,6 +6,9 @@ import { refusalText, t } from './language.js';
 /** Everything is asked for below this: relative to this file, so that any prefix or proxy may be in front. */
 export const apiBase = new URL(/* @vite-ignore */ '../../api/', import.meta.url);
 
+/** Something was answered since the page was loaded: what is 401 after that is a login that has expired. */
+let isLoggedIn = false;
+
 /** The server refused, or did not answer. */
 export class Refusal extends Error {
   /**
@@ -82,11 +85,19 @@ async function send(url, { headers, ...init }) {
     if (isAbort(error)) throw error;
     throw new Refusal(t('error.unreachable'), 0, 'UNREACHABLE');
   });
+  // The page itself is asked for again, so that a guard can lead to where one logs in.
+  if (response.status === 401 && isLoggedIn) {
+    location.reload();
+    return new Promise(() => {});
+  }
   const body = await response.json().catch((/** @type {unknown} */ error) => {
     if (isAbort(error)) throw error;
     return null;
   });
-  if (response.ok && body !== null && !isPageOfLogin(response)) return body;
+  if (response.ok && body !== null && !isPageOfLogin(response)) {
+    isLoggedIn = true;
+    return body;
+  }
   if (typeof body?.code === 'string' && typeof body.values === 'object')
     throw Refusal.of(body, response.status);
   const message = isPlainRefusal(response, body) ? t('error.session') : (body?.message ?? wordsOf(response));
