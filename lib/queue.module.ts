@@ -143,12 +143,15 @@ function build(
     imports: [QueueSharedModule, ...imports],
     providers: [
       ...optionProviders,
+      // What a test gives instead: see withTester().
+      { provide: getPartToken(name, 'overrides'), useValue: {} },
       { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
       { provide: getQueueToken(name, QueueLogs), useFactory: () => new QueueLogs() },
       {
         provide: coreToken,
         inject: [
           getPartToken(name, 'options'),
+          getPartToken(name, 'overrides'),
           getQueueToken(name, QueueEvents),
           getQueueToken(name, QueueLogs),
           QueueGroup,
@@ -156,6 +159,7 @@ function build(
         ],
         useFactory: async (
           options: QueueOptions,
+          overrides: QueueOptions,
           events: QueueEvents,
           logs: QueueLogs,
           group: QueueGroup,
@@ -163,7 +167,7 @@ function build(
         ) =>
           (await assembly()).openQueue({
             name,
-            options,
+            options: { ...options, ...overrides },
             redact: dashboard?.redact,
             events,
             logs,

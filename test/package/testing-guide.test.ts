@@ -35,6 +35,7 @@ afterAll(() => database.drop());
 test.each([
   { file: 'orders.test.js', tests: 4, env: true },
   { file: 'receipts.test.js', tests: 1, env: false },
+  { file: 'whole.test.js', tests: 1, env: true },
 ])(
   'the tests of the testing guide pass: $file',
   async ({ file, tests, env }) => {

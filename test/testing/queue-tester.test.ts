@@ -1,17 +1,32 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { QueueAdmin, QueueClient, QueueModule, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { QueueTester } from '../../lib/testing/index.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  QueueAdmin,
+  QueueClient,
+  QueueModule,
+  QueueWorker,
+  TaskHandler,
+  type QueueOptions,
+  type TaskContext,
+} from '../../lib/index.js';
+import { QueueTester, withTester } from '../../lib/testing/index.js';
 import { type TestDatabase, connectTo, createDatabase, handleOf } from '../support/database.js';
 import { Shop } from './shop.js';
 import { describeTester } from './tester-suite.js';
-import { ownSql } from '../support/run-database.js';
+import { onPostgres, ownSql } from '../support/run-database.js';
 
 class Ledger {
   @TaskHandler('book')
   async book(amount: string, { db }: TaskContext): Promise<void> {
     await db.query(ownSql('insert into booking values ($1)'), [amount]);
     if (amount === '13') throw new Error('not that one');
+  }
+}
+
+class Billing {
+  @TaskHandler('bill', { queue: 'billing' })
+  bill(): string {
+    return 'billed';
   }
 }
 
@@ -113,4 +128,46 @@ test.each([
   await expect(of.inserted()).resolves.toEqual([]);
   await expect(of.drain()).rejects.toThrow(problem);
   await other.close();
+});
+
+describe('an application as it is', () => {
+  /** Its worker would start, in a database that is not there. */
+  const elsewhere = {
+    connection: 'postgres://nobody@127.0.0.1:1/nowhere',
+    ...(onPostgres && { sessionConnection: 'postgres://nobody@127.0.0.1:1/nowhere' }),
+    queue: 'production',
+  };
+  const ofTest = (): QueueOptions => ({ connection: database.url, queue: 'tasks' });
+
+  test('is driven by a tester, on the database of the test', async () => {
+    const builder = Test.createTestingModule({
+      imports: [QueueModule.forRoot(elsewhere)],
+      providers: [Shop, Ledger],
+    });
+    const whole = await withTester(builder, ofTest()).compile();
+    whole.useLogger(false);
+    await whole.init();
+    onTestFinished(() => whole.close());
+    expect(whole.get(QueueWorker).state).toBe('idle');
+    const { task } = await QueueTester.of(whole).run({ topic: 'book', payload: '12' });
+    expect(task.status).toBe('succeeded');
+    expect((await database.pool.query('select amount from booking')).rows).toEqual([{ amount: 12 }]);
+  });
+
+  test('has each of its queues driven by name, also where it only produces', async () => {
+    const builder = Test.createTestingModule({
+      imports: [
+        QueueModule.forRoot({ ...ofTest(), autoStart: false }),
+        QueueModule.forRootAsync({ name: 'billing', useFactory: () => ({ ...elsewhere, worker: false }) }),
+      ],
+      providers: [Shop, Billing],
+    });
+    const whole = await withTester(builder, { ...ofTest(), queue: 'billing' }, 'billing').compile();
+    whole.useLogger(false);
+    await whole.init();
+    onTestFinished(() => whole.close());
+    const { task } = await QueueTester.of(whole, 'billing').run({ topic: 'bill' });
+    expect(task).toMatchObject({ message: 'billed', status: 'succeeded' });
+    expect(await QueueTester.of(whole).inserted()).toEqual([]);
+  });
 });
