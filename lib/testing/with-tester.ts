@@ -26,7 +26,8 @@ export function withTester<Builder extends BuilderWithValues>(
   options: QueueOptions = {},
   name: string = defaultQueueName,
 ): Builder {
-  const ofConnection = options.connection === undefined ? {} : { sessionConnection: undefined, wake: undefined };
+  const ofConnection =
+    options.connection === undefined ? {} : { sessionConnection: undefined, wake: undefined };
   builder
     .overrideProvider(getPartToken(name, 'overrides'))
     .useValue({ ...ofConnection, ...options, autoStart: false, worker: true });

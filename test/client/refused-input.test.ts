@@ -51,7 +51,11 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
     /no field 'attempts': its handler has 'maxAttempts', as in @TaskHandler\('topic', \{ maxAttempts \}\); nothing was done$/,
   ],
   ['a rule of the handler', { timeoutMs: 5 }, /no field 'timeoutMs': its handler has 'timeoutMs'/],
-  ['BullMQ’s word for recurring', { repeat: {} }, /no field 'repeat': docs\/guides\/scheduling\.md tells how/],
+  [
+    'BullMQ’s word for recurring',
+    { repeat: {} },
+    /no field 'repeat': docs\/guides\/scheduling\.md tells how/,
+  ],
   ['a topic that is no text', { topic: 5 }, /topic must be text \(got 5\); nothing was inserted/],
   ['a topic that is too long', { topic: 'x'.repeat(251) }, /topic has more than 250 characters/],
   ['an origin that is too long', { origin: 'x'.repeat(151) }, /origin has more than 150 characters/],
