@@ -37,7 +37,7 @@ export interface QueueBasis {
   close(): Promise<void>;
 }
 
-/** The same in a database, which is prepared. */
+/** A queue's core in a database whose tables are there. */
 export interface QueueCore extends QueueBasis {
   readonly storage: OpenedStorage;
   readonly prepared: PreparedQueue;

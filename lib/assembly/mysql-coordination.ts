@@ -24,7 +24,7 @@ export interface MysqlCoordinationParts {
   readonly config: ConnectionConfig;
   /** Of the application. */
   readonly sessions: SharedMysqlSessions;
-  /** The same for the same database. */
+  /** Equal for queues in the same database. */
   readonly sessionKey: string;
   readonly own: OwnPool;
   /** Once they are known. */

@@ -32,7 +32,7 @@ export interface OperatorQueue {
 /** A database that answers, whatever is in it: for commands that make or check tables. */
 export type SchemaDatabase = PostgresSchemaDatabase | MysqlSchemaDatabase;
 
-/** The same in PostgreSQL. */
+/** A PostgreSQL that answers, whatever is in it. */
 export interface PostgresSchemaDatabase {
   readonly driver: 'postgres';
   readonly pool: OwnPool;

@@ -65,7 +65,7 @@ export class StartAttempts {
 class Unreachable extends TarefaError {
   constructor(
     message: string,
-    /** The same in one line. */
+    /** The message in one line. */
     readonly said: string,
     options: ErrorOptions,
   ) {

@@ -159,7 +159,7 @@ export const eventLines: Lines = {
   notice: ({ message }) => line('log', 'queue', message),
 };
 
-/** The same for who looks for a mistake: what becomes of every task. */
+/** Lines for who looks for a mistake: what becomes of every task. */
 export const detailLines: Lines = {
   'task.claimed': ({ task }) => line('debug', 'tasks', `${describe(task)} claimed`, fieldsOf(task)),
   'task.completed': ({ task, message }) =>

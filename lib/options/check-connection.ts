@@ -22,7 +22,7 @@ export function checkConnection(
   return connection;
 }
 
-/** The same of the connection for sessions, which only PostgreSQL has. */
+/** Checks the connection for sessions, which only PostgreSQL has. */
 export function checkSessionConnection(
   given: QueueOptions['sessionConnection'],
   check: OptionCheck,

@@ -54,7 +54,7 @@ export interface DashboardOptions {
   readonly actor?: ((request: never) => string | undefined) | undefined;
 }
 
-/** The same, checked and complete. */
+/** The options of a dashboard, checked and complete. */
 export interface ResolvedDashboardOptions {
   /** Without slashes at its ends. */
   readonly path: string;

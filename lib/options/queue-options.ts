@@ -80,8 +80,8 @@ export interface QueueOptions {
   /** Delete statements of one purge. Variable `QUEUE_PURGE_ROUND_LIMIT`. Default 100. */
   readonly purgeRoundLimit?: number | undefined;
   /**
-   * Seconds after which a due task that still waits counts as forgotten, and the longest a worker waits before
-   * it looks by itself. Variable `QUEUE_WAIT_NOTIFY_INTERVAL`. Default 30.
+   * How often an idle worker polls, in seconds; a due task older than this is treated as missed. Variable
+   * `QUEUE_WAIT_NOTIFY_INTERVAL`. Default 30.
    */
   readonly waitNotifyIntervalSeconds?: number | undefined;
   /**

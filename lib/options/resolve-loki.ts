@@ -15,7 +15,7 @@ const amountBounds = {
 type AmountName = keyof typeof amountBounds;
 const amountNames = Object.keys(amountBounds) as readonly AmountName[];
 
-/** The same, checked and complete. */
+/** The options of `loki`, checked and complete. */
 export interface ResolvedLokiOptions extends Readonly<Record<AmountName, number>> {
   readonly address: LokiAddress;
   /** Of every line; level and component come to it. */

@@ -46,11 +46,11 @@ export interface TenantDatabaseOptions {
 
 /** An OAuth token service, and a service that answers a tenant's credentials to holders of a token. */
 export interface TenantServiceOptions {
-  /** Of the password grant. Variable `MULTI_DATABASE_USER`. */
+  /** User name of the password grant. Variable `MULTI_DATABASE_USER`. */
   readonly user?: string | undefined;
-  /** The same. Variable `MULTI_DATABASE_PASSWORD`. */
+  /** Password of the password grant. Variable `MULTI_DATABASE_PASSWORD`. */
   readonly password?: string | undefined;
-  /** The same. Variable `MULTI_DATABASE_CLIENT_ID`. */
+  /** Client id of the password grant. Variable `MULTI_DATABASE_CLIENT_ID`. */
   readonly clientId?: string | undefined;
   /** Gets `{ tenant }` by POST. Variable `MULTI_DATABASE_API_CREDETIALS_URL`. Default `https://api.sre.nasajon.com.br/erp/credentials`. */
   readonly credentialsUrl?: string | undefined;

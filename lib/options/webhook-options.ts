@@ -46,7 +46,7 @@ export interface CircuitOptions {
   readonly longestRestMs: number;
 }
 
-/** The same, checked and complete. */
+/** The options of webhooks, checked and complete. */
 export interface ResolvedWebhookOptions {
   readonly concurrency: number;
   readonly endpointConcurrency: number;

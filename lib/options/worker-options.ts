@@ -26,10 +26,10 @@ export interface WorkerOptions {
 }
 
 export interface RecoveryOptions {
-  /** Pause between two looks. */
+  /** Pause between two checks. */
   readonly intervalMs: number;
-  /** A worker counts as lost when two looks at least so far apart miss it. */
+  /** A worker is declared lost only if two checks, at least this far apart, both find it missing. */
   readonly confirmMs: number;
-  /** No look counts so soon after the server's start, or after the looker's own connection came back. */
+  /** For this long after the server started, or after this worker reconnected, no worker is declared lost. */
   readonly graceMs: number;
 }

@@ -106,7 +106,7 @@ export interface TaskAdmin {
   deadTasksOf(firstAttemptId: string): Promise<readonly string[]>;
   /** Starts a failed task anew; the id of its new attempt. */
   retry(id: string): Promise<string | undefined>;
-  /** The same with another payload. */
+  /** Starts a failed task again with another payload; the id of its new attempt. */
   retryEdited(id: string, edited: EditedPayload): Promise<string | undefined>;
   /** Makes a scheduled task due now. Rejects with `QUEUE_BUSY`. */
   runNow(id: string): Promise<boolean>;

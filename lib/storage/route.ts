@@ -85,7 +85,7 @@ export function isolatedRange({ from, below }: RouteRange): RouteRange {
   return { from: isolatedRoute(from), below: isolatedRoute(below) };
 }
 
-/** The same without the route itself. */
+/** Where the keys of a route lie, without the route itself. */
 export function keyRange(route: Route): RouteRange {
   return { from: route + keySeparator, below: route + afterKeySeparator };
 }

@@ -30,7 +30,7 @@ export interface HandlerOptions<
   readonly maxAttempts?: number | undefined;
   /** Ms from a failure to the next attempt. Default: the queue's rule. */
   readonly retryDelayMs?: number | undefined;
-  /** The same by the number of the attempt that failed. */
+  /** Ms from a failure to the next attempt, by the number of the attempt that failed. Default: `retryDelayMs`. */
   readonly retry?: ((attempt: number) => number) | undefined;
   /** `text`: the payload arrives as it is stored. Default `json`: text that begins with `{` or `[` is parsed. */
   readonly payload?: Form | undefined;
@@ -54,7 +54,7 @@ export interface HandlerOptions<
   readonly queue?: string | undefined;
 }
 
-/** The same for a subscription. */
+/** How the handler of a subscription runs. Omitted options fall back to the queue's. */
 export interface SubscriberOptions<
   Schema extends StandardSchema | undefined = StandardSchema | undefined,
   Form extends 'json' | 'text' = 'json' | 'text',
@@ -62,9 +62,9 @@ export interface SubscriberOptions<
   Topic extends string = string,
 > extends HandlerOptions<Schema, Form, Transformed> {
   /**
-   * The topic it subscribes to. A start makes the subscription's row when it is missing, so a deleted row comes back:
-   * deactivate it instead. An existing row is never changed; one with another topic refuses the start. Default: no row is
-   * made.
+   * The topic it subscribes to. The first start creates the subscription's row; later starts leave it alone, so you can edit
+   * or deactivate it. A deleted row comes back at the next start. If the row has a different topic, the start fails and shows
+   * both. Default: no row is created.
    */
   readonly topic?: Topic | undefined;
 }

@@ -11,7 +11,7 @@ export interface RefusedCall {
   readonly name: string;
   /** Class name of the guard that was asked last, empty for one without; undefined once all have agreed. */
   readonly guard: string | undefined;
-  /** The same of a pipe that has thrown. */
+  /** Class name of the pipe that has thrown; undefined when none has. */
   readonly pipe: string | undefined;
 }
 

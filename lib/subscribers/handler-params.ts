@@ -3,7 +3,7 @@ import { assignMetadata, type PipeTransform, type Type } from '@nestjs/common';
 
 /** Where Nest keeps what parameter decorators say; those made by `createParamDecorator` write there as well. */
 const routeArguments = '__routeArguments__';
-/** The same for methods without any parameter decorator. */
+/** Where parameters are described of methods without any parameter decorator. */
 const plainArguments = 'nestjs-tarefa:arguments';
 const contextIndexes = 'nestjs-tarefa:ctx';
 

@@ -20,7 +20,7 @@ export function tableNameProblem(name: string): string | undefined {
   return nameProblem(name, longestTable);
 }
 
-/** The same of a subscriptions table, which may be longer: nothing is named after it. */
+/** What is wrong with the name of a subscriptions table, which may be longer: nothing is named after it. */
 export function subscriptionTableNameProblem(name: string): string | undefined {
   return nameProblem(name, longestIdentifier);
 }

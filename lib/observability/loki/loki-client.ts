@@ -16,7 +16,7 @@ const longestRetryAfterMs = 60_000;
 /** What became of a request. */
 export type PushResult =
   | { readonly outcome: 'accepted' }
-  /** The same again would be refused again. */
+  /** Sent again, it would be refused again. */
   | { readonly outcome: 'refused'; readonly reason: string }
   /** `afterMs` is what Loki asked for; `faulty` when the lines themselves may be why. */
   | {

@@ -10,7 +10,7 @@ export interface RemindersParts {
   readonly look: () => void;
   /** Compare table and memory, and look. */
   readonly compare: () => void;
-  /** The same, when the table holds something unknown to the worker. */
+  /** Compare table and memory, when the table holds something unknown to the worker. */
   readonly reconcile: () => void;
   /** True when no attempt runs and no connection was lost recently. */
   readonly isIdle: () => boolean;

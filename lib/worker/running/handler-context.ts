@@ -30,7 +30,7 @@ export class HandlerContext implements TaskContext {
   /** @internal Told when the attempt is to stop before its handler was called. */
   onAbort: (() => void) | undefined;
   #transaction: TaskTransaction | undefined;
-  /** The same, when it is part of a group. */
+  /** The transaction, when it is part of a group. */
   #part: GroupedTransaction | undefined;
   #tenant: TenantUse | undefined;
   #signal: AbortSignal | undefined;
