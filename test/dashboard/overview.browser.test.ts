@@ -233,7 +233,7 @@ test('a queue of a minute has charts to look at, and a number per minute', async
   const tile = part(page, 'The queue in numbers').locator('[data-tile="throughput"]');
   // A little less when the minute ends just now.
   await says(tile, /1,[67]\d\d/);
-  await says(part(page, 'History'), /Nothing was recorded before \d/);
+  await says(part(page, 'History'), /Nothing was recorded before \S/);
   const slider = page.getByRole('slider', { name: 'Throughput, point of time' });
   expect(await slider.getAttribute('aria-valuemax')).toBe('9');
   for (const chart of ['wait', 'run']) {
