@@ -3,6 +3,7 @@ import { parseInstant, readInstant } from '../values/instant.js';
 import { membersWithLargeNumbers } from '../values/json-numbers.js';
 import { writeJson } from '../values/json-writing.js';
 import { nearest } from '../values/nearest.js';
+import { ownRuleNames, ownRules } from '../values/own-rules.js';
 import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
 import { TarefaError } from '../errors.js';
 import { readFields } from '../values/read-fields.js';
@@ -39,6 +40,13 @@ export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicP
   readonly runAt?: Date | string | null | undefined;
   /** Instead of `runAt`: ms from now, by the database's clock; at most 100 years. */
   readonly delayMs?: number | null | undefined;
+  /**
+   * Attempts that this task may have, in place of its handler's `maxAttempts`; of a publication: each of its deliveries. Kept in
+   * its metadata as `tarefa:maxAttempts`, so that SQL can say it as well. Dead handlers have their own.
+   */
+  readonly maxAttempts?: number | null | undefined;
+  /** Ms that each attempt of this task may take, in place of its handler's `timeoutMs`. Kept as `tarefa:timeoutMs`. */
+  readonly timeoutMs?: number | null | undefined;
   /** Kept beside the payload and shown in `ctx.task.metadata`: an object of at most 1 MiB as JSON, in 500 levels. */
   readonly metadata?: JsonObject | null | undefined;
 }
@@ -79,12 +87,12 @@ const fieldNames: readonly TaskField[] = [
   'priority',
   'runAt',
   'delayMs',
+  'maxAttempts',
+  'timeoutMs',
   'metadata',
 ];
 /** The same names, for look-ups. */
 export const taskFields: ReadonlySet<string> = new Set(fieldNames);
-/** Options of handlers that other queues take with each task. */
-const handlerRules = ['maxAttempts', 'retryDelayMs', 'timeoutMs'] as const;
 
 const largestTenant = 2n ** 63n - 1n;
 /** Longer numbers exceed 63 bits, and are slow to read. */
@@ -128,7 +136,7 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
     group: readText('group', given.group, columnLength.group),
     priority: readPriority(given.priority),
     publication,
-    metadata: readMetadata(given.metadata),
+    metadata: withOwnRules(readMetadata(given.metadata), given),
   };
 }
 
@@ -154,8 +162,8 @@ export function hintOf(field: string, names: readonly string[]): string {
   const name = field.slice(0, 100);
   const near = nearest(name, names);
   if (near !== undefined) return `: did you mean '${near}'?`;
-  const rule = nearest(name, handlerRules);
-  if (rule !== undefined) return `: its handler has '${rule}', as in @TaskHandler('topic', { ${rule} })`;
+  if (nearest(name, ['retryDelayMs']) !== undefined)
+    return `: its handler has it, as in @TaskHandler('topic', { retryDelayMs })`;
   return name === 'repeat' ? ': docs/guides/scheduling.md tells how tasks recur' : '';
 }
 
@@ -265,6 +273,20 @@ function readMetadata(metadata: unknown): JsonObject | null {
   if (isDeeper(text, deepestMetadata))
     throw metadataProblem(`is nested in more than ${deepestMetadata} levels`);
   return JSON.parse(text) as JsonObject;
+}
+
+/** Puts the rules that a task has of its own where workers read them. */
+function withOwnRules(metadata: JsonObject | null, given: GivenTask): JsonObject | null {
+  const rules: Record<string, number> = {};
+  for (const name of ownRuleNames) {
+    const value = given[name];
+    if (value === undefined || value === null) continue;
+    const { key, most } = ownRules[name];
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most)
+      throw invalid(name, value, `must be a whole number from 1 to ${most}`);
+    rules[key] = value;
+  }
+  return Object.keys(rules).length === 0 ? metadata : { ...metadata, ...rules };
 }
 
 function metadataProblem(problem: string, cause?: unknown): TarefaError {

@@ -10,6 +10,7 @@ import { verdict } from '../storage/failure-rule.js';
 import { writeFailures } from '../storage/write-failures.js';
 import { failureDetail, failureMessage } from '../values/failure-text.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
+import { attemptsOf } from '../subscribers/task-rules.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import { ClockWatch } from './clock-watch.js';
 import { NotifyWatch } from './notify-watch.js';
@@ -268,7 +269,7 @@ export class Recovery {
       ...verdict({
         attempt: held.task.attempt,
         losses: held.losses,
-        maxAttempts: rules?.maxAttempts ?? this.#parts.options.maxAttempts,
+        maxAttempts: attemptsOf(held.task, rules, this.#parts.options),
         next: { kind: 'after-failure', delayMs: 0 },
         lost: true,
       }),

@@ -47,10 +47,13 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['BullMQ’s word for the delay', { delay: 5 }, /no field 'delay': did you mean 'delayMs'\?/],
   [
     'BullMQ’s word for a rule of the handler',
-    { attempts: 5 },
-    /no field 'attempts': its handler has 'maxAttempts', as in @TaskHandler\('topic', \{ maxAttempts \}\); nothing was done$/,
+    { backoff: 5 },
+    /no field 'backoff': its handler has it, as in @TaskHandler\('topic', \{ retryDelayMs \}\); nothing was done$/,
   ],
-  ['a rule of the handler', { timeoutMs: 5 }, /no field 'timeoutMs': its handler has 'timeoutMs'/],
+  ['BullMQ’s word for attempts', { attempts: 5 }, /no field 'attempts': did you mean 'maxAttempts'\?/],
+  ['no attempts', { maxAttempts: 0 }, /maxAttempts must be a whole number from 1 to 1000000 \(got 0\)/],
+  ['half a millisecond', { timeoutMs: 0.5 }, /timeoutMs must be a whole number from 1 to 2147483647/],
+  ['attempts as text', { maxAttempts: '3' }, /maxAttempts must be a whole number from 1/],
   [
     'BullMQ’s word for recurring',
     { repeat: {} },

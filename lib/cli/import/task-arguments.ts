@@ -23,6 +23,16 @@ export const taskOptions: Readonly<Record<string, CommandOption>> = {
     description: 'not before that time has passed: 500ms, 90s, 5m, 2h, 1d',
   },
   'run-at': { type: 'string', value: '<time>', description: 'not before: 2026-07-01T10:00:00Z' },
+  'max-attempts': {
+    type: 'string',
+    value: '<n>',
+    description: 'attempts that it may have. Default: what its handler says',
+  },
+  timeout: {
+    type: 'string',
+    value: '<time>',
+    description: 'how long each attempt may take. Default: what its handler says',
+  },
   tenant: { type: 'string', value: '<n>', description: 'a whole number' },
   group: { type: 'string', value: '<text>', description: 'the group of companies' },
   origin: { type: 'string', value: '<text>', description: 'who asks' },
@@ -46,7 +56,9 @@ export function readTaskOptions(options: OptionValues): TaskInput {
     group: text('group') ?? null,
     priority: numberOption(options, 'priority', { least: -2_147_483_648, most: 2_147_483_647 }) ?? null,
     runAt: text('run-at') ?? null,
-    delayMs: readDelay(text('delay')) ?? null,
+    delayMs: readTime('delay', text('delay')) ?? null,
+    maxAttempts: numberOption(options, 'max-attempts', { least: 1, most: 1_000_000 }) ?? null,
+    timeoutMs: readTime('timeout', text('timeout')) ?? null,
     metadata: readMetadata(text('metadata')) ?? null,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
@@ -108,12 +120,12 @@ function textOf(bytes: Buffer, name: string): string {
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-function readDelay(text: string | undefined): number | undefined {
+function readTime(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, amount, unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
   if (amount !== undefined) return Number(amount) * (unitMs[unit] ?? 1);
   throw new UsageError(
-    `--delay must be a time such as 500ms, 90s, 5m, 2h or 1d, not ${JSON.stringify(text)}`,
+    `--${option} must be a time such as 500ms, 90s, 5m, 2h or 1d, not ${JSON.stringify(text)}`,
   );
 }
 

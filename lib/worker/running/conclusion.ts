@@ -5,6 +5,7 @@ import type { AttemptOutcome, ClaimedTask, WorkerId } from '../../storage/attemp
 import type { QueueDatabase } from '../../storage/database.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
+import { attemptsOf, ownRuleProblem } from '../../subscribers/task-rules.js';
 import { Backoff } from '../../timing/backoff.js';
 import { nextAttempt } from './next-attempt.js';
 import { nothingReturned, type RecordedReturn } from './recorded-return.js';
@@ -77,9 +78,11 @@ export class Conclusion {
       const task = `task ${claimed.task.firstAttemptId} (${describeRoute(plainRoute(claimed.route))})`;
       events.emit('warning', { message: `${task} has failed, and ${problem}: the rule of the queue counts` });
     };
+    const problem = ownRuleProblem(claimed.task);
+    if (problem !== undefined) warn(problem);
     settler.fail(claimed, {
       error,
-      maxAttempts: rules?.maxAttempts ?? options.maxAttempts,
+      maxAttempts: attemptsOf(claimed.task, rules, options),
       next: nextAttempt(error, claimed.task.attempt, rules, options, warn),
     });
   }

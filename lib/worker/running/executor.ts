@@ -7,6 +7,7 @@ import { untreatedMessage } from '../../storage/buried.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
+import { attemptsOf } from '../../subscribers/task-rules.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
@@ -103,7 +104,7 @@ export class Executor {
   #begin(running: RunningTask, handler: Handler, grouped: boolean): Promise<RunEnd> {
     const { claimed } = running;
     const { database, options } = this.#parts;
-    checkAttempt(claimed.task, handler.rules.maxAttempts ?? options.maxAttempts);
+    checkAttempt(claimed.task, attemptsOf(claimed.task, handler.rules, options));
     // The envelope of a delivery may exceed the limit, which is its publication's.
     if (claimed.task.subscriptionId === null) checkSize(claimed, options.maxPayloadBytes);
     if (claimed.payload !== undefined) return this.#call(running, handler, claimed.payload, grouped);

@@ -2,6 +2,7 @@ import { hasCode, TarefaError } from '../../errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
+import { timeoutOf } from '../../subscribers/task-rules.js';
 import type { HandlerContext, Surroundings } from './handler-context.js';
 import { invokeWithin } from './invoke-within.js';
 import { readReturn, type RecordedReturn } from './recorded-return.js';
@@ -18,7 +19,7 @@ export interface HandlerRun {
 /** Runs a handler and closes what it used: its tenant's connection, its transaction. Never rejects. */
 export async function runHandler(run: HandlerRun): Promise<RunEnd> {
   const { handler, payload, context, surroundings } = run;
-  const { timeoutMs } = handler.rules;
+  const timeoutMs = timeoutOf(context.task, handler.rules);
   try {
     let returned: unknown;
     if (timeoutMs === undefined) {

@@ -1,0 +1,44 @@
+import type { Task } from '../task.js';
+import { ownRules, type OwnRule } from '../values/own-rules.js';
+import { shownValue } from '../values/shown-value.js';
+import type { HandlerRules } from './handler-registry.js';
+
+/** How many attempts a task may have: its own number, its handler's, or the queue's. */
+export function attemptsOf(
+  task: Pick<Task, 'dead' | 'metadata'>,
+  rules: Pick<HandlerRules, 'maxAttempts'> | undefined,
+  options: { readonly maxAttempts: number },
+): number {
+  return ownRule(task, 'maxAttempts') ?? rules?.maxAttempts ?? options.maxAttempts;
+}
+
+/** How long an attempt may take in ms: the task's own time, or its handler's; undefined for as long as it likes. */
+export function timeoutOf(
+  task: Pick<Task, 'dead' | 'metadata'>,
+  rules: Pick<HandlerRules, 'timeoutMs'>,
+): number | undefined {
+  return ownRule(task, 'timeoutMs') ?? rules.timeoutMs;
+}
+
+/** What is wrong with a rule of its own that SQL gave a task; undefined when nothing is. */
+export function ownRuleProblem({ dead, metadata }: Pick<Task, 'dead' | 'metadata'>): string | undefined {
+  if (dead || metadata === null) return undefined;
+  for (const { key, most } of Object.values(ownRules)) {
+    const value = metadata[key];
+    if (value !== undefined && !isWhole(value, most))
+      return `its metadata has "${key}": ${shownValue(value)}, which is no whole number from 1 to ${most}`;
+  }
+  return undefined;
+}
+
+/** A dead task has the metadata of its task, but not its rules. */
+function ownRule({ dead, metadata }: Pick<Task, 'dead' | 'metadata'>, name: OwnRule): number | undefined {
+  if (dead || metadata === null) return undefined;
+  const { key, most } = ownRules[name];
+  const value = metadata[key];
+  return isWhole(value, most) ? value : undefined;
+}
+
+function isWhole(value: unknown, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
+}
