@@ -50,11 +50,13 @@ async function statuses(): Promise<Record<string, unknown>> {
   return Object.fromEntries(rows.map(({ processo, status }) => [processo, status]));
 }
 
-/** The worker starts a second before minute 7 of an hour, by the clock that cron jobs read. */
+/** The worker starts a second before minute 7 of an hour, by the clock that cron jobs read. It stands still until then. */
 async function startBeforeMinuteSeven({ worker }: QueueApp): Promise<void> {
-  vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-  vi.setSystemTime(new Date(2030, 0, 1, 12, 6, 59));
+  const now = new Date(2030, 0, 1, 12, 6, 59);
+  vi.useFakeTimers({ toFake: ['Date'], now });
   await worker.start();
+  vi.useRealTimers();
+  vi.useFakeTimers({ toFake: ['Date'], now, shouldAdvanceTime: true });
 }
 
 test.each(routines)(
