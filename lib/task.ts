@@ -129,8 +129,8 @@ export interface TaskContext {
    * commit. The outcome is read back afterwards: if that transaction rolled back, the attempt fails.
    *
    * @param result recorded like a handler's return value: what JSON cannot hold is not recorded, and the message says why
-   * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker, `TRANSACTION_BROKEN` when
-   * `ctx.db` was used as well, `TASK_ENDED`
+   * @throws {TarefaError} `TASK_LOST` when the attempt no longer belongs to this worker, `RIGHTS_MISSING` when that transaction
+   * does not see its row or may not change it, `TRANSACTION_BROKEN` when `ctx.db` was used as well, `TASK_ENDED`
    */
   completeIn<Result>(tx: SqlHandle, result?: Result & Json<Fixed<Result>>): Promise<void>;
   /**

@@ -7,7 +7,10 @@ export interface TaskTransactions {
   begin(workerId: WorkerId): TaskTransaction;
   /** A transaction for several tasks, not opened yet. */
   beginGroup(workerId: WorkerId): TaskGroup;
-  /** Completes an attempt through a transaction of the user's own; rejects with `TASK_LOST`. */
+  /**
+   * Completes an attempt through a transaction of the user's own. Rejects with `TASK_LOST` when the attempt is no longer this
+   * worker's, with `RIGHTS_MISSING` when it is, and that transaction does not see or may not change its row.
+   */
   completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
 }
 

@@ -1,11 +1,13 @@
 import type { Completion, WorkerId } from '../attempt.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
-import { lostElsewhere } from '../transaction-errors.js';
+import { readStanding } from '../task-row.js';
+import { uncompletedElsewhere } from '../transaction-errors.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { MysqlGroup } from './mysql-group.js';
 import { MysqlTransaction } from './mysql-transaction.js';
-import { changedRows, complete } from './statements/complete-in.js';
+import { changedRows, complete, seen } from './statements/complete-in.js';
+import { idsJson, stillHeld } from './statements/held.js';
 
 /** {@link TaskTransactions} on the connections of handlers. */
 export class MysqlTransactions implements TaskTransactions {
@@ -26,9 +28,13 @@ export class MysqlTransactions implements TaskTransactions {
   /** Handles of other libraries tell changed rows in ways of their own, so the server is asked. */
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
     const { id, reservation, message, result } = completion;
-    const text = complete(this.#access.tables, 'complete_in');
+    const { tables } = this.#access;
+    const text = complete(tables, 'complete_in');
     await tx.query(text, [message, result, id, reservation, workerId]);
     const [row] = await askHandle(tx, changedRows, []);
-    if (Number(row?.['changed']) !== 1) throw lostElsewhere(id);
+    if (Number(row?.['changed']) === 1) return;
+    const [found] = await askHandle(tx, seen(tables), [id]);
+    const standing = await this.#access.ask(stillHeld(tables), [idsJson([id]), workerId]);
+    throw uncompletedElsewhere(workerId, completion, found, standing.map(readStanding));
   }
 }

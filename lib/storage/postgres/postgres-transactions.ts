@@ -1,6 +1,7 @@
 import type { Completion, WorkerId } from '../attempt.js';
-import type { SqlHandle } from '../sql-handle.js';
-import { lostElsewhere } from '../transaction-errors.js';
+import { askHandle, type SqlHandle } from '../sql-handle.js';
+import { readStanding } from '../task-row.js';
+import { uncompletedElsewhere } from '../transaction-errors.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
@@ -27,7 +28,11 @@ export class PostgresTransactions implements TaskTransactions {
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
     const { id, reservation, message, result } = this.#access.texts.completion(completion);
     const values = [id, workerId, reservation, message, result];
-    const { rows } = await tx.query(this.#access.sql.completeElsewhere.text, values);
-    if (rows.length === 0) throw lostElsewhere(id);
+    const { sql } = this.#access;
+    const { rows } = await tx.query(sql.completeElsewhere.text, values);
+    if (rows.length > 0) return;
+    const [seen] = await askHandle(tx, sql.seenElsewhere.text, [id]);
+    const standing = await this.#access.ask(sql.stillHeld, [workerId, [id]]);
+    throw uncompletedElsewhere(workerId, completion, seen, standing.map(readStanding));
   }
 }

@@ -7,6 +7,7 @@ import {
   completeOrRaise,
   readOutcome,
   release,
+  seenElsewhere,
 } from './statements/complete.js';
 import { fail } from './statements/fail.js';
 import { fanOut, fanOutUnsealed } from './statements/fan-out.js';
@@ -52,6 +53,7 @@ const templates = {
   completeOrRaise,
   completeManyOrRaise,
   completeElsewhere,
+  seenElsewhere,
   readOutcome,
   release,
   fail,

@@ -1,4 +1,5 @@
 import { hasCode, TarefaError } from '../../errors.js';
+import { hiddenInTransaction } from '../../storage/transaction-errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
@@ -67,10 +68,10 @@ async function close(
     if (error instanceof GroupBroken) {
       return error.kept && recorded ? { kind: 'succeeded', recorded } : { kind: 'undone' };
     }
-    // A row that was not found may belong to another worker, or a policy that came meanwhile may hide it.
-    return hasCode(error, 'CONNECTION_LOST') || hasCode(error, 'TASK_LOST')
-      ? { kind: 'unknown', error, recorded }
-      : { kind: 'failed', error };
+    if (hasCode(error, 'CONNECTION_LOST')) return { kind: 'unknown', error, recorded };
+    if (!hasCode(error, 'TASK_LOST')) return { kind: 'failed', error };
+    // A row that was not found may belong to another worker, or be hidden from the role of the transaction.
+    return { kind: 'unknown', error: hiddenInTransaction(context.claimed.id, error), recorded };
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { errorTable, QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
@@ -158,6 +159,67 @@ test('an attempt whose row policies hide at its end is not taken for lost, and g
   await secure('tasks', 'disable');
   await ended;
   expect({ attempts, lost }).toEqual({ attempts: [1, 2], lost: [] });
+});
+
+/** How an attempt fails of a worker that sees everything and whose handler takes a role that does not. */
+async function failAs(end: (context: TaskContext) => Promise<unknown>): Promise<string> {
+  class Restricted {
+    @TaskHandler('restricted', { maxAttempts: 1 })
+    async run(_: unknown, context: TaskContext): Promise<void> {
+      await secure('tasks', 'enable');
+      await end(context);
+    }
+  }
+  const app = await startApp(database, { handlers: [Restricted], recovery: false });
+  apps.push(app);
+  const failed = nextEvent(app.events, 'task.failed');
+  await app.queue.insertTask({ topic: 'restricted' });
+  return (await failed).message;
+}
+
+test.each([
+  ['does not see its row', ''],
+  ['may not change its row', 'create policy seen on tasks for select using (true)'],
+])(
+  'a task is not called lost when the role of the transaction given to completeIn %s',
+  async (text, policy) => {
+    await database.pool.query(policy);
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query('begin');
+    const refused = deferred<unknown>();
+    const message = await failAs((context) =>
+      context.completeIn(client).catch((error: unknown) => {
+        refused.resolve(error);
+        throw error;
+      }),
+    );
+    await client.end();
+    await database.pool.query('drop policy if exists seen on tasks');
+    expect(message).toContain(
+      `is this worker's, but the transaction given to ctx.completeIn, as ${role}, ${text}`,
+    );
+    expect(await refused.promise).toMatchObject({ code: 'RIGHTS_MISSING' });
+  },
+);
+
+test('completed twice in one transaction a task is not called hidden', async () => {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('begin');
+  const message = await failAs(async (context) => {
+    await context.completeIn(client);
+    const again = context.completeIn(client);
+    await again.catch(() => client.query('rollback'));
+    await again;
+  });
+  await client.end();
+  expect(message).toContain('no longer belongs to this worker');
+});
+
+test('nor is it when the role that a handler takes in its own transaction does not see its row', async () => {
+  const message = await failAs(({ db }) => db.query(`set local role ${role}`));
+  expect(message).toContain("is this worker's, but its own transaction could not see or change its row");
 });
 
 test('a publication is not discarded because its subscriptions are hidden', async () => {

@@ -18,3 +18,12 @@ where f.id = cast(? as signed) and f.reserva = cast(? as signed) and f.status = 
 
 /** How many rows the last statement of the session has changed. */
 export const changedRows = named('changed_rows', 'select cast(row_count() as char) as changed');
+
+/** What a transaction sees of an attempt, and as whom: one row, whether it sees it or not. Parameters: id. */
+export const seen = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'seen_in',
+    `
+select current_user() as who, f.status, cast(f.executor as char) as executor, f.reserva
+from (select 1 as one) x left join ${queue} f on f.id = cast(? as signed)`,
+  );

@@ -46,6 +46,14 @@ where f.id = $1::bigint and f.reserva = $3::int and ${heldBy('$2::bigint')}
 returning f.id`,
 );
 
+/** What a transaction sees of an attempt, and as whom: one row, whether it sees it or not. Parameters: id. */
+export const seenElsewhere = statement(
+  'seen_in',
+  ({ queue }) => `
+select current_user::text as who, f.status, f.executor::text as executor, f.reserva
+from (select 1) one left join ${queue} f on f.id = $1::bigint`,
+);
+
 /**
  * Reads how an attempt ended whose COMMIT was never answered. The lock makes it wait for the old transaction,
  * should that still be committing.
