@@ -142,6 +142,7 @@ export interface StatusReport {
   readonly table: string;
   /** By the database's clock. */
   readonly at: Date;
+  /** What the server is, and its version: `PostgreSQL 18.0`. */
   readonly serverVersion: string;
   /** What has ended is counted when it was due since then. */
   readonly endedSince: Date;
@@ -169,7 +170,7 @@ export interface StatusReport {
   readonly size: TableSize | null;
   /** Null when no session holds one. */
   readonly oldestSnapshot: SnapshotHolder | null;
-  /** False: sessions of other roles show no snapshot, unless the role is a member of `pg_read_all_stats`. */
+  /** False: sessions of other roles show no snapshot; that takes `pg_read_all_stats`, on MySQL and MariaDB the right `process`. */
   readonly seesAllSessions: boolean;
   /** How full the server's queue of notifications is, from 0 to 1; null where it has none. */
   readonly notifyUsage: number | null;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
-import { onPostgres } from '../support/run-database.js';
+import { onPostgres, runsOn } from '../support/run-database.js';
 import { nextEvent } from '../support/waiting.js';
 
 const bench = useQueue();
@@ -202,7 +202,8 @@ test('the status shows what waits, who works and what it costs, as text and as J
   await fill(queue);
   const { stdout, code } = await cli.run(['status']);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^\w+\.tasks at 2.*Z, (PostgreSQL|MariaDB|MySQL) \d+/);
+  const server = { postgres: 'PostgreSQL', mariadb: 'MariaDB', mysql: 'MySQL' }[runsOn];
+  expect(stdout).toMatch(new RegExp(`^\\w+\\.tasks at 2.*Z, ${server} \\d+`));
   expect(stdout).toMatch(/^lag {13}1 h 0 min: task \d+, b$/m);
   expect(stdout).toMatch(/^next scheduled {2}in .*: task \d+, c$/m);
   expect(stdout).toMatch(

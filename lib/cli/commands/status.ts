@@ -28,7 +28,8 @@ export const statusCommand: Command = {
     living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, and more. Of
     what ended they know the last hour.
 
-    Sessions of other roles show what they hold back only to members of pg_read_all_stats.
+    Sessions of other roles show what they hold back only to members of pg_read_all_stats, on MySQL and MariaDB to those with
+    the right process.
 
     With --watch: again and again, on a terminal in place, until Ctrl-C, which is exit code 0. With --json one document a line.`,
   options: {

@@ -16,7 +16,7 @@ const leastUsage = 0.01;
 
 /** A report for people. */
 export function showStatus(output: Output, report: QueueStatus): void {
-  output.line(`${report.table} at ${output.time(report.at)}, PostgreSQL ${report.serverVersion}`);
+  output.line(`${report.table} at ${output.time(report.at)}, ${report.serverVersion}`);
   output.line(`lag             ${lagText(report)}`);
   const { nextScheduled: next } = report;
   if (next) {
@@ -173,6 +173,8 @@ function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions 
     );
   }
   if (!seesAllSessions) {
-    output.line('(sessions of other roles show no snapshot: this role is not a member of pg_read_all_stats)');
+    output.line(
+      '(sessions of other roles show no snapshot: that takes pg_read_all_stats, on MySQL and MariaDB the right process)',
+    );
   }
 }

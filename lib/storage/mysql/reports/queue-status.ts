@@ -28,6 +28,7 @@ import type { QueueTables } from '../identifiers.js';
 import { lockPrefix } from '../lock-name.js';
 import { classifyError } from '../mysql-errors.js';
 import { isRefusal } from '../schema/refusals.js';
+import { describeServer } from '../schema/server.js';
 import { listPaused } from '../statements/admin.js';
 import * as sql from '../statements/status.js';
 import { limited } from './limited.js';
@@ -116,7 +117,7 @@ export class QueueStatus {
     return {
       table: tables.qualifiedName,
       at: readDate(basics?.['at']) ?? new Date(),
-      serverVersion: String(basics?.['server_version']),
+      serverVersion: describeServer(String(basics?.['server_version'])),
       endedSince: since,
       ...seen,
       buried: buried ?? null,

@@ -14,6 +14,7 @@ export interface Server {
   readonly isGalera: boolean;
 }
 
+const names = { mysql: 'MySQL', mariadb: 'MariaDB' } as const;
 const leastVersions = { mysql: [8, 0, 16], mariadb: [10, 8, 0] } as const;
 
 /**
@@ -29,7 +30,7 @@ select version() as version, @@version_comment as comment, database() as name, @
   const { version = null, comment = null, name = null, packet = null } = answer?.rows[0] ?? {};
   const variables = await readVariables(run, ['log_bin', 'binlog_format', 'wsrep_on']);
   const server = {
-    flavour: /mariadb/i.test(version ?? '') ? 'mariadb' : 'mysql',
+    flavour: flavourOf(version ?? ''),
     version: version ?? '',
     database: name ?? undefined,
     maxPacketBytes: Number(packet),
@@ -38,6 +39,15 @@ select version() as version, @@version_comment as comment, database() as name, @
   const problem = problemOf(server, comment ?? '', variables);
   if (problem !== undefined) throw new TarefaError('OPTIONS_INVALID', problem);
   return server;
+}
+
+function flavourOf(version: string): Server['flavour'] {
+  return /mariadb/i.test(version) ? 'mariadb' : 'mysql';
+}
+
+/** What a server is, by its version as it writes it. */
+export function describeServer(version: string): string {
+  return `${names[flavourOf(version)]} ${version}`;
 }
 
 /** Some servers lack some. */
@@ -66,8 +76,7 @@ function problemOf(
   }
   const least = leastVersions[flavour];
   if (isOlder(version, least)) {
-    const name = flavour === 'mariadb' ? 'MariaDB' : 'MySQL';
-    return `the server is ${name} ${version}; a queue needs ${name} ${least.join('.')} or newer.`;
+    return `the server is ${describeServer(version)}; a queue needs ${names[flavour]} ${least.join('.')} or newer.`;
   }
   if (variables.get('log_bin') === 'ON' && variables.get('binlog_format') === 'STATEMENT') {
     return `the server has binlog_format = STATEMENT, which cannot replicate what skips locked rows. Set it to ROW or MIXED.`;

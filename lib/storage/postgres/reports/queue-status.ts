@@ -107,7 +107,7 @@ export class QueueStatus {
       return {
         table: tables.qualifiedName,
         at: readDate(basics?.['at']) ?? new Date(),
-        serverVersion: String(basics?.['server_version']),
+        serverVersion: `PostgreSQL ${String(basics?.['server_version'])}`,
         endedSince: since,
         ...seen,
         buried: buried ?? null,
