@@ -118,8 +118,10 @@ export function readEnded(rows: Rows): StatusCount[] {
 }
 
 export function readBuried([row]: Rows): BuriedCounts {
-  const [buried, treated] = [Number(row?.['buried'] ?? 0), Number(row?.['treated'] ?? 0)];
-  return { treated, untreated: buried - treated, isCapped: Number(row?.['n'] ?? 0) >= buriedLimit };
+  const [buried = 0, treated = 0, alone = 0] = ['buried', 'treated', 'alone'].map((name) =>
+    Number(row?.[name] ?? 0),
+  );
+  return { treated, untreated: buried - treated + alone, isCapped: Number(row?.['n'] ?? 0) >= buriedLimit };
 }
 
 const order: readonly string[] = taskStates;

@@ -70,6 +70,8 @@ export const longestText = 20_000;
 export const countLimit = 10_000;
 /** Dead tasks that are looked at for what became of tasks that gave up. */
 export const buriedLimit = 5_000;
+/** Of the newest ids so many are looked at for what no index finds: rows that must not be there, and tasks without a dead task. */
+export const newestLimit = 10_000;
 /** The count of what has ended stops here. */
 export const endedLimit = 200_000;
 

@@ -12,7 +12,7 @@ export interface CappedCount {
 export interface BuriedCounts {
   /** Those that a dead handler has dealt with. */
   readonly treated: number;
-  /** The others: no dead handler was there, or none has succeeded yet. */
+  /** The others: no dead handler was there, none has succeeded yet, or the dead task itself is not there. */
   readonly untreated: number;
   /** True: no more than the latest were looked at, so there may be more of either. */
   readonly isCapped: boolean;

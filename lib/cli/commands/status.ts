@@ -1,6 +1,6 @@
 import type { QueueStatus } from '../../admin/queue-status.js';
 import type { OperatorQueue } from '../../assembly/operators.js';
-import { countLimit, endedLimit } from '../../storage/reports.js';
+import { countLimit, endedLimit, newestLimit } from '../../storage/reports.js';
 import { hasCode } from '../../errors.js';
 import { UsageError, type Command, type CommandCall, type ExitCode } from '../command.js';
 import { flagOption, numberOption, timeOption } from '../option-values.js';
@@ -22,7 +22,7 @@ export const statusCommand: Command = {
     ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
 
     Tasks that gave up are counted as they stand now, whenever that was: those that a dead handler has dealt with, and those that
-    none has. The latest 5,000 are looked at.
+    none has. The latest 5,000 are looked at, and of those without a dead task the ones among the newest ${count(newestLimit)} ids.
 
     What needs attention stands under problems, the most urgent first, as QueueAdmin.status() and the dashboard tell it: what no
     living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, and more. Of

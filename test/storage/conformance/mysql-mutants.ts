@@ -431,6 +431,13 @@ const reportMutants: readonly StatementMutant[] = [
     'count(*) as',
   ),
   without(
+    'counts no tasks that have no dead task',
+    'reports',
+    /^status_buried$/,
+    ' is null\n  ) as alone',
+    ' is null and false\n  ) as alone',
+  ),
+  without(
     'reads the history of all routes',
     'reports',
     /^history_rows$/,

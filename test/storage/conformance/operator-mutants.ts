@@ -246,6 +246,13 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     'count(*)::int',
   ),
   without(
+    'counts no tasks that have no dead task',
+    'reports',
+    /^status_buried/,
+    ' is null\n  ) as alone',
+    ' is null and false\n  ) as alone',
+  ),
+  without(
     'reads the history of all routes',
     'reports',
     /^history_(counts|durations)/,

@@ -105,6 +105,26 @@ export function exerciseReports(open: OpenDatabase): void {
     expect(await buried()).toEqual({ treated: 2, untreated: 4, isCapped: false });
   });
 
+  contract(
+    'a task that gave up is untreated when its dead task is not there, until it is retried',
+    async () => {
+      const { database, erase } = await open();
+      const worker = await register(database);
+      const live = await claimNew(database, worker);
+      await endBadly(database, worker, live);
+      for (const dead of await database.admin.deadTasksOf(live.id)) await erase(dead);
+      const buried = async () => (await database.reports.status({ ...request, ended: false })).buried;
+      expect(await buried()).toEqual({ treated: 0, untreated: 1, isCapped: false });
+      const listed = await database.admin.list(
+        { buried: 'untreated' },
+        { greatest: 2n ** 62n, limit: 10, payload: false },
+      );
+      expect(idsOf(listed)).toEqual([live.id]);
+      await database.admin.retry(live.id);
+      expect(await buried()).toEqual({ treated: 0, untreated: 0, isCapped: false });
+    },
+  );
+
   contract('a status counts the history that can be purged', async () => {
     const { database, access } = await open();
     const worker = await register(database);

@@ -1,6 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { BulkKind } from '../../../lib/storage/admin.js';
 import type { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import { buriedCounts } from '../../../lib/storage/mysql/statements/status.js';
+import { newestLimit } from '../../../lib/storage/reports.js';
 import type { TaskSelection } from '../../../lib/storage/task-selection.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
@@ -116,6 +118,11 @@ export function exerciseMysqlOperatorPlans(flavour: MysqlFlavour): void {
     ],
   ])('%s reads what it is about', async (_, about, work) => {
     expect(await readBy(work)).toBeLessThan(little + about * perRow);
+  });
+
+  test('tasks that gave up and have no dead task are looked for among the newest', async () => {
+    const read = await readBy(({ access }) => access.own.query(buriedCounts(access.tables)));
+    expect(read).toBeLessThan(newestLimit + little);
   });
 
   test('a status reads what waits', async () => {

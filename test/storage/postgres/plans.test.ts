@@ -7,7 +7,7 @@ import type { QueueTables } from '../../../lib/storage/postgres/identifiers.js';
 import { retryTask } from '../../../lib/storage/postgres/statements/admin.js';
 import { cancelTasks } from '../../../lib/storage/postgres/statements/cancel.js';
 import { findInconsistencies } from '../../../lib/storage/postgres/statements/check.js';
-import { walkSettings } from '../../../lib/storage/postgres/statements/status.js';
+import { buriedCounts, walkSettings } from '../../../lib/storage/postgres/statements/status.js';
 import { queueStatements, type QueueStatements } from '../../../lib/storage/postgres/statements.js';
 import { claimForms, type ClaimForm } from '../../../lib/storage/postgres/statements/settle-and-claim.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
@@ -181,6 +181,15 @@ test('a check of the newest attempts reads no others', async () => {
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
   expect(plan.match(/Index Cond: \(id > '99000'::bigint\)/g)).toHaveLength(3);
+});
+
+test('tasks that gave up and have no dead task are looked for among the newest', async () => {
+  await client.query(`begin; ${walkSettings}`);
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain ${buriedCounts(tables)}`);
+  await client.query('rollback');
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).not.toMatch(/Seq Scan on tasks\b(?!_)/);
+  expect(plan).toMatch(/Index Scan using tasks_pkey on tasks f\S*\s+\(.*\s+Index Cond: \(id > /);
 });
 
 test('tasks to cancel are found by their ids and by their key', async () => {

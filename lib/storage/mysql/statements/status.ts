@@ -1,7 +1,7 @@
 import { isChainTreated } from '../../buried.js';
 import { isBuried, stateSql } from '../../columns.js';
 import { listLimit } from '../../read-status.js';
-import { buriedLimit, countLimit, endedLimit } from '../../reports.js';
+import { buriedLimit, countLimit, endedLimit, newestLimit } from '../../reports.js';
 import { idList } from '../administration/id-list.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween, now } from '../sql-time.js';
@@ -111,13 +111,18 @@ group by one.processo, one.subscriber_id, one.dead, one.state`,
 
 /**
  * The latest dead tasks: how many there are, how many of the tasks that they are of have given up and stand so, and how many of
- * these a dead handler has dealt with.
+ * these a dead handler has dealt with. And how many of the newest attempts are of tasks that gave up and have no dead task.
  */
 export const buriedCounts = ({ queue }: Queue): string =>
   named(
     'status_buried',
     `
-select count(*) as n, sum(one.buried) as buried, sum(one.buried and one.treated) as treated
+select count(*) as n, sum(one.buried) as buried, sum(one.buried and one.treated) as treated,
+  (
+    select count(*) from ${queue} f force index (primary)
+    left join ${queue} a force index (dead) on a.morte = coalesce(f.id_inicial, f.id) and a.rodada = f.rodada
+    where f.id > (select max(m.id) - ${newestLimit} from ${queue} m) and ${isBuried('f')} and a.id is null
+  ) as alone
 from (
   select ${isChainTreated('d', queue)} as treated,
     (

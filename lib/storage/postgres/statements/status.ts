@@ -1,10 +1,11 @@
 import { isChainTreated } from '../../buried.js';
 import { isBuried, stateSql } from '../../columns.js';
 import { listLimit, placeLimit } from '../../read-status.js';
-import { buriedLimit, countLimit, endedLimit } from '../../reports.js';
+import { buriedLimit, countLimit, endedLimit, newestLimit } from '../../reports.js';
 import { routeExpression } from '../statement.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween } from '../time-spans.js';
+import { deadTaskOf } from './fail.js';
 import { isLeased } from './workers.js';
 
 // The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a
@@ -146,11 +147,15 @@ group by 1, 2, 3, 4`;
 
 /**
  * The latest dead tasks: how many there are, how many of the tasks that they are of have given up and stand so, and how many of
- * these a dead handler has dealt with.
+ * these a dead handler has dealt with. And how many of the newest attempts are of tasks that gave up and have no dead task.
  */
 export const buriedCounts = ({ queue }: Queue): string => `-- name: status_buried
 select count(*)::int as n, count(*) filter (where one.buried)::int as buried,
-  count(*) filter (where one.buried and one.treated)::int as treated
+  count(*) filter (where one.buried and one.treated)::int as treated,
+  (
+    select count(*)::int from ${queue} f
+    where f.id > (select max(m.id) - ${newestLimit} from ${queue} m) and ${isBuried('f')} and ${deadTaskOf(queue, 'f')} is null
+  ) as alone
 from (
   select ${isChainTreated('d', queue)} as treated,
     (select f.id from ${queue} f where f.id = d.live_id and f.rodada = d.rodada and ${isBuried('f')}) is not null
