@@ -1,5 +1,6 @@
 import type { History, RouteHistory } from '../storage/history.js';
 import type { TroubledEndpoint } from '../storage/endpoints.js';
+import type { Inconsistency, InconsistencyKind } from '../storage/inconsistencies.js';
 import { namesOfRoute, plainRoute } from '../storage/route.js';
 import type { StatusReport, WorkerStall } from '../storage/status-report.js';
 import { restRoute } from '../observability/history/outcome-tally.js';
@@ -58,6 +59,14 @@ export type QueueProblem =
       readonly forMs: number;
     }
   | { readonly kind: 'late-scheduled'; readonly lateMs: number }
+  /** Rows that must not be there, among the newest ones: what it means and what to do stands at `QueueAdmin.check()`. */
+  | {
+      readonly kind: 'inconsistent';
+      readonly inconsistency: InconsistencyKind;
+      readonly count: number;
+      /** Attempts, at most ten. */
+      readonly ids: readonly string[];
+    }
   /** Tasks that gave up and that no dead handler has dealt with, or none yet. */
   | { readonly kind: 'untreated'; readonly count: number; readonly isCapped: boolean }
   /** A part of the report could not be read. */
@@ -69,6 +78,7 @@ export interface ProblemSources {
   /** Of the last hour; undefined where it could not be read. */
   readonly history: History | undefined;
   readonly endpoints: readonly TroubledEndpoint[];
+  readonly inconsistencies: readonly Inconsistency[];
   /** Of the worker of this process. */
   readonly stalled: WorkerStall | undefined;
 }
@@ -90,6 +100,7 @@ export function findProblems({
   report,
   history,
   endpoints,
+  inconsistencies,
   stalled,
 }: ProblemSources): readonly QueueProblem[] {
   return [
@@ -99,6 +110,12 @@ export function findProblems({
     ...lostWorkers(report),
     ...(history ? growingLag(report, history) : []),
     ...lateScheduled(report),
+    ...inconsistencies.map(({ kind, count, ids }): QueueProblem => ({
+      kind: 'inconsistent',
+      inconsistency: kind,
+      count,
+      ids,
+    })),
     ...untreated(report),
     ...oldSnapshot(report),
     ...fullNotifications(report),

@@ -1,7 +1,8 @@
 import type { EndpointStore, TroubledEndpoint } from '../storage/endpoints.js';
 import type { ErrorKind } from '../storage/error-kind.js';
 import type { History } from '../storage/history.js';
-import type { QueueReports, StatusRequest } from '../storage/reports.js';
+import type { Inconsistency } from '../storage/inconsistencies.js';
+import { newestLimit, type QueueReports, type StatusRequest } from '../storage/reports.js';
 import type { StatusReport, UnknownSection, WorkerStall } from '../storage/status-report.js';
 import { findProblems, type QueueProblem } from './problems.js';
 
@@ -21,7 +22,7 @@ export interface StatusOptions {
 
 export interface StatusReaderParts {
   readonly database: {
-    readonly reports: Pick<QueueReports, 'status' | 'history'>;
+    readonly reports: Pick<QueueReports, 'status' | 'history' | 'check'>;
     readonly endpoints: Pick<EndpointStore, 'troubled'>;
     classify(error: unknown): ErrorKind;
   };
@@ -32,28 +33,42 @@ export interface StatusReaderParts {
 
 /** Endpoints that are told of. */
 const mostEndpoints = 20;
-/** The history changes four times a minute. */
-const historyForMs = 10_000;
+/** The history changes four times a minute; rows that must not be there stay until somebody deals with them. */
+const keptMs = 10_000;
+/** How long the look for such rows may take. */
+const checkMs = 2_000;
 
 /** Reads how a queue stands: what `QueueAdmin.status()`, `tarefa status` and the dashboard show. */
 export class StatusReader {
   readonly #parts: StatusReaderParts;
-  #history: { readonly read: Promise<History>; readonly at: number } | undefined;
+  readonly #history: () => Promise<History>;
+  readonly #inconsistencies: () => Promise<readonly Inconsistency[]>;
 
   constructor(parts: StatusReaderParts) {
     this.#parts = parts;
+    const { database, purgeMaxAgeDays } = parts;
+    const check = { since: undefined, newest: newestLimit, purgeMaxAgeDays, timeoutMs: checkMs };
+    this.#history = kept(() => database.reports.history({ range: 'hour' }));
+    this.#inconsistencies = kept(() => database.reports.check(check));
   }
 
   async read(request: Omit<StatusRequest, 'purgeMaxAgeDays'> = {}): Promise<QueueStatus> {
     const { database, purgeMaxAgeDays, stalled } = this.#parts;
     const status = await database.reports.status({ ...request, purgeMaxAgeDays });
     const unknown: UnknownSection[] = [];
-    const history = await this.#part('history', unknown, () => this.#lastHour());
+    const history = await this.#part('history', unknown, this.#history);
+    const inconsistencies = (await this.#part('inconsistencies', unknown, this.#inconsistencies)) ?? [];
     const endpoints = await this.#part('endpoints', unknown, () => this.#endpoints());
     const report = { ...status, unknown: [...status.unknown, ...unknown] };
     return {
       ...report,
-      problems: findProblems({ report, history, endpoints: endpoints ?? [], stalled: stalled() }),
+      problems: findProblems({
+        report,
+        history,
+        endpoints: endpoints ?? [],
+        inconsistencies,
+        stalled: stalled(),
+      }),
     };
   }
 
@@ -76,13 +91,17 @@ export class StatusReader {
   async #endpoints(): Promise<readonly TroubledEndpoint[]> {
     return (await this.#parts.database.endpoints.troubled(mostEndpoints)) ?? [];
   }
+}
 
-  #lastHour(): Promise<History> {
-    if (!this.#history || performance.now() - this.#history.at > historyForMs) {
-      const read = this.#parts.database.reports.history({ range: 'hour' });
-      this.#history = { read, at: performance.now() };
-      read.catch(() => (this.#history = undefined));
+/** Reads anew what was read a while ago, or could not be read. */
+function kept<T>(read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly answer: Promise<T>; readonly at: number } | undefined;
+  return () => {
+    if (!last || performance.now() - last.at > keptMs) {
+      const answer = read();
+      last = { answer, at: performance.now() };
+      answer.catch(() => (last = undefined));
     }
-    return this.#history.read;
-  }
+    return last.answer;
+  };
 }

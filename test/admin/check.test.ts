@@ -60,6 +60,27 @@ test('a check leaves out what ended before a time, and refuses what is none', as
   await expect(admin.check({ timeoutMs: -1 })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
 });
 
+test('`tarefa status` and QueueAdmin.status() tell of such rows', async () => {
+  const { app } = await bench.start({ worker: false });
+  const rows = await insertInconsistent();
+  const told = Object.entries(rows).map(([inconsistency, id]) => ({
+    kind: 'inconsistent',
+    inconsistency,
+    count: 1,
+    ids: [id],
+  }));
+  // The task that ran out of attempts under another program has no dead task either.
+  const problems = [...told, { kind: 'untreated', count: 2, isCapped: false }];
+  const { problems: found, buried } = await app.get(QueueAdmin).status();
+  expect(found).toEqual(problems);
+  expect(buried).toEqual({ treated: 0, untreated: 2, isCapped: false });
+  expect(await cli.json(['status'])).toMatchObject({ problems });
+  const { stdout } = await cli.run(['status']);
+  expect(stdout).toContain(
+    `1 publication has fewer deliveries than its message says: ${rows['missing-deliveries']}. See \`tarefa check --help\`\n`,
+  );
+});
+
 test('`tarefa check` exits with 3 when it finds something, and says what', async () => {
   await bench.start({ worker: false });
   expect(await cli.run(['check'])).toEqual({ code: 0, stdout: 'no inconsistencies found\n', stderr: '' });

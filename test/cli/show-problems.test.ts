@@ -48,6 +48,14 @@ test.each<[QueueProblem, string]>([
     'scheduled tasks are late by 1 min 30 s: workers make them pending',
   ],
   [
+    { kind: 'inconsistent', inconsistency: 'no-dead-task', count: 1, ids: ['17'] },
+    '1 task ran out of attempts, but has no dead task: 17. See `tarefa check --help`',
+  ],
+  [
+    { kind: 'inconsistent', inconsistency: 'no-next-attempt', count: 12, ids: ['17', '18'] },
+    '12 failed attempts are marked as retried, but have no next attempt: 17, 18, …. See `tarefa check --help`',
+  ],
+  [
     { kind: 'untreated', count: 1, isCapped: false },
     '1 task gave up and no dead handler has dealt with it: `tarefa tasks --untreated` lists it',
   ],

@@ -4,7 +4,7 @@ import { subscribe } from '../support/subscriptions.js';
 import { findObstacles } from './kit/axe.js';
 import { useDashboard } from './kit/dashboard-bench.js';
 import { gone, part, says, seen } from './kit/seen.js';
-import { seedHistory, seedTask, seedTasks } from './kit/seed.js';
+import { seedHistory, seedTask, seedTasks, seedWorker } from './kit/seed.js';
 
 const bench = useDashboard({ webhooks: { allowedAddresses: ['127.0.0.1'] } });
 let id = '';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await seedTasks(pool, [
     { topic: 'send-receipt', due: -120 },
     { topic: 'send-survey', due: 3_600 },
-    { topic: 'charge-card', status: 'processing', due: -20, started: -19 },
+    { topic: 'charge-card', status: 'processing', workerId: await seedWorker(pool), due: -20, started: -19 },
     { topic: 'charge-card', status: 'succeeded', ...ended },
     { topic: 'charge-card', status: 'succeeded', dead: true, liveId: id, ...ended },
   ]);

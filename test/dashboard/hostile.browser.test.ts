@@ -4,7 +4,7 @@ import { subscribe } from '../support/subscriptions.js';
 import { asShown, megabyte, nestedJson, nothingRan, ran, shortHostile } from './kit/hostile.js';
 import { useDashboard } from './kit/dashboard-bench.js';
 import { confirm, gone, part, says, seen } from './kit/seen.js';
-import { seedHistory, seedTask, seedTasks } from './kit/seed.js';
+import { seedHistory, seedTask, seedTasks, seedWorker } from './kit/seed.js';
 
 const bench = useDashboard({ webhooks: true });
 const opened: Page[] = [];
@@ -24,6 +24,7 @@ beforeAll(async () => {
     `insert into tasks_webhook (subscriber_id, deactivated_at, deactivated_for)
      select id, now(), id from tasks_subscriber`,
   );
+  const workerId = await seedWorker(pool);
   await seedTasks(
     pool,
     shortHostile.flatMap((text) => [
@@ -44,7 +45,7 @@ beforeAll(async () => {
         finished: -58,
       },
       { topic: text, due: -120 },
-      { topic: text, status: 'processing' as const, due: -20, started: -19 },
+      { topic: text, status: 'processing' as const, workerId, due: -20, started: -19 },
       { topic: text, due: 900 },
     ]),
   );

@@ -17,16 +17,17 @@ beforeAll(async () => {
     `insert into tasks_webhook (subscriber_id, failures, failing_since, open_until)
      values ('crm', 7, now() - interval '5 minutes', now() + interval '10 minutes')`,
   );
+  const ended = { status: 'failed', due: -90, started: -80, finished: -70 } as const;
+  const previousId = await seedTask(pool, { topic: 'charge-card', retried: true, ...ended });
   const ids = await seedTasks(pool, [
     { topic: 'ship-order', due: -7_260 },
     { topic: 'ship-order', due: -60 },
     { topic: 'send-receipt', due: -30 },
     { topic: 'reserve-stock', due: 3_600 },
     { topic: 'reserve-stock', due: 7_200 },
-    { topic: 'charge-card', status: 'scheduled', due: 600, attempt: 2, firstId: '1' },
-    { topic: 'charge-card', status: 'failed', exhausted: true, due: -90, started: -80, finished: -70 },
-    { topic: 'charge-card', status: 'failed', exhausted: true, due: -60, started: -50, finished: -40 },
-    { topic: 'charge-card', status: 'failed', retried: true, due: -90, started: -80, finished: -70 },
+    { topic: 'charge-card', status: 'scheduled', due: 600, attempt: 2, firstId: previousId, previousId },
+    { topic: 'charge-card', exhausted: true, ...ended },
+    { topic: 'charge-card', exhausted: true, ...ended },
   ]);
   const [treated = '', untreated = ''] = ids.slice(6);
   const done = { topic: 'charge-card', status: 'succeeded', dead: true, due: -30, started: -20 } as const;
@@ -103,6 +104,10 @@ test('so is what cannot be made to happen in a test', async () => {
     { kind: 'deactivated', subscriptionId: 'erp', reason: 'it answered 410' },
     { kind: 'discarded', topic: 'order-lost', subscriptionId: null, count: 2 },
     { kind: 'unread', section: 'size', reason: 'canceling statement' },
+    { kind: 'inconsistent', inconsistency: 'no-next-attempt', count: 12, ids: ['17', '18'] },
+    { kind: 'inconsistent', inconsistency: 'no-dead-task', count: 1, ids: ['19'] },
+    { kind: 'inconsistent', inconsistency: 'missing-deliveries', count: 1, ids: ['20'] },
+    { kind: 'inconsistent', inconsistency: 'no-worker', count: 1, ids: ['21'] },
   ];
   const page = await bench.newPage();
   const data = JSON.stringify({ ...overview, problems: told });
@@ -121,8 +126,13 @@ test('so is what cannot be made to happen in a test', async () => {
   await says(said, /Scheduled tasks are 2\s?m\w* late/);
   await says(said, /Subscription erp was deactivated: it answered 410/);
   await says(said, /2 publications of order-lost reached nobody in the last hour.*Add one/);
-  await page.getByText('1 more', { exact: true }).click();
+  await page.getByText('5 more', { exact: true }).click();
   await says(said, /size could not be read: canceling statement/);
+  await says(said, /12 attempts failed.* next attempts are not there: 17, 18, …\..*`tarefa check --help`/);
+  await says(said, /A task ran out of attempts, but its dead task is not there: 19\./);
+  await says(said, /A publication has fewer deliveries than its message says: 20\./);
+  await says(said, /An attempt runs that no registered worker holds: 21\./);
+  expect(await said.getByRole('link', { name: '18', exact: true }).getAttribute('href')).toBe('#/tasks/18');
 });
 
 test('what runs is listed with a time that ticks, and workers with what they take', async () => {

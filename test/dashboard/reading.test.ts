@@ -82,6 +82,19 @@ test('a task that gave up needs attention until a dead handler has dealt with it
   expect((await overview()).buried).toEqual({ treated: 1, untreated: 0, isCapped: false });
 });
 
+test('rows that must not be there', async () => {
+  const text = `insert into tasks (processo, status, reenfileirado) values ('mail', 'falha', true) returning id`;
+  const { rows } = await bench.pool.query<{ id: string }>(text);
+  // What was found is told for some seconds.
+  const other = await startDashboardApp(bench.database.url, {});
+  const { body } = await ask(`${other.url}/api/overview`);
+  await other.close();
+  const ids = [String(rows[0]?.id)];
+  expect(body['problems']).toEqual([
+    { kind: 'inconsistent', inconsistency: 'no-next-attempt', count: 1, ids },
+  ]);
+});
+
 test('what is paused, and how much waits behind it', async () => {
   await app.admin.pause({ subscriptionId: 'crm' });
   await waiting('processo, subscriber_id, publication_id', `'paid', 'crm', 1`);
@@ -168,6 +181,7 @@ testOnPostgres(
     const nothing = {
       history: { stepMs: 60_000, points: [], routes: [] },
       endpoints: [],
+      inconsistencies: [],
       stalled: undefined,
     };
     const old = { ...report, oldestSnapshot: holder && { ...holder, sinceMs: 700_000 } };

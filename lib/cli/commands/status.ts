@@ -25,8 +25,9 @@ export const statusCommand: Command = {
     none has. The latest 5,000 are looked at, and of those without a dead task the ones among the newest ${count(newestLimit)} ids.
 
     What needs attention stands under problems, the most urgent first, as QueueAdmin.status() and the dashboard tell it: what no
-    living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, and more. Of
-    what ended they know the last hour.
+    living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, rows that
+    contradict each other, and more. Of what ended they know the last hour; such rows are looked for among the newest
+    ${count(newestLimit)} ids, by \`tarefa check\` among all.
 
     Sessions of other roles show what they hold back only to members of pg_read_all_stats, on MySQL and MariaDB to those with
     the right process.
@@ -40,7 +41,8 @@ export const statusCommand: Command = {
     },
     interop: {
       type: 'boolean',
-      description: 'workers of nsj-queue-lib serve the table too: what no worker here serves is not told of',
+      description:
+        'workers of nsj-queue-lib serve the table too: what no worker here serves or holds is not told of',
     },
     watch: { type: 'boolean', description: 'shows it again and again' },
     interval: {

@@ -1,4 +1,5 @@
 import type { QueueProblem } from '../../admin/problems.js';
+import { inconsistencyText } from '../../storage/inconsistencies.js';
 import type { Output } from '../output/output.js';
 import { readableCount, readableDuration, readableTopic } from '../output/readable.js';
 
@@ -29,6 +30,10 @@ function textOf(problem: QueueProblem, output: Output): string {
     }
     case 'late-scheduled':
       return `scheduled tasks are late by ${readableDuration(problem.lateMs)}: workers make them pending`;
+    case 'inconsistent': {
+      const { inconsistency, count, ids } = problem;
+      return `${inconsistencyText({ kind: inconsistency, count, ids })}. See \`tarefa check --help\``;
+    }
     case 'untreated': {
       const { count, isCapped } = problem;
       const tasks = counted(count, 'task', isCapped);

@@ -14,6 +14,10 @@ export interface SeedTask {
   readonly next?: number;
   readonly attempt?: number;
   readonly firstId?: string;
+  /** The attempt that this one follows. */
+  readonly previousId?: string;
+  /** Who runs it: see {@link seedWorker}. */
+  readonly workerId?: string;
   readonly retried?: boolean;
   readonly exhausted?: boolean;
   readonly message?: string;
@@ -47,15 +51,15 @@ export async function seedTasks(pool: Pool, tasks: readonly SeedTask[]): Promise
   });
   const { rows: made } = await pool.query<{ id: string }>(
     `insert into tasks (processo, status, data_hora_inicial, data_hora, iniciada_em, finalizada_em, proxima_tentativa,
-       tentativa, id_inicial, reenfileirado, estouro_tentativas, cancelada_por, mensagem, erro, resultado, payload, metadados,
+       tentativa, id_inicial, id_anterior, executor, reenfileirado, estouro_tentativas, cancelada_por, mensagem, erro, resultado, payload, metadados,
        chave_externa, tenant, grupo_empresarial, prioridade, origem, destino, dead, live_id, pub_sub, publication_id,
        subscriber_id)
      select t.topic, t.status, at(t.due), at(t.due), at(t.started), at(t.finished), at(t.next),
-       coalesce(t.attempt, 1), t."firstId", coalesce(t.retried, false), coalesce(t.exhausted, false), t."cancelledBy", t.message, t.error,
+       coalesce(t.attempt, 1), t."firstId", t."previousId", t."workerId", coalesce(t.retried, false), coalesce(t.exhausted, false), t."cancelledBy", t.message, t.error,
        t.result, t.payload, t.metadata, t.key, t.tenant, t."group", coalesce(t.priority, 50), t.origin, t.destination,
        t.dead, t."liveId", t.publication, t."publicationId", t."subscriptionId"
      from json_to_recordset($1) t (place int, topic text, status text, due float8, started float8, finished float8,
-       next float8, attempt int, "firstId" bigint, retried boolean, exhausted boolean, "cancelledBy" text, message text, error text,
+       next float8, attempt int, "firstId" bigint, "previousId" bigint, "workerId" bigint, retried boolean, exhausted boolean, "cancelledBy" text, message text, error text,
        result text, payload text, metadata jsonb, key text, tenant bigint, "group" text, priority int, origin text,
        destination text, dead boolean, "liveId" bigint, publication boolean, "publicationId" bigint,
        "subscriptionId" text)
@@ -75,6 +79,15 @@ export async function seedTask(pool: Pool, task: SeedTask): Promise<string> {
   const [id] = await seedTasks(pool, [task]);
   if (id === undefined) throw new Error('no row was made');
   return id;
+}
+
+/** A worker that was killed a moment ago; tells its id. */
+export async function seedWorker(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into tasks_worker (host, pid, version, concurrency, routes) values ('shop-2', 812, '1.0.0', 10, '{}')
+     returning id::text as id`,
+  );
+  return rows[0]?.id ?? '';
 }
 
 /** What ended on a route in a minute. */

@@ -164,11 +164,12 @@ async function seedFailed(pool: Pool): Promise<string> {
     retried: true,
     message: 'the bank did not answer within 10 s',
   });
-  await seedTask(pool, {
+  const previousId = await seedTask(pool, {
     ...own,
     ...at(-540, 10),
     attempt: 2,
     firstId,
+    previousId: firstId,
     retried: true,
     message: 'the bank did not answer within 10 s',
   });
@@ -177,6 +178,7 @@ async function seedFailed(pool: Pool): Promise<string> {
     ...at(-240, 0.412),
     attempt: 3,
     firstId,
+    previousId,
     exhausted: true,
     message: 'the bank refused the card: insufficient funds',
     error: 'BankError: the bank refused the card: insufficient funds\n    at charge (shop/cards.ts:41:11)',

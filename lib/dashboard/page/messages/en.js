@@ -132,6 +132,16 @@ export const en = {
   'problem.lag-growing':
     'The oldest waiting task has waited for {lag}; {over} ago it was {before}. The workers do not keep up.',
   'advice.lag-growing': 'Add workers or slots, or look for a handler that became slow.',
+  'problem.inconsistent.no-next-attempt':
+    'An attempt failed and was to be retried, but its next attempt is not there: {ids}. | {count} attempts failed and were to be retried, but their next attempts are not there: {ids}.',
+  'problem.inconsistent.no-dead-task':
+    'A task ran out of attempts, but its dead task is not there: {ids}. | {count} tasks ran out of attempts, but their dead tasks are not there: {ids}.',
+  'problem.inconsistent.missing-deliveries':
+    'A publication has fewer deliveries than its message says: {ids}. | {count} publications have fewer deliveries than their messages say: {ids}.',
+  'problem.inconsistent.no-worker':
+    'An attempt runs that no registered worker holds: {ids}. | {count} attempts run that no registered worker holds: {ids}.',
+  'advice.inconsistent':
+    'A trigger or a change by hand leaves such rows. `tarefa check --help` says what to do about each.',
   'problem.untreated':
     '{count} task gave up, and no dead handler has dealt with it. | {count} tasks gave up, and no dead handler has dealt with them.',
   'advice.untreated': 'Retry it once its reason is gone, or give its topic a dead handler.',

@@ -135,6 +135,16 @@ export const pt = {
   'problem.lag-growing':
     'A tarefa pendente mais antiga espera há {lag}; {over} atrás eram {before}. Os workers não dão conta.',
   'advice.lag-growing': 'Acrescente workers ou vagas, ou procure um handler que ficou lento.',
+  'problem.inconsistent.no-next-attempt':
+    'Uma tentativa falhou e seria repetida, mas a tentativa seguinte não existe: {ids}. | {count} tentativas falharam e seriam repetidas, mas as tentativas seguintes não existem: {ids}.',
+  'problem.inconsistent.no-dead-task':
+    'Uma tarefa esgotou as tentativas, mas a sua tarefa morta não existe: {ids}. | {count} tarefas esgotaram as tentativas, mas as suas tarefas mortas não existem: {ids}.',
+  'problem.inconsistent.missing-deliveries':
+    'Uma publicação tem menos entregas do que a sua mensagem diz: {ids}. | {count} publicações têm menos entregas do que as suas mensagens dizem: {ids}.',
+  'problem.inconsistent.no-worker':
+    'Uma tentativa está em execução e nenhum worker registrado a detém: {ids}. | {count} tentativas estão em execução e nenhum worker registrado as detém: {ids}.',
+  'advice.inconsistent':
+    'Um gatilho ou uma alteração manual deixa linhas assim. `tarefa check --help` diz o que fazer em cada caso.',
   'problem.untreated':
     '{count} tarefa desistiu, e nenhum tratamento de tarefa morta cuidou dela. | {count} tarefas desistiram, e nenhum tratamento de tarefa morta cuidou delas.',
   'advice.untreated': 'Repita quando o motivo tiver passado, ou dê ao tópico um tratamento de tarefa morta.',

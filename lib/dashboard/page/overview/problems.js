@@ -62,6 +62,7 @@ function identityOf(problem) {
   if ('topic' in problem) return JSON.stringify([kind, problem.topic, problem.subscriptionId]);
   if ('subscriptionId' in problem) return JSON.stringify([kind, problem.subscriptionId]);
   if ('workerId' in problem) return JSON.stringify([kind, problem.workerId]);
+  if ('inconsistency' in problem) return JSON.stringify([kind, problem.inconsistency]);
   return JSON.stringify([kind, 'section' in problem ? problem.section : '']);
 }
 
@@ -149,6 +150,14 @@ function sentence(problem) {
         duration: formatDuration(problem.forMs),
         reason: shown(problem.reason, 500),
       });
+    case 'inconsistent': {
+      const { inconsistency, count, ids } = problem;
+      return phrase(`problem.inconsistent.${inconsistency}`, {
+        n: count,
+        count: formatCount(count),
+        ids: idLinks(ids, count),
+      });
+    }
     case 'untreated': {
       const { count, isCapped } = problem;
       return t('problem.untreated', { n: count, count: formatCount(count, isCapped) });
@@ -163,6 +172,18 @@ function sentence(problem) {
     default:
       return null;
   }
+}
+
+/**
+ * @param {readonly string[]} ids of attempts, the first of so many
+ * @param {number} count
+ * @returns {Child}
+ */
+function idLinks(ids, count) {
+  return [
+    ids.map((id, place) => [place > 0 && ', ', h('a', { href: hashOf('task', { id }) }, id)]),
+    count > ids.length && ', …',
+  ];
 }
 
 /**
