@@ -12,7 +12,9 @@ test.each([
 ])('of a task that is still held, whose row %s, a transaction hears the role', (_, seen, text) => {
   const { code, message } = uncompletedElsewhere('7', claim, seen, standing);
   expect(code).toBe('RIGHTS_MISSING');
-  expect(message).toContain(`attempt 17 is this worker's, but the transaction given to ctx.completeIn, ${text}`);
+  expect(message).toContain(
+    `attempt 17 is this worker's, but the transaction given to ctx.completeIn, ${text}`,
+  );
 });
 
 test.each([

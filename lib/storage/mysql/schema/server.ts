@@ -51,8 +51,8 @@ export function describeServer(version: string): string {
 }
 
 /** Some servers lack some. */
-async function readVariables(run: Run, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const list = names.map((name) => `'${name}'`).join(', ');
+async function readVariables(run: Run, variables: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const list = variables.map((name) => `'${name}'`).join(', ');
   const [answer] = await run(`show global variables where variable_name in (${list})`);
   const rows = answer?.rows ?? [];
   return new Map(rows.map((row) => [String(row['Variable_name']), String(row['Value'])]));
