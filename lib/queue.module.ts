@@ -144,7 +144,7 @@ function build(
     providers: [
       ...optionProviders,
       // What a test gives instead: see withTester().
-      { provide: getPartToken(name, 'overrides'), useValue: {} },
+      { provide: getPartToken(name, 'overrides'), useValue: undefined },
       { provide: getQueueToken(name, QueueEvents), useFactory: () => new QueueEvents() },
       { provide: getQueueToken(name, QueueLogs), useFactory: () => new QueueLogs() },
       {
@@ -159,7 +159,7 @@ function build(
         ],
         useFactory: async (
           options: QueueOptions,
-          overrides: QueueOptions,
+          overrides: QueueOptions | undefined,
           events: QueueEvents,
           logs: QueueLogs,
           group: QueueGroup,
@@ -167,7 +167,7 @@ function build(
         ) =>
           (await assembly()).openQueue({
             name,
-            options: { ...options, ...overrides },
+            options: overrides ? { ...options, ...overrides } : options,
             redact: dashboard?.redact,
             events,
             logs,

@@ -224,7 +224,15 @@ let ids = 0;
 export function claimedOf(route: Route = 't:a', more: Partial<ClaimedTask> = {}): ClaimedTask {
   const id = String((ids += 1));
   const topic = route.startsWith('t:') ? route.slice(2) : null;
-  const task = { id, firstAttemptId: id, attempt: 1, topic, subscriptionId: null, dead: false };
+  const task = {
+    id,
+    firstAttemptId: id,
+    attempt: 1,
+    topic,
+    subscriptionId: null,
+    dead: false,
+    metadata: null,
+  };
   return {
     id,
     reservation: 1,

@@ -25,7 +25,15 @@ test.each(['transaction', 'completeIn'])(
       route: 't:work',
       payload: null,
       payloadBytes: null,
-      task: { id: '7', firstAttemptId: '7', attempt: 1, topic: 'work', subscriptionId: null, dead: false },
+      task: {
+        id: '7',
+        firstAttemptId: '7',
+        attempt: 1,
+        topic: 'work',
+        subscriptionId: null,
+        dead: false,
+        metadata: null,
+      },
     } as unknown as ClaimedTask;
     const database = {
       transactions: {
