@@ -4,6 +4,7 @@ import type { History } from '../storage/history.js';
 import type { Inconsistency } from '../storage/inconsistencies.js';
 import { newestLimit, type QueueReports, type StatusRequest } from '../storage/reports.js';
 import type { StatusReport, UnknownSection, WorkerStall } from '../storage/status-report.js';
+import { kept } from '../timing/kept.js';
 import { findProblems, type QueueProblem } from './problems.js';
 
 /** How a queue stands, and what of it needs attention. */
@@ -48,8 +49,8 @@ export class StatusReader {
     this.#parts = parts;
     const { database, purgeMaxAgeDays } = parts;
     const check = { since: undefined, newest: newestLimit, purgeMaxAgeDays, timeoutMs: checkMs };
-    this.#history = kept(() => database.reports.history({ range: 'hour' }));
-    this.#inconsistencies = kept(() => database.reports.check(check));
+    this.#history = kept(keptMs, () => database.reports.history({ range: 'hour' }));
+    this.#inconsistencies = kept(keptMs, () => database.reports.check(check));
   }
 
   async read(request: Omit<StatusRequest, 'purgeMaxAgeDays'> = {}): Promise<QueueStatus> {
@@ -91,17 +92,4 @@ export class StatusReader {
   async #endpoints(): Promise<readonly TroubledEndpoint[]> {
     return (await this.#parts.database.endpoints.troubled(mostEndpoints)) ?? [];
   }
-}
-
-/** Reads anew what was read a while ago, or could not be read. */
-function kept<T>(read: () => Promise<T>): () => Promise<T> {
-  let last: { readonly answer: Promise<T>; readonly at: number } | undefined;
-  return () => {
-    if (!last || performance.now() - last.at > keptMs) {
-      const answer = read();
-      last = { answer, at: performance.now() };
-      answer.catch(() => (last = undefined));
-    }
-    return last.answer;
-  };
 }

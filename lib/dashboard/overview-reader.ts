@@ -3,6 +3,7 @@ import type { QueueReports } from '../storage/reports.js';
 import type { StatusReport } from '../storage/status-report.js';
 import { everyTopic, webhookRoute } from '../storage/route.js';
 import type { TaskState } from '../task.js';
+import { kept } from '../timing/kept.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
 import { pauseJson, problemJson, routeJson, timeJson } from './to-json.js';
 
@@ -21,26 +22,20 @@ const countsForMs = 5_000;
 /** Reads how a queue stands, for the first view. Nothing that it reads grows with the table. */
 export class OverviewReader {
   readonly #parts: OverviewReaderParts;
-  #counts: { readonly read: Promise<CountsJson>; readonly at: number } | undefined;
+  /** How many of each topic and subscription wait, run and have ended. */
+  readonly allCounts: () => Promise<CountsJson>;
 
   constructor(parts: OverviewReaderParts) {
     this.#parts = parts;
+    const { reports, purgeMaxAgeDays } = parts;
+    this.allCounts = kept(countsForMs, async () =>
+      countsJson(await reports.status({ timeoutMs, purgeable: false, purgeMaxAgeDays })),
+    );
   }
 
   /** How many of each topic and subscription wait and run. */
   async counts(): Promise<readonly CountJson[]> {
     return (await this.#report()).counts.flatMap(countJson);
-  }
-
-  /** The same with what has ended; read once for all who ask within seconds. */
-  allCounts(): Promise<CountsJson> {
-    if (!this.#counts || performance.now() - this.#counts.at > countsForMs) {
-      const { reports, purgeMaxAgeDays } = this.#parts;
-      const read = reports.status({ timeoutMs, purgeable: false, purgeMaxAgeDays }).then(countsJson);
-      this.#counts = { read, at: performance.now() };
-      read.catch(() => (this.#counts = undefined));
-    }
-    return this.#counts.read;
   }
 
   async read(): Promise<OverviewJson> {
