@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
-import { inject } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import { fromMysql2, type SqlHandle } from '../../lib/index.js';
 import { createMysqlDatabase } from './mysql.js';
 import { speakingPool, type SpeakingClient } from './mysql-pool.js';
@@ -41,6 +41,13 @@ export async function createDatabase(encoding?: string): Promise<TestDatabase> {
       await onServer(`drop database if exists ${name} with (force)`);
     },
   };
+}
+
+/** {@link createDatabase} of a test file: it goes when the file's tests have ended. */
+export async function useDatabase(encoding?: string): Promise<TestDatabase> {
+  const database = await createDatabase(encoding);
+  afterAll(() => database.drop());
+  return database;
 }
 
 /** A connection of its own, of which statements alone are asked on MySQL and MariaDB. */

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from './mysql.js';
-import { speakingPool, type SpeakingPool } from './mysql-pool.js';
+import { expect, test } from 'vitest';
+import { useMysqlDatabase } from './mysql.js';
+import { speakingPool } from './mysql-pool.js';
 
-let database: MysqlTestDatabase;
-let pool: SpeakingPool;
-
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-  pool = speakingPool(database.pool, 'mariadb');
-}, mysqlStartMs);
-
-afterAll(() => database.drop());
+const database = await useMysqlDatabase('mariadb');
+const pool = speakingPool(database.pool, 'mariadb');
 
 test('rows are as `pg` reads them', async () => {
   await pool.query(

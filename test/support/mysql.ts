@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createConnection, createPool, type Pool } from 'mysql2/promise';
-import { inject } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import type { MysqlAnswer } from './mysql-run.js';
 import type { MysqlFlavour } from './mysql-server.js';
 
@@ -47,6 +47,13 @@ export async function createMysqlDatabase(flavour: MysqlFlavour): Promise<MysqlT
       await onServer(server, `drop database if exists ${name}`);
     },
   };
+}
+
+/** {@link createMysqlDatabase} of a test file: it goes when the file's tests have ended. */
+export async function useMysqlDatabase(flavour: MysqlFlavour): Promise<MysqlTestDatabase> {
+  const database = await createMysqlDatabase(flavour);
+  afterAll(() => database.drop());
+  return database;
 }
 
 /** Address of the run's server of that flavour, without a database. */

@@ -6,6 +6,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { afterAll } from 'vitest';
 import {
   getQueueToken,
   NotifyRoutine,
@@ -95,4 +96,19 @@ export async function startApp(
     purge: app.get(getQueueToken(name, PurgeRoutine), { strict: false }),
     close: () => app.close(),
   };
+}
+
+/** {@link startApp} of a test file: it is closed when the file's tests have ended. */
+export async function useApp(...given: Parameters<typeof startApp>): Promise<QueueApp> {
+  const app = await startApp(...given);
+  afterAll(() => app.close());
+  return app;
+}
+
+/** Makes the tables of a queue, as an application does that was there before. */
+export async function createQueue(
+  database: Pick<TestDatabase, 'url'>,
+  options: QueueAppOptions = {},
+): Promise<void> {
+  await (await startApp(database, { worker: false, ...options })).close();
 }
