@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { unlessTold } from '../support/run-database.js';
 import { until } from '../support/waiting.js';
@@ -9,14 +9,8 @@ import { createEffectTable, forkWorker } from '../support/worker-process.js';
 const recovery = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
 const blockedMs = 3_000;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createEffectTable(database);
 
 test('a handler that blocks the event loop keeps its task, and its neighbours theirs', async () => {
   const worker = forkWorker(database, { recovery, pollIntervalMs: unlessTold });

@@ -1,18 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import type { QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
+import { useQueue } from './queue-bench.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
-afterAll(() => database.drop());
+const bench = useQueue();
 
 class HoldHandlers {
   @TaskHandler('hold')
@@ -25,22 +19,14 @@ class HoldHandlers {
 
 let started = deferred();
 let end = deferred();
-const apps: QueueApp[] = [];
 
 beforeEach(() => {
   [started, end] = [deferred(), deferred()];
 });
-afterEach(async () => {
-  end.resolve();
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-  await database.pool.query('truncate tasks');
-});
+afterEach(() => end.resolve());
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [HoldHandlers], pollIntervalMs: 0, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ handlers: [HoldHandlers], pollIntervalMs: 0, ...options });
 
 test.each([
   ['with halt: true', { halt: true }],
@@ -53,19 +39,19 @@ test.each([
   const idle = await start(options);
   const idleStopped = nextEvent(idle.events, 'worker.stopped');
 
-  await database.pool.query(`notify tasks, 'HALT'`);
+  await bench.pool.query(`notify tasks, 'HALT'`);
   expect(await idleStopped).toMatchObject({ unfinished: 0 });
   // Whoever stops claims nothing more.
   await worker.queue.insertTask({ topic: 'hold', payload: 'too late' });
   end.resolve();
   expect(await stopped).toMatchObject({ unfinished: 0 });
-  const { rows } = await database.pool.query('select status, mensagem from tasks order by id');
+  const { rows } = await bench.pool.query('select status, mensagem from tasks order by id');
   expect(rows).toEqual([
     { status: 'sucesso', mensagem: 'ended in peace' },
     { status: 'pendente', mensagem: null },
   ]);
   await until(async () => {
-    const sessions = await database.pool.query(
+    const sessions = await bench.pool.query(
       `select from pg_stat_activity where datname = current_database() and application_name = 'tarefa session'`,
     );
     return sessions.rowCount === 0;
@@ -74,11 +60,11 @@ test.each([
 
 test('HALT of somebody who may only connect stops no worker, and is said once', async () => {
   const role = `stranger_${randomBytes(4).toString('hex')}`;
-  await database.pool.query(`create role ${role} login password 'x'`);
+  await bench.pool.query(`create role ${role} login password 'x'`);
   const app = await start({ webhooks: true });
   const warnings: string[] = [];
   app.events.on('warning', ({ message }) => warnings.push(message));
-  const url = new URL(database.url);
+  const url = new URL(bench.database.url);
   [url.username, url.password] = [role, 'x'];
   const stranger = new Client({ connectionString: url.href });
   await stranger.connect();
@@ -98,7 +84,7 @@ test('HALT of somebody who may only connect stops no worker, and is said once', 
   expect(warnings).toEqual([
     expect.stringMatching(/^the notification HALT was ignored, as will be others: any role that may connect/),
   ]);
-  await database.pool.query(`drop role ${role}`);
+  await bench.pool.query(`drop role ${role}`);
 });
 
 test('QueueAdmin.halt() stops the workers that run, by their rows, and none that starts later', async () => {
@@ -140,9 +126,9 @@ test('a ring of another maker is just a ring', async () => {
     }
   }
   await start({ handlers: [Handlers] });
-  await database.pool.query(
+  await bench.pool.query(
     `begin; set local tarefa.quiet = 'on'; insert into tasks (processo, payload) values ('note', 'x'); commit`,
   );
-  await database.pool.query('notify tasks');
+  await bench.pool.query('notify tasks');
   expect(await ran.promise).toBe('x');
 });

@@ -1,19 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { afterEach, expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { startProxy } from '../support/database-proxy.js';
 import { forkChild } from '../support/processes.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await (await startApp(database, { worker: false })).close();
-});
+const database = await useDatabase();
+await createQueue(database);
 
 afterEach(() => database.pool.query('truncate tasks'));
-
-afterAll(() => database.drop());
 
 /** What `test/support/children/drain.ts` found. */
 interface Measured {

@@ -34,8 +34,10 @@ export interface QueueBench {
 /**
  * Makes a database for the file; after each test its applications are closed and its tasks forgotten. Fails the
  * file when Node has to warn of something: leaked listeners, deprecated calls.
+ *
+ * @param emptied tables that are emptied together with the tasks
  */
-export function useQueue(): QueueBench {
+export function useQueue(...emptied: readonly string[]): QueueBench {
   let database: TestDatabase;
   const apps: QueueApp[] = [];
   const clients: Client[] = [];
@@ -50,7 +52,7 @@ export function useQueue(): QueueBench {
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.end()));
     await Promise.all(apps.splice(0).map((app) => app.close()));
-    await database.pool.query('truncate tasks, tasks_subscriber');
+    await database.pool.query(`truncate ${['tasks', 'tasks_subscriber', ...emptied].join(', ')}`);
   });
   afterAll(async () => {
     process.off('warning', warned);

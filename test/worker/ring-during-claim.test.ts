@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { startProxy } from '../support/database-proxy.js';
+import { useApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 class Handlers {
@@ -10,27 +10,17 @@ class Handlers {
   handle(): void {}
 }
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let app: QueueApp;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  proxy = await startProxy(database);
-  app = await startApp(proxy, {
-    handlers: [Handlers],
-    // Rings come by another way than the answers of claims.
-    sessionConnection: database.url,
-    pollIntervalMs: 0,
-    scheduledTimer: false,
-    // Nor does it look for routes that nobody serves.
-    unknownTasks: 'leave',
-  });
-});
-afterAll(async () => {
-  await app?.close();
-  await proxy?.close();
-  await database?.drop();
+const database = await useDatabase();
+const proxy = await startProxy(database);
+afterAll(() => proxy.close());
+const app = await useApp(proxy, {
+  handlers: [Handlers],
+  // Rings come by another way than the answers of claims.
+  sessionConnection: database.url,
+  pollIntervalMs: 0,
+  scheduledTimer: false,
+  // Nor does it look for routes that nobody serves.
+  unknownTasks: 'leave',
 });
 
 test('a ring while a claim is under way is not lost: that claim may not have seen the task', async () => {

@@ -1,14 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { holdTimers } from '../support/held-timers.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import type { QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { testOnPostgres } from '../support/run-database.js';
+import { useQueue } from './queue-bench.js';
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue();
 let ran: string[] = [];
 
 class Handlers {
@@ -29,31 +28,17 @@ class Handlers {
   }
 }
 
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
+afterEach(() => {
   ran = [];
-  await database.pool.query('truncate tasks');
 });
-
-afterAll(() => database.drop());
 
 /** A worker that looks for nothing by itself: what starts a task here is the timer. */
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const quiet = { pollIntervalMs: 0, unknownTasks: 'leave' } as const;
-  const withoutRoutines = { retryMinutes: [], notifyMinutes: [], purgeMinutes: [] };
-  const app = await startApp(database, { handlers: [Handlers], ...quiet, ...withoutRoutines, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ handlers: [Handlers], pollIntervalMs: 0, unknownTasks: 'leave', ...options });
 
 /** As psql would. */
 async function insertDueIn(ms: number, payload: string): Promise<void> {
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (processo, payload, data_hora)
      values ('note', $1, clock_timestamp() + $2::int * interval '1 millisecond')`,
     [payload, ms],
@@ -67,7 +52,7 @@ testOnPostgres(
     const { events } = await start({ concurrency: 1 });
     await insertDueIn(3_500_000, 'much later');
     await until(async () => alarms.waiting === 1, 'the timer is set to what is much later');
-    const { rows } = await database.pool.query(`
+    const { rows } = await bench.pool.query(`
       insert into tasks (processo, payload, data_hora)
       select 'note', payload, clock_timestamp() + ms * interval '1 millisecond'
       from (values ('third', 1200), ('fourth', 1400), ('first', 800), ('second', 1000)) as soon (payload, ms)
@@ -76,7 +61,7 @@ testOnPostgres(
     // The one that is set lets nothing start: it is held.
     await nextEvent(events, 'task.completed', () => ran.length === 4);
     expect(ran).toEqual(['first', 'second', 'third', 'fourth']);
-    const early = await database.pool.query('select payload from tasks where iniciada_em < data_hora');
+    const early = await bench.pool.query('select payload from tasks where iniciada_em < data_hora');
     expect(early.rows).toEqual([]);
   },
 );
@@ -96,7 +81,7 @@ test('what is due when a worker starts, or was scheduled before it started', asy
   await insertDueIn(10, 'overdue');
   await insertDueIn(1_000, 'to come');
   await until(async () => {
-    const { rowCount } = await database.pool.query('select from tasks where data_hora < now()');
+    const { rowCount } = await bench.pool.query('select from tasks where data_hora < now()');
     return rowCount;
   }, 'one of them is due');
   await start({ concurrency: 1 });
@@ -106,7 +91,7 @@ test('what is due when a worker starts, or was scheduled before it started', asy
 
 testOnPostgres('the next attempt of a failed task starts on time', async () => {
   const { queue, events } = await start();
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench.database);
   const failed = nextEvent(events, 'task.failed');
   const completed = nextEvent(events, 'task.completed');
   await queue.insertTask({ topic: 'flaky', payload: 'try' });
@@ -119,12 +104,12 @@ testOnPostgres(
   'the next attempt starts on time in another worker when the one that failed it is gone',
   async () => {
     const workers = await Promise.all([start(), start()]);
-    await workersAreQuiet(database);
+    await workersAreQuiet(bench.database);
     const failed = Promise.race(
       workers.map(async (worker) => ({ worker, failure: await nextEvent(worker.events, 'task.failed') })),
     );
     const completed = Promise.race(workers.map(({ events }) => nextEvent(events, 'task.completed')));
-    await database.pool.query(`insert into tasks (processo, payload) values ('flaky', 'try')`);
+    await bench.pool.query(`insert into tasks (processo, payload) values ('flaky', 'try')`);
     const { worker, failure } = await failed;
     await worker.close();
     expect((await completed).task).toMatchObject({ firstAttemptId: failure.task.id, attempt: 2 });
@@ -134,7 +119,7 @@ testOnPostgres(
 test('a retry much later does not put off what is due before', async () => {
   const { worker, events } = await start({ autoStart: false, wake: 'poll', pollIntervalMs: 3_600_000 });
   await insertDueIn(600, 'soon');
-  await database.pool.query(`insert into tasks (processo) values ('hourly')`);
+  await bench.pool.query(`insert into tasks (processo) values ('hourly')`);
   const failed = nextEvent(events, 'task.failed');
   await worker.start();
   expect((await failed).nextAttemptInMs).toBeGreaterThan(3_000_000);
@@ -147,14 +132,14 @@ test('with the timer off only the notify routine starts scheduled tasks', async 
   const { queue, notify, events } = await start({ scheduledTimer: false });
   await insertDueIn(3_500_000, 'by SQL');
   await queue.insertTask({ topic: 'note', payload: 'by client', delayMs: 3_500_000 });
-  await database.pool.query(
+  await bench.pool.query(
     `update tasks set data_hora = now() - (case payload when 'by SQL' then 2 else 1 end) * interval '1 second'`,
   );
   // A ring makes the worker look, and find nothing but this one.
   await queue.insertTask({ topic: 'note', payload: 'now' });
   await nextEvent(events, 'task.completed');
   expect(ran).toEqual(['now']);
-  const { rowCount } = await database.pool.query(`select from tasks where status = 'agendada'`);
+  const { rowCount } = await bench.pool.query(`select from tasks where status = 'agendada'`);
   expect(rowCount).toBe(2);
   expect(timers.asked).toEqual([]);
   expect(await notify.run()).toBe(2);

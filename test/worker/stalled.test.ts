@@ -6,13 +6,13 @@ import { QueueWorker, TaskHandler, type QueueEventMap } from '../../lib/index.js
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { getPartToken } from '../../lib/options/part-token.js';
 import { QueueHealthIndicator } from '../../lib/terminus/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 const role = `worker_${randomBytes(6).toString('hex')}`;
-let database: TestDatabase;
+const database = await useDatabase();
 let app: QueueApp;
 const logger = new LogLines();
 
@@ -25,7 +25,6 @@ class Handlers {
 }
 
 beforeAll(async () => {
-  database = await createDatabase();
   await (await startApp(database, { handlers: [Handlers] })).close();
   await database.pool
     .query(`create role ${role} login password 'secret'; grant usage on schema public to ${role};
@@ -54,7 +53,6 @@ afterAll(async () => {
   await app.close();
   vi.useRealTimers();
   await database.pool.query(`drop owned by ${role}; drop role ${role}`);
-  await database.drop();
 });
 
 /** What terminus makes of the worker. */

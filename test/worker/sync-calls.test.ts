@@ -1,19 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, inject, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createEffectTable(database);
 
 /** The built library without comments; the embedded server is only for development, and of bootstrap. */
 async function readRuntimeCode(): Promise<readonly { readonly file: string; readonly code: string }[]> {

@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue, type QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { until } from '../support/waiting.js';
+import { useQueue } from './queue-bench.js';
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue();
 let ran: string[] = [];
 
 class Handlers {
@@ -16,34 +15,26 @@ class Handlers {
   }
 }
 
-beforeEach(async () => {
-  database = await createDatabase();
-});
+beforeAll(() => createQueue(bench.database));
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
+afterEach(() => {
   ran = [];
-  await database.drop();
 });
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [Handlers], pollIntervalMs: 0, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
 
 const hasRun = (payload: string): Promise<boolean> =>
   until(async () => ran.includes(payload), `the task '${payload}' runs`);
 
 test('a plain INSERT starts its task with polling off, whatever the case of table and channel', async () => {
   await start({ queue: 'Order.Events', table: 'shop_Tasks' });
-  await workersAreQuiet(database);
-  await database.pool.query(`insert into "shop_Tasks" (processo, payload) values ('note', 'alone')`);
+  await workersAreQuiet(bench.database);
+  await bench.pool.query(`insert into "shop_Tasks" (processo, payload) values ('note', 'alone')`);
   await hasRun('alone');
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench.database);
   // Statements of one string are one transaction.
-  await database.pool.query(
+  await bench.pool.query(
     `insert into "shop_Tasks" (processo, payload) values ('note', 'first');
      insert into "shop_Tasks" (processo, payload) values ('note', 'second')`,
   );
@@ -53,13 +44,13 @@ test('a plain INSERT starts its task with polling off, whatever the case of tabl
 
 test('a task that is committed late starts then, though younger ones have long run', async () => {
   await start();
-  const late = await database.pool.connect();
+  const late = await bench.pool.connect();
   await late.query(
     `begin; insert into tasks (processo, payload, data_hora) values ('note', 'late', now() - interval '1 hour')`,
   );
-  await database.pool.query(`insert into tasks (processo, payload) values ('note', 'younger')`);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('note', 'younger')`);
   await hasRun('younger');
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench.database);
   expect(ran).toEqual(['younger']);
   await late.query('commit');
   late.release();
@@ -69,8 +60,8 @@ test('a task that is committed late starts then, though younger ones have long r
 
 test('a worker that is never rung finds tasks when it polls', async () => {
   await start({ pollIntervalMs: 1_500 });
-  await workersAreQuiet(database);
-  await database.pool.query(
+  await workersAreQuiet(bench.database);
+  await bench.pool.query(
     `begin; set local tarefa.quiet = 'on'; insert into tasks (processo, payload) values ('note', 'quiet'); commit`,
   );
   await hasRun('quiet');
@@ -78,11 +69,9 @@ test('a worker that is never rung finds tasks when it polls', async () => {
 });
 
 test("wake: 'poll' listens to nothing and polls every second by default", async () => {
-  const polling = { handlers: [Handlers], wake: 'poll' } as const;
-  const app = await startApp(database, polling);
-  apps.push(app);
-  await database.pool.query(`notify tasks, 'HALT'`);
-  await database.pool.query(`insert into tasks (processo, payload) values ('note', 'polled')`);
+  const app = await bench.start({ handlers: [Handlers], wake: 'poll' });
+  await bench.pool.query(`notify tasks, 'HALT'`);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('note', 'polled')`);
   await hasRun('polled');
   await app.queue.insertTask({ topic: 'note', payload: 'soon', delayMs: 10 });
   await hasRun('soon');
@@ -99,8 +88,8 @@ test('a worker with a free slot takes what is rung for while another task runs',
   }
   const { queue } = await start({ handlers: [Handlers, HoldHandlers], concurrency: 2 });
   await queue.insertTask({ topic: 'hold' });
-  await workersAreQuiet(database);
-  await database.pool.query(`insert into tasks (processo, payload) values ('note', 'beside')`);
+  await workersAreQuiet(bench.database);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('note', 'beside')`);
   await hasRun('beside');
   expect(ran).toEqual(['beside']);
   end();

@@ -1,19 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   DeadTaskHandler,
   TaskHandler,
   type QueueModuleOptions,
   type TaskContext,
 } from '../../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp, type QueueApp } from '../../support/queue-app.js';
+import { createQueue } from '../../support/queue-app.js';
 import { subscribe } from '../../support/subscriptions.js';
 import { nextEvent } from '../../support/waiting.js';
 import { acceptRows, refuseRows } from '../../support/refusing-trigger.js';
 import { onPostgres, unlessTold } from '../../support/run-database.js';
+import { useQueue } from '../queue-bench.js';
 
-let database: TestDatabase;
-let app: QueueApp | undefined;
+const bench = useQueue();
 let deadTopics: (string | null)[] = [];
 
 class Handlers {
@@ -28,14 +27,11 @@ class Handlers {
   }
 }
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await (await startApp(database, { worker: false })).close();
-});
+beforeAll(() => createQueue(bench.database));
 
 // Deliveries to one subscription cannot be inserted.
 beforeEach(() =>
-  refuseRows(database.pool, {
+  refuseRows(bench.pool, {
     when: 'before insert',
     condition: `new.subscriber_id = 'refused'`,
     message: 'no delivery to refused',
@@ -43,37 +39,31 @@ beforeEach(() =>
 );
 
 afterEach(async () => {
-  await app?.close();
   deadTopics = [];
-  await database.pool.query('truncate tasks, tasks_subscriber');
-  await acceptRows(database.pool);
+  await acceptRows(bench.pool);
 });
 
-afterAll(() => database.drop());
-
 /** Only publications and dead tasks are touched; a failed one is tried again at once. */
-async function start(options: QueueModuleOptions = {}): Promise<QueueApp> {
-  app = await startApp(database, {
+const start = (options: QueueModuleOptions = {}) =>
+  bench.start({
     handlers: [Handlers],
     unknownTasks: 'leave',
     retryIntervalMinutes: 0,
     pollIntervalMs: unlessTold,
     ...options,
   });
-  return app;
-}
 
 async function copies(): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ topic: string; subscriber_id: string }>(
+  const { rows } = await bench.pool.query<{ topic: string; subscriber_id: string }>(
     `select processo as topic, subscriber_id from tasks where publication_id is not null order by 1, 2`,
   );
   return rows.map(({ topic, subscriber_id }) => `${topic} -> ${subscriber_id}`);
 }
 
 test('deliveries and the success of their publication become visible together', async () => {
-  await subscribe(database, [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
+  await subscribe(bench.database, [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
   const { queue, events } = await start();
-  const watcher = await database.pool.connect();
+  const watcher = await bench.pool.connect();
   const seen = new Set<string>();
   const over = new AbortController();
   const watching = (async () => {
@@ -97,20 +87,20 @@ test('deliveries and the success of their publication become visible together', 
 });
 
 test('a copy that cannot be inserted takes the others with it, and the publication is tried again', async () => {
-  await subscribe(database, [{ id: 'a' }, { id: 'refused' }, { id: 'z' }]);
+  await subscribe(bench.database, [{ id: 'a' }, { id: 'refused' }, { id: 'z' }]);
   const { queue, events } = await start({ retryIntervalMinutes: 525_600 });
   const failed = nextEvent(events, 'task.failed');
   const id = await queue.insertTaskPubSub({ topic: 'order-placed', payload: { order: 'ção' } });
   expect((await failed).message).toMatch(/no delivery to refused/);
   expect(await copies()).toEqual([]);
 
-  await acceptRows(database.pool);
+  await acceptRows(bench.pool);
   const delivered = nextEvent(events, 'publication.delivered');
-  await database.pool.query(
+  await bench.pool.query(
     `update tasks set data_hora = now() where status = 'agendada'; notify tasks, '* later'`,
   );
   expect(await delivered).toMatchObject({ task: { firstAttemptId: id, attempt: 2 }, deliveries: 3 });
-  const { rows } = await database.pool.query<{ publication_id: string; payload: string }>(
+  const { rows } = await bench.pool.query<{ publication_id: string; payload: string }>(
     'select publication_id, payload from tasks where subscriber_id is not null',
   );
   // Deliveries name the publication as a whole and get the payload that only its first attempt holds.
@@ -121,7 +111,7 @@ test('a copy that cannot be inserted takes the others with it, and the publicati
       (JSON.parse(payload) as { publication: string }).publication,
     ]),
   ).toEqual([delivery, delivery, delivery]);
-  const chain = await database.pool.query(
+  const chain = await bench.pool.query(
     'select tentativa, status, pub_sub from tasks where pub_sub order by id',
   );
   expect(chain.rows).toEqual([
@@ -131,7 +121,7 @@ test('a copy that cannot be inserted takes the others with it, and the publicati
 });
 
 test('a publication that can never be delivered is tried as often as a task, then buried once', async () => {
-  await subscribe(database, [{ id: 'a' }, { id: 'refused' }]);
+  await subscribe(bench.database, [{ id: 'a' }, { id: 'refused' }]);
   const { queue, events } = await start({ maxAttempts: 3 });
   const buried = nextEvent(events, 'task.buried');
   const dead = nextEvent(events, 'task.completed', ({ task }) => task.dead);
@@ -141,7 +131,7 @@ test('a publication that can never be delivered is tried as often as a task, the
   // The dead chain has a handler of its own topic, and is not fanned out.
   expect(deadTopics).toEqual(['order-placed']);
   expect(await copies()).toEqual([]);
-  const { rows } = await database.pool.query(
+  const { rows } = await bench.pool.query(
     'select tentativa, status, dead, pub_sub, payload, live_id from tasks where dead',
   );
   expect(rows).toEqual([
@@ -150,7 +140,7 @@ test('a publication that can never be delivered is tried as often as a task, the
 });
 
 test('of several publications in one batch only the one that cannot be delivered fails', async () => {
-  await subscribe(database, [
+  await subscribe(bench.database, [
     ...['t1', 't2', 't3', 't4'].map((processo) => ({ id: `to ${processo}`, processo })),
     { id: 'refused', processo: 't3' },
   ]);
@@ -166,7 +156,7 @@ test('of several publications in one batch only the one that cannot be delivered
   expect((await failed).task).toMatchObject({ topic: 't3', attempt: 1 });
   await three;
   expect(await copies()).toEqual(['t1 -> to t1', 't2 -> to t2', 't4 -> to t4']);
-  const { rows } = await database.pool.query(
+  const { rows } = await bench.pool.query(
     `select processo, status from tasks where pub_sub and tentativa = 1 order by processo`,
   );
   expect(rows.map(({ processo, status }) => `${processo} ${status}`)).toEqual([
@@ -178,14 +168,14 @@ test('of several publications in one batch only the one that cannot be delivered
 });
 
 test('5,000 subscriptions get their deliveries in one transaction', async () => {
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks_subscriber (id, processo) select 'subscriber ' || n, 'order-placed' from generate_series(1, 5000) n`,
   );
   const { queue, events } = await start();
   const delivered = nextEvent(events, 'publication.delivered');
   const id = await queue.insertTaskPubSub({ topic: 'order-placed', payload: { order: 1 } });
   expect(await delivered).toMatchObject({ deliveries: 5_000 });
-  const { rows } = await database.pool.query(
+  const { rows } = await bench.pool.query(
     `select count(*)::int as copies, count(distinct subscriber_id)::int as subscribers,
        ${onPostgres ? 'count(distinct xmin::text)::int' : 'count(distinct 1)::int'} as transactions
      from tasks where publication_id = $1 or id = $1 and status = 'sucesso'`,

@@ -1,38 +1,22 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Subscriber, type TaskContext, type Subscription } from '../../../lib/index.js';
 import { contractColumns, ownColumns } from '../../../lib/storage/postgres/schema/schema.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import { createQueue, type QueueAppOptions } from '../../support/queue-app.js';
 import { subscribe } from '../../support/subscriptions.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { onPostgres, unlessTold } from '../../support/run-database.js';
+import { useQueue } from '../queue-bench.js';
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue();
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await (await start({ worker: false })).close();
-  apps = [];
-});
+beforeAll(() => createQueue(bench.database));
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query('truncate tasks, tasks_subscriber');
-});
-
-afterAll(() => database.drop());
-
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { unknownTasks: 'leave', retryIntervalMinutes: 0, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ unknownTasks: 'leave', retryIntervalMinutes: 0, ...options });
 
 async function rows(): Promise<Record<string, unknown>[]> {
-  const all = await database.pool.query<Record<string, unknown>>('select * from tasks order by id');
+  const all = await bench.pool.query<Record<string, unknown>>('select * from tasks order by id');
   return all.rows;
 }
 
@@ -49,7 +33,7 @@ const everyField = {
 } as const;
 
 test('every column of a delivery is what the contract says', async () => {
-  await subscribe(database, [
+  await subscribe(bench.database, [
     {
       id: 'search-index',
       grupo_empresarial: 'g1',
@@ -66,7 +50,7 @@ test('every column of a delivery is what the contract says', async () => {
 
   const [publication, delivery, ...others] = await rows();
   expect(others).toEqual([]);
-  const stored = await database.pool.query('select * from tasks_subscriber');
+  const stored = await bench.pool.query('select * from tasks_subscriber');
   const payload = String(delivery?.['payload']);
   expect(JSON.parse(payload)).toEqual({
     publication: JSON.stringify(everyField.payload),
@@ -138,7 +122,7 @@ test('every column of a delivery is what the contract says', async () => {
 });
 
 test('two subscriptions get a delivery each, due at once, and both run', async () => {
-  await subscribe(database, [{ id: 'a' }, { id: 'b' }]);
+  await subscribe(bench.database, [{ id: 'a' }, { id: 'b' }]);
   const received = new Map<string, unknown>();
   class Handlers {
     @Subscriber('a')
@@ -159,7 +143,7 @@ test('two subscriptions get a delivery each, due at once, and both run', async (
 });
 
 test('when one subscriber fails only its delivery is tried again', async () => {
-  await subscribe(database, [{ id: 'steady' }, { id: 'shaky' }]);
+  await subscribe(bench.database, [{ id: 'steady' }, { id: 'shaky' }]);
   const calls: string[] = [];
   class Handlers {
     @Subscriber('steady')
@@ -183,7 +167,7 @@ test('when one subscriber fails only its delivery is tried again', async () => {
 });
 
 test('a delivery keeps the subscription as it was, whatever becomes of it', async () => {
-  await subscribe(database, [{ id: 'kept', url: 'http://localhost/old', headers: { 'x-key': 'old' } }]);
+  await subscribe(bench.database, [{ id: 'kept', url: 'http://localhost/old', headers: { 'x-key': 'old' } }]);
   const seen: (Subscription | undefined)[] = [];
   class Handlers {
     @Subscriber('kept')
@@ -195,16 +179,16 @@ test('a delivery keeps the subscription as it was, whatever becomes of it', asyn
   const { queue } = await start({ handlers: [Handlers], retryIntervalMinutes: 525_600 });
   await queue.insertTaskPubSub({ topic: 'order-placed', payload: 'x' });
   await until(async () => seen.length === 1, 'the first attempt');
-  await database.pool.query(`update tasks_subscriber set url = 'http://localhost/new', ativo = false`);
-  await database.pool.query('delete from tasks_subscriber');
+  await bench.pool.query(`update tasks_subscriber set url = 'http://localhost/new', ativo = false`);
+  await bench.pool.query('delete from tasks_subscriber');
   // The failure is written after the handler has ended.
   await until(async () => {
-    const { rowCount } = await database.pool.query(
+    const { rowCount } = await bench.pool.query(
       `update tasks set data_hora = now() where status = 'agendada'`,
     );
     return rowCount === 1;
   }, 'its next attempt is scheduled');
-  if (onPostgres) await database.pool.query(`notify tasks, '* later'`);
+  if (onPostgres) await bench.pool.query(`notify tasks, '* later'`);
   await until(async () => seen.length === 2, 'the second attempt');
   expect(seen[1]).toEqual(seen[0]);
   expect(seen[1]).toEqual({

@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp, type QueueApp } from '../../support/queue-app.js';
+import { afterEach, expect, test } from 'vitest';
+import { useDatabase } from '../../support/database.js';
+import { useApp } from '../../support/queue-app.js';
 import { subscribe } from '../../support/subscriptions.js';
 import { nextEvent } from '../../support/waiting.js';
 
 const tenants = [null, 1, 2] as const;
 const groups = [null, 'g1', 'g2'] as const;
 
-let database: TestDatabase;
-let app: QueueApp;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  // Deliveries are left alone: only who gets one matters here.
-  app = await startApp(database, { unknownTasks: 'leave' });
-});
+const database = await useDatabase();
+// Deliveries are left alone: only who gets one matters here.
+const app = await useApp(database, { unknownTasks: 'leave' });
 
 afterEach(() => database.pool.query('truncate tasks, tasks_subscriber'));
-
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
 
 interface Publication {
   readonly topic?: string;

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TarefaError } from '../../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import type { QueueAppOptions } from '../../support/queue-app.js';
 import { subscribe } from '../../support/subscriptions.js';
 import { nextEvent } from '../../support/waiting.js';
 import { unlessTold } from '../../support/run-database.js';
+import { useQueue } from '../queue-bench.js';
 
 /** Serves something, so that with `unknownTasks: 'fail'` what it does not know is its business: it fails. */
 class OtherHandlers {
@@ -19,26 +19,10 @@ class LateHandlers extends OtherHandlers {
   }
 }
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue();
 
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query('truncate tasks, tasks_subscriber');
-});
-
-afterAll(() => database.drop());
-
-async function start(options: QueueAppOptions): Promise<QueueApp> {
-  const app = await startApp(database, { pollIntervalMs: unlessTold, unknownTasks: 'fail', ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions) =>
+  bench.start({ pollIntervalMs: unlessTold, unknownTasks: 'fail', ...options });
 
 test('a delivery without a method fails as not registered, is tried again, then dies', async () => {
   const { queue, events } = await start({
@@ -46,7 +30,7 @@ test('a delivery without a method fails as not registered, is tried again, then 
     maxAttempts: 2,
     retryIntervalMinutes: 0,
   });
-  await subscribe(database, [{ id: 'late' }]);
+  await subscribe(bench.database, [{ id: 'late' }]);
   const failed = nextEvent(events, 'task.failed');
   const buried = nextEvent(events, 'task.buried');
   const ended = nextEvent(events, 'task.completed', ({ task }) => task.dead);
@@ -61,7 +45,7 @@ test('a delivery without a method fails as not registered, is tried again, then 
 
 test('a method that is registered later handles a later attempt', async () => {
   const first = await start({ handlers: [OtherHandlers], retryIntervalMinutes: 525_600 });
-  await subscribe(database, [{ id: 'late' }]);
+  await subscribe(bench.database, [{ id: 'late' }]);
   const failed = nextEvent(first.events, 'task.failed');
   await first.queue.insertTaskPubSub({ topic: 'order-placed', payload: { order: 1 } });
   const { task } = await failed;
@@ -69,7 +53,7 @@ test('a method that is registered later handles a later attempt', async () => {
 
   const second = await start({ handlers: [LateHandlers] });
   const completed = nextEvent(second.events, 'task.completed');
-  await database.pool.query(
+  await bench.pool.query(
     `update tasks set data_hora = now() where status = 'agendada'; notify tasks, '* later'`,
   );
   expect(await completed).toMatchObject({
@@ -80,7 +64,7 @@ test('a method that is registered later handles a later attempt', async () => {
 
 test('workers that leave what they do not know leave it to the one that knows', async () => {
   const generalist = await start({ handlers: [OtherHandlers], unknownTasks: 'leave' });
-  await subscribe(database, [{ id: 'late' }]);
+  await subscribe(bench.database, [{ id: 'late' }]);
   await generalist.queue.insertTaskPubSub({ topic: 'order-placed', payload: 'x' });
   await nextEvent(generalist.events, 'publication.delivered');
   const specialist = await start({ handlers: [LateHandlers], unknownTasks: 'leave' });

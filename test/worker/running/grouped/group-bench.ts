@@ -1,4 +1,4 @@
-import { afterEach, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { TaskHandler, type HandlerOptions, type TaskContext } from '../../../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../../../support/queue-app.js';
 import { until } from '../../../support/waiting.js';
@@ -49,15 +49,13 @@ export const leaveEffect = ({ db, task }: TaskContext) =>
   db.query(ownSql('insert into effect (task) values ($1)'), [task.id]);
 
 export function useGroups(): GroupBench {
-  const bench = useQueue();
+  const bench = useQueue('effect');
   beforeAll(() =>
     bench.pool.query(`
       create table parent (id bigint primary key);
       create table effect (task bigint not null, xid xid8 not null default pg_current_xact_id(),
         parent bigint references parent deferrable initially deferred)`),
   );
-
-  afterEach(() => bench.pool.query('truncate effect'));
 
   const effects = async (): Promise<readonly Effect[]> =>
     (await bench.pool.query<Effect>('select task, xid::text from effect order by task')).rows;
@@ -95,14 +93,11 @@ export function useGroups(): GroupBench {
     return { ...app, ids, runs, outcome };
   };
 
-  return Object.defineProperties(
-    {
-      begin,
-      run: async (acts: readonly Act[], options?: GroupOptions) => (await begin(acts, options)).outcome(),
-      effects,
-    },
-    Object.getOwnPropertyDescriptors(bench),
-  ) as GroupBench;
+  return Object.assign(bench, {
+    begin,
+    run: async (acts: readonly Act[], options?: GroupOptions) => (await begin(acts, options)).outcome(),
+    effects,
+  });
 }
 
 /** Does nothing more. */

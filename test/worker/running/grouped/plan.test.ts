@@ -1,23 +1,15 @@
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { completionSettings } from '../../../../lib/storage/postgres/postgres-group.js';
 import { prepareSchema } from '../../../../lib/storage/postgres/schema/prepare-schema.js';
 import { queueStatements } from '../../../../lib/storage/postgres/statements.js';
-import { createDatabase, type TestDatabase } from '../../../support/database.js';
+import { useDatabase } from '../../../support/database.js';
 
-let database: TestDatabase;
-let client: Client;
+const database = await useDatabase();
+const client = new Client({ connectionString: database.url });
+await client.connect();
 
-beforeAll(async () => {
-  database = await createDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+afterAll(() => client.end());
 
 test('completions that were planned on an empty table find their rows by key when a backlog has come', async () => {
   const { tables } = await prepareSchema((work) => work(client), {
