@@ -7,11 +7,11 @@ import { ClsModule } from 'nestjs-cls';
 import { DataSource } from 'typeorm';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { fromTypeOrm, QueueClient, QueueModule, type SqlHandle } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
 await database.pool.query('create table orders (id int)');
 
@@ -19,10 +19,7 @@ afterEach(async () => {
   await database.pool.query('truncate orders; truncate tasks');
 });
 
-afterAll(async () => {
-  await dataSource.destroy();
-  await database.drop();
-});
+afterAll(() => dataSource.destroy());
 
 const stored = async (): Promise<unknown> =>
   (

@@ -1,15 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { openLibraries } from './libraries.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 await database.pool.query('create table effect (task_id bigint not null)');
 await database.pool.query('create table orders (id text primary key)');
 const libraries = await openLibraries(database);
+afterAll(() => libraries.close());
+
 /** What happens before and after the handler says that its task is done. */
 let before: (ctx: TaskContext) => Promise<unknown>;
 let after: () => void;
@@ -32,18 +34,12 @@ class Handlers {
   }
 }
 
-const app = await startApp(database, { handlers: [Handlers] });
+const app = await useApp(database, { handlers: [Handlers] });
 
 beforeEach(() => {
   before = async () => undefined;
   after = () => undefined;
   caught = rethrow;
-});
-
-afterAll(async () => {
-  await app.close();
-  await libraries.close();
-  await database.drop();
 });
 
 describe.each(Object.keys(libraries.transactions))('ctx.completeIn with %s', (topic) => {

@@ -1,22 +1,16 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext, type TaskInput } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { startApp, useApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
 import { onPostgres, testOnPostgres, unlessTold } from '../support/run-database.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
+const { queue } = await useApp(database, { worker: false });
 
 afterEach(() => pool.query('delete from tasks'));
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
-});
 
 /** Inserts alone, in a batch and as a publication; the times and statuses of the three rows. */
 async function store(input: TaskInput): Promise<readonly Readonly<Record<string, unknown>>[]> {

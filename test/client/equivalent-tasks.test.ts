@@ -1,21 +1,15 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TaskHandler, type EquivalentTaskInput, type TaskInput, type TaskStatus } from '../../lib/index.js';
-import { createDatabase, handleOf } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { handleOf, useDatabase } from '../support/database.js';
+import { startApp, useApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
+const { queue } = await useApp(database, { worker: false });
 
 afterEach(() => pool.query('delete from tasks'));
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
-});
 
 const task = {
   topic: 'charge',

@@ -1,21 +1,16 @@
 import { Client, Pool, TypeOverrides, types } from 'pg';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { QueueClient, type SqlHandle } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const { queue, close } = await startApp(database, { table: 'shop.Tasks', worker: false });
+const { queue } = await useApp(database, { table: 'shop.Tasks', worker: false });
 const table = 'shop.Tasks';
 
 afterEach(() => pool.query('delete from shop."Tasks"'));
-
-afterAll(async () => {
-  await close();
-  await database.drop();
-});
 
 const stored = async (): Promise<readonly string[]> =>
   (await pool.query<{ id: string }>('select id from shop."Tasks" order by id')).rows.map(({ id }) => id);

@@ -1,17 +1,16 @@
 import { Client, type PoolClient } from 'pg';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { QueueClient, type SqlHandle, type TaskInput } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
-import { startApp } from '../support/queue-app.js';
+import { startApp, useApp } from '../support/queue-app.js';
 
 // In a transaction of the user's the library inserts by a function of the queue. A client that was made with a handle knows
 // only the table's name and inserts by statement: what both insert is the same.
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
+const { queue } = await useApp(database, { worker: false });
 let bell: Listening;
 let client: PoolClient;
 let texts: string[] = [];
@@ -36,11 +35,6 @@ afterEach(async () => {
   await client.query('rollback');
   client.release();
   await bell.close();
-});
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
 });
 
 type Row = Readonly<Record<string, unknown>>;

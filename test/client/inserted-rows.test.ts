@@ -1,19 +1,14 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { QueueClient, TaskInput } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const { queue, close } = await startApp(database, { worker: false });
+const { queue } = await useApp(database, { worker: false });
 
 afterEach(() => pool.query('delete from tasks; alter sequence tasks_id_seq restart with 1'));
-
-afterAll(async () => {
-  await close();
-  await database.drop();
-});
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -1,17 +1,12 @@
-import { afterAll, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
-import { startApp } from '../support/queue-app.js';
+import { useApp } from '../support/queue-app.js';
 import { testOnPostgres } from '../support/run-database.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const { queue, close } = await startApp(database, { worker: false, maxPayloadBytes: 20 });
-
-afterAll(async () => {
-  await close();
-  await database.drop();
-});
+const { queue } = await useApp(database, { worker: false, maxPayloadBytes: 20 });
 
 const count = async (): Promise<number> => (await pool.query('select from tasks')).rowCount ?? 0;
 

@@ -1,21 +1,17 @@
 import { createPool } from 'mysql2/promise';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { assembleCore, type QueueCore } from '../../lib/assembly/core.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { fromMysql2 } from '../../lib/client/adapters/mysql2.js';
 import { QueueEvents } from '../../lib/events.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { useMysqlDatabase } from '../support/mysql.js';
 import { until } from '../support/waiting.js';
 
-let database: MysqlTestDatabase;
+const database = await useMysqlDatabase('mariadb');
 const opened: QueueCore[] = [];
 
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-}, mysqlStartMs);
 afterAll(async () => {
   for (const core of opened) await core.close();
-  await database?.drop();
 });
 
 async function open(worker: boolean): Promise<QueueCore> {

@@ -1,6 +1,6 @@
 import { readRing } from '../../lib/coordination/ring.js';
 import type { PoolClient } from 'pg';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Ringer } from '../../lib/coordination/postgres/ringer.js';
 import {
   QueueClient,
@@ -9,15 +9,14 @@ import {
   type TaskContext,
   type TaskInput,
 } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
-import { startApp } from '../support/queue-app.js';
+import { startApp, useApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
+const { queue } = await useApp(database, { worker: false });
 let bell: Listening;
 let client: PoolClient;
 
@@ -30,11 +29,6 @@ beforeEach(async () => {
 afterEach(async () => {
   client.release();
   await bell.close();
-});
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
 });
 
 class Handlers {

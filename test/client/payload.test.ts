@@ -1,22 +1,16 @@
 import { createHash } from 'node:crypto';
 import { assert, asyncProperty, constantFrom, oneof, string } from 'fast-check';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskInput } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { startApp, useApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
+const { queue } = await useApp(database, { worker: false });
 
 afterEach(() => pool.query('delete from tasks'));
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
-});
 
 /** Inserts alone and in a batch, and reads the texts and hashes that were stored. */
 async function store(input: TaskInput): Promise<readonly Readonly<Record<string, unknown>>[]> {

@@ -4,10 +4,10 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { lastValueFrom, type Observable } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { QueueClient, QueueExceptionFilter, QueueModule, TarefaError } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 
 @Controller()
 class OrdersController {
@@ -24,12 +24,7 @@ class OrdersController {
   }
 }
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 async function open(
   adapter: ExpressAdapter | FastifyAdapter,

@@ -1,20 +1,15 @@
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { encodeTask } from '../../lib/client/task-input.js';
 import { QueueClient, type TaskInput } from '../../lib/index.js';
-import { createDatabase, handleOf } from '../support/database.js';
+import { handleOf, useDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
-import { startApp } from '../support/queue-app.js';
+import { useApp } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
 import { testOnPostgres } from '../support/run-database.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-const { queue, close } = await startApp(database, { worker: false, maxPayloadBytes: 100 });
-
-afterAll(async () => {
-  await close();
-  await database.drop();
-});
+const { queue } = await useApp(database, { worker: false, maxPayloadBytes: 100 });
 
 /** Inserts in each way, as a program without types may; answers why each was refused. */
 async function refusals(

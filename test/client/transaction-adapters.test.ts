@@ -16,13 +16,13 @@ import {
   type SqlHandle,
   type TaskInput,
 } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { openLibraries } from './libraries.js';
 
 const beyondDoubles = 9_007_199_254_740_993n;
-const database = await createDatabase();
-const { app, close } = await startApp(database, { worker: false });
+const database = await useDatabase();
+const { app } = await useApp(database, { worker: false });
 const admin = app.get(QueueAdmin);
 await database.pool.query(`select setval('tasks_id_seq', ${beyondDoubles})`);
 await database.pool.query('create table orders (id text primary key)');
@@ -30,11 +30,7 @@ const queue = new QueueClient(database.pool, { table: 'tasks' });
 const libraries = await openLibraries(database);
 const { dataSource, knex, onNodePostgres, onPostgresJs, kysely, orm, postgresJs, sequelize } = libraries;
 
-afterAll(async () => {
-  await close();
-  await libraries.close();
-  await database.drop();
-});
+afterAll(() => libraries.close());
 
 /** Texts on which placeholders, quotes and encodings break, and numbers that doubles cannot hold. */
 function task(externalKey: string): TaskInput & { readonly topic: string } {
