@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { allClosed, connectionsAre } from '../support/connections.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 class Handlers {
   @TaskHandler('greet')

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, QueueModule, QueueWorker, TaskHandler } from '../../lib/index.js';
 import { QueueClient } from '../../lib/client/queue-client.js';
 import { documentAt } from '../docs/documents.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 import { LogLines } from '../support/log-lines.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const address = new URL(database.url);
 const [example] = documentAt('docs/guides/nest.md').blocks.filter(({ language }) => language === 'ini');
 const before = { ...process.env };
@@ -36,8 +36,6 @@ afterEach(() => {
   vi.unstubAllEnvs();
   for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
 });
-
-afterAll(() => database.drop());
 
 class Handlers {
   @TaskHandler('greet')

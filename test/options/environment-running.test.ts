@@ -1,21 +1,19 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { SchedulerRegistry, ScheduleModule } from '@nestjs/schedule';
 import { Subscriber, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 let tables = 0;
 
 afterEach(() => {
   vi.unstubAllEnvs();
 });
-
-afterAll(() => database.drop());
 
 class Handlers {
   @TaskHandler('greet')

@@ -1,14 +1,12 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { QueueClient, TaskHandler } from '../../lib/index.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 const connection = 'postgres://localhost/shop';
 const never = { query: () => Promise.reject(new Error('a statement was sent')) };

@@ -1,22 +1,11 @@
 import { Injectable, Module } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
-let database: TestDatabase;
-let app: QueueApp | undefined;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterEach(async () => {
-  await app?.close();
-  app = undefined;
-});
-afterAll(() => database.drop());
+const bench = useQueue();
 
 class Handlers {
   @TaskHandler('served')
@@ -24,8 +13,8 @@ class Handlers {
 }
 
 test('a queue in a lazily loaded module is refused by name, and that of the application goes on', async () => {
-  app = await startApp(database, { handlers: [Handlers] });
-  const second = QueueModule.forRoot({ name: 'second', connection: database.url, queue: 'second' });
+  const app = await bench.start({ handlers: [Handlers] });
+  const second = QueueModule.forRoot({ name: 'second', connection: bench.database.url, queue: 'second' });
   @Module({ imports: [second] })
   class LateModule {}
   const loading = app.app.get(LazyModuleLoader).load(() => LateModule);
@@ -41,7 +30,7 @@ test('a queue in a lazily loaded module is refused by name, and that of the appl
 });
 
 test('what a lazily loaded module provides may insert', async () => {
-  app = await startApp(database, { handlers: [Handlers] });
+  const app = await bench.start({ handlers: [Handlers] });
   @Injectable()
   class LateService {
     constructor(readonly queue: QueueClient) {}

@@ -9,20 +9,18 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
 import { allClosed } from '../support/connections.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 let steps: string[] = [];
 let release = deferred();
 
 afterEach(() => allClosed(database));
-
-afterAll(() => database.drop());
 
 /** Of a module below the one with the handler. */
 @Injectable()

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { afterAll, expect, test } from 'vitest';
+import { useMysqlDatabase } from '../support/mysql.js';
 import { startApp, type QueueAppOptions } from '../support/queue-app.js';
 
-let database: MysqlTestDatabase;
+const database = await useMysqlDatabase('mariadb');
 const user = 'clerk_e';
 
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-  await database.pool.query(
-    `drop user if exists '${user}'@'127.0.0.1'; create user '${user}'@'127.0.0.1' identified by 'secret'`,
-  );
-}, mysqlStartMs);
+await database.pool.query(
+  `drop user if exists '${user}'@'127.0.0.1'; create user '${user}'@'127.0.0.1' identified by 'secret'`,
+);
 
-afterAll(async () => {
-  await database?.pool.query(`drop user if exists '${user}'@'127.0.0.1'`);
-  await database?.drop();
-});
+afterAll(() => database.pool.query(`drop user if exists '${user}'@'127.0.0.1'`));
 
 function address(change: (url: URL) => void): string {
   const url = new URL(database.url);

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import {
   DeadTaskHandler,
   getQueueToken,
@@ -26,23 +26,18 @@ import {
   type TaskContext,
 } from '../../lib/index.js';
 import { allClosed, connectionsAre } from '../support/connections.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { withoutRoutines } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 
-const database = await createDatabase();
-const other = await createDatabase();
+const database = await useDatabase();
+const other = await useDatabase();
 const { pool } = database;
 const apps: INestApplicationContext[] = [];
 
 afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
   await Promise.all([allClosed(database), allClosed(other)]);
-});
-
-afterAll(async () => {
-  await database.drop();
-  await other.drop();
 });
 
 @Module({})

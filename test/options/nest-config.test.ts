@@ -4,10 +4,10 @@ import { NestFactory } from '@nestjs/core';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { getQueueToken, QueueEvents, QueueModule, TaskHandler, type QueueOptions } from '../../lib/index.js';
 import { allClosed } from '../support/connections.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 vi.stubEnv('SHOP_DATABASE', database.url);
 let app: INestApplicationContext | undefined;
 
@@ -17,10 +17,7 @@ afterEach(async () => {
   await allClosed(database);
 });
 
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await database.drop();
-});
+afterAll(() => void vi.unstubAllEnvs());
 
 /** As an application writes them: read when the module is made, not when the file is loaded. */
 const shopConfig = registerAs('shop-queue', (): QueueOptions => ({

@@ -9,10 +9,10 @@ import {
   type QueueOptions,
   type QueueOptionsFactory,
 } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { withoutRoutines } from '../support/queue-app.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 
 // The environment names another table and keeps history for ten days.
@@ -25,10 +25,7 @@ beforeAll(async () => {
   vi.stubEnv('QUEUE_PURGE_MAX_AGE', '10');
 });
 
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await database.drop();
-});
+afterAll(() => void vi.unstubAllEnvs());
 
 @Injectable()
 class Settings {

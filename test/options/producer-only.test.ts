@@ -1,18 +1,16 @@
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { Subscriber, TaskHandler } from '../../lib/index.js';
 import { allClosed, connectionNames } from '../support/connections.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { forkChild } from '../support/processes.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 
 afterEach(() => allClosed(database));
-
-afterAll(() => database.drop());
 
 class Handlers {
   @TaskHandler('greet')

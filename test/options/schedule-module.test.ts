@@ -1,20 +1,12 @@
 import { Injectable, Module, type DynamicModule } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { QueueModule } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
-const database = await createDatabase();
-let app: QueueApp | undefined;
-
-afterEach(async () => {
-  await app?.close();
-  app = undefined;
-});
-
-afterAll(() => database.drop());
+const bench = useQueue();
 
 const tickMs = 20;
 
@@ -46,9 +38,9 @@ async function start(options: QueueAppOptions = {}): Promise<{
   readonly registry: SchedulerRegistry;
   readonly cronJobs: () => readonly string[];
 }> {
-  app = await startApp(database, { routines: true, imports: [ownJobs], ...options });
-  const registry = app.app.get(SchedulerRegistry);
-  return { queue: app, registry, cronJobs: () => [...registry.getCronJobs().keys()].sort() };
+  const queue = await bench.start({ routines: true, imports: [ownJobs], ...options });
+  const registry = queue.app.get(SchedulerRegistry);
+  return { queue, registry, cronJobs: () => [...registry.getCronJobs().keys()].sort() };
 }
 
 const jobsOf = (name: string): readonly string[] =>
@@ -79,7 +71,10 @@ test('a tick of a job runs its routine once', async () => {
 
 test('the schedule module is found wherever the application imports it', async () => {
   @Module({
-    imports: [QueueModule.forRoot({ connection: database.url, queue: 'tasks', name: 'early' }), ownJobs],
+    imports: [
+      QueueModule.forRoot({ connection: bench.database.url, queue: 'tasks', name: 'early' }),
+      ownJobs,
+    ],
   })
   class QueueFirstModule {}
   const { cronJobs } = await start({ imports: [{ module: QueueFirstModule }] });
@@ -112,7 +107,7 @@ test('with autoStart: false the jobs come with the worker', async () => {
 
 test('without the schedule module the routines have a registry of their own', async () => {
   const added = vi.spyOn(SchedulerRegistry.prototype, 'addCronJob');
-  app = await startApp(database, { routines: true });
+  const app = await bench.start({ routines: true });
   expect(added.mock.calls.map(([name]) => name).sort()).toEqual(jobsOf('default'));
   const registry = added.mock.contexts[0] as SchedulerRegistry;
   const finished = nextEvent(app.events, 'routine.finished');

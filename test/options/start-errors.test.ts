@@ -2,27 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
 import { QueueEvents } from '../../lib/events.js';
 import { StartAttempts } from '../../lib/assembly/start-attempts.js';
 import { startPlace } from '../../lib/storage/postgres/connections/connection-problem.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { LogLines } from '../support/log-lines.js';
-import { startApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue, startApp, type QueueAppOptions } from '../support/queue-app.js';
 
 const role = `clerk_${randomBytes(6).toString('hex')}`;
-let database: TestDatabase;
+const database = await useDatabase();
+await database.pool.query(`create role ${role} login password 'secret'`);
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await database.pool.query(`create role ${role} login password 'secret'`);
-});
-
-afterAll(async () => {
-  await database.pool.query(`drop owned by ${role}; drop role ${role}`);
-  await database.drop();
-});
+afterAll(() => database.pool.query(`drop owned by ${role}; drop role ${role}`));
 
 function address(change: (url: URL) => void): string {
   const url = new URL(database.url);
@@ -111,7 +104,7 @@ test('all that a role lacks is said as SQL, which is enough once it was run: to 
     await (await startApp({ url }, { queue: 'orders', table })).close();
   }
 
-  await (await startApp(database, { worker: false, webhooks: true })).close();
+  await createQueue(database, { webhooks: true });
   const { code, message } = await refusal(url, { webhooks: true, schema: 'check' });
   expect(code).toBe('RIGHTS_MISSING');
   expect(sqlOf(message)).toEqual(
