@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { routeExpression } from '../../lib/storage/postgres/statement.js';
 import {
   describeRoute,
@@ -9,13 +9,9 @@ import {
   subscriptionRoute,
   topicRoute,
 } from '../../lib/storage/route.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 test('SQL and TypeScript derive the same route, of whatever a row holds', async () => {
   const booleans = [false, true];

@@ -1,24 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { adopt, planAdoption } from '../../../lib/storage/postgres/adoption/adopt.js';
-import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { deferred } from '../../support/waiting.js';
 import { readColumns } from './catalog.js';
 import { fillAsNsj } from './nsj-rows.js';
 import { createNsjTable } from './nsj-table.js';
+import { sessionsOf } from './schema-sessions.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
+const withSession = sessionsOf(pool);
 let table = '';
 
 beforeEach(() => {
   table = `fila_${randomBytes(4).toString('hex')}`;
 });
-
-afterAll(() => database.drop());
 
 const request = (timeZone?: string) => ({
   names: {
@@ -33,15 +32,6 @@ const request = (timeZone?: string) => ({
   dropOldIndexes: true,
   giveBack: false,
 });
-
-async function withSession<T>(work: (session: SchemaSession) => Promise<T>): Promise<T> {
-  const session = await SchemaSession.open(pool, { pauseMs: 20 });
-  try {
-    return await work(session);
-  } finally {
-    await session.close();
-  }
-}
 
 const ignore = { onPlan: () => undefined };
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { explainTakenId, idWarnings } from '../../../lib/storage/postgres/schema/id-sequence.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { withClient } from '../../support/with-client.js';
-import { startApp } from '../../support/queue-app.js';
+import { createQueue } from '../../support/queue-app.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 const [user, reader] = ['user', 'reader'].map((name) => `${name}_${randomBytes(6).toString('hex')}`) as [
   string,
@@ -18,13 +18,11 @@ const tables = {
   table: 'tasks',
 };
 
-beforeAll(async () => {
-  await (await startApp(database, { worker: false })).close();
-  await pool.query(
-    `create role ${user}; create role ${reader}; grant usage on schema public to ${user}, ${reader};
-     grant select on tasks to ${user}; grant usage on sequence tasks_id_seq to ${user}, ${reader}`,
-  );
-});
+await createQueue(database);
+await pool.query(
+  `create role ${user}; create role ${reader}; grant usage on schema public to ${user}, ${reader};
+   grant select on tasks to ${user}; grant usage on sequence tasks_id_seq to ${user}, ${reader}`,
+);
 
 afterEach(() =>
   pool.query(
@@ -32,10 +30,7 @@ afterEach(() =>
   ),
 );
 
-afterAll(async () => {
-  await pool.query(`drop owned by ${user}, ${reader}; drop role ${user}, ${reader}`);
-  await database.drop();
-});
+afterAll(() => pool.query(`drop owned by ${user}, ${reader}; drop role ${user}, ${reader}`));
 
 /** What a start says to that role. */
 const warnings = (role?: string) =>

@@ -1,23 +1,24 @@
 import { Pool } from 'pg';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { adopt } from '../../../lib/storage/postgres/adoption/adopt.js';
 import { queueTables } from '../../../lib/storage/postgres/identifiers.js';
 import { planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
-import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
 import { listEquivalent } from '../../../lib/storage/postgres/statements/equivalent.js';
 import { queueStatements } from '../../../lib/storage/postgres/statements.js';
 import { doneStatements } from '../../../lib/storage/postgres/tenants/done-table.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue, startApp } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { withClient } from '../../support/with-client.js';
 import { createNsjTable } from './nsj-table.js';
+import { sessionsOf } from './schema-sessions.js';
 
 // An upgrade of the system's libraries changes the order of a language, and an index that was built before finds only some of
 // what it holds. No index of ours depends on it.
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
+const withSession = sessionsOf(pool);
 const {
   rows: [server],
 } = await pool.query<{ moves: boolean }>(
@@ -27,8 +28,6 @@ const {
 
 /** Whose order can be changed by hand: the server's catalog has its locale. */
 const libraries = server?.moves === true ? ['ICU'] : [];
-
-afterAll(() => database.drop());
 
 /** Indexes over texts whose order is another than that of bytes. */
 async function ordersOf(table: string): Promise<readonly string[]> {
@@ -47,7 +46,7 @@ test.each([['plain'], ['partitioned']] as const)(
   'every index of a %s queue orders texts by bytes',
   async (layout) => {
     const queue = `kept_${layout}`;
-    await (await startApp(database, { queue, layout, webhooks: true, worker: false })).close();
+    await createQueue(database, { queue, layout, webhooks: true });
     expect(await ordersOf(queue)).toEqual([]);
     expect(await ordersOf('tarefa_migration')).toEqual([]);
   },
@@ -66,24 +65,16 @@ test('an adopted table keeps its columns and its own keys; the indexes that the 
     channel: 'fila',
     webhooks: false,
   };
-  const session = await SchemaSession.open(pool, { pauseMs: 20 });
-  try {
-    await adopt(
-      session,
-      {
-        names,
-        channelIsGiven: false,
-        maxPayloadBytes: 1_048_576,
-        timeZone: undefined,
-        dropOldIndexes: true,
-        giveBack: false,
-      },
-      { onPlan: () => undefined },
-    );
-    expect((await planMigration(session, names)).steps).toEqual([]);
-  } finally {
-    await session.close();
-  }
+  const request = {
+    names,
+    channelIsGiven: false,
+    maxPayloadBytes: 1_048_576,
+    timeZone: undefined,
+    dropOldIndexes: true,
+    giveBack: false,
+  };
+  await withSession((session) => adopt(session, request, { onPlan: () => undefined }));
+  expect((await withSession((session) => planMigration(session, names))).steps).toEqual([]);
   expect(await ordersOf('fila')).toEqual([
     'fila_subscriber_pkey',
     'fila_subscriber_tenant_grupo_empresarial_processo_idx',
@@ -124,7 +115,7 @@ test.each(libraries)('when the order of %s changes, nothing is discarded or take
     from unnest($1::text[]) key on conflict do nothing`;
   const before = new Pool({ connectionString: url.href });
   try {
-    await (await startApp(moved, { worker: false })).close();
+    await createQueue(moved);
     await before.query(keep, [keys]);
     await before.query(
       'insert into tasks_subscriber (id, processo) select key, key from unnest($1::text[]) key',

@@ -1,16 +1,14 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Subscriber } from '../../../lib/index.js';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
 import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue, startApp } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { withClient } from '../../support/with-client.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 class Handlers {
   @Subscriber('search-index')
@@ -24,7 +22,7 @@ test.each([
   'tables of version 2, %s, get key and column while a worker renews its lease and a producer inserts',
   async (table, layout) => {
     const options = { table, queue: table, subscriptionTable: `${table}_subscriber` };
-    await (await startApp(database, { ...options, ...layout, worker: false })).close();
+    await createQueue(database, { ...options, ...layout });
     await pool.query(`drop table ${table}_seal; alter table ${table}_worker drop column halt_at;
       update tarefa_migration set version = 2 where table_name = '${table}';
       insert into ${table}_subscriber (id, processo, url) values ('search-index', 'sold', 'https://example.com')`);

@@ -1,49 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { TaskHandler } from '../../../lib/index.js';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
-import {
-  SchemaSession,
-  type SchemaSessionOptions,
-} from '../../../lib/storage/postgres/migration/schema-session.js';
+import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
 import { schemaVersions } from '../../../lib/storage/postgres/migration/schema-versions.js';
 import { schemaVersion } from '../../../lib/storage/postgres/schema/schema.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue, startApp } from '../../support/queue-app.js';
 import { deferred, nextEvent, until } from '../../support/waiting.js';
 import { withClient } from '../../support/with-client.js';
 import { agedQueue } from './aged-queue.js';
 import { readSchema } from './catalog.js';
+import { namesIn, sessionsOf } from './schema-sessions.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
+const withSession = sessionsOf(pool);
 let schema = '';
 
 beforeEach(() => {
   schema = `s_${randomBytes(6).toString('hex')}`;
 });
 
-afterAll(() => database.drop());
-
-const names = () => ({
-  table: { schema, table: 'tasks' },
-  subscriptionTable: { schema, table: 'tasks_subscriber' },
-  channel: 'tasks',
-  webhooks: false,
-});
-
-async function withSession<T>(
-  work: (session: SchemaSession) => Promise<T>,
-  options: SchemaSessionOptions = {},
-): Promise<T> {
-  const session = await SchemaSession.open(pool, { pauseMs: 20, ...options });
-  try {
-    return await work(session);
-  } finally {
-    await session.close();
-  }
-}
+const names = () => namesIn(schema);
 
 /**
  * Definitions, with a queue's column order, the names of its schema and what is printed only of an index that orders otherwise than
@@ -57,7 +37,7 @@ async function definitions(name = schema): Promise<readonly string[]> {
 /** The same of a queue that is made by a start. */
 async function freshDefinitions(channel: string): Promise<readonly string[]> {
   const fresh = `fresh_${schema}`;
-  await (await startApp(database, { table: `${fresh}.tasks`, queue: channel, worker: false })).close();
+  await createQueue(database, { table: `${fresh}.tasks`, queue: channel });
   return definitions(fresh);
 }
 
@@ -86,7 +66,7 @@ test('an old queue becomes what a new one is, keeps its rows and its channel, an
 test('an old queue that is small becomes the same by a start', async () => {
   await agedQueue(pool, schema);
   await pool.query(`drop view ${schema}.tasks_tasks`);
-  await (await startApp(database, { table: `${schema}.tasks`, queue: 'bell', worker: false })).close();
+  await createQueue(database, { table: `${schema}.tasks`, queue: 'bell' });
   const found = await definitions();
   // A start keeps the trigger that rings, whose condition is newer than the first version.
   const isRing = (line: string): boolean => line.startsWith('CREATE TRIGGER tasks_ring');
@@ -348,7 +328,7 @@ test('a view that something is made of is not dropped behind its back', async ()
 });
 
 test('a start refuses to build indexes on a large table, and names the command; a migration builds them', async () => {
-  await (await startApp(database, { table: `${schema}.tasks`, worker: false })).close();
+  await createQueue(database, { table: `${schema}.tasks` });
   await pool.query(`
     insert into ${schema}.tasks (processo, status) select 'greet', 'sucesso' from generate_series(1, 150000);
     drop index ${schema}.tasks_attempts, ${schema}.tasks_age;

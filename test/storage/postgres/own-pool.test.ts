@@ -2,24 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Pool, type PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { isAtWork } from '../../../lib/storage/postgres/connections/is-at-work.js';
 import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { deferred, until } from '../../support/waiting.js';
 
 const role = `limited_${randomBytes(6).toString('hex')}`;
-let database: TestDatabase;
+const database = await useDatabase();
+await database.pool.query(`create role ${role} login password 'secret'`);
 const opened: Pool[] = [];
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await database.pool.query(`create role ${role} login password 'secret'`);
-});
 afterEach(async () => {
   for (const pool of opened.splice(0)) if (!pool.ending) await pool.end();
 });
-afterAll(() => database?.drop());
 
 /** A pool of at most five connections, of which the server allows so many. */
 async function open(

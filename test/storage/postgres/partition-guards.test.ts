@@ -5,7 +5,7 @@ import { QueueEvents } from '../../../lib/events.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import type { Claim, WorkerId } from '../../../lib/storage/attempt.js';
 import { failureOf } from '../../support/queue-storage.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { startApp, type QueueApp } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { withClient } from '../../support/with-client.js';
@@ -16,12 +16,11 @@ const layout = { partitionIds: 50 };
 const tasks = 60;
 const rounds = 5;
 
-let database: TestDatabase;
+const database = await useDatabase();
 let cores: QueueCore[];
 let workerId: WorkerId;
 
 beforeAll(async () => {
-  database = await createDatabase();
   const options = resolveOptions({ connection: database.url, queue: 'tasks', layout }, {});
   cores = [];
   for (let index = 0; index < 3; index += 1) {
@@ -42,10 +41,7 @@ beforeAll(async () => {
 
 afterEach(() => database.pool.query('truncate tasks'));
 
-afterAll(async () => {
-  await Promise.all(cores.map((core) => core.close()));
-  await database.drop();
-});
+afterAll(() => Promise.all(cores.map((core) => core.close())));
 
 function storageOf(index: number): QueueCore['database'] {
   const core = cores[index];

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../../lib/index.js';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
 import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
@@ -7,13 +7,15 @@ import {
   partitionTable,
   planPartitioning,
 } from '../../../lib/storage/postgres/partitions/partition-table.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { readSchema } from './catalog.js';
+import { namesIn, sessionsOf } from './schema-sessions.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
+const withSession = sessionsOf(pool);
 let count = 0;
 let schema = '';
 
@@ -22,14 +24,7 @@ beforeEach(() => {
   schema = `s${count}`;
 });
 
-afterAll(() => database.drop());
-
-const names = () => ({
-  table: { schema, table: 'tasks' },
-  subscriptionTable: { schema, table: 'tasks_subscriber' },
-  channel: 'tasks',
-  webhooks: false,
-});
+const names = () => namesIn(schema);
 
 class Handlers {
   @TaskHandler('greet')
@@ -40,15 +35,6 @@ class Handlers {
 
 const start = (options: QueueAppOptions = {}): Promise<QueueApp> =>
   startApp(database, { table: `${schema}.tasks`, queue: 'tasks', layout: 'plain', ...options });
-
-async function withSession<T>(work: (session: SchemaSession) => Promise<T>): Promise<T> {
-  const session = await SchemaSession.open(pool, { pauseMs: 20 });
-  try {
-    return await work(session);
-  } finally {
-    await session.close();
-  }
-}
 
 const partition = (every = 100): Promise<unknown> =>
   withSession((session) => partitionTable(session, names(), { every }));

@@ -1,16 +1,14 @@
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
-import {
-  SchemaSession,
-  type SchemaSessionOptions,
-} from '../../../lib/storage/postgres/migration/schema-session.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue } from '../../support/queue-app.js';
 import { deferred } from '../../support/waiting.js';
 import { withClient } from '../../support/with-client.js';
+import { namesIn, sessionsOf } from './schema-sessions.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
+const withSession = sessionsOf(pool);
 let count = 0;
 let schema = '';
 const layout = { partitionIds: 100 };
@@ -19,11 +17,9 @@ const layout = { partitionIds: 100 };
 beforeEach(async () => {
   count += 1;
   schema = `s${count}`;
-  await (await startApp(database, { table: `${schema}.tasks`, worker: false, layout })).close();
+  await createQueue(database, { table: `${schema}.tasks`, layout });
   await age();
 });
-
-afterAll(() => database.drop());
 
 async function age(): Promise<void> {
   await pool.query(`
@@ -32,24 +28,7 @@ async function age(): Promise<void> {
       where publication_id is not null`);
 }
 
-const names = () => ({
-  table: { schema, table: 'tasks' },
-  subscriptionTable: { schema, table: 'tasks_subscriber' },
-  channel: 'tasks',
-  webhooks: false,
-});
-
-async function withSession<T>(
-  work: (session: SchemaSession) => Promise<T>,
-  options: SchemaSessionOptions = {},
-): Promise<T> {
-  const session = await SchemaSession.open(pool, { pauseMs: 20, ...options });
-  try {
-    return await work(session);
-  } finally {
-    await session.close();
-  }
-}
+const names = () => namesIn(schema);
 
 /** The indexes of deliveries that there are, of the queue and of all partitions; parts by the end of their names. */
 async function indexes(): Promise<readonly unknown[]> {

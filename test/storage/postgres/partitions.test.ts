@@ -1,9 +1,9 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import { createQueue, type QueueAppOptions } from '../../support/queue-app.js';
 import { nextEvent } from '../../support/waiting.js';
+import { useQueue } from '../../worker/queue-bench.js';
 
 /** Nothing but the purge touches a row; ten ids are a partition. */
 const passive = {
@@ -14,32 +14,17 @@ const passive = {
   layout: { partitionIds: 10 },
 } as const satisfies QueueAppOptions;
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue();
 let table = '';
 let count = 0;
 
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
+beforeAll(() => createQueue(bench.database));
 beforeEach(() => {
   count += 1;
   table = `tasks_${count}`;
 });
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-});
-
-afterAll(() => database.drop());
-
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { ...passive, table, queue: table, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) => bench.start({ ...passive, table, queue: table, ...options });
 
 interface Row {
   readonly id: number;
@@ -58,11 +43,11 @@ async function insertRows(rows: readonly Row[]): Promise<void> {
     perdas: 0,
     ...row,
   }));
-  await database.pool.query(
+  await bench.pool.query(
     `insert into ${table} select * from json_populate_recordset(null::${table}, $1::json)`,
     [JSON.stringify(all)],
   );
-  await database.pool.query(
+  await bench.pool.query(
     `select setval(pg_get_serial_sequence('${table}', 'id'), greatest((select max(id) from ${table}),
        (select last_value from ${table}_id_seq)))`,
   );
@@ -72,13 +57,13 @@ const range = (from: number, to: number): Row[] =>
   Array.from({ length: to - from + 1 }, (_, index) => ({ id: from + index }));
 
 async function ids(): Promise<readonly number[]> {
-  const { rows } = await database.pool.query<{ id: string }>(`select id from ${table} order by id`);
+  const { rows } = await bench.pool.query<{ id: string }>(`select id from ${table} order by id`);
   return rows.map(({ id }) => Number(id));
 }
 
 /** Bounds of the partitions, the default one as nothing. */
 async function partitions(): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ bounds: string }>(
+  const { rows } = await bench.pool.query<{ bounds: string }>(
     `select coalesce(substring(pg_get_expr(c.relpartbound, c.oid) from 'FROM .*'), '') as bounds
      from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = '${table}'::regclass
      order by coalesce(substring(pg_get_expr(c.relpartbound, c.oid) from $$TO \\('(\\d+)'$$)::bigint, -1)`,
@@ -91,7 +76,7 @@ const bounds = (from: number): string => `FROM ('${from}') TO ('${from + 10}')`;
 test('a partition of which every task is over and old is dropped, not purged row by row', async () => {
   const { purge } = await start();
   await insertRows(range(1, 25));
-  await database.pool.query(
+  await bench.pool.query(
     `create function refuse() returns trigger language plpgsql as $$ begin raise 'a row was deleted'; end $$;
      create trigger refuse before delete on ${table} for each row when (old.id < 20) execute function refuse()`,
   );
@@ -122,7 +107,7 @@ test('a partition that is full of young and old rows waits until it can be dropp
   const days = (age: number): string => new Date(Date.now() - age * 86_400_000).toISOString();
   await insertRows(range(1, 12).map(({ id }) => ({ id, data_hora: days(id <= 5 ? 61 : 57) })));
   expect(await purge.run()).toBe(0);
-  await database.pool.query(`update ${table} set data_hora = now() - interval '61 days'`);
+  await bench.pool.query(`update ${table} set data_hora = now() - interval '61 days'`);
   expect(await purge.run()).toBe(12);
 });
 
@@ -173,10 +158,10 @@ test.each([
 ])('the payload of a task stays while %s in another partition', async (_, rows: Row[]) => {
   const { purge } = await start();
   // A dead task that nobody handles would be treated.
-  await database.pool.query(`insert into ${table}_paused (route) values ('t:') on conflict do nothing`);
+  await bench.pool.query(`insert into ${table}_paused (route) values ('t:') on conflict do nothing`);
   await insertRows([{ id: 1, status: 'falha', payload: 'needed' }, ...range(2, 9), ...rows]);
   await purge.run();
-  const kept = await database.pool.query(`select payload from ${table} where id = 1`);
+  const kept = await bench.pool.query(`select payload from ${table} where id = 1`);
   expect(kept.rows).toEqual([{ payload: 'needed' }]);
   expect(await ids()).toEqual([1, ...rows.map(({ id }) => id)]);
 });
@@ -185,7 +170,7 @@ test('a task that is started anew while its partition is dropped keeps its paylo
   const { purge, app } = await start();
   await insertRows([{ id: 1, status: 'falha', payload: 'needed' }, ...range(2, 12)]);
   // Between the look and the lock: whoever asks for the lock waits for this transaction.
-  const other = new Client({ connectionString: database.url });
+  const other = new Client({ connectionString: bench.database.url });
   await other.connect();
   await other.query(`begin; select from ${table} limit 1`);
   const round = purge.run();
@@ -211,7 +196,7 @@ async function nextLockWait(client: Client): Promise<void> {
 test('a queue that long transactions use is purged another time, and nobody waits long for that', async () => {
   const { purge, queue } = await start();
   await insertRows(range(1, 12));
-  const other = new Client({ connectionString: database.url });
+  const other = new Client({ connectionString: bench.database.url });
   await other.connect();
   await other.query(`begin; insert into ${table} (processo) values ('theirs')`);
   const round = purge.run();
@@ -235,7 +220,7 @@ test('partitions are made ahead of time, at a start and by the notify routine', 
   await start();
   expect(await partitions()).toEqual(['', ...[0, 10, 20, 30, 40, 50, 60].map(bounds)]);
   // They are as the first ones.
-  const { rows } = await database.pool.query<{ reloptions: string[]; indexes: number; triggers: number }>(
+  const { rows } = await bench.pool.query<{ reloptions: string[]; indexes: number; triggers: number }>(
     `select c.reloptions, (select count(*)::int from pg_index i where i.indrelid = c.oid and i.indisvalid) as indexes,
        (select count(*)::int from pg_trigger t where t.tgrelid = c.oid) as triggers
      from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = '${table}'::regclass`,
@@ -247,7 +232,7 @@ test('many ids at once are provided for: twice as many as since the last time', 
   const { notify } = await start();
   await insertRows([{ id: 5 }]);
   await notify.run();
-  await database.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 19)`);
+  await bench.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 19)`);
   await notify.run();
   // Fourteen ids since, so that 47 is provided for.
   expect((await partitions()).at(-1)).toBe(bounds(40));
@@ -259,16 +244,16 @@ test('what no partition is there for is inserted all the same, run, and purged r
     greet(): void {}
   }
   const { queue, events, purge, notify } = await start({ handlers: [Handlers], unknownTasks: 'fail' });
-  await database.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 57)`);
+  await bench.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 57)`);
   const id = await queue.insertTask({ topic: 'greet' });
   await nextEvent(events, 'task.completed', ({ task }) => task.id === id);
-  const { rows } = await database.pool.query(`select tableoid::regclass::text as name from ${table}`);
+  const { rows } = await bench.pool.query(`select tableoid::regclass::text as name from ${table}`);
   expect(rows).toEqual([{ name: `${table}_default` }]);
   // Those that follow begin behind it: nothing is moved.
   await notify.run();
   expect((await partitions()).slice(0, 5)).toEqual(['', bounds(0), bounds(10), bounds(70), bounds(80)]);
   await insertRows(range(70, 71));
-  await database.pool.query(`update ${table} set data_hora = now() - interval '70 days'`);
+  await bench.pool.query(`update ${table} set data_hora = now() - interval '70 days'`);
   await purge.run();
   expect(await ids()).toEqual([]);
 });
@@ -277,24 +262,20 @@ test('who may not change tables works all the same, and purges row by row', asyn
   await (await start({ worker: false })).close();
   await insertRows(range(1, 12));
   const role = `worker_${count}`;
-  await database.pool.query(
+  await bench.pool.query(
     `create role ${role} login password 'secret';
      grant select, insert, update, delete on all tables in schema public to ${role};
      grant usage on all sequences in schema public to ${role}`,
   );
-  const address = new URL(database.url);
+  const address = new URL(bench.database.url);
   [address.username, address.password] = [role, 'secret'];
-  const { purge, notify } = await startApp(
-    { url: address.href },
-    { ...passive, table, queue: table, schema: 'check' },
-  ).then((app) => (apps.push(app), app));
+  const { purge, notify, close } = await start({ connection: address.href, schema: 'check' });
   await notify.run();
-  await database.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 57)`);
+  await bench.pool.query(`select setval(pg_get_serial_sequence('${table}', 'id'), 57)`);
   await expect(notify.run()).rejects.toThrow(/migrate --partition` as its owner/);
   expect(await purge.run()).toBe(12);
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query(`drop owned by ${role}; drop role ${role}`);
+  await close();
+  await bench.pool.query(`drop owned by ${role}; drop role ${role}`);
 });
 
 test('what takes part with nsj-queue-lib is no partitioned queue', async () => {
@@ -305,6 +286,6 @@ test('what takes part with nsj-queue-lib is no partitioned queue', async () => {
 test('an option for the layout changes no table that is there', async () => {
   await start({ worker: false, layout: 'plain' });
   await start({ worker: false, layout: 'partitioned' });
-  const { rows } = await database.pool.query(`select relkind from pg_class where oid = '${table}'::regclass`);
+  const { rows } = await bench.pool.query(`select relkind from pg_class where oid = '${table}'::regclass`);
   expect(rows).toEqual([{ relkind: 'r' }]);
 });

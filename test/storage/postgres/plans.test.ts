@@ -10,7 +10,7 @@ import { findInconsistencies } from '../../../lib/storage/postgres/statements/ch
 import { buriedCounts, walkSettings } from '../../../lib/storage/postgres/statements/status.js';
 import { queueStatements, type QueueStatements } from '../../../lib/storage/postgres/statements.js';
 import { claimForms, type ClaimForm } from '../../../lib/storage/postgres/statements/settle-and-claim.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 
 // A worker that starts on an empty table plans its statements then, and keeps these plans when a backlog has
 // come. So the statements are prepared and run on the empty table, and explained after it was filled.
@@ -87,13 +87,12 @@ const calls = new Map<string, Call>([
   plain('loadPayload', 'bigint', '1'),
 ]);
 
-let database: TestDatabase;
+const database = await useDatabase();
 let client: Client;
 let tables: QueueTables;
 const plans = new Map<string, string>();
 
 beforeAll(async () => {
-  database = await createDatabase();
   client = new Client({ connectionString: database.url });
   await client.connect();
   ({ tables } = await prepareSchema((work) => work(client), {
@@ -120,10 +119,7 @@ beforeAll(async () => {
   }
 });
 
-afterAll(async () => {
-  await client?.end();
-  await database?.drop();
-});
+afterAll(() => client?.end());
 
 test.each([...calls.keys()])('%s never reads the whole table', (name) => {
   expect(plans.get(name)).not.toMatch(/(Seq|Bitmap Heap) Scan on tasks\b(?!_)/);

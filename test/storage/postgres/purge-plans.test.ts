@@ -1,37 +1,29 @@
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { queueTables } from '../../../lib/storage/postgres/identifiers.js';
 import { byIndexes } from '../../../lib/storage/postgres/purging.js';
 import { queueStatements } from '../../../lib/storage/postgres/statements.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue } from '../../support/queue-app.js';
 
 // Statistics of the empty table, as they are when an import or a flood came since, which autovacuum has not seen.
 const rows = 100_000;
 const { findPurgeable, lockPurgeable, purge } = queueStatements(queueTables('public', 'tasks', undefined));
 
-let database: TestDatabase;
-let client: Client;
+const database = await useDatabase();
+await createQueue(database, { layout: 'plain' });
+const client = new Client({ connectionString: database.url });
+await client.connect();
+await client.query('alter table tasks set (autovacuum_enabled = off)');
+await client.query('analyze tasks');
+await client.query(
+  `insert into tasks (processo, status, data_hora, id_inicial)
+   select 'topic', 'sucesso', now() - interval '100 days', case when n % 10 = 0 then n - 1 end
+   from generate_series(1, $1::int) n`,
+  [rows],
+);
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await (await startApp(database, { worker: false, layout: 'plain' })).close();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-  await client.query('alter table tasks set (autovacuum_enabled = off)');
-  await client.query('analyze tasks');
-  await client.query(
-    `insert into tasks (processo, status, data_hora, id_inicial)
-     select 'topic', 'sucesso', now() - interval '100 days', case when n % 10 = 0 then n - 1 end
-     from generate_series(1, $1::int) n`,
-    [rows],
-  );
-});
-
-afterAll(async () => {
-  await client?.end();
-  await database?.drop();
-});
+afterAll(() => client.end());
 
 async function explain(text: string, values: readonly unknown[]): Promise<string> {
   await client.query('begin');

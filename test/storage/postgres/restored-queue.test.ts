@@ -1,13 +1,12 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
-import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { createQueue } from '../../support/queue-app.js';
+import { namesIn, sessionsOf } from './schema-sessions.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
+const withSession = sessionsOf(pool);
 
 /**
  * Makes the indexes, triggers and the view of a queue again from what the server prints of them, as `psql` does with what
@@ -40,18 +39,8 @@ async function definitions(schema: string): Promise<readonly { drop: string; mak
 }
 
 async function plan(schema: string): Promise<readonly string[]> {
-  const session = await SchemaSession.open(pool);
-  try {
-    const { steps } = await planMigration(session, {
-      table: { schema, table: 'tasks' },
-      subscriptionTable: { schema, table: 'tasks_subscriber' },
-      channel: 'tasks',
-      webhooks: false,
-    });
-    return steps.map(({ what }) => what);
-  } finally {
-    await session.close();
-  }
+  const { steps } = await withSession((session) => planMigration(session, namesIn(schema)));
+  return steps.map(({ what }) => what);
 }
 
 test.each([
@@ -60,7 +49,7 @@ test.each([
 ])(
   'a queue that was restored from a dump is up to date, also from a dump of that ($schema)',
   async ({ schema, options }) => {
-    await (await startApp(database, { table: `${schema}.tasks`, worker: false, ...options })).close();
+    await createQueue(database, { table: `${schema}.tasks`, ...options });
     expect(await plan(schema)).toEqual([]);
     expect(await restore(schema)).toBeGreaterThan(0);
     expect(await plan(schema)).toEqual([]);
@@ -70,7 +59,7 @@ test.each([
 );
 
 test('an index that differs in more than how it is printed is replaced after a restoration as before', async () => {
-  await (await startApp(database, { table: 'other.tasks', worker: false })).close();
+  await createQueue(database, { table: 'other.tasks' });
   await pool.query(`
     drop index other.tasks_running;
     create index tasks_running on other.tasks (executor) where status in ('processando', 'pendente')`);

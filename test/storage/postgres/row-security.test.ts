@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { errorTable, QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { LogLines } from '../../support/log-lines.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import { createQueue, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
 import { deferred, nextEvent, until } from '../../support/waiting.js';
+import { useQueue } from '../../worker/queue-bench.js';
 
 const role = `guarded_${randomBytes(6).toString('hex')}`;
-let database: TestDatabase;
+const bench = useQueue();
 let url: string;
-const apps: QueueApp[] = [];
 
 class Handlers {
   @TaskHandler('work')
@@ -38,13 +37,12 @@ class Handlers {
 const tables = ['tasks', 'tasks_subscriber', 'tasks_worker', 'tasks_paused'];
 
 beforeAll(async () => {
-  database = await createDatabase();
-  const address = new URL(database.url);
+  const address = new URL(bench.database.url);
   Object.assign(address, { username: role, password: 'secret' });
   url = address.href;
-  await database.pool.query(`create role ${role} login password 'secret'`);
-  await (await startApp(database, { handlers: [Handlers] })).close();
-  await database.pool.query(`grant usage on schema public to ${role};
+  await bench.pool.query(`create role ${role} login password 'secret'`);
+  await createQueue(bench.database);
+  await bench.pool.query(`grant usage on schema public to ${role};
     grant select, insert, update, delete on all tables in schema public to ${role};
     grant usage on all sequences in schema public to ${role};
     create table guarded (name text);
@@ -54,28 +52,19 @@ beforeAll(async () => {
     grant select on guarded to ${role}`);
 });
 
-beforeEach(() => database.pool.query('truncate tasks'));
-
 afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.close()));
   for (const table of tables) await secure(table, 'disable');
 });
 
-afterAll(async () => {
-  await database.pool.query(`drop owned by ${role}; drop role ${role}`);
-  await database.drop();
-});
+afterAll(() => bench.pool.query(`drop owned by ${role}; drop role ${role}`));
 
 async function secure(table: string, how: 'enable' | 'disable'): Promise<void> {
-  await database.pool.query(`alter table ${table} ${how} row level security`);
+  await bench.pool.query(`alter table ${table} ${how} row level security`);
 }
 
 /** As the role that policies hold for. */
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp({ url }, { handlers: [Handlers], schema: 'check', recovery: false, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ connection: url, handlers: [Handlers], schema: 'check', recovery: false, ...options });
 
 const sqlOf = (message: string): string[] => message.split('\n').filter((line) => line.endsWith(';'));
 
@@ -91,20 +80,18 @@ test.each(tables)(
       `alter table "public"."${table}" disable row level security;`,
       `alter role "${role}" bypassrls;`,
     ]);
-    await database.pool.query(sqlOf(message)[0] ?? '');
+    await bench.pool.query(sqlOf(message)[0] ?? '');
     await start();
   },
 );
 
 test('the owner of the tables is refused only where policies are forced on it', async () => {
   const owned = async (): Promise<QueueApp> => start({ queue: 'owned', table: 'owned', schema: 'create' });
-  await database.pool.query(`grant create on schema public to ${role}`);
+  await bench.pool.query(`grant create on schema public to ${role}`);
   await (await owned()).close();
-  apps.pop();
-  await database.pool.query('alter table owned enable row level security');
+  await bench.pool.query('alter table owned enable row level security');
   await (await owned()).close();
-  apps.pop();
-  await database.pool.query('alter table owned force row level security');
+  await bench.pool.query('alter table owned force row level security');
   await expect(owned()).rejects.toMatchObject({ code: 'RIGHTS_MISSING' });
 });
 
@@ -115,7 +102,7 @@ test('policies that come later make statements fail, and the worker says so inst
   await ended;
   const troubled = nextEvent(events, 'worker.troubled');
   await secure('tasks', 'enable');
-  await database.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
   expect((await troubled).error).toMatchObject({
     message: 'query would be affected by row-level security policy for table "tasks"',
   });
@@ -123,7 +110,7 @@ test('policies that come later make statements fail, and the worker says so inst
   await secure('tasks', 'disable');
   await recovered;
   await until(
-    async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 2,
+    async () => (await bench.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 2,
     'the task that nobody saw',
   );
 });
@@ -149,7 +136,7 @@ test('an attempt whose row policies hide at its end is not taken for lost, and g
   await secure('tasks', 'enable');
   finish.resolve();
   await until(async () => {
-    const { rowCount } = await database.pool.query(
+    const { rowCount } = await bench.pool.query(
       `select from pg_stat_activity where usename = $1 and state = 'idle in transaction'`,
       [role],
     );
@@ -170,8 +157,7 @@ async function failAs(end: (context: TaskContext) => Promise<unknown>): Promise<
       await end(context);
     }
   }
-  const app = await startApp(database, { handlers: [Restricted], recovery: false });
-  apps.push(app);
+  const app = await bench.start({ handlers: [Restricted], recovery: false });
   const failed = nextEvent(app.events, 'task.failed');
   await app.queue.insertTask({ topic: 'restricted' });
   return (await failed).message;
@@ -183,7 +169,7 @@ test.each([
 ])(
   'a task is not called lost when the role of the transaction given to completeIn %s',
   async (text, policy) => {
-    await database.pool.query(policy);
+    await bench.pool.query(policy);
     const client = new Client({ connectionString: url });
     await client.connect();
     await client.query('begin');
@@ -195,7 +181,7 @@ test.each([
       }),
     );
     await client.end();
-    await database.pool.query('drop policy if exists seen on tasks');
+    await bench.pool.query('drop policy if exists seen on tasks');
     expect(message).toContain(
       `is this worker's, but the transaction given to ctx.completeIn, as ${role}, ${text}`,
     );
@@ -204,7 +190,7 @@ test.each([
 );
 
 test('completed twice in one transaction a task is not called hidden', async () => {
-  const client = new Client({ connectionString: database.url });
+  const client = new Client({ connectionString: bench.database.url });
   await client.connect();
   await client.query('begin');
   const message = await failAs(async (context) => {
@@ -235,14 +221,14 @@ test('a publication is not discarded because its subscriptions are hidden', asyn
 
 test('a pause that is hidden is not taken for none', async () => {
   const { events, queue, app } = await start();
-  await database.pool.query(`insert into tasks_paused (route) values ('t:work')`);
+  await bench.pool.query(`insert into tasks_paused (route) values ('t:work')`);
   const troubled = nextEvent(events, 'worker.troubled');
   await secure('tasks_paused', 'enable');
   const id = await queue.insertTask({ topic: 'work' });
   // A worker asks again what is paused when it is told that this has changed.
-  await database.pool.query(`select pg_notify('tasks', 'PAUSED')`);
+  await bench.pool.query(`select pg_notify('tasks', 'PAUSED')`);
   await troubled;
-  const { rows } = await database.pool.query(`select status from tasks where id = $1`, [id]);
+  const { rows } = await bench.pool.query(`select status from tasks where id = $1`, [id]);
   expect(rows).toEqual([{ status: 'pendente' }]);
   await secure('tasks_paused', 'disable');
   await app.get(QueueAdmin).resume({ topic: 'work' });
@@ -261,17 +247,17 @@ test.each([
 
 test('a process that only inserts may have policies of its own: it is warned, and goes on', async () => {
   await secure('tasks', 'enable');
-  await database.pool.query(`create policy insert_only on tasks for insert with check (true);
+  await bench.pool.query(`create policy insert_only on tasks for insert with check (true);
     create policy own on tasks for select using (processo = 'mine')`);
   const logger = new LogLines();
   const { queue, app } = await start({ worker: false, logger });
   expect(logger.of('warn').join('\n')).toContain('would miss rows of the queue public.tasks');
-  await database.pool.query(`insert into tasks (processo, payload) values ('theirs', '{}')`);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('theirs', '{}')`);
   await queue.insertTask({ topic: 'mine' });
   const admin = app.get(QueueAdmin);
   expect(await admin.counts()).toMatchObject([{ topic: 'mine', count: 1 }]);
   expect((await admin.list()).tasks).toMatchObject([{ topic: 'mine' }]);
-  await database.pool.query('drop policy insert_only on tasks; drop policy own on tasks');
+  await bench.pool.query('drop policy insert_only on tasks; drop policy own on tasks');
 });
 
 test('to one that started without any, a queue that is hidden later is not empty', async () => {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DeadTaskHandler, Subscriber, TaskHandler } from '../../../lib/index.js';
-import { createDatabase } from '../../support/database.js';
-import { startApp, type QueueApp } from '../../support/queue-app.js';
+import { useDatabase } from '../../support/database.js';
+import { useApp } from '../../support/queue-app.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { readColumns, readIndexes } from './catalog.js';
 import { createNsjTable } from './nsj-table.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 const calls: (readonly [name: string, payload: unknown, attempt: number])[] = [];
 
@@ -28,33 +28,24 @@ class Handlers {
   }
 }
 
-let app: QueueApp;
-
 // Rows in every state that nsj-queue-lib leaves behind. It files future tasks as pending, and crashed ones as
 // `falha_processando`.
-beforeAll(async () => {
-  await createNsjTable(pool, 'tasks');
-  const hash = createHash('sha256').update('one').digest('hex');
-  await pool.query(`
-    insert into tasks_subscriber (id, processo) values ('mail', 'placed');
-    insert into tasks (processo, payload, chave_externa, payload_hash) values ('greet', 'one', 'k', '${hash}');
-    insert into tasks (processo, payload, status, reenfileirado) values ('greet', 'two', 'falha', true);
-    insert into tasks (processo, status, tentativa, id_inicial, id_anterior, data_hora)
-      values ('greet', 'agendada', 2, 2, 2, now() - interval '1 minute');
-    insert into tasks (processo, payload, pub_sub) values ('placed', 'letter', true);
-    insert into tasks (processo, payload, data_hora) values ('greet', 'later', now() + interval '1 second');
-    insert into tasks (processo, payload, status, reenfileirado) values ('greet', 'crashed', 'falha_processando', true);
-    insert into tasks (processo, tentativa, id_inicial, id_anterior) values ('greet', 2, 6, 6);
-    insert into tasks (processo, payload, status, mensagem) values ('greet', 'past', 'sucesso', 'ok');
-    insert into tasks (processo, payload, status) values ('greet', 'elsewhere', 'processando');
-    insert into tasks (processo, payload, dead, live_id) values ('greet', 'lost', true, 8)`);
-  app = await startApp(database, { handlers: [Handlers], pollIntervalMs: 100, purgeMaxAgeDays: 0 });
-});
-
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
+await createNsjTable(pool, 'tasks');
+const hash = createHash('sha256').update('one').digest('hex');
+await pool.query(`
+  insert into tasks_subscriber (id, processo) values ('mail', 'placed');
+  insert into tasks (processo, payload, chave_externa, payload_hash) values ('greet', 'one', 'k', '${hash}');
+  insert into tasks (processo, payload, status, reenfileirado) values ('greet', 'two', 'falha', true);
+  insert into tasks (processo, status, tentativa, id_inicial, id_anterior, data_hora)
+    values ('greet', 'agendada', 2, 2, 2, now() - interval '1 minute');
+  insert into tasks (processo, payload, pub_sub) values ('placed', 'letter', true);
+  insert into tasks (processo, payload, data_hora) values ('greet', 'later', now() + interval '1 second');
+  insert into tasks (processo, payload, status, reenfileirado) values ('greet', 'crashed', 'falha_processando', true);
+  insert into tasks (processo, tentativa, id_inicial, id_anterior) values ('greet', 2, 6, 6);
+  insert into tasks (processo, payload, status, mensagem) values ('greet', 'past', 'sucesso', 'ok');
+  insert into tasks (processo, payload, status) values ('greet', 'elsewhere', 'processando');
+  insert into tasks (processo, payload, dead, live_id) values ('greet', 'lost', true, 8)`);
+const app = await useApp(database, { handlers: [Handlers], pollIntervalMs: 100, purgeMaxAgeDays: 0 });
 
 test('a table of nsj-queue-lib is completed, and what it had stays as it was', async () => {
   const names = (await readColumns(pool, 'tasks')).map(([name]) => name);

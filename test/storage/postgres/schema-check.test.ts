@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../../lib/index.js';
 import { schemaVersion } from '../../../lib/storage/postgres/schema/schema.js';
-import { createDatabase } from '../../support/database.js';
+import { createDatabase, useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { nextEvent } from '../../support/waiting.js';
 import { readSchema } from './catalog.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 
 beforeAll(() => start('create'));
-
-afterAll(() => database.drop());
 
 async function start(schema: 'create' | 'check'): Promise<void> {
   await (await startApp(database, { schema, worker: false })).close();

@@ -1,18 +1,16 @@
-import { afterAll, expect, test } from 'vitest';
-import { createDatabase } from '../../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../../support/database.js';
 import { listen } from '../../support/listening.js';
 import { LogLines } from '../../support/log-lines.js';
-import { startApp } from '../../support/queue-app.js';
+import { createQueue, startApp } from '../../support/queue-app.js';
 import { readSchema } from './catalog.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 /** A schema with a complete queue, `tasks`, ready to be spoilt. */
 async function makeQueue(schema: string): Promise<void> {
-  await (await startApp(database, { table: `${schema}.tasks`, worker: false })).close();
+  await createQueue(database, { table: `${schema}.tasks` });
 }
 
 async function refusal(table: string, schema: 'create' | 'check' = 'create'): Promise<unknown> {

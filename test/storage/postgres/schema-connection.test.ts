@@ -1,13 +1,11 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { QueueModuleOptions } from '../../../lib/index.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { forkChild } from '../../support/processes.js';
 
-const database = await createDatabase();
-
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 /** How booting ended in a process of its own, which had nothing left that kept it from ending. */
 async function boot(options: QueueModuleOptions): Promise<Record<string, unknown>> {

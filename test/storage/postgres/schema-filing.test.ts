@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../../support/database.js';
-import { startApp } from '../../support/queue-app.js';
+import { describe, expect, test } from 'vitest';
+import { useDatabase } from '../../support/database.js';
+import { createQueue } from '../../support/queue-app.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-beforeAll(async () => {
-  await (await startApp(database, { worker: false })).close();
-});
-
-afterAll(() => database.drop());
+await createQueue(database);
 
 /** Inserts a row by SQL and reads how it was filed. */
 async function file(columns: string, values: string): Promise<Record<string, unknown>> {

@@ -1,14 +1,12 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DeadTaskHandler, Subscriber, TaskHandler } from '../../../lib/index.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { nextEvent } from '../../support/waiting.js';
 import { readIndexes } from './catalog.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 class Handlers {
   @Subscriber('mail')

@@ -1,17 +1,15 @@
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase } from '../../support/database.js';
+import { beforeAll, expect, test } from 'vitest';
+import { createDatabase, useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { readColumns, readIndexes, readSchema } from './catalog.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 
 beforeAll(async () => {
   await (await startApp(database)).close();
 });
-
-afterAll(() => database.drop());
 
 const instant = 'timestamp with time zone';
 const varchar = (length: number): string => `character varying(${length})`;
