@@ -6,7 +6,7 @@ import { sleeperPrefix } from '../../../lib/storage/mysql/lock-name.js';
 import { Arrivals } from '../../support/arrivals.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
 import { until } from '../../support/waiting.js';
-import { openProcess, useProcesses, type MysqlProcess, type ProcessOptions } from './mysql-opened.js';
+import { openProcess, useProcesses, type MysqlProcess, type ProcessOptions } from './mysql-processes.js';
 
 const worker = { host: 'host', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
 

@@ -5,7 +5,7 @@ import type { MysqlFlavour } from '../../support/mysql.js';
 import { exerciseLiveness, exerciseRelease } from '../conformance/liveness.js';
 import type { OpenLiveness } from '../conformance/opened.js';
 import { run } from '../conformance/run.js';
-import { useProcesses, type MysqlProcess } from './mysql-opened.js';
+import { useProcesses, type MysqlProcess } from './mysql-processes.js';
 
 /** What every kind of liveness promises, on one server. */
 export function exerciseMysqlLiveness(flavour: MysqlFlavour): void {

@@ -1,73 +1,50 @@
-import mysql from 'mysql2';
-import type { RowDataPacket } from 'mysql2';
-import { afterAll, beforeAll } from 'vitest';
-import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
-import {
-  mysqlConfig,
-  ownSettings,
-  taskSettings,
-} from '../../../lib/storage/mysql/connections/mysql-config.js';
-import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
-import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import { beforeAll } from 'vitest';
 import { MysqlTestAccess } from '../../../lib/storage/mysql/mysql-test-access.js';
-import { parseTableName } from '../../../lib/values/table-name.js';
-import {
-  createMysqlDatabase,
-  mysqlStartMs,
-  type MysqlFlavour,
-  type MysqlTestDatabase,
-} from '../../support/mysql.js';
+import type { MysqlFlavour } from '../../support/mysql.js';
+import { useMysqlQueue } from '../mysql/mysql-queue.js';
 import { storedTimes, type OpenDatabase } from './opened.js';
 
 /** Makes a database in MySQL or MariaDB for the file, whose tables are emptied for each test. */
 export function useMysql(flavour: MysqlFlavour): OpenDatabase {
-  let server: MysqlTestDatabase;
-  let database: MysqlDatabase;
+  // Emptied below: what judges the suites opens it several times in a test.
+  const bench = useMysqlQueue(flavour, { filled: true });
+  const { ask } = bench;
   let refuses = false;
   const accept = async (): Promise<void> => {
-    if (refuses) await server.pool.query('drop index of_the_application on tasks');
+    if (refuses) await ask('drop index of_the_application on tasks');
     refuses = false;
   };
 
-  beforeAll(async () => {
-    server = await createMysqlDatabase(flavour);
-    await server.pool.query('create table effect (n int)');
-    database = openDatabase(server.url);
-    await database.prepare();
-  }, mysqlStartMs);
-  afterAll(async () => {
-    await database?.close();
-    await server?.drop();
-  });
+  beforeAll(() => ask('create table effect (n int)'));
 
   return async () => {
     await accept();
-    const { access } = database;
-    const { queue, workers, paused, subscriptions, webhooks, history } = access.tables;
-    const all = [queue, workers, paused, subscriptions, webhooks, history, 'effect'];
-    await server.pool.query(all.map((table) => `delete from ${table}`).join('; '));
+    await bench.empty();
+    await ask('delete from effect');
+    const { database } = bench;
+    const { queue, workers, paused, webhooks } = database.access.tables;
     return {
       database,
-      access: new MysqlTestAccess(access),
+      access: new MysqlTestAccess(database.access),
       undoes: true,
       inTransaction: (work) => database.inTransaction(work),
       effects: async () => {
-        const [rows] = await server.pool.query<RowDataPacket[]>('select count(*) as n from effect');
-        return Number(rows[0]?.['n']);
+        const [row] = await ask('select count(*) as n from effect');
+        return Number(row?.['n']);
       },
       pause: async (route) => {
-        await server.pool.query(`insert into ${paused} (route) values (?)`, [route]);
+        await ask(`insert into ${paused} (route) values (?)`, [route]);
       },
       refuseInserts: async () => {
-        await server.pool.query('create unique index of_the_application on tasks (processo)');
+        await ask('create unique index of_the_application on tasks (processo)');
         refuses = true;
         return accept;
       },
       erase: async (id) => {
-        await server.pool.query(`delete from ${queue} where id = ?`, [id]);
+        await ask(`delete from ${queue} where id = ?`, [id]);
       },
       halt: async () => {
-        await server.pool.query(`update ${workers} set halt_at = utc_timestamp(6)`);
+        await ask(`update ${workers} set halt_at = utc_timestamp(6)`);
       },
       setClockBack: async (ms) => {
         const later = (column: string): string =>
@@ -76,30 +53,9 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
           [workers, storedTimes.workers],
           [webhooks, storedTimes.webhooks],
         ] as const) {
-          await server.pool.query(`update ${table} set ${columns.map(later).join(', ')}`);
+          await ask(`update ${table} set ${columns.map(later).join(', ')}`);
         }
       },
     };
   };
-}
-
-/** As a process that works opens it, without a worker and its bell. */
-function openDatabase(url: string): MysqlDatabase {
-  const config = mysqlConfig(url);
-  const watcher = { lost: () => undefined, restored: () => undefined };
-  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
-  return new MysqlDatabase({
-    tasks: new OwnPool({ mysql, config, max: 10, settings: taskSettings }),
-    own: new OwnPool({ mysql, config, max: 5, settings: ownSettings }),
-    control: { first: control(), second: control() },
-    schema: {
-      table: parseTableName('tasks'),
-      subscriptionTable: parseTableName('tasks_subscriber'),
-      mode: 'create',
-      webhooks: true,
-      works: true,
-    },
-    bell: { ring: () => undefined, changed: async () => undefined, halted: async () => undefined },
-    warn: () => undefined,
-  });
 }

@@ -4,11 +4,11 @@ import { fromMysql2 } from '../../../lib/client/adapters/mysql2.js';
 import type { BulkKind } from '../../../lib/storage/admin.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
-import { ago, useMysqlOperators } from './mysql-operators.js';
+import { ago, useMysqlQueue } from './mysql-queue.js';
 
 /** What operators' changes promise that only shows on these servers: locks, hand-written rows, and what their types hold. */
 export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
-  const bench = useMysqlOperators(flavour);
+  const bench = useMysqlQueue(flavour);
 
   const failed = { processo: 'a', status: 'falha', data_hora: ago(60) };
   const place = {

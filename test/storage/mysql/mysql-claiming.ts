@@ -1,21 +1,10 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { RowDataPacket } from 'mysql2';
 import type { ClaimedTask, Completion, RouteDemand } from '../../../lib/storage/attempt.js';
 import type { Claims } from '../../../lib/storage/claims.js';
-import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
-import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
-import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
-import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
-import { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
-import { RowsApart } from '../../../lib/storage/rows-apart.js';
-import { MysqlClaims } from '../../../lib/storage/mysql/mysql-claims.js';
-import { prepareSchema } from '../../../lib/storage/mysql/schema/prepare-schema.js';
-import {
-  createMysqlDatabase,
-  mysqlStartMs,
-  type MysqlFlavour,
-  type MysqlTestDatabase,
-} from '../../support/mysql.js';
+import type { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
+import type { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import type { MysqlFlavour, MysqlTestDatabase } from '../../support/mysql.js';
+import { useMysqlQueue } from './mysql-queue.js';
 
 /** A queue in MySQL or MariaDB, empty at the beginning of each test, and workers' claims of it. */
 export interface MysqlClaimBench {
@@ -30,68 +19,25 @@ export interface MysqlClaimBench {
 
 /** @param filled true when the file's tests only read what they find */
 export function useMysqlClaims(flavour: MysqlFlavour, filled = false): MysqlClaimBench {
-  let server: MysqlTestDatabase;
-  let access: MysqlAccess;
-  const others: MysqlAccess[] = [];
-
-  beforeAll(async () => {
-    server = await createMysqlDatabase(flavour);
-    access = await openAccess(server.url);
-  }, mysqlStartMs);
-  afterAll(async () => {
-    await Promise.all([access, ...others].map((one) => one?.close()));
-    await server?.drop();
-  });
-  beforeEach(async () => {
-    if (filled) return;
-    await server.pool.query('delete from tasks; delete from tasks_worker; delete from tasks_paused');
-  });
-
+  const bench = useMysqlQueue(flavour, { filled });
   return {
     get server() {
-      return server;
+      return bench.server;
     },
     get access() {
-      return access;
+      return bench.database.access;
     },
-    claimsOf: (workerId) => claimsOf(access, workerId),
+    claimsOf: (workerId) => claimsOf(bench.database, workerId),
     async openAnother() {
-      const other = await openAccess(server.url);
-      others.push(other);
-      return { access: other, claims: (workerId) => claimsOf(other, workerId) };
+      const other = await bench.openUnchecked(bench.server.url);
+      return { access: other.access, claims: (workerId) => claimsOf(other, workerId) };
     },
-    async ask(sql, values = []) {
-      const [rows] = await server.pool.query<RowDataPacket[]>(sql, [...values]);
-      return rows;
-    },
+    ask: bench.ask,
   };
 }
 
-const claimsOf = (access: MysqlAccess, workerId: string): Claims =>
-  new MysqlClaims(access, workerId, new RowsApart(() => undefined), {
-    concurrency: 10,
-    warn: () => undefined,
-  });
-
-async function openAccess(url: string): Promise<MysqlAccess> {
-  const mysql = await loadMysql2();
-  const config = mysqlConfig(url);
-  const watcher = { lost: () => undefined, restored: () => undefined };
-  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
-  const own = new OwnPool({ mysql, config, max: 2, settings: ownSettings });
-  const access = new MysqlAccess({ tasks: own, own, control: { first: control(), second: control() } });
-  const prepared = await own.use((run) =>
-    prepareSchema(run, {
-      table: { schema: undefined, table: 'tasks' },
-      subscriptionTable: { schema: undefined, table: 'tasks_subscriber' },
-      mode: 'create',
-      webhooks: false,
-      works: true,
-    }),
-  );
-  access.prepare(prepared);
-  return access;
-}
+const claimsOf = (database: MysqlDatabase, workerId: string): Claims =>
+  database.claimsOf(workerId, { concurrency: 10, warn: () => undefined });
 
 /** What is claimed of some routes. */
 export async function claimFrom(

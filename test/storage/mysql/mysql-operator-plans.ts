@@ -6,7 +6,7 @@ import { newestLimit } from '../../../lib/storage/reports.js';
 import type { TaskSelection } from '../../../lib/storage/task-selection.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
-import { useMysqlOperators } from './mysql-operators.js';
+import { useMysqlQueue } from './mysql-queue.js';
 
 /** Rows of the table: of each hundred 80 have ended long ago, 10 wait, 10 are scheduled. */
 const rows = 20_000;
@@ -36,7 +36,7 @@ const run =
 /** How many entries of tables and indexes the server reads for what operators do, counted by itself. */
 export function exerciseMysqlOperatorPlans(flavour: MysqlFlavour): void {
   // A connection counts what it has read: there is one.
-  const bench = useMysqlOperators(flavour, { connections: 1, filled: true });
+  const bench = useMysqlQueue(flavour, { connections: 1, filled: true });
 
   beforeAll(async () => {
     const statuses = ['pendente', 'agendada'];

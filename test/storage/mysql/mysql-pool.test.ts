@@ -1,19 +1,14 @@
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
 import { startProxy } from '../../support/database-proxy.js';
 import { holdTimers } from '../../support/held-timers.js';
 import { deferred, until } from '../../support/waiting.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../../support/mysql.js';
+import { useMysqlDatabase } from '../../support/mysql.js';
 
-let database: MysqlTestDatabase;
-
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-}, mysqlStartMs);
-afterAll(() => database?.drop());
+const database = await useMysqlDatabase('mariadb');
 
 async function open(
   url = database.url,

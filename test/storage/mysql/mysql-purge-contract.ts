@@ -6,13 +6,13 @@ import type { NumberedTask } from '../../../lib/storage/task-import.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
 import { untilListed } from '../../support/listed-transactions.js';
 import { until } from '../../support/waiting.js';
-import { ago, useMysqlOperators } from './mysql-operators.js';
+import { ago, useMysqlQueue } from './mysql-queue.js';
 
 const day = 86_400;
 
 /** What a purge and an import promise of a table in MySQL or MariaDB. */
 export function exerciseMysqlPurge(flavour: MysqlFlavour): void {
-  const bench = useMysqlOperators(flavour);
+  const bench = useMysqlQueue(flavour);
   const old = { processo: 'a', status: 'sucesso', data_hora: ago(40 * day) };
   const look = { olderThanDays: 30, after: undefined, rows: 100, blockRows: 100 };
 

@@ -8,19 +8,12 @@ import {
   type PreparedQueue,
   type SchemaRequest,
 } from '../../../lib/storage/mysql/schema/prepare-schema.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../../support/mysql.js';
+import { useMysqlDatabase } from '../../support/mysql.js';
 
-let database: MysqlTestDatabase;
-let pool: OwnPool;
+const database = await useMysqlDatabase('mariadb');
+const pool = await openPool(database.url);
 
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-  pool = await openPool(database.url);
-}, mysqlStartMs);
-afterAll(async () => {
-  await pool?.close();
-  await database?.drop();
-});
+afterAll(() => pool.close());
 beforeEach(async () => {
   const [rows] = await database.pool.query<RowDataPacket[]>(
     'select table_name as name, table_type as type from information_schema.tables where table_schema = ?',

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { readSelection, type TaskFilter } from '../../../lib/admin/task-filter.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
-import { useMysqlOperators } from './mysql-operators.js';
+import { useMysqlQueue } from './mysql-queue.js';
 
 /** What searches and lists promise of a table in MySQL or MariaDB. */
 export function exerciseMysqlSearch(flavour: MysqlFlavour): void {
-  const bench = useMysqlOperators(flavour);
+  const bench = useMysqlQueue(flavour);
 
   /** Every page of it. */
   async function all(filter: TaskFilter, limit: number): Promise<readonly string[]> {

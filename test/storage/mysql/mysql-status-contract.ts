@@ -4,13 +4,13 @@ import { countLimit, type StatusRequest } from '../../../lib/storage/reports.js'
 import type { StatusReport } from '../../../lib/storage/status-report.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
 import { untilListed } from '../../support/listed-transactions.js';
-import { ago, useMysqlOperators } from './mysql-operators.js';
+import { ago, useMysqlQueue } from './mysql-queue.js';
 
 const hour = 3_600;
 
 /** What a status promises of a table in MySQL or MariaDB, and what else people look at. */
 export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
-  const bench = useMysqlOperators(flavour);
+  const bench = useMysqlQueue(flavour);
 
   const read = (request: Partial<StatusRequest> = {}): Promise<StatusReport> =>
     bench.database.reports.status({ purgeMaxAgeDays: 60, ...request });

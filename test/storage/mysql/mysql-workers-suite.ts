@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { leaseMs } from '../../../lib/storage/workers.js';
-import { openProcess, useProcesses, type MysqlProcess } from '../../coordination/mysql/mysql-opened.js';
+import { openProcess, useProcesses, type MysqlProcess } from '../../coordination/mysql/mysql-processes.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
 import { deferred, until } from '../../support/waiting.js';
 

@@ -7,6 +7,7 @@ import {
   taskSettings,
 } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
+import type { MysqlAccessParts } from '../../../lib/storage/mysql/mysql-access.js';
 import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
 import { parseTableName } from '../../../lib/values/table-name.js';
 import {
@@ -16,36 +17,43 @@ import {
   type MysqlTestDatabase,
 } from '../../support/mysql.js';
 
-/** A queue in MySQL or MariaDB, empty at the beginning of each test, for what operators do with it. */
-export interface MysqlOperatorBench {
+/** The queue `tasks` of a test file in MySQL or MariaDB, empty at the beginning of each test. */
+export interface MysqlQueueBench {
   readonly server: MysqlTestDatabase;
+  /** As a process that works opens it, without a worker and its bell. */
   readonly database: MysqlDatabase;
   /** What rang, in order. */
   readonly rung: readonly string[];
   /** Runs a statement of the test's own. */
-  ask(sql: string, values?: readonly unknown[]): Promise<RowDataPacket[]>;
+  readonly ask: (sql: string, values?: readonly unknown[]) => Promise<RowDataPacket[]>;
   /** Inserts rows of tasks; answers their ids, in order. */
   insert(rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]>;
-  /** The same database as another user has it, whatever that one may do. */
+  /** Forgets what is in the queue and known of it. */
+  empty(): Promise<void>;
+  /** The same database as another process has it, or another user, whatever that one may do. */
   openUnchecked(url: string): Promise<MysqlDatabase>;
 }
 
 /**
- * @param options.connections of the library's own. Default: 4
- * @param options.filled true when what is in the table stays for the next test
+ * @param options.connections of the library's own. Default: 5
+ * @param options.filled true when what is in the tables stays for the next test
  */
-export function useMysqlOperators(
+export function useMysqlQueue(
   flavour: MysqlFlavour,
-  { connections = 4, filled = false } = {},
-): MysqlOperatorBench {
+  { connections = 5, filled = false } = {},
+): MysqlQueueBench {
   let server: MysqlTestDatabase;
   let database: MysqlDatabase;
   const others: MysqlDatabase[] = [];
   const rung: string[] = [];
 
-  const ask: MysqlOperatorBench['ask'] = async (sql, values = []) => {
+  const ask: MysqlQueueBench['ask'] = async (sql, values = []) => {
     const [rows] = await server.pool.query<RowDataPacket[]>(sql, [...values]);
     return rows;
+  };
+  const empty = async (): Promise<void> => {
+    const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history'];
+    await ask(names.map((name) => `delete from tasks${name}`).join('; '));
   };
 
   beforeAll(async () => {
@@ -59,9 +67,7 @@ export function useMysqlOperators(
   });
   beforeEach(async () => {
     rung.length = 0;
-    if (filled) return;
-    const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history'];
-    await ask(names.map((name) => `delete from tasks${name}`).join('; '));
+    if (!filled) await empty();
   });
 
   return {
@@ -83,6 +89,7 @@ export function useMysqlOperators(
       }
       return ids;
     },
+    empty,
     async openUnchecked(url) {
       const other = openDatabase(url, []);
       others.push(other);
@@ -92,14 +99,9 @@ export function useMysqlOperators(
   };
 }
 
-function openDatabase(url: string, rung: string[], connections = 4): MysqlDatabase {
-  const config = mysqlConfig(url);
-  const watcher = { lost: () => undefined, restored: () => undefined };
-  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
+function openDatabase(url: string, rung: string[], connections?: number): MysqlDatabase {
   return new MysqlDatabase({
-    tasks: new OwnPool({ mysql, config, max: 2, settings: taskSettings }),
-    own: new OwnPool({ mysql, config, max: connections, settings: ownSettings }),
-    control: { first: control(), second: control() },
+    ...connectionsTo(url, connections),
     schema: {
       table: parseTableName('tasks'),
       subscriptionTable: parseTableName('tasks_subscriber'),
@@ -114,6 +116,18 @@ function openDatabase(url: string, rung: string[], connections = 4): MysqlDataba
     },
     warn: () => undefined,
   });
+}
+
+/** The connections of a process that works; nobody is told when one is lost. */
+export function connectionsTo(url: string, own = 5): MysqlAccessParts {
+  const config = mysqlConfig(url);
+  const watcher = { lost: () => undefined, restored: () => undefined };
+  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
+  return {
+    tasks: new OwnPool({ mysql, config, max: 10, settings: taskSettings }),
+    own: new OwnPool({ mysql, config, max: own, settings: ownSettings }),
+    control: { first: control(), second: control() },
+  };
 }
 
 /** SQL of a time that many seconds ago; negative ones are to come. */

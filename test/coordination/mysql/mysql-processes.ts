@@ -1,13 +1,7 @@
 import mysql from 'mysql2';
 import { afterAll, beforeAll } from 'vitest';
 import { MysqlCoordination } from '../../../lib/assembly/mysql-coordination.js';
-import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
-import {
-  mysqlConfig,
-  ownSettings,
-  taskSettings,
-} from '../../../lib/storage/mysql/connections/mysql-config.js';
-import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { SharedMysqlSessions } from '../../../lib/storage/mysql/connections/shared-sessions.js';
 import { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
 import { MysqlWorkers } from '../../../lib/storage/mysql/mysql-workers.js';
@@ -18,6 +12,7 @@ import {
   type MysqlFlavour,
   type MysqlTestDatabase,
 } from '../../support/mysql.js';
+import { connectionsTo } from '../../storage/mysql/mysql-queue.js';
 
 /** What a process of a queue has to find others by. */
 export interface MysqlProcess {
@@ -39,15 +34,8 @@ export async function openProcess(
   url: string,
   { table = 'tasks', listens = true, graceMs = 0 }: ProcessOptions = {},
 ): Promise<MysqlProcess> {
-  const config = mysqlConfig(url);
-  const watcher = { lost: () => undefined, restored: () => undefined };
-  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
-  const own = new OwnPool({ mysql, config, max: 5, settings: ownSettings });
-  const access = new MysqlAccess({
-    tasks: new OwnPool({ mysql, config, max: 1, settings: taskSettings }),
-    own,
-    control: { first: control(), second: control() },
-  });
+  const access = new MysqlAccess(connectionsTo(url));
+  const { own } = access;
   const schema: SchemaRequest = {
     table: { schema: undefined, table },
     subscriptionTable: undefined,
@@ -59,7 +47,7 @@ export async function openProcess(
   const warnings: string[] = [];
   const coordination = await MysqlCoordination.open({
     mysql,
-    config,
+    config: mysqlConfig(url),
     sessions: new SharedMysqlSessions(),
     sessionKey: url,
     own,
