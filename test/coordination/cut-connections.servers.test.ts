@@ -1,13 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { startApp, useApp, type QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 
-let database: TestDatabase;
-let app: QueueApp;
+const database = await useDatabase();
 const holding = deferred();
 const end = deferred();
 
@@ -34,18 +33,10 @@ const options: QueueAppOptions = {
   recovery: false,
 };
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  app = await startApp(database, options);
-});
+await createEffectTable(database);
+const app = await useApp(database, options);
 
 afterEach(() => database.pool.query('truncate tasks, effect'));
-
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
 
 /** Ends the server's side of connections; answers how many. */
 async function cut(purpose: string, most = 1_000): Promise<number> {

@@ -6,7 +6,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';
 import { listen } from '../support/listening.js';
 import type { Child } from '../support/processes.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { createQueue, startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
@@ -19,7 +19,7 @@ let survivor: QueueApp | undefined;
 beforeEach(async () => {
   database = await createDatabase();
   await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
+  await createQueue(database);
   // Nobody is called lost while the server has just started.
   await until(async () => {
     const { rows } = await database.pool.query<{ ready: boolean }>(

@@ -1,29 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { createQueue, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { useQueue } from '../worker/queue-bench.js';
 
 const eager = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue('effect');
 
 beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
+  await createEffectTable(bench.database);
+  await createQueue(bench.database);
 });
-
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query('truncate tasks, effect');
-});
-
-afterAll(() => database.drop());
 
 /** Handlers that say when they start, and end when they are told to. */
 function gatedHandlers() {
@@ -50,18 +40,14 @@ function gatedHandlers() {
   return { handlers: [Handlers], started, gate };
 }
 
-async function start(options: Parameters<typeof startApp>[1]): Promise<QueueApp> {
-  const app = await startApp(database, { recovery: eager, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions) => bench.start({ recovery: eager, ...options });
 
 /**
  * Tasks as recovery leaves them that have lost so many workers in a row, by payload: an insert by hand would be filed with
  * none. Committed together, so that no look comes between.
  */
 async function insertLosers(losses: Readonly<Record<string, number>>, topic = 'gated'): Promise<void> {
-  await withClient(database, async (client) => {
+  await withClient(bench.database, async (client) => {
     await client.query('begin');
     for (const [name, lost] of Object.entries(losses)) {
       const { rows } = await client.query<{ id: string }>(
@@ -77,16 +63,16 @@ async function insertLosers(losses: Readonly<Record<string, number>>, topic = 'g
 }
 
 const insert = (name: string): Promise<unknown> =>
-  database.pool.query(`insert into tasks (processo, payload) values ('gated', $1)`, [name]);
+  bench.pool.query(`insert into tasks (processo, payload) values ('gated', $1)`, [name]);
 
 /** Once something else has come through the whole cycle, what could have started has. */
 async function startedUntilNow(started: readonly string[]): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ id: string }>(
+  const { rows } = await bench.pool.query<{ id: string }>(
     `insert into tasks (processo, status, data_hora) values ('probe', 'agendada', now()) returning id`,
   );
   await until(
     async () =>
-      (await database.pool.query(`select from tasks where id = $1 and status <> 'agendada'`, [rows[0]?.id]))
+      (await bench.pool.query(`select from tasks where id = $1 and status <> 'agendada'`, [rows[0]?.id]))
         .rowCount === 1,
     'a later look of the worker',
   );
@@ -140,7 +126,7 @@ test('a suspect of a topic that nobody names is found as well', async () => {
 });
 
 test('a task that kills its process ends in its dead handler, and its neighbours are not dragged along', async () => {
-  const { pool } = database;
+  const { pool } = bench;
   const neighbours = 30;
   await pool.query(
     `insert into tasks (processo, payload) select 'effect', '{"ms": 30}' from generate_series(1, $1::int)`,
@@ -151,7 +137,7 @@ test('a task that kills its process ends in its dead handler, and its neighbours
     (await pool.query(`select from tasks where status not in ('sucesso', 'falha')`)).rowCount;
   let deaths = 0;
   while ((await unfinished()) !== 0) {
-    const worker = forkWorker(database, { recovery: eager, concurrency: 10 });
+    const worker = forkWorker(bench.database, { recovery: eager, concurrency: 10 });
     let gone = false;
     void worker.exit.then(() => (gone = true));
     await until(async () => gone || (await unfinished()) === 0, 'an end or a death', 60_000);

@@ -1,20 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 const tasks = 10_000;
 const options = { recovery: { intervalMs: 250, confirmMs: 250, graceMs: 0 }, poolSize: 5 };
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createEffectTable(database);
 
 test('five workers, one of them killed every second: each of 10,000 tasks has exactly one effect', async () => {
   const { pool } = database;

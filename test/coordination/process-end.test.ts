@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createEffectTable(database);
 
 const connections = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(

@@ -1,14 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
 import { LogLines } from '../support/log-lines.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import type { QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
-let database: TestDatabase;
+const bench = useQueue();
 let proxy: DatabaseProxy;
-const apps: QueueApp[] = [];
 
 class Handlers {
   @TaskHandler('work')
@@ -16,19 +15,12 @@ class Handlers {
 }
 
 beforeAll(async () => {
-  database = await createDatabase();
-  proxy = await startProxy(database);
+  proxy = await startProxy(bench.database);
 });
 
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-  proxy.pass();
-});
+afterEach(() => proxy.pass());
 
-afterAll(async () => {
-  await proxy.close();
-  await database.drop();
-});
+afterAll(() => proxy.close());
 
 /** What PostgreSQL says when a full disk has lost pages of its notifications. */
 const refuse = () =>
@@ -39,15 +31,12 @@ const refuse = () =>
     message: 'could not access status of transaction 0',
   });
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(proxy, { handlers: [Handlers], ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) =>
+  bench.start({ connection: proxy.url, handlers: [Handlers], ...options });
 
 /** Inserts one by SQL, for which the trigger rings. */
 async function insert(): Promise<void> {
-  await database.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
+  await bench.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
 }
 
 test.each(['listen', 'poll'] as const)(
@@ -105,7 +94,7 @@ test('a ring that came while it could not listen is not missed', async () => {
   await warned;
   await insert();
   await until(
-    async () => (await database.pool.query(`select from tasks where status <> 'sucesso'`)).rowCount === 0,
+    async () => (await bench.pool.query(`select from tasks where status <> 'sucesso'`)).rowCount === 0,
     'the task is done',
   );
   expect(worker.stalled).toBeUndefined();

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 const tasks = 2_000;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createEffectTable(database);
 
 test('workers restarted by SIGTERM in turn waste no attempt and leave nothing to recover', async () => {
   const { pool } = database;

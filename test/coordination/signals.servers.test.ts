@@ -1,22 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { beforeEach, expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
+import { createQueue } from '../support/queue-app.js';
 import { forkChild, type Child, type ForkOptions } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
-});
+const database = await useDatabase();
+await createEffectTable(database);
+await createQueue(database);
 
 beforeEach(() => database.pool.query('truncate tasks, effect, tasks_worker'));
-
-afterAll(() => database.drop());
 
 /** A worker in the middle of a task. */
 async function startHolding(how: ForkOptions = {}): Promise<Child> {

@@ -7,17 +7,16 @@ import { QueueEvents } from '../../../lib/events.js';
 import { connectionConfig } from '../../../lib/storage/postgres/connections/connection-config.js';
 import { leaseThread } from '../../../lib/storage/postgres/connections/lease-orders.js';
 import { postgresOf } from '../../storage/conformance/open-postgres.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { exerciseBell } from './bell.js';
 import { exerciseLiveness, exerciseRelease } from './liveness.js';
 import type { OpenLiveness } from './opened.js';
 import { run } from './run.js';
 
-let database: TestDatabase;
+const database = await useDatabase();
 let cores: QueueCore[];
 
 beforeAll(async () => {
-  database = await createDatabase();
   // As if each were a process of its own.
   cores = [];
   for (const queue of ['tasks', 'tasks', 'others']) {
@@ -25,10 +24,7 @@ beforeAll(async () => {
     cores.push(await assembleCore(resolveOptions(options, {}), new QueueEvents()));
   }
 });
-afterAll(async () => {
-  await Promise.all(cores.map((core) => core.close()));
-  await database.drop();
-});
+afterAll(() => Promise.all(cores.map((core) => core.close())));
 
 const core = (index: number): QueueCore => cores[index] as QueueCore;
 const bell = (index: number): Bell => core(index).storage.bell;
