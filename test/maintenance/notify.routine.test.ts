@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
 /**
  * Neither timer nor poll: only rings and the routine start anything. The routine runs when a test says so, and nothing that a
@@ -15,15 +15,11 @@ const passive = {
   pollIntervalMs: 0,
   concurrency: 1,
   recovery: false,
-  retryMinutes: [],
-  notifyMinutes: [],
-  purgeMinutes: [],
   waitNotifyIntervalSeconds: 3_600,
 } as const;
 
-let database: TestDatabase;
+const bench = useQueue('tasks_worker');
 let channel: Listening;
-let apps: QueueApp[] = [];
 let ran: string[] = [];
 
 class Handlers {
@@ -34,33 +30,21 @@ class Handlers {
 }
 
 beforeAll(async () => {
-  database = await createDatabase();
-  await (await start({ worker: false })).close();
-  apps = [];
-  channel = await listen(database, 'tasks');
+  await createQueue(bench.database);
+  channel = await listen(bench.database, 'tasks');
 });
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
+afterEach(() => {
   ran = [];
-  await database.pool.query('truncate tasks, tasks_worker');
 });
 
-afterAll(async () => {
-  await channel.close();
-  await database.drop();
-});
+afterAll(() => channel.close());
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { ...passive, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) => bench.start({ ...passive, ...options });
 
 /** As a producer whose notification is lost. */
 async function insertQuietly(values: string): Promise<void> {
-  await database.pool.query(
+  await bench.pool.query(
     `begin; set local tarefa.quiet = 'on';
      insert into tasks (processo, payload, status, data_hora) values ${values}; commit`,
   );
@@ -68,7 +52,7 @@ async function insertQuietly(values: string): Promise<void> {
 
 /** A worker that serves the topic, and hears no ring: {@link roundOf} renews its lease. */
 async function registerWorker(): Promise<void> {
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
      values ('other', 1, '0.1.0', 1, '{t:work}', now())`,
   );
@@ -80,7 +64,7 @@ async function roundOf({
   retry,
 }: QueueApp): Promise<readonly [promoted: unknown, ...rings: string[]]> {
   await channel.heard();
-  await database.pool.query(
+  await bench.pool.query(
     `update tasks_worker set lease_until = now() + interval '10 seconds' where host = 'other'`,
   );
   const promoted = await notify.run();
@@ -101,7 +85,7 @@ test('what is due is promoted and wakes the workers, what is not stays', async (
   expect(await roundOf(looker)).toEqual([2, '0.000 2147483647']);
   await last;
   expect(ran).toEqual(['first', 'second']);
-  const { rows } = await database.pool.query('select payload, status, tentativa from tasks order by payload');
+  const { rows } = await bench.pool.query('select payload, status, tentativa from tasks order by payload');
   expect(rows).toEqual([
     { payload: 'first', status: 'sucesso', tentativa: 1 },
     { payload: 'later', status: 'agendada', tentativa: 1 },
@@ -111,7 +95,7 @@ test('what is due is promoted and wakes the workers, what is not stays', async (
 
 test('any number is promoted in one round, with one ring', async () => {
   const looker = await start();
-  await database.pool.query(
+  await bench.pool.query(
     `set tarefa.quiet = 'on'; insert into tasks (status, data_hora)
      select 'agendada', now() - interval '1 second' from generate_series(1, 2500); reset tarefa.quiet`,
   );
@@ -128,9 +112,9 @@ test('a task inserted while there was no worker runs when one starts', async () 
 
 test('a task whose ring was lost runs at the latest with the notify routine', async () => {
   const worker = await start({ handlers: [Handlers], waitNotifyIntervalSeconds: 10 });
-  await workersAreQuiet(database);
+  await workersAreQuiet(bench.database);
   await insertQuietly(`('work', 'forgotten', 'pendente', now() - interval '11 seconds')`);
-  const { rows } = await database.pool.query('select status from tasks');
+  const { rows } = await bench.pool.query('select status from tasks');
   expect(rows).toEqual([{ status: 'pendente' }]);
   await worker.notify.run();
   await until(async () => ran.length === 1, 'the task runs');
@@ -149,9 +133,9 @@ test('a pending row for later, as other programs leave them, is rung for once it
   const looker = await start({ waitNotifyIntervalSeconds: 1 });
   await registerWorker();
   await insertQuietly(`('work', 'update', 'agendada', now() + interval '1 hour')`);
-  await database.pool.query(`update tasks set status = 'pendente'`);
+  await bench.pool.query(`update tasks set status = 'pendente'`);
   expect(await roundOf(looker)).toEqual([0]);
-  await database.pool.query(`update tasks set data_hora = now() - interval '2 seconds'`);
+  await bench.pool.query(`update tasks set data_hora = now() - interval '2 seconds'`);
   expect(await roundOf(looker)).toEqual([0, '0.000 2147483647']);
 });
 
@@ -166,16 +150,16 @@ test('what no running worker serves is not rung for, and is told once', async ()
     ('young', 'new', 'pendente', now()),
     ('paused', 'old', 'pendente', now() - interval '20 seconds'),
     (null, 'old', 'pendente', now() - interval '20 seconds')`);
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (processo, subscriber_id, prioridade, data_hora)
      values ('x', 'code', 10, now() - interval '20 seconds'), ('x', 'hook', 10, now() - interval '20 seconds')`,
   );
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks_subscriber (id, processo, url) values ('code', 'x', null), ('hook', 'x', 'https://a.test')`,
   );
-  await database.pool.query(`insert into tasks_paused (route) values ('t:paused')`);
+  await bench.pool.query(`insert into tasks_paused (route) values ('t:paused')`);
   // Whoever delivers webhooks serves subscriptions that have a URL, and no others.
-  await database.pool.query(`update tasks_worker set routes = '{t:work,w}' where host = 'other'`);
+  await bench.pool.query(`update tasks_worker set routes = '{t:work,w}' where host = 'other'`);
   expect(await roundOf(looker)).toEqual([0, '0.000 2147483647']);
   const waitingMs = expect.any(Number);
   expect(new Set(told)).toEqual(
@@ -187,8 +171,8 @@ test('what no running worker serves is not rung for, and is told once', async ()
   );
   // Since the oldest of them is due.
   expect(Math.max(...told.map((event) => event.waitingMs))).toBeGreaterThanOrEqual(60_000);
-  await database.pool.query(`delete from tasks where subscriber_id = 'hook'`);
+  await bench.pool.query(`delete from tasks where subscriber_id = 'hook'`);
   expect(await roundOf(looker)).toEqual([0]);
   expect(told).toHaveLength(3);
-  await database.pool.query('truncate tasks_subscriber, tasks_paused');
+  await bench.pool.query('truncate tasks_subscriber, tasks_paused');
 });

@@ -1,9 +1,9 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { layoutOfRun, startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue, layoutOfRun, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
 /** Nothing but the purge touches a row. */
 const passive = {
@@ -16,15 +16,12 @@ const passive = {
 /** One partition holds all rows of this file: here they are purged one by one. */
 const wide = layoutOfRun(1_000_000);
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue('tasks_worker', 'deletion');
 
 beforeAll(async () => {
-  database = await createDatabase();
-  await (await start({ worker: false })).close();
-  apps = [];
+  await createQueue(bench.database, wide);
   // Tells how many rows each DELETE took.
-  await database.pool.query(
+  await bench.pool.query(
     `create table deletion (n serial, taken integer);
      create function note_deletion() returns trigger language plpgsql as $$
      begin
@@ -40,19 +37,7 @@ beforeAll(async () => {
   );
 });
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query('truncate tasks, deletion; truncate tasks_worker');
-});
-
-afterAll(() => database.drop());
-
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { ...passive, ...wide, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) => bench.start({ ...passive, ...wide, ...options });
 
 interface RowInput {
   readonly note: string;
@@ -67,7 +52,7 @@ interface RowInput {
 /** Rows of a hundred days ago; the note stands in the payload. */
 async function insertRows(rows: readonly RowInput[]): Promise<void> {
   for (const { note, status = 'sucesso', days = 100, root, live } of rows) {
-    await database.pool.query(
+    await bench.pool.query(
       `insert into tasks (payload, status, data_hora, id_inicial, id_anterior, dead, live_id)
        select $1, $2, now() - $3::int * interval '1 day', first,
          (select max(id) from tasks where id = first or id_inicial = first), $5::text is not null,
@@ -80,21 +65,21 @@ async function insertRows(rows: readonly RowInput[]): Promise<void> {
 
 /** Whoever deletes the row noted `first` waits until the returned function is called. */
 async function closeGate(): Promise<() => Promise<void>> {
-  const gate = new Client({ connectionString: database.url });
+  const gate = new Client({ connectionString: bench.database.url });
   await gate.connect();
   await gate.query('select pg_advisory_lock(1)');
   return () => gate.end();
 }
 
 async function isAtGate(): Promise<boolean> {
-  const { rows } = await database.pool.query(
+  const { rows } = await bench.pool.query(
     `select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`,
   );
   return rows.length === 1;
 }
 
 async function left(): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ payload: string }>('select payload from tasks order by id');
+  const { rows } = await bench.pool.query<{ payload: string }>('select payload from tasks order by id');
   return rows.map(({ payload }) => payload);
 }
 
@@ -124,7 +109,7 @@ test('the age is an option', async () => {
 
 test('rows go oldest first, in blocks, and at most so many blocks a round', async () => {
   const { purge } = await start({ purgeLimit: 10, purgeRoundLimit: 2 });
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (payload, status, data_hora)
      select n, 'sucesso', now() - interval '100 days' - n * interval '1 hour'
      from generate_series(1, 25) n order by (n * 7) % 25`,
@@ -132,7 +117,7 @@ test('rows go oldest first, in blocks, and at most so many blocks a round', asyn
   expect(await purge.run()).toBe(20);
   expect([...(await left())].sort()).toEqual(['1', '2', '3', '4', '5']);
   expect(await purge.run()).toBe(5);
-  const blocks = await database.pool.query<{ taken: number }>('select taken from deletion order by n');
+  const blocks = await bench.pool.query<{ taken: number }>('select taken from deletion order by n');
   expect(blocks.rows.map(({ taken }) => taken)).toEqual([10, 10, 5]);
 });
 
@@ -155,12 +140,10 @@ test.each(['pendente', 'agendada', 'processando'])(
     ]);
     expect(await purge.run()).toBe(0);
     expect(await left()).toHaveLength(3);
-    await database.pool.query(`update tasks set status = 'sucesso' where payload = 'third'`);
+    await bench.pool.query(`update tasks set status = 'sucesso' where payload = 'third'`);
     // Nor before that one is as old: a chain goes whole.
     expect(await purge.run()).toBe(0);
-    await database.pool.query(
-      `update tasks set data_hora = now() - interval '61 days' where payload = 'third'`,
-    );
+    await bench.pool.query(`update tasks set data_hora = now() - interval '61 days' where payload = 'third'`);
     expect(await purge.run()).toBe(3);
   },
 );
@@ -185,7 +168,7 @@ test('a chain that died stays until its dead chain has ended: the key of both is
   ]);
   expect(await purge.run()).toBe(0);
   expect(await left()).toHaveLength(4);
-  await database.pool.query(`update tasks set status = 'sucesso' where payload = 'dead again'`);
+  await bench.pool.query(`update tasks set status = 'sucesso' where payload = 'dead again'`);
   expect(await purge.run()).toBe(4);
 });
 
@@ -195,7 +178,7 @@ test('a row that is retried by hand while a round is under way stays', async () 
   const open = await closeGate();
   const round = purge.run();
   await until(isAtGate, 'the round has begun');
-  await database.pool.query(`update tasks set status = 'pendente' where payload = 'retried'`);
+  await bench.pool.query(`update tasks set status = 'pendente' where payload = 'retried'`);
   await open();
   expect(await round).toBe(2);
   expect(await left()).toEqual(['retried']);
@@ -204,7 +187,7 @@ test('a row that is retried by hand while a round is under way stays', async () 
 test('a row that somebody has locked is left for the next round, and not waited for', async () => {
   const { purge } = await start();
   await insertRows([{ note: 'locked', days: 101 }, { note: 'free' }]);
-  const other = await database.pool.connect();
+  const other = await bench.pool.connect();
   await other.query(`begin; update tasks set status = 'pendente' where payload = 'locked'`);
   expect(await purge.run()).toBe(1);
   expect(await left()).toEqual(['locked']);
@@ -220,7 +203,7 @@ test('a chain of which somebody has locked an attempt stays whole', async () => 
     { note: 'live again', status: 'falha', root: 'live' },
     { note: 'dead', live: 'live' },
   ]);
-  const other = await database.pool.connect();
+  const other = await bench.pool.connect();
   await other.query(`begin; select from tasks where payload = 'live again' for no key update`);
   expect(await purge.run()).toBe(0);
   await other.query('rollback; begin');
@@ -240,14 +223,12 @@ test('a chain that is started anew while a round is under way keeps the payload 
   const open = await closeGate();
   const round = purge.run();
   await until(isAtGate, 'the round has begun');
-  const { rows } = await database.pool.query<{ id: string }>(
-    `select id from tasks where payload = 'retried'`,
-  );
+  const { rows } = await bench.pool.query<{ id: string }>(`select id from tasks where payload = 'retried'`);
   // Its row is as ended and old as before; what is new is another row.
   await app.get(QueueAdmin).retry(String(rows[0]?.id));
   await open();
   expect(await round).toBe(1);
-  const chain = await database.pool.query('select status, payload from tasks order by id');
+  const chain = await bench.pool.query('select status, payload from tasks order by id');
   expect(chain.rows).toEqual([
     { status: 'falha', payload: 'retried' },
     { status: 'pendente', payload: null },
@@ -256,7 +237,7 @@ test('a chain that is started anew while a round is under way keeps the payload 
 
 test('more rows than are looked at at once may have to stay: what lies behind them goes all the same', async () => {
   const { purge } = await start();
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (payload, status, data_hora)
      select 'stays', 'processando', now() - interval '100 days' from generate_series(1, 10050)`,
   );
@@ -267,12 +248,12 @@ test('more rows than are looked at at once may have to stay: what lies behind th
 
 test('workers that stopped as long ago are forgotten, those that did not are kept', async () => {
   const { purge, worker } = await start();
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks_worker (host, pid, version, concurrency, routes, stopped_at)
      select 'host', 1, '0', 1, '{}', now() - days * interval '1 day' from unnest('{61, 59}'::int[]) days`,
   );
   await purge.run();
-  const { rows } = await database.pool.query<{ id: string; age: number | null }>(
+  const { rows } = await bench.pool.query<{ id: string; age: number | null }>(
     'select id, extract(day from now() - stopped_at)::int as age from tasks_worker order by id',
   );
   expect(rows).toEqual([

@@ -1,55 +1,35 @@
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterEach, beforeAll } from 'vitest';
 import type { QueueModuleOptions } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { useQueue, type QueueBench } from '../worker/queue-bench.js';
 
 /** A worker in another process, which a test may kill. */
 export type ChildWorker = Child & { readonly workerId: string };
 
 /** What {@link useRecoveryBench} offers. */
-export interface RecoveryBench {
-  readonly database: TestDatabase;
-  start(options: QueueAppOptions): Promise<QueueApp>;
+export interface RecoveryBench extends QueueBench {
   startChild(options: QueueModuleOptions): Promise<ChildWorker>;
 }
 
-/** For a file of tests: a database, workers here and in processes that end with their test, and empty tables after it. */
+/** For a file of tests: a queue with a table for effects, and workers in processes that end with their test. */
 export function useRecoveryBench(): RecoveryBench {
-  let database: TestDatabase;
-  let apps: QueueApp[] = [];
-  let children: Child[] = [];
+  const bench = useQueue('tasks_worker', 'effect');
+  const children: Child[] = [];
 
   beforeAll(async () => {
-    database = await createDatabase();
-    await createEffectTable(database);
-    await (await startApp(database, { worker: false })).close();
+    await createEffectTable(bench);
+    await createQueue(bench.database);
   });
+  afterEach(() => Promise.all(children.splice(0).map((child) => child.kill('SIGKILL'))));
 
-  afterEach(async () => {
-    await Promise.all([...apps.map((app) => app.close()), ...children.map((child) => child.kill('SIGKILL'))]);
-    apps = [];
-    children = [];
-    await database.pool.query('truncate tasks, tasks_worker, effect');
-  });
-
-  afterAll(() => database.drop());
-
-  return {
-    get database() {
-      return database;
-    },
-    async start(options) {
-      const app = await startApp(database, options);
-      apps.push(app);
-      return app;
-    },
-    async startChild(options) {
-      const child = forkWorker(database, options);
+  return Object.assign(bench, {
+    async startChild(options: QueueModuleOptions): Promise<ChildWorker> {
+      const child = forkWorker(bench.database, options);
       children.push(child);
       const { workerId } = await child.message('ready');
       return Object.assign(child, { workerId: String(workerId) });
     },
-  };
+  });
 }

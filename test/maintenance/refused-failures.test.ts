@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 import { testOnPostgres } from '../support/run-database.js';
 
 // A row that cannot be failed must not keep the others of its worker.
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-let app: QueueApp;
-
-beforeAll(async () => {
-  app = await startApp(database, { recovery: { intervalMs: 200, confirmMs: 100 }, unknownTasks: 'leave' });
-});
-
-afterAll(async () => {
-  await app?.close();
-  await database.drop();
-});
+const app = await useApp(database, { recovery: { intervalMs: 200, confirmMs: 100 }, unknownTasks: 'leave' });
 
 /** Attempts of a worker that is no more. */
 async function leave(count: number): Promise<readonly string[]> {

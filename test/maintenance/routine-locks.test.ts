@@ -1,9 +1,9 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { createQueue, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
 
 /** Routines run only when they are told to. */
 const passive = {
@@ -21,17 +21,14 @@ const work = {
 } as const;
 const routines = Object.keys(work) as (keyof typeof work)[];
 
-let database: TestDatabase;
+const bench = useQueue();
 let gate: Client;
-let apps: QueueApp[] = [];
 
 beforeAll(async () => {
-  database = await createDatabase();
-  await (await start({ worker: false })).close();
-  await (await start({ worker: false, queue: 'other' })).close();
-  apps = [];
+  await createQueue(bench.database);
+  await createQueue(bench.database, { queue: 'other' });
   // Changes of rows wait for a lock that a test may hold.
-  await database.pool.query(
+  await bench.pool.query(
     `create function wait_for_gate() returns trigger language plpgsql as $$
      begin
        perform pg_advisory_xact_lock_shared(1);
@@ -39,27 +36,18 @@ beforeAll(async () => {
      end $$;
      create trigger gate before update or delete on tasks for each row execute function wait_for_gate()`,
   );
-  gate = new Client({ connectionString: database.url });
+  gate = new Client({ connectionString: bench.database.url });
   await gate.connect();
 });
 
 afterEach(async () => {
   await gate.query('select pg_advisory_unlock_all()');
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.pool.query('truncate tasks, other restart identity');
+  await bench.pool.query('truncate tasks, other restart identity');
 });
 
-afterAll(async () => {
-  await gate.end();
-  await database.drop();
-});
+afterAll(() => gate.end());
 
-async function start(options: QueueAppOptions = {}): Promise<QueueApp> {
-  const app = await startApp(database, { ...passive, ...options });
-  apps.push(app);
-  return app;
-}
+const start = (options: QueueAppOptions = {}) => bench.start({ ...passive, ...options });
 
 const closeGate = () => gate.query('select pg_advisory_lock(1)');
 const openGate = () => gate.query('select pg_advisory_unlock(1)');
@@ -67,7 +55,7 @@ const openGate = () => gate.query('select pg_advisory_unlock(1)');
 describe.each(routines)('the %s routine', (routine) => {
   test('is run by one of three workers, the others return at once', async () => {
     const workers = await Promise.all([start(), start(), start()]);
-    await database.pool.query(work[routine]);
+    await bench.pool.query(work[routine]);
     await closeGate();
     const answers: (number | undefined)[] = [];
     const runs = workers.map((worker) => worker[routine].run().then((answer) => answers.push(answer)));
@@ -82,7 +70,7 @@ describe.each(routines)('the %s routine', (routine) => {
 
   test('never overlaps itself within one process', async () => {
     const worker = await start();
-    await database.pool.query(work[routine]);
+    await bench.pool.query(work[routine]);
     await closeGate();
     const first = worker[routine].run();
     // A session would be granted the lock that it holds already.
@@ -93,7 +81,7 @@ describe.each(routines)('the %s routine', (routine) => {
 
   test('does not block that of another queue, nor the other routines', async () => {
     const [worker, neighbour, other] = [await start(), await start(), await start({ queue: 'other' })];
-    await database.pool.query(`${work[routine]}; ${work[routine].replace('tasks', 'other')}`);
+    await bench.pool.query(`${work[routine]}; ${work[routine].replace('tasks', 'other')}`);
     await closeGate();
     const held = worker[routine].run();
     expect(await other[routine].run()).toBe(1);
@@ -120,7 +108,7 @@ test('tasks of two queues with equal ids block neither each other nor the routin
     await start({ handlers: [HoldHandlers], queue: 'other' }),
   ];
   for (const table of ['tasks', 'other']) {
-    await database.pool.query(
+    await bench.pool.query(
       `insert into ${table} (processo, payload) select 'hold', '${table}' from generate_series(1, 3)`,
     );
   }
@@ -130,7 +118,7 @@ test('tasks of two queues with equal ids block neither each other nor the routin
   }
   end.resolve();
   await until(async () => {
-    const { rows } = await database.pool.query(
+    const { rows } = await bench.pool.query(
       `select id, status from tasks union all select id, status from other`,
     );
     return rows.every(({ status }) => status === 'sucesso') && rows.length === 6;

@@ -1,7 +1,7 @@
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { QueueEventMap } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
@@ -23,20 +23,14 @@ const insertWork = `
 const done = { retry: 'falha', notify: 'pendente', purge: undefined } as const;
 const routines = ['retry', 'notify', 'purge'] as const;
 
-let database: TestDatabase;
+const database = await useDatabase();
 let app: QueueApp | undefined;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
 
 afterEach(async () => {
   vi.useRealTimers();
   await app?.close();
   await database.pool.query('drop table tasks cascade');
 });
-
-afterAll(() => database.drop());
 
 async function start(options: QueueAppOptions): Promise<QueueApp> {
   app = await startApp(database, { ...passive, ...options });
