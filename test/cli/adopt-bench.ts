@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { DeadTaskHandler, Subscriber, TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase, type TestDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, type CliResult } from './support.js';
@@ -33,7 +33,7 @@ interface AdoptBench {
 }
 
 export async function adoptBench(): Promise<AdoptBench> {
-  const database = await createDatabase();
+  const database = await useDatabase();
   let table = '';
   const adopt: AdoptBench['adopt'] = (...args) => runCli(['adopt', table, '--url', database.url, ...args]);
   return {

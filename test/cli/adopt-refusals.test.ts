@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readSchema } from '../storage/postgres/catalog.js';
 import { createNsjTable } from '../storage/postgres/nsj-table.js';
 import { listen } from '../support/listening.js';
@@ -14,8 +14,6 @@ let table = '';
 beforeEach(() => {
   table = bench.nextTable();
 });
-
-afterAll(() => database.drop());
 
 /** What a command said, and whether it has changed any definition. */
 const attempt = async (...args: string[]) => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { adoptedParts, type AdoptedParts } from '../docs/adopted-parts.js';
 import { readColumns, readIndexes, readSchema } from '../storage/postgres/catalog.js';
 import { fillAsNsj, nsjRows } from '../storage/postgres/nsj-rows.js';
 import { createNsjTable, type NsjAge } from '../storage/postgres/nsj-table.js';
 import { listen } from '../support/listening.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
 import { adoptBench } from './adopt-bench.js';
 
@@ -17,8 +17,6 @@ let table = '';
 beforeEach(() => {
   table = bench.nextTable();
 });
-
-afterAll(() => database.drop());
 
 const everyCall = [
   'fail twice',
@@ -150,7 +148,7 @@ describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone])
     );
     await adopt('--yes', ...args);
     expect(await instants(`select ${columns.join(', ')} from ${table} order by id`)).toEqual(before);
-    await (await startApp(database, { queue: `new_${table}`, worker: false })).close();
+    await createQueue(database, { queue: `new_${table}` });
     const facts = async (name: string) =>
       (await readColumns(pool, name))
         .map(
@@ -320,7 +318,7 @@ test('the old indexes go when that is asked for, also later', async () => {
 
 test('a table that a start has completed loses its second bell', async () => {
   await createNsjTable(pool, table);
-  await (await startApp(database, { queue: table, worker: false })).close();
+  await createQueue(database, { queue: table });
   expect(await report()).toMatchObject({
     adopted: true,
     steps: [{ what: expect.stringContaining('in the place of trigger_insert_') }],

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { commands } from '../../lib/cli/commands.js';
 import { version } from '../../lib/version.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { lockIsWaitedFor } from '../support/locks.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
 import { testOnPostgres } from '../support/run-database.js';
 
-let database: TestDatabase;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  const app = await startApp(database, { worker: false });
-  await app.close();
-  env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
-});
-afterAll(() => database.drop());
+const database = await useDatabase();
+await createQueue(database);
+const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
 
 test('the help lists every command; each has its own, which names its options', async () => {
   for (const args of [['--help'], ['-h'], ['help']]) {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ask, act } from '../dashboard/kit/ask.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { deferred } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
@@ -9,9 +9,7 @@ import { spawnCli } from './support.js';
 const bench = useQueue();
 const cli = useCli(bench);
 
-beforeAll(async () => {
-  await (await startApp(bench.database, { worker: false })).close();
-});
+beforeAll(() => createQueue(bench.database));
 
 /** One that runs in this process, and what it says. */
 async function start(args: readonly string[] = []) {

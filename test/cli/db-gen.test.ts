@@ -3,20 +3,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
 import { readSchema } from '../storage/postgres/catalog.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue, startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { debianFile, type DebianFile } from '../faults/kit/debian-tool.js';
 import { runCli } from './support.js';
 
 const runFile = promisify(execFile);
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 async function script(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runCli(['db-gen', ...args]);
@@ -67,7 +65,7 @@ test('it makes what a start makes, and no more', async () => {
   await pool.query(await script('same', 'tasks'));
   const made = await readSchema(pool, 'same');
   await pool.query('drop schema same cascade');
-  await (await startApp(database, { table: 'same.tasks', worker: false })).close();
+  await createQueue(database, { table: 'same.tasks' });
   expect(await readSchema(pool, 'same')).toEqual(made);
   await pool.query(await script('same', 'tasks', '--webhooks'));
   await pool.query('drop table same.tasks_webhook');

@@ -1,27 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { beforeEach, expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli, type CliOptions, type CliResult } from './support.js';
 import { onPostgres, testOnPostgres } from '../support/run-database.js';
 
-let database: TestDatabase;
-let env: Record<string, string>;
-let folder: string;
+const database = await useDatabase();
+await createQueue(database);
+const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
+const folder = await makeTemporaryFolder();
 
-beforeAll(async () => {
-  database = await createDatabase();
-  const app = await startApp(database, { worker: false });
-  await app.close();
-  env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
-  folder = await makeTemporaryFolder();
-});
 beforeEach(() => database.pool.query('truncate tasks'));
-afterAll(() => database.drop());
 
 const insert = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
   runCli(['insert', ...args], { env, ...options });

@@ -4,12 +4,12 @@ import { schemaVersion } from '../../lib/storage/postgres/schema/schema.js';
 import { readSchema } from '../storage/postgres/catalog.js';
 import { agedQueue } from '../storage/postgres/aged-queue.js';
 import { createNsjTable } from '../storage/postgres/nsj-table.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue } from '../support/queue-app.js';
 import { withClient } from '../support/with-client.js';
 import { runCli, type CliResult } from './support.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 /** A schema per test. */
 let schema = '';
@@ -17,8 +17,6 @@ let schema = '';
 beforeEach(() => {
   schema = `s_${randomBytes(6).toString('hex')}`;
 });
-
-afterAll(() => database.drop());
 
 const migrate = (...args: string[]): Promise<CliResult> =>
   runCli(['migrate', '--url', database.url, '--table', `${schema}.tasks`, '--queue', 'tasks', ...args]);
@@ -36,7 +34,7 @@ test('an empty database gets a whole queue, then there is nothing to do', async 
     stderr: '',
   });
   await pool.query(`drop schema ${schema} cascade`);
-  await (await startApp(database, { table: `${schema}.tasks`, worker: false })).close();
+  await createQueue(database, { table: `${schema}.tasks` });
   expect(await readSchema(pool, schema)).toEqual(made);
 });
 

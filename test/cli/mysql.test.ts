@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RowDataPacket } from 'mysql2/promise';
 import { TaskHandler } from '../../lib/index.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { useMysqlDatabase } from '../support/mysql.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { runCli, type CliOptions, type CliResult } from './support.js';
 
-let database: MysqlTestDatabase;
-
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-}, mysqlStartMs);
-afterAll(() => database?.drop());
+const database = await useMysqlDatabase('mariadb');
 
 function run(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   return runCli(args, { env: { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' }, ...options });

@@ -1,13 +1,11 @@
-import { afterAll, expect, test } from 'vitest';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
+import { createQueue, startApp } from '../support/queue-app.js';
 import { runCli } from './support.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
 const url = ['--url', database.url];
-
-afterAll(() => database.drop());
 
 async function partitionsOf(table: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ bounds: string }>(
@@ -36,7 +34,7 @@ test('db-gen prints a queue in partitions, on which applications start, and may 
 });
 
 test('migrate --partition says what it would do, does it, and has nothing to do then', async () => {
-  await (await startApp(database, { layout: 'plain', worker: false })).close();
+  await createQueue(database, { layout: 'plain' });
   const migrate = (...args: string[]) =>
     runCli(['migrate', '--table', 'tasks', '--queue', 'tasks', ...url, ...args]);
   const plan = await migrate('--partition', '--every', '500', '--plan');

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Subscriber } from '../../lib/index.js';
 import { unlessTold } from '../support/run-database.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { runCli } from './support.js';
 
@@ -15,21 +15,11 @@ class Handlers {
   }
 }
 
-let database: TestDatabase;
-let app: QueueApp;
-let env: Record<string, string>;
-
+const database = await useDatabase();
 /** No worker looks by itself: what starts was rung for. */
-beforeAll(async () => {
-  database = await createDatabase();
-  app = await startApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
-  await database.pool.query("insert into tasks_subscriber (id, processo) values ('index', 'order-placed')");
-  env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
-});
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
+const app = await useApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
+await database.pool.query("insert into tasks_subscriber (id, processo) values ('index', 'order-placed')");
+const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
 
 async function deliveries(): Promise<string[]> {
   const { rows } = await database.pool.query<{ message: string }>(

@@ -1,31 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { QueueAdmin, QueueWebhooks } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { startReceiver } from '../webhooks/kit/receivers.js';
 import { runCli, spawnCli, type CliResult } from './support.js';
 import { testOnPostgres } from '../support/run-database.js';
 
 const secretKey = randomBytes(32).toString('base64');
-let database: TestDatabase;
-let producer: QueueApp;
-let env: Record<string, string>;
+const database = await useDatabase();
+const webhooks = { allowedAddresses: ['127.0.0.1'], secretKeys: secretKey };
+const producer = await useApp(database, { worker: false, webhooks });
+const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks', WEBHOOK_SECRET_KEYS: ` ${secretKey},` };
 
-beforeAll(async () => {
-  database = await createDatabase();
-  const webhooks = { allowedAddresses: ['127.0.0.1'], secretKeys: secretKey };
-  producer = await startApp(database, { worker: false, webhooks });
-  env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks', WEBHOOK_SECRET_KEYS: ` ${secretKey},` };
-});
-afterEach(async () => {
-  await database.pool.query('truncate tasks, tasks_subscriber, tasks_webhook');
-});
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
-});
+afterEach(() => database.pool.query('truncate tasks, tasks_subscriber, tasks_webhook'));
 
 const workerArgs = ['worker', '--webhooks', '--allow', '127.0.0.1'];
 
