@@ -1,22 +1,20 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { clientOf } from '../sample-app/shop.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { until } from '../support/waiting.js';
 import { distVariables, interpolate, services } from './deployment-files.js';
 import { buildImage, runIn, type Container, type Image } from './image.js';
 
-let database: TestDatabase;
+const database = await useDatabase();
 let image: Image;
 let port: number;
 const containers = new Map<string, Container>();
 
 beforeAll(async () => {
-  database = await createDatabase();
   [image, port] = await Promise.all([buildImage(), freePort()]);
 }, 300_000);
-afterAll(() => database.drop());
 
 /** A service with what compose would give it; names of services lead to this computer. */
 function start(name: string): Container {

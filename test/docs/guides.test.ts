@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { postgresSql } from '../../sample-app/database/postgres-sql.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { documentAt, sqlUnder } from './documents.js';
 
@@ -23,20 +23,10 @@ class Handlers {
   }
 }
 
-let database: TestDatabase;
-let app: QueueApp;
-
+const database = await useDatabase();
+await database.pool.query(postgresSql.createTables);
 /** No worker looks by itself: what starts was rung for. */
-beforeAll(async () => {
-  database = await createDatabase();
-  await database.pool.query(postgresSql.createTables);
-  app = await startApp(database, { queue: 'shop_queue', handlers: [Handlers], pollIntervalMs: 0 });
-});
-
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
+const app = await useApp(database, { queue: 'shop_queue', handlers: [Handlers], pollIntervalMs: 0 });
 
 test('inserting by SQL: a trigger publishes for whoever inserts an order, and a dead delivery is run again', async () => {
   await run('docs/guides/publish-subscribe.md', 'Subscriptions are rows', 0);

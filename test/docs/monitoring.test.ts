@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { Subscriber, TaskHandler, UnrecoverableError, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { sqlUnder } from './documents.js';
 
@@ -29,33 +29,23 @@ class Handlers {
   }
 }
 
-let database: TestDatabase;
-let app: QueueApp;
-let publicationId: string;
-
+const database = await useDatabase();
 /** A queue with tasks in every state; nothing changes any more. */
-beforeAll(async () => {
-  database = await createDatabase();
-  app = await startApp(database, { queue: 'shop_queue', handlers: [Handlers] });
-  await database.pool.query(
-    "insert into shop_queue_subscriber (id, processo) values ('search-index', 'order-placed'), ('stock', 'order-placed')",
-  );
-  const { queue } = app;
-  publicationId = await queue.insertTaskPubSub({ topic: 'order-placed', payload: { id: 1 } });
-  await queue.insertTask({ topic: 'report', externalKey: 'hopeless' });
-  await settled(6);
-  await queue.insertTask({ topic: 'report', externalKey: 'runs' });
-  await until(async () => app.worker.running === 1, 'the report runs');
-  await queue.insertTask({ topic: 'report', externalKey: 'waits' });
-  await queue.insertTask({ topic: 'survey', delayMs: 3_600_000 });
-  await queue.insertTask({ topic: 'survey', delayMs: 7_200_000 });
-});
+const app = await useApp(database, { queue: 'shop_queue', handlers: [Handlers] });
+await database.pool.query(
+  "insert into shop_queue_subscriber (id, processo) values ('search-index', 'order-placed'), ('stock', 'order-placed')",
+);
+const { queue } = app;
+const publicationId = await queue.insertTaskPubSub({ topic: 'order-placed', payload: { id: 1 } });
+await queue.insertTask({ topic: 'report', externalKey: 'hopeless' });
+await settled(6);
+await queue.insertTask({ topic: 'report', externalKey: 'runs' });
+await until(async () => app.worker.running === 1, 'the report runs');
+await queue.insertTask({ topic: 'report', externalKey: 'waits' });
+await queue.insertTask({ topic: 'survey', delayMs: 3_600_000 });
+await queue.insertTask({ topic: 'survey', delayMs: 7_200_000 });
 
-afterAll(async () => {
-  release.resolve();
-  await app.close();
-  await database.drop();
-});
+afterAll(() => release.resolve());
 
 test('how many, of what, in which state', async () => {
   expect(await answers('How many, of what, in which state')).toEqual([

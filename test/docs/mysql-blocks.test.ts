@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assembleCore } from '../../lib/assembly/core.js';
-import { resolveOptions } from '../../lib/assembly/resolve-options.js';
-import { QueueEvents } from '../../lib/events.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { describe, expect, test } from 'vitest';
+import { useMysqlDatabase } from '../support/mysql.js';
+import { createQueue } from '../support/queue-app.js';
 import { documents } from './documents.js';
 
-let database: MysqlTestDatabase;
+const database = await useMysqlDatabase('mariadb');
 
 /** The documents speak of the shop's queue. */
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-  const options = { connection: database.url, queue: 'shop_queue', worker: false };
-  const core = await assembleCore(resolveOptions(options, {}), new QueueEvents());
-  await core.close();
-}, mysqlStartMs);
-
-afterAll(() => database?.drop());
+await createQueue(database, { queue: 'shop_queue' });
 
 const withBlocks = documents.filter(({ blocks }) => blocks.some(({ language }) => language === 'mysql'));
 

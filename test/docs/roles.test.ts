@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { QueueClient, Subscriber, type TaskContext } from '../../lib/index.js';
 import { column } from '../../lib/storage/columns.js';
 import { runCli } from '../cli/support.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue, startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { startReceiver } from '../webhooks/kit/receivers.js';
 import { documentAt, sqlUnder } from './documents.js';
@@ -26,23 +26,17 @@ const [producer = '', worker = '', monitor = ''] = roles;
 const [grants = '', forEquivalents = '', forWebhooks = ''] = sqlUnder('docs/guides/deployment.md', 'Roles');
 const queue = 'shop_queue';
 const order = { topic: 'order-placed', externalKey: 'k', payload: '{}' };
-let database: TestDatabase;
+const database = await useDatabase();
 
 /** The roles of the guide; roles belong to the whole server, so they get names of their own. */
-beforeAll(async () => {
-  database = await createDatabase();
-  await (await startApp(database, { queue, worker: false, webhooks: true })).close();
-  await grant(grants);
-  for (const role of roles) await database.pool.query(`alter role ${role} login password 'p'`);
-  await database.pool.query(
-    "insert into shop_queue_subscriber (id, processo) values ('stock', 'order-placed')",
-  );
-});
+await createQueue(database, { queue, webhooks: true });
+await grant(grants);
+for (const role of roles) await database.pool.query(`alter role ${role} login password 'p'`);
+await database.pool.query(
+  "insert into shop_queue_subscriber (id, processo) values ('stock', 'order-placed')",
+);
 
-afterAll(async () => {
-  await database.pool.query(`drop owned by ${roles.join(', ')}; drop role ${roles.join(', ')}`);
-  await database.drop();
-});
+afterAll(() => database.pool.query(`drop owned by ${roles.join(', ')}; drop role ${roles.join(', ')}`));
 
 async function grant(sql: string): Promise<void> {
   await database.pool.query(sql.replaceAll(/\bshop_(?:producer|worker|monitor)\b/g, `$&_${suffix}`));

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Subscriber } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { sqlUnder } from './documents.js';
@@ -15,13 +15,7 @@ class Handlers {
 }
 
 const [script = ''] = sqlUnder('docs/reference/schema.md', 'Schema');
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 test('the schema script makes a queue that starts with schema: check, and may be run again', async () => {
   await database.pool.query(script);

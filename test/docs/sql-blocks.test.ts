@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { postgresSql } from '../../sample-app/database/postgres-sql.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue } from '../support/queue-app.js';
 import { documents } from './documents.js';
 
-let database: TestDatabase;
+const database = await useDatabase();
 
 /** What the documents speak of: the shop's own tables, its queue, and the queue of the quick start. */
-beforeAll(async () => {
-  database = await createDatabase();
-  await database.pool.query(postgresSql.createTables);
-  for (const queue of ['shop_queue', 'hello']) {
-    const app = await startApp(database, { queue, worker: false, webhooks: true });
-    await app.close();
-  }
-});
-
-afterAll(() => database.drop());
+await database.pool.query(postgresSql.createTables);
+for (const queue of ['shop_queue', 'hello']) {
+  await createQueue(database, { queue, webhooks: true });
+}
 
 const withSql = documents.filter(({ blocks }) => blocks.some(({ language }) => language === 'sql'));
 

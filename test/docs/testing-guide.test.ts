@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterEach, beforeAll, afterAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import {
   getQueueToken,
   PurgeRoutine,
@@ -10,7 +10,7 @@ import {
   TaskHandler,
   type QueueOptions,
 } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { nextEvent } from '../support/waiting.js';
 
 @Injectable()
@@ -24,16 +24,10 @@ class Handlers {
 @Module({ providers: [Handlers] })
 class OrdersModule {}
 
-let database: TestDatabase;
+const database = await useDatabase();
 let application: TestingModule | undefined;
 
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
 afterEach(() => application?.close());
-
-afterAll(() => database.drop());
 
 test('without a worker a test sees what was inserted, and nothing happens to it', async () => {
   const { queue } = await start({ worker: false });

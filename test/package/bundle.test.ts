@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'vite';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { ownFile } from '../../lib/values/own-file.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 
 const run = promisify(execFile);
@@ -55,11 +55,10 @@ main().then(
 );
 `;
 
-let database: TestDatabase;
+const database = await useDatabase();
 let folder: string;
 
 beforeAll(async () => {
-  database = await createDatabase();
   folder = await makeTemporaryFolder();
   const entry = join(inject('buildDir'), 'bundled.mjs');
   await writeFile(entry, application);
@@ -78,8 +77,6 @@ beforeAll(async () => {
     },
   });
 }, 120_000);
-
-afterAll(() => database.drop());
 
 /** Runs the bundle where there are no packages. */
 async function runBundle(options: object): Promise<string> {

@@ -2,25 +2,22 @@ import { once } from 'node:events';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { version } from '../../lib/version.js';
 import { blocksIn } from '../docs/documents.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { createDatabase, useDatabase } from '../support/database.js';
 import { forkFile } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { compile, makeProject, packLibrary, type PackedLibrary } from './packed.js';
 
+const database = await useDatabase();
 let library: PackedLibrary;
 let project: string;
-let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await createDatabase();
   library = await packLibrary();
   project = await makeProject(library, ['zod', '@nestjs/platform-express']);
 }, 180_000);
-
-afterAll(() => database.drop());
 
 test('the tarball holds the compiled library and its documents, and nothing else', async () => {
   const { files } = library;

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { blocksIn } from '../docs/documents.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { compile, makeProject, packLibrary } from './packed.js';
 
 const execute = promisify(execFile);
@@ -16,11 +16,10 @@ const compilerOptions = {
   experimentalDecorators: true,
   emitDecoratorMetadata: true,
 };
-let database: TestDatabase;
+const database = await useDatabase();
 let project: string;
 
 beforeAll(async () => {
-  database = await createDatabase();
   project = await makeProject(await packLibrary(), ['@nestjs/testing']);
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
   for (const { place, note, text } of blocksIn('ts')) {
@@ -29,8 +28,6 @@ beforeAll(async () => {
   }
   await compile(project);
 }, 180_000);
-
-afterAll(() => database.drop());
 
 test.each([
   { file: 'orders.test.js', tests: 4, env: true },

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Health } from '../../sample-app/health/health.controller.js';
 import type { ImportReport } from '../../sample-app/orders/order-import.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
-import { hasEnded, openShopAt, type TestShop } from './shop.js';
+import { useMysqlDatabase } from '../support/mysql.js';
+import { hasEnded, openShopAt } from './shop.js';
 
-let database: MysqlTestDatabase;
-let shop: Omit<TestShop, 'database'>;
+const database = await useMysqlDatabase('mariadb');
+const shop = await openShopAt(database.url);
 
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-  shop = await openShopAt(database.url);
-}, mysqlStartMs);
-afterAll(async () => {
-  await shop?.close();
-  await database?.drop();
-});
+afterAll(() => shop.close());
 
 const tea = { customer: 'Zoë 🦄', items: [{ sku: 'tea', quantity: 2 }], note: 'it\'s "urgent"? \\' };
 

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import { until } from '../support/waiting.js';
 import { clientOf, hasEnded } from './shop.js';
 
-let database: TestDatabase;
-let createShop: (typeof import('../../sample-app/shop.js'))['createShop'];
-beforeAll(async () => {
-  database = await createDatabase();
-  process.env['DATABASE_URL'] = database.url;
-  ({ createShop } = await import('../../sample-app/shop.js'));
-});
-afterAll(() => database.drop());
+const database = await useDatabase();
+process.env['DATABASE_URL'] = database.url;
+const { createShop } = await import('../../sample-app/shop.js');
 
 test('several shops may start at once on an empty database, and share the work', async () => {
   const shops = await Promise.all(Array.from({ length: 3 }, () => createShop({ logger: false })));
