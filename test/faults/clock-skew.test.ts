@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { afterEach, expect, test } from 'vitest';
+import { useDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable } from '../support/worker-process.js';
@@ -10,23 +10,16 @@ import { allOnce, drained } from './kit/outcome.js';
 const skewMs = 600_000;
 const recovery = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
 
-let database: TestDatabase;
-let fakeTime: string;
+const database = await useDatabase();
+await createEffectTable(database);
+const fakeTime = await fakeTimeLibrary();
 let children: Child[] = [];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  fakeTime = await fakeTimeLibrary();
-});
 
 afterEach(async () => {
   await Promise.all(children.map((child) => child.kill('SIGKILL')));
   children = [];
   await database.pool.query('truncate tasks, effect');
 });
-
-afterAll(() => database.drop());
 
 /** A worker whose clock is ten minutes ahead, or behind. */
 async function startSkewed(sign: '+' | '-'): Promise<Child> {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Subscriber, type QueueModuleOptions } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue, startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { createAuthority } from '../webhooks/kit/certificates.js';
@@ -12,19 +12,18 @@ import { startPgBouncer, type PgBouncer } from './kit/pgbouncer.js';
 
 const recovery = { intervalMs: 200, confirmMs: 200, graceMs: 0 };
 
-let database: TestDatabase;
+const database = await useDatabase();
 let bouncer: PgBouncer;
 let sessions: PgBouncer;
 let workers: Child[] = [];
 
 beforeAll(async () => {
-  database = await createDatabase();
   [bouncer, sessions] = await Promise.all([
     startPgBouncer(database, 'transaction'),
     startPgBouncer(database, 'session'),
   ]);
   await createEffectTable(database);
-  await (await startApp(database, { worker: false })).close();
+  await createQueue(database);
 });
 
 afterEach(async () => {
@@ -33,10 +32,7 @@ afterEach(async () => {
   await database.pool.query('truncate tasks, effect');
 });
 
-afterAll(async () => {
-  await Promise.all([bouncer.stop(), sessions.stop()]);
-  await database.drop();
-});
+afterAll(() => Promise.all([bouncer.stop(), sessions.stop()]));
 
 async function start(options: QueueModuleOptions, address: { url: string } = bouncer): Promise<Child> {
   const worker = forkWorker(address, { recovery, ...options });

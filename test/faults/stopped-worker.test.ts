@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import type { Child } from '../support/processes.js';
 import { leaveEffect } from '../support/leave-effect.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
@@ -15,14 +15,10 @@ import { allOnce, drained } from './kit/outcome.js';
 const recovery = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
 const topics = ['effect and hold', 'hold and effect', 'hold'];
 
-let database: TestDatabase;
+const database = await useDatabase();
+await createEffectTable(database);
 let worker: Child;
 let other: QueueApp | undefined;
-
-beforeAll(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-});
 
 beforeEach(async () => {
   worker = await startFaultWorker(database, { recovery, pollIntervalMs: 0 });
@@ -42,8 +38,6 @@ afterEach(async () => {
   await worker.kill('SIGKILL');
   await database.pool.query('truncate tasks, effect');
 });
-
-afterAll(() => database.drop());
 
 /** The same topics, without holding. */
 class Handlers {

@@ -7,7 +7,7 @@ import { allClosed } from '../../support/connections.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild, type Child } from '../../support/processes.js';
-import { startApp, withoutRoutines } from '../../support/queue-app.js';
+import { createQueue, withoutRoutines } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { moments, pointedMethods, type ArmedPoint } from './failpoints.js';
 import {
@@ -47,8 +47,7 @@ describe.concurrent('a worker is killed there, another one heals:', () => {
       const folder = await makeTemporaryFolder();
       const history = new HistoryWriter(folder, 'test');
       try {
-        const app = await startApp(database, { worker: false });
-        await app.close();
+        await createQueue(database);
         await createJudgesTables(database.pool);
         const bench: Bench = { database, folder, history };
         for (const scenario of group) {

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TaskHandler } from '../../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { sortHistory } from './history.js';
 import { hostileRowsRest } from './oracles/hostile-rows.js';
 import { hostile, hostileRows, insertHostile, isToEnd } from './workload/hostile.js';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 class Handlers {
   readonly done: string[] = [];

@@ -3,7 +3,7 @@ import type { QueueModuleOptions } from '../../../lib/index.js';
 import { createDatabase } from '../../support/database.js';
 import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild, type Child } from '../../support/processes.js';
-import { startApp, withoutRoutines } from '../../support/queue-app.js';
+import { createQueue, withoutRoutines } from '../../support/queue-app.js';
 import { until } from '../../support/waiting.js';
 import { readHistory, type History } from './history.js';
 import type { Violation } from './oracles/oracle.js';
@@ -44,8 +44,7 @@ async function wakeZombie(env: Readonly<Record<string, string>>): Promise<Outcom
   const seen = (is: (history: History) => boolean, what: string): Promise<boolean> =>
     until(async () => is(readHistory(folder)), what);
   try {
-    const app = await startApp(database, { worker: false });
-    await app.close();
+    await createQueue(database);
     await createJudgesTables(pool);
     const zombie = await start(env);
     await pool.query(

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import type { TestDatabase } from '../../support/database.js';
 import { startProxy, type DatabaseProxy } from '../../support/database-proxy.js';
 import { LogLines } from '../../support/log-lines.js';
-import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
+import type { QueueApp, QueueAppOptions } from '../../support/queue-app.js';
 import { createEffectTable } from '../../support/worker-process.js';
+import { useQueue } from '../../worker/queue-bench.js';
 
 /** The queue `tasks` of a test file, with a table for effects, and a proxy that can break its connections. */
 export interface FaultBench {
@@ -22,33 +23,23 @@ export interface FaultBench {
 
 /** Sets a bench up for the test file; after each test faults are lifted, and tasks and effects forgotten. */
 export function useFaults(): FaultBench {
-  let database: TestDatabase;
+  const bench = useQueue('effect');
   let proxy: DatabaseProxy;
   let log = new LogLines();
-  let app: QueueApp | undefined;
 
   beforeAll(async () => {
-    database = await createDatabase();
-    await createEffectTable(database);
-    proxy = await startProxy(database);
+    await createEffectTable(bench);
+    proxy = await startProxy(bench.database);
   });
-  afterEach(async () => {
-    proxy.pass();
-    await app?.close();
-    app = undefined;
-    await database.pool.query('truncate tasks, effect');
-  });
-  afterAll(async () => {
-    await proxy.close();
-    await database.drop();
-  });
+  afterEach(() => proxy.pass());
+  afterAll(() => proxy.close());
 
   return {
     get database() {
-      return database;
+      return bench.database;
     },
     get pool() {
-      return database.pool;
+      return bench.pool;
     },
     get proxy() {
       return proxy;
@@ -56,10 +47,15 @@ export function useFaults(): FaultBench {
     get log() {
       return log;
     },
-    start: async (options) => {
+    start: (options) => {
       log = new LogLines();
-      app = await startApp(proxy, { logger: log, pollIntervalMs: 0, recovery: false, ...options });
-      return app;
+      return bench.start({
+        connection: proxy.url,
+        logger: log,
+        pollIntervalMs: 0,
+        recovery: false,
+        ...options,
+      });
     },
   };
 }
