@@ -3,7 +3,7 @@ import { TaskSearch } from '../../lib/storage/postgres/reports/task-search.js';
 import { readSelection, type TaskFilter } from '../../lib/admin/task-filter.js';
 import { inTransaction } from '../../lib/storage/postgres/connections/in-transaction.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
@@ -11,7 +11,7 @@ const tables = queueTables('public', 'tasks', { schema: 'public', table: 'tasks_
 let statements: string[] = [];
 
 beforeAll(async () => {
-  await (await startApp(bench.database, { worker: false })).close();
+  await createQueue(bench.database);
 });
 
 const search = new TaskSearch({

@@ -1,26 +1,16 @@
 import { Pool } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
 import { readableText } from '../../lib/storage/postgres/readable-text.js';
 import { runCli } from '../cli/support.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 
 // Rows that another program has written: each is shown as what it is, and none keeps the others from being shown.
 
-let database: TestDatabase;
-let app: QueueApp;
-let admin: QueueAdmin;
-
-beforeAll(async () => {
-  database = await createDatabase('SQL_ASCII');
-  app = await startApp(database, { worker: false });
-  admin = app.app.get(QueueAdmin);
-});
-afterAll(async () => {
-  await app.close();
-  await database.drop();
-});
+const database = await useDatabase('SQL_ASCII');
+const app = await useApp(database, { worker: false });
+const admin = app.app.get(QueueAdmin);
 
 async function insert(pool: Pool, columns: string, values: string): Promise<string> {
   const { rows } = await pool.query<{ id: string }>(

@@ -2,21 +2,15 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readRecord, type AdapterRecord } from '../../bench/harness/adapter/records.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { forkChild } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 
 const manifestFile = resolve(import.meta.dirname, '../../bench/harness/tarefa-bench/adapter.json');
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createDatabase();
-});
-
-afterAll(() => database.drop());
+const database = await useDatabase();
 
 it('speaks the contract of the harness, and ends within 5 s of SIGTERM', async () => {
   const adapter = forkChild('harness-adapter', {

@@ -1,17 +1,15 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
 import { adopt } from '../../lib/storage/postgres/adoption/adopt.js';
 import { SchemaSession } from '../../lib/storage/postgres/migration/schema-session.js';
 import { createNsjTable } from '../storage/postgres/nsj-table.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { NsjWorker } from './nsj-worker.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 const names = {
   table: { schema: 'public', table: 'tasks' },

@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { getQueueToken, QueueAdmin } from '../../lib/index.js';
 import { planAdoption } from '../../lib/storage/postgres/adoption/adopt.js';
 import { SchemaSession } from '../../lib/storage/postgres/migration/schema-session.js';
 import { createNsjTable } from '../storage/postgres/nsj-table.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { NsjWorker } from './nsj-worker.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const { pool } = database;
-
-afterAll(() => database.drop());
 
 interface Attempt {
   readonly id: string;

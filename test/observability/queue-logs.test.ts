@@ -1,16 +1,15 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { LoggerService } from '@nestjs/common';
 import { TaskHandler, Subscriber } from '../../lib/index.js';
-import { createDatabase } from '../support/database.js';
+import { useDatabase } from '../support/database.js';
 import { startApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 const secret = 'p4yl04d';
 let tables = 0;
 
 afterEach(() => void vi.unstubAllEnvs());
-afterAll(() => database.drop());
 
 const hostile = `down\nERROR [Tarefa] forged\r\u001b[2J\u001b[31m ${'x'.repeat(1_000_000)}`;
 

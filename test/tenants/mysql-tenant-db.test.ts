@@ -1,5 +1,5 @@
 import type { Connection } from 'mysql2/promise';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import {
   QueueAdmin,
   TenantDatabases,
@@ -9,7 +9,7 @@ import {
   type TenantDb,
   type TenantSql,
 } from '../../lib/index.js';
-import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../support/mysql.js';
+import { useMysqlDatabase } from '../support/mysql.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { useMysqlTenant } from './kit/mysql-tenant.js';
@@ -18,17 +18,13 @@ import { TenantWork } from './kit/tenant-work.js';
 
 // A queue in MariaDB opens its tenants' databases there as well.
 
-let database: MysqlTestDatabase;
+const database = await useMysqlDatabase('mariadb');
 const tenant = useMysqlTenant();
 const apps: QueueApp[] = [];
 
-beforeAll(async () => {
-  database = await createMysqlDatabase('mariadb');
-}, mysqlStartMs);
 afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
-afterAll(() => database.drop());
 
 async function start(
   tenants: TenantDatabaseOptions = {},

@@ -1,5 +1,5 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   QueueAdmin,
   QueueClient,
@@ -10,7 +10,7 @@ import {
   type TaskContext,
 } from '../../lib/index.js';
 import { QueueTester, withTester } from '../../lib/testing/index.js';
-import { type TestDatabase, connectTo, createDatabase, handleOf } from '../support/database.js';
+import { connectTo, handleOf, useDatabase } from '../support/database.js';
 import { Shop } from './shop.js';
 import { describeTester } from './tester-suite.js';
 import { onPostgres, ownSql } from '../support/run-database.js';
@@ -30,7 +30,8 @@ class Billing {
   }
 }
 
-let database: TestDatabase;
+const database = await useDatabase();
+await database.pool.query('create table booking (amount int)');
 let module: TestingModule;
 let tester: QueueTester;
 
@@ -51,11 +52,6 @@ async function start(options: { autoStart?: boolean; worker?: boolean } = {}): P
   return compiled.init();
 }
 
-beforeAll(async () => {
-  database = await createDatabase();
-  await database.pool.query('create table booking (amount int)');
-});
-
 beforeEach(async () => {
   module = await start();
   tester = QueueTester.of(module);
@@ -64,8 +60,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => module.close());
-
-afterAll(() => database.drop());
 
 describe('with a database', () => {
   describeTester(() => ({ tester, queue: module.get(QueueClient), shop: module.get(Shop) }));

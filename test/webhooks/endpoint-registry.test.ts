@@ -1,23 +1,19 @@
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { QueueEvents, type SqlHandle } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import type { TextRow } from '../../lib/storage/postgres/connections/control-connection.js';
 import { PostgresEndpoints } from '../../lib/storage/postgres/postgres-endpoints.js';
 import type { QueueAccess } from '../../lib/storage/postgres/queue-access.js';
 import { EndpointRegistry } from '../../lib/webhooks/endpoint-registry.js';
-import { startApp } from '../support/queue-app.js';
+import { createQueue } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
-const bench = useQueue();
+const bench = useQueue('tasks_webhook');
 const tables = queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' });
 const restMs = 60_000;
 
-beforeAll(async () => {
-  await (await startApp(bench.database, { worker: false, webhooks: {} })).close();
-});
-
-afterEach(() => bench.pool.query('truncate tasks_webhook'));
+beforeAll(() => createQueue(bench.database, { webhooks: {} }));
 
 /** What a worker knows of the endpoint `crm`, which rests after one failure. */
 function makeRegistry(handle: SqlHandle = bench.pool): { endpoints: EndpointRegistry; events: QueueEvents } {

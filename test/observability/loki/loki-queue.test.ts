@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueLogs, TaskHandler } from '../../../lib/index.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 import { LogLines } from '../../support/log-lines.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
 import { forkChild } from '../../support/processes.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { StandInLoki } from './stand-in-loki.js';
 
-const database = await createDatabase();
+const database = await useDatabase();
 let loki: StandInLoki;
 let tables = 0;
 
@@ -19,8 +19,6 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await loki.stop();
 });
-
-afterAll(() => database.drop());
 
 class Handlers {
   @TaskHandler('greet')
