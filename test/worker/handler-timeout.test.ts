@@ -88,6 +88,29 @@ test('a statement that hangs is ended with its transaction, so that it holds no 
   expect(await bench.ended(await queue.insertTask({ topic: 'next' }))).toMatchObject({ status: 'sucesso' });
 });
 
+test('what is cut ends no session of somebody else’s that has its number on the server to which connections lead by then', async () => {
+  const other = await bench.connect();
+  const { rows } = await other.query(`select ${onPostgres ? 'pg_backend_pid()' : 'connection_id()'} as number`);
+  const number = Number(rows[0]?.['number']);
+  const end = deferred();
+  const { queue } = await startHanging(
+    async (ctx) => {
+      await leaveEffect(ctx);
+      const client = (await ctx.client()) as unknown as { processID: number; connection: { threadId: number } };
+      if (onPostgres) client.processID = number;
+      else client.connection.threadId = number;
+      await end.promise;
+    },
+    { concurrency: 2 },
+  );
+  const id = await queue.insertTask({ topic: 'hang' });
+  expect(await bench.ended(id)).toMatchObject({ status: 'falha', mensagem: message });
+  // It comes after what ends the other one: the pool has one connection.
+  expect(await bench.ended(await queue.insertTask({ topic: 'next' }))).toMatchObject({ status: 'sucesso' });
+  expect((await other.query('select 1 as one')).rows).toHaveLength(1);
+  end.resolve();
+});
+
 testOnPostgres('the end of a statement that hangs waits for nobody who waits for its locks', async () => {
   const { queue } = await startHanging(
     async ({ db }) => {

@@ -6,6 +6,7 @@ import { rowsOf } from './administration/answered.js';
 import { idParameter } from './administration/id-list.js';
 import { rethrowConnectionError } from './connections/lost-connection.js';
 import { asHandle, type LentConnection } from './connections/own-pool.js';
+import { endSession } from './connections/session-place.js';
 import type { Run } from './connections/transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
@@ -138,7 +139,7 @@ export class MysqlImportTransactions implements TaskImportTransactions {
   #isCommitted(id: string): Promise<boolean> {
     const { own, tables } = this.#access;
     return own.use(async (run) => {
-      await run(`kill ${this.#lent.raw.threadId}`).catch(() => undefined);
+      await endSession(this.#lent.raw, run).catch(() => undefined);
       const rows = await rowsOf(run, lastImported(tables.queue), [id]);
       return rows.length > 0;
     });

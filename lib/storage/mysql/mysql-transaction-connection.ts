@@ -2,6 +2,7 @@ import type { PoolConnection, QueryError } from 'mysql2';
 import { traceOf } from '../session-traces.js';
 import { ask, type Answer } from './connections/answers.js';
 import type { LentConnection, OwnPool } from './connections/own-pool.js';
+import { endSession } from './connections/session-place.js';
 import { streamOf } from './connections/stream-of.js';
 import type { ClientWatch } from './mysql-transaction-client.js';
 import { undo, type Beginning } from './statements/transaction.js';
@@ -108,12 +109,11 @@ export class TransactionConnection {
   cut(reason: Error): void {
     if (!this.#isOurs) return;
     this.#isOurs = false;
-    const { threadId } = this.raw;
     const isGone = this.#stream.destroyed;
     this.#stream.destroy(reason);
     this.#lent.forget();
     if (isGone) return;
-    this.#own.query(`kill ${threadId}`).catch(() => undefined);
+    this.#own.use((run) => endSession(this.raw, run)).catch(() => undefined);
   }
 
   #note(text: string): void {

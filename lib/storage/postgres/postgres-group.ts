@@ -7,7 +7,8 @@ import { ownHandle } from './connections/in-transaction.js';
 import { inOneFlight } from './one-flight.js';
 import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
-import { terminateBackend, type PostgresTransactionParts } from './postgres-transaction.js';
+import { terminateBackend } from './connections/backend.js';
+import type { PostgresTransactionParts } from './postgres-transaction.js';
 import { takeRelease } from './connections/take-release.js';
 
 /** Before the completions: their plan must not be one for an empty table. Behind them is only COMMIT. */
@@ -114,7 +115,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     this.#connected = undefined;
     if (client) {
       this.#giveBack?.(trouble);
-      terminateBackend(client, this.#parts);
+      terminateBackend(client, this.#parts.pool);
     }
     if (fate === 'undone') this.#settle.reject(trouble);
     else void this.#askFate(trouble).then(this.#settle.reject, this.#settle.reject);

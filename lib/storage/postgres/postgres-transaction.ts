@@ -4,20 +4,16 @@ import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
+import { terminateBackend } from './connections/backend.js';
 import { beginHandlers, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { ownHandle } from './connections/in-transaction.js';
 import { inOneFlight } from './one-flight.js';
 import type { OwnPool } from './connections/own-pool.js';
-import { asQuery, processIdOf, type Reach } from './connections/pooler.js';
+import { asQuery, type Reach } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
 import { takeRelease } from './connections/take-release.js';
 import { brokenTransaction, explainRefusal } from './transaction-errors.js';
-
-/** Parameters: process id of the backend. */
-const terminate = `-- name: terminate
-select pg_terminate_backend(a.pid) from pg_stat_activity a
-where a.pid = $1::int and a.datname = current_database() and a.usename = current_user`;
 
 /** What a {@link PostgresTransaction} works with. */
 export interface PostgresTransactionParts {
@@ -27,11 +23,6 @@ export interface PostgresTransactionParts {
   readonly complete: Statement;
   readonly texts: StorableTexts;
   readonly workerId: string;
-}
-
-/** Ends the work of a client that was cut off; a pooler does so itself, and the process id that it told is no backend's. */
-export function terminateBackend(client: PoolClient, { pool, reach }: PostgresTransactionParts): void {
-  if (reach === 'direct') pool.query(terminate, [processIdOf(client)]).catch(ignore);
 }
 
 /**
@@ -117,7 +108,7 @@ export class PostgresTransaction implements TaskTransaction {
   #cut(client: PoolClient, reason: Error): void {
     if (!this.#giveBack) return;
     this.#release(reason);
-    terminateBackend(client, this.#parts);
+    terminateBackend(client, this.#parts.pool);
   }
 
   async #run(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }> {

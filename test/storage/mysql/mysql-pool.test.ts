@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
 import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
@@ -173,6 +174,37 @@ test('a statement that the server is at work on is waited for', async () => {
     expect((await waiting).rows).toEqual([{ got: '1' }]);
   } finally {
     await Promise.all([pool, holder, patient].map((one) => one.close()));
+  }
+});
+
+test('after a server has only read, nothing goes to it any more: another one may have taken its place', async () => {
+  await database.pool.query('create table if not exists note (n int)');
+  const insert = 'insert into note values (1)';
+  const pool = await open(database.url, ownSettings, { max: 2 });
+  const mysql = await loadMysql2();
+  const refused = vi.fn<() => void>(() => pool.renew());
+  const watcher = { lost: () => undefined, restored: () => undefined, refused };
+  const control = new ControlConnection(mysql, mysqlConfig(database.url), ownSettings, watcher);
+  const readOnly = 'set session transaction read only';
+  const idOf = async () => (await pool.query('select connection_id() as id')).rows[0]?.['id'];
+  try {
+    // Two connections, of which one is of the old server, as it seems.
+    const [one, other] = await Promise.all([pool.take(), pool.take()]);
+    await one.ask(readOnly);
+    const numbers = [one, other].map(({ raw }) => String(raw.threadId));
+    one.release();
+    await expect(pool.query(insert)).rejects.toMatchObject({ errno: 1792 });
+    other.release();
+    expect(numbers).not.toContain(await idOf());
+    await pool.query(insert);
+    const before = await idOf();
+    await control.query(readOnly);
+    expect((await control.query(insert)).changed).toBe(1);
+    expect(refused).toHaveBeenCalledOnce();
+    expect(await idOf()).not.toBe(before);
+  } finally {
+    await control.close();
+    await pool.close();
   }
 });
 

@@ -10,6 +10,8 @@ import { repeated, type Run } from './transactions.js';
 export interface ControlWatcher {
   lost(error: unknown): void;
   restored(): void;
+  /** Its server only reads, so another one may have taken its place: told before a new connection is opened. */
+  refused?(): void;
 }
 
 /** Which of the connections that claim. */
@@ -88,7 +90,16 @@ export class ControlConnection {
     if (connection) await new Promise<void>((resolve) => connection.end(() => resolve()));
   }
 
+  /** What a server that only reads has refused is done once more, where connections lead now. */
   async #run<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#runOnce(work).catch((error: unknown) => {
+      if (!isReadOnlyError(error)) throw error;
+      this.#watcher.refused?.();
+      return this.#runOnce(work);
+    });
+  }
+
+  async #runOnce<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const connection = this.#connection ?? (await this.#open());
     try {
       return await work((text, values) => this.#ask(connection, text, values));

@@ -3,11 +3,12 @@ import { watchAnswer } from '../../answer-watch.js';
 import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
 import { traceText } from '../../session-traces.js';
 import type { SqlHandle } from '../../sql-handle.js';
-import { isConnectionError } from '../mysql-errors.js';
+import { isConnectionError, isReadOnlyError } from '../mysql-errors.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type Answer } from './answers.js';
 import { messageOf, rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
+import { notePlace, ownPlace } from './session-place.js';
 import { streamOf } from './stream-of.js';
 import { inTransaction, type Run } from './transactions.js';
 
@@ -62,7 +63,7 @@ export class OwnPool {
   readonly #look: () => Connection;
   readonly #line: ConnectionLine<PoolConnection>;
   readonly #warn: OwnPoolParts['warn'];
-  /** Those that were opened since the last one fell silent. */
+  /** Those that were opened since {@link renew} was asked for last. */
   #current = new WeakSet<PoolConnection>();
   #hasToldTrace = false;
   #closed: Promise<void> | undefined;
@@ -93,10 +94,11 @@ export class OwnPool {
       this.#current.add(connection);
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
-      connection.query(settings, (error) => {
+      ask(connection, `${settings};\n${ownPlace}`, [connection.threadId]).then(
+        (answers) => notePlace(connection, answers.at(-1)),
         // The driver's own way to end it would leave waiting for ever what was sent behind.
-        if (error) streamOf(connection).destroy(error);
-      });
+        (error: Error) => streamOf(connection).destroy(error),
+      );
     });
   }
 
@@ -131,7 +133,10 @@ export class OwnPool {
       return result;
     } catch (error) {
       if (isConnectionError(error)) lent.destroy();
-      else lent.release();
+      else {
+        if (isReadOnlyError(error)) this.renew();
+        lent.release();
+      }
       return rethrowConnectionError(error);
     }
   }
@@ -157,12 +162,18 @@ export class OwnPool {
           destroy();
           return;
         }
+        if (!this.#current.has(raw)) return destroy();
         raw.release();
         this.#line.back(raw, false);
       },
       destroy,
       forget: () => this.#line.back(raw, true),
     };
+  }
+
+  /** From now on only new connections are lent: those that are open may be to a server that another one has replaced. */
+  renew(): void {
+    this.#current = new WeakSet();
   }
 
   /** Closes all connections. Idempotent. */
@@ -179,7 +190,7 @@ export class OwnPool {
       isAtWork: () => this.#isAtWork(raw.threadId),
       cut: (reason) => {
         // The others that are open may have fallen silent as well.
-        this.#current = new WeakSet();
+        this.renew();
         streamOf(raw).destroy(Object.assign(reason, { code: 'PROTOCOL_CONNECTION_LOST' }));
       },
     });

@@ -28,23 +28,28 @@ export function openConnections(
 ): MysqlAccessParts & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const control = (name: string): ControlConnection =>
-    new ControlConnection(mysql, namedConfig(config, name), ownSettings, watcher(name));
+    new ControlConnection(mysql, namedConfig(config, name), ownSettings, { ...watcher(name), refused: renew });
+  const tasks = new OwnPool({
+    mysql,
+    config: namedConfig(config, 'pool'),
+    max: poolSize,
+    settings: taskSettings,
+    warn,
+  });
+  const own = new OwnPool({
+    mysql,
+    config: namedConfig(config, 'own'),
+    max: Math.max(ownSize, works ? 0 : poolSize),
+    settings: ownSettings,
+    warn,
+  });
+  const renew = (): void => {
+    for (const one of [tasks, own]) one.renew();
+  };
   return {
     config,
-    tasks: new OwnPool({
-      mysql,
-      config: namedConfig(config, 'pool'),
-      max: poolSize,
-      settings: taskSettings,
-      warn,
-    }),
-    own: new OwnPool({
-      mysql,
-      config: namedConfig(config, 'own'),
-      max: Math.max(ownSize, works ? 0 : poolSize),
-      settings: ownSettings,
-      warn,
-    }),
+    tasks,
+    own,
     control: works ? { first: control('control'), second: control('control 2') } : undefined,
   };
 }

@@ -39,8 +39,8 @@ export interface MysqlTenantConnectionParts {
   readonly reset: (connection: Connection) => Promise<void>;
   /** It is given back, and may be lent again. */
   readonly back: () => void;
-  /** It was cut. The thread may be at work, unless that is undefined. */
-  readonly cut: (threadToKill: number | undefined) => void;
+  /** It was cut; its session may be at work. */
+  readonly cut: (isAtWork: boolean) => void;
 }
 
 /** {@link TenantConnection} to MySQL or MariaDB. */
@@ -187,10 +187,9 @@ export class MysqlTenantConnection implements TenantConnection {
     this.#watch.quiet();
     const stream = streamOf(this.#connection);
     // One that the server has ended is not to be killed: it may have started again, and its numbers begin anew.
-    const { threadId } = this.#connection;
     const isAlive = !stream.destroyed;
     stream.destroy(reason);
-    this.#parts.cut(isBusy && isAlive ? threadId : undefined);
+    this.#parts.cut(isBusy && isAlive);
   }
 
   async #giveBack(): Promise<void> {

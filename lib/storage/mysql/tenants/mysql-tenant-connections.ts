@@ -12,17 +12,14 @@ import { quoteIdentifier } from '../identifiers.js';
 import type { DoneStatements } from './done-table.js';
 import { isRefusedLogin } from './login-error.js';
 import { MysqlTenantConnection } from './mysql-tenant-connection.js';
+import { endSession, notePlace, ownPlace } from '../connections/session-place.js';
 import { streamOf } from '../connections/stream-of.js';
 
 /** How long a server may take to close what is said goodbye to. */
 const goodbyeMs = 500;
 
-/**
- * What logging in has set, and no reset brings back: some servers forget the character set, and the driver asks for a mode of SQL.
- * Nor does one go back to the database.
- */
-const asLoggedIn = `set names utf8mb4 collate utf8mb4_bin;
-set session sql_mode = trim(both ',' from concat('IGNORE_SPACE,', @@session.sql_mode))`;
+/** What logging in has set, and no reset brings back: the driver asks for a mode of SQL. Nor does one go back to the database. */
+const asLoggedIn = `set session sql_mode = trim(both ',' from concat('IGNORE_SPACE,', @@session.sql_mode))`;
 
 /** What of the options concerns connections. */
 export type ConnectionLimits = Pick<
@@ -84,8 +81,8 @@ export class MysqlTenantConnections implements TenantConnections {
         this.#line.back(connection, false);
         ended(lent);
       },
-      cut: (threadToKill) => {
-        if (threadToKill !== undefined) this.#kill(threadToKill);
+      cut: (isAtWork) => {
+        if (isAtWork) this.#kill(connection);
         this.#line.back(connection, true);
         ended(lent);
       },
@@ -125,7 +122,8 @@ export class MysqlTenantConnections implements TenantConnections {
     streamOf(connection).once('close', () => this.#closed(connection));
     try {
       await connectWithin(connection, connectTimeoutMs);
-      await withAnswerLimit(connection, ask(connection, taskSettings), connectTimeoutMs);
+      const prepared = ask(connection, `${taskSettings};\n${ownPlace}`, [connection.threadId]);
+      notePlace(connection, (await withAnswerLimit(connection, prepared, connectTimeoutMs)).at(-1));
       return connection;
     } catch (error) {
       connection.destroy();
@@ -184,9 +182,10 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   /** A server at work on a statement does not notice that its client is gone, and keeps its locks: it is told. */
-  #kill(thread: number): void {
+  #kill(connection: Connection): void {
     const killer = this.#make();
-    const killed = withAnswerLimit(killer, ask(killer, `kill ${thread}`), this.#killMs)
+    const killing = endSession(connection, (text, values) => ask(killer, text, values));
+    const killed = withAnswerLimit(killer, killing, this.#killMs)
       .catch(() => undefined)
       .then(() => {
         killer.destroy();

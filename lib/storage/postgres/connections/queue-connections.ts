@@ -19,6 +19,7 @@ import {
 } from './connection-config.js';
 import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
+import { noteBackend } from './backend.js';
 import { inTransaction } from './in-transaction.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
@@ -240,8 +241,10 @@ function openPool(config: ClientConfig, { max, reach, settings, events, silent }
     said.lost = false;
     said.shared = false;
     client.on('error', () => undefined);
+    if (reach !== 'direct') return;
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
-    if (reach === 'direct') void client.query(settings()).catch(() => undefined);
+    void client.query(settings()).catch(() => undefined);
+    void noteBackend(client);
   });
   pool.on('error', ({ message }) => {
     if (said.lost) return;

@@ -5,7 +5,6 @@ import type { TenantAnswer } from '../../tenant-db.js';
 import { messageOf, unavailable } from '../../../tenants/tenant-error.js';
 import { deadlineIn } from '../../../timing/deadline.js';
 import { isConnectionError } from '../connections/connection-config.js';
-import { processIdOf } from '../connections/pooler.js';
 import { takeRelease } from '../connections/take-release.js';
 import type { DoneStatements } from './done-table.js';
 import { guardedClient } from './guarded-client.js';
@@ -27,7 +26,7 @@ export interface ConnectionEnd {
   /** The connection is back, or gone. */
   readonly ended: () => void;
   /** Ends what that backend is doing: its client is gone, which it would not notice. */
-  readonly terminate: (processId: number) => void;
+  readonly terminate: () => void;
 }
 
 /** {@link TenantConnection} to PostgreSQL. */
@@ -142,9 +141,8 @@ export class PostgresTenantConnection implements TenantConnection {
   destroy(reason: Error): void {
     if (!this.#release) return;
     const isBusy = !this.#isReady;
-    const processId = processIdOf(this.#client);
     this.#free(reason);
-    if (isBusy && processId !== null) this.#end.terminate(processId);
+    if (isBusy) this.#end.terminate();
   }
 
   /** A connection whose answer never came is of no use any more. */

@@ -4,17 +4,13 @@ import type { ResolvedTenantOptions } from '../../../options/tenant-options.js';
 import type { TenantConnection } from '../../../tenants/tenant-connection.js';
 import type { ConnectionEnded, TenantConnections, TenantDriver } from '../../../tenants/tenant-driver.js';
 import { unavailable } from '../../../tenants/tenant-error.js';
+import { noteBackend, terminateBackend } from '../connections/backend.js';
 import { connectionConfig, connectionKey } from '../connections/connection-config.js';
 import { OwnPool } from '../connections/own-pool.js';
 import { goodbyeMs, Sockets } from '../connections/sockets.js';
 import { doneStatements, type DoneStatements } from './done-table.js';
 import { isRefusedLogin } from './login-error.js';
 import { PostgresTenantConnection } from './postgres-tenant-connection.js';
-
-/** Parameters: process id of the backend, name of the application. */
-const terminate = `-- name: terminate a tenant's backend
-select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
-where a.pid = $1::int and a.application_name = $2 and a.datname = current_database() and a.usename = current_user`;
 
 /** What of the options concerns connections. */
 type Limits = Pick<
@@ -59,7 +55,6 @@ export class PostgresTenantDriver implements TenantDriver {
       pool: new OwnPool(pool, { patienceMs: waitTimeoutMs, isFinal: isRefusedLogin }),
       sockets,
       statements: this.#statements,
-      applicationName: this.#applicationName,
     });
   }
 
@@ -78,7 +73,6 @@ interface ConnectionsParts {
   readonly pool: OwnPool;
   readonly sockets: Sockets;
   readonly statements: DoneStatements;
-  readonly applicationName: string;
 }
 
 /** {@link TenantConnections} to PostgreSQL. */
@@ -101,13 +95,12 @@ class PostgresTenantConnections implements TenantConnections {
   }
 
   async connect(ended: ConnectionEnded): Promise<TenantConnection> {
-    const { pool, statements, applicationName } = this.#parts;
+    const { pool, statements } = this.#parts;
     const client = await pool.connect();
+    await noteBackend(client);
     const lent: TenantConnection = new PostgresTenantConnection(this.#tenant, client, statements, {
       ended: () => ended(lent),
-      terminate: (processId) => {
-        pool.query(terminate, [processId, applicationName]).catch(() => undefined);
-      },
+      terminate: () => terminateBackend(client, pool),
     });
     return lent;
   }
