@@ -2,6 +2,7 @@ import type { Bell } from '../coordination/bell.js';
 import type { QueueEvents } from '../events.js';
 import type { UnfollowedAttempt } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { byHalves } from '../storage/by-halves.js';
 import { blamesRow } from '../storage/error-kind.js';
 import type { InconsistencyKind } from '../storage/inconsistencies.js';
 import { failureMessage } from '../values/failure-text.js';
@@ -16,6 +17,9 @@ export interface SuccessorWatchParts {
 
 /** Failures that one look is for. Of those that come faster some are not looked at. */
 const most = 1_000;
+
+/** A table that refuses every next attempt is not asked for each of them. */
+const mostTries = 100;
 
 /**
  * A net under failures. An attempt fails and has its next attempt, or its dead task, in one commit; whatever takes that away, a
@@ -82,17 +86,18 @@ export class SuccessorWatch {
     this.#tell('no-dead-task', left, false);
   }
 
-  /** Answers why the database refuses to take them. */
+  /** Answers why the database refuses some of them; one that it refuses keeps no other away. */
   async #insertNext(found: readonly UnfollowedAttempt[]): Promise<string | undefined> {
     const { database } = this.#parts;
-    const ids = found.filter(({ kind }) => kind === 'no-next-attempt').map(({ id }) => id);
-    try {
-      if (ids.length > 0) await database.attempts.insertNext(ids);
-      return undefined;
-    } catch (error) {
-      if (!blamesRow(database.classify(error))) throw error;
-      return failureMessage(error);
-    }
+    const {
+      refused: [first],
+    } = await byHalves(
+      found.filter(({ kind }) => kind === 'no-next-attempt').map(({ id }) => id),
+      (ids) => database.attempts.insertNext(ids),
+      (error) => blamesRow(database.classify(error)),
+      mostTries,
+    );
+    return first && failureMessage(first.error);
   }
 
   #tell(

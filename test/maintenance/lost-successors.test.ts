@@ -51,6 +51,33 @@ test('a next attempt that a trigger has taken away is put back, runs, and is tol
   expect(await app.get(QueueAdmin).check()).toEqual([]);
 });
 
+test('a next attempt that cannot be put back keeps no other one away', async () => {
+  const { queue, events } = await bench.start({
+    handlers: [Handlers],
+    recovery: { intervalMs: 200, confirmMs: 100 },
+  });
+  await bench.pool.query(`
+    create table taken (id bigint);
+    create function take_first() returns trigger language plpgsql as $$
+    begin
+      if new.id_anterior in (select id from taken) then
+        if new.origem = 'refused' then raise exception 'not this one'; end if;
+        return new;
+      end if;
+      insert into taken values (new.id_anterior);
+      return null;
+    end $$;
+    create trigger take_first before insert on tasks for each row
+      when (new.id_anterior is not null) execute function take_first()`);
+  const refused = nextEvent(events, 'table.inconsistent', ({ mended }) => !mended);
+  const mended = nextEvent(events, 'table.inconsistent', (told) => told.mended);
+  const origins = ['any', 'refused', 'any'];
+  const [first, second, third] = await queue.insertTasks(origins.map((origin) => ({ topic: 'flaky', origin })));
+  expect(await refused).toMatchObject({ ids: [second], refused: expect.stringContaining('not this one') });
+  expect(await mended).toMatchObject({ ids: [first, third] });
+  await bench.pool.query('drop function take_first cascade');
+});
+
 test('a dead task that a trigger has taken away is told of', async () => {
   const { app, queue, events } = await bench.start({
     handlers: [Handlers],
