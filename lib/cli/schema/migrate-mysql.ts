@@ -2,6 +2,7 @@ import type { MysqlSchemaDatabase } from '../../assembly/mysql-schema-database.j
 import {
   inspectSchema,
   listMissing,
+  namesOn,
   refuseConflicts,
   resolveTables,
   type QueueNames,
@@ -53,10 +54,11 @@ interface Found {
   readonly missing: readonly string[];
 }
 
-function look({ pool }: Pick<MysqlSchemaDatabase, 'pool'>, names: QueueNames): Promise<Found> {
+function look({ pool }: Pick<MysqlSchemaDatabase, 'pool'>, asked: QueueNames): Promise<Found> {
   return pool.use(async (run) => {
-    const { database } = await inspectServer(run);
-    const tables = resolveTables(database, names);
+    const server = await inspectServer(run);
+    const names = namesOn(server, asked);
+    const tables = resolveTables(server.database, names);
     const found = await inspectSchema(run, tables, names);
     refuseConflicts(found, tables, names);
     return {

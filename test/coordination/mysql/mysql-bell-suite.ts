@@ -4,15 +4,18 @@ import type { Ring } from '../../../lib/coordination/ring.js';
 import { findSleepers, mostPlaces } from '../../../lib/storage/mysql/connections/sleeper-places.js';
 import { sleeperPrefix } from '../../../lib/storage/mysql/lock-name.js';
 import { Arrivals } from '../../support/arrivals.js';
-import type { MysqlFlavour } from '../../support/mysql.js';
+import type { MysqlFlavour, MysqlTestDatabase } from '../../support/mysql.js';
 import { until } from '../../support/waiting.js';
 import { openProcess, useProcesses, type MysqlProcess, type ProcessOptions } from './mysql-processes.js';
 
 const worker = { host: 'host', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
 
 /** What is heard of rings where a bell brings no texts, on one server. */
-export function exerciseMysqlBell(flavour: MysqlFlavour): void {
-  const { server, processes } = useProcesses(flavour, [{}, {}, { table: 'others' }]);
+export function exerciseMysqlBell(
+  flavour: MysqlFlavour,
+  create?: (flavour: MysqlFlavour) => Promise<MysqlTestDatabase>,
+): void {
+  const { server, processes } = useProcesses(flavour, [{}, {}, { table: 'others' }], create);
   const processOf = (index: number): MysqlProcess => processes[index] as MysqlProcess;
   const bellOf = (index: number): Bell => processOf(index).coordination.bell;
 

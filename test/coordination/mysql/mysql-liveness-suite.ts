@@ -1,15 +1,18 @@
 import { LeaseLiveness } from '../../../lib/coordination/lease/lease-liveness.js';
 import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { leaseThread } from '../../../lib/storage/mysql/connections/lease-orders.js';
-import type { MysqlFlavour } from '../../support/mysql.js';
+import type { MysqlFlavour, MysqlTestDatabase } from '../../support/mysql.js';
 import { exerciseLiveness, exerciseRelease } from '../conformance/liveness.js';
 import type { OpenLiveness } from '../conformance/opened.js';
 import { run } from '../conformance/run.js';
 import { useProcesses, type MysqlProcess } from './mysql-processes.js';
 
 /** What every kind of liveness promises, on one server. */
-export function exerciseMysqlLiveness(flavour: MysqlFlavour): void {
-  const { server, processes } = useProcesses(flavour, [{}, {}]);
+export function exerciseMysqlLiveness(
+  flavour: MysqlFlavour,
+  create?: (flavour: MysqlFlavour) => Promise<MysqlTestDatabase>,
+): void {
+  const { server, processes } = useProcesses(flavour, [{}, {}], create);
   const processOf = (index: number): MysqlProcess => processes[index] as MysqlProcess;
 
   const openSessions: OpenLiveness = async () => {

@@ -76,11 +76,12 @@ export async function openProcess(
 export function useProcesses(
   flavour: MysqlFlavour,
   options: readonly ProcessOptions[],
+  create: (flavour: MysqlFlavour) => Promise<MysqlTestDatabase> = createMysqlDatabase,
 ): { readonly server: () => MysqlTestDatabase; readonly processes: readonly MysqlProcess[] } {
   let server: MysqlTestDatabase;
   const processes: MysqlProcess[] = [];
   beforeAll(async () => {
-    server = await createMysqlDatabase(flavour);
+    server = await create(flavour);
     for (const one of options) processes.push(await openProcess(server.url, one));
   }, mysqlStartMs);
   afterAll(async () => {

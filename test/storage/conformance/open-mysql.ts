@@ -1,13 +1,17 @@
 import { beforeAll } from 'vitest';
 import { MysqlTestAccess } from '../../../lib/storage/mysql/mysql-test-access.js';
-import type { MysqlFlavour } from '../../support/mysql.js';
+import { createMysqlDatabase, type MysqlFlavour } from '../../support/mysql.js';
 import { useMysqlQueue } from '../mysql/mysql-queue.js';
 import { storedTimes, type OpenDatabase } from './opened.js';
 
-/** Makes a database in MySQL or MariaDB for the file, whose tables are emptied for each test. */
-export function useMysql(flavour: MysqlFlavour): OpenDatabase {
+/**
+ * Makes a database in MySQL or MariaDB for the file, whose tables are emptied for each test.
+ *
+ * @param create where another server than that of the run is asked about
+ */
+export function useMysql(flavour: MysqlFlavour, create = createMysqlDatabase): OpenDatabase {
   // Emptied below: what judges the suites opens it several times in a test.
-  const bench = useMysqlQueue(flavour, { filled: true });
+  const bench = useMysqlQueue(flavour, { filled: true, create });
   const { ask } = bench;
   let refuses = false;
   const accept = async (): Promise<void> => {
@@ -15,7 +19,7 @@ export function useMysql(flavour: MysqlFlavour): OpenDatabase {
     refuses = false;
   };
 
-  beforeAll(() => ask('create table effect (n int)'));
+  beforeAll(() => ask('create table effect (n int, id bigint auto_increment primary key)'));
 
   return async () => {
     await accept();

@@ -48,7 +48,7 @@ export const storedTimes = {
 export type OpenDatabase = () => Promise<OpenedDatabase>;
 
 /** A statement of a handler that has an effect, and one that fails. */
-export const [working, failing] = ['insert into effect values (1)', 'insert into nowhere values (1)'];
+export const [working, failing] = ['insert into effect (n) values (1)', 'insert into nowhere values (1)'];
 
 /** A registered worker. */
 export interface TestWorker {

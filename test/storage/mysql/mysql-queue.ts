@@ -37,10 +37,11 @@ export interface MysqlQueueBench {
 /**
  * @param options.connections of the library's own. Default: 5
  * @param options.filled true when what is in the tables stays for the next test
+ * @param options.create where another server than that of the run is asked about
  */
 export function useMysqlQueue(
   flavour: MysqlFlavour,
-  { connections = 5, filled = false } = {},
+  { connections = 5, filled = false, create = createMysqlDatabase } = {},
 ): MysqlQueueBench {
   let server: MysqlTestDatabase;
   let database: MysqlDatabase;
@@ -57,7 +58,7 @@ export function useMysqlQueue(
   };
 
   beforeAll(async () => {
-    server = await createMysqlDatabase(flavour);
+    server = await create(flavour);
     database = openDatabase(server.url, rung, connections);
     await database.prepare();
   }, mysqlStartMs);

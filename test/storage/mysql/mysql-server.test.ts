@@ -9,10 +9,12 @@ interface Told {
   readonly version: string;
   readonly comment?: string;
   readonly variables?: Readonly<Record<string, string>>;
+  /** `lower_case_table_names` */
+  readonly folds?: string;
 }
 
-function answering({ version, comment = '', variables = {} }: Told): Run {
-  const facts = { version, comment, name: 'shop', packet: '1024' };
+function answering({ version, comment = '', variables = {}, folds = '0' }: Told): Run {
+  const facts = { version, comment, name: 'shop', packet: '1024', folds };
   const rows = Object.entries(variables).map(([name, value]) => ({ Variable_name: name, Value: value }));
   return async (text) => {
     const answer: readonly TextRow[] = text.startsWith('show') ? rows : [facts];
@@ -41,7 +43,7 @@ test.each<Told & { readonly said: string }>([
   });
 });
 
-test.each<Told & { readonly flavour: string; readonly isGalera?: boolean }>([
+test.each<Told & { readonly flavour: string; readonly isGalera?: boolean; readonly foldsNames?: boolean }>([
   { version: '8.0.16', flavour: 'mysql' },
   { version: '9.7.4', flavour: 'mysql', variables: { log_bin: 'ON', binlog_format: 'ROW' } },
   // Without a log its format says nothing.
@@ -49,10 +51,12 @@ test.each<Told & { readonly flavour: string; readonly isGalera?: boolean }>([
   { version: '10.8.1-MariaDB', flavour: 'mariadb' },
   { version: '5.5.5-10.11.2-MariaDB-log', flavour: 'mariadb' },
   { version: '11.8.6-MariaDB', flavour: 'mariadb', variables: { wsrep_on: 'ON' }, isGalera: true },
-])('$version is taken', async ({ flavour, isGalera = false, ...told }) => {
+  { version: '8.4.0', flavour: 'mysql', folds: '1', foldsNames: true },
+])('$version is taken', async ({ flavour, isGalera = false, foldsNames = false, ...told }) => {
   expect(await inspectServer(answering(told))).toEqual({
     flavour,
     isGalera,
+    foldsNames,
     version: told.version,
     database: 'shop',
     maxPacketBytes: 1024,

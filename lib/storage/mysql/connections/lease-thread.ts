@@ -6,6 +6,7 @@ import { renewLease } from '../statements/workers.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask } from './answers.js';
 import type { LeaseDatabase } from './lease-orders.js';
+import { ownSettings } from './mysql-config.js';
 import { loadMysql2 } from './mysql-package.js';
 
 /**
@@ -52,6 +53,7 @@ async function connect(): Promise<Connection> {
   opened.on('error', () => undefined);
   try {
     await connectWithin(opened, leaseMs / 2);
+    await withAnswerLimit(opened, ask(opened, ownSettings), leaseMs / 2);
   } catch (error) {
     opened.destroy();
     throw error;

@@ -103,19 +103,29 @@ function readParameter(value: string): unknown {
   }
 }
 
-/** Set on every connection of ours: what statements are written for, whatever the server's defaults are. */
-const commonSettings = `set session transaction isolation level read committed;
+/**
+ * Set on every connection of ours: what statements are written for, whatever the server's defaults are, or what its `init_connect`
+ * sets. A server may take another character set than the one that a client logs in with, leave every statement uncommitted, begin a
+ * transaction after each COMMIT, and refuse or cut what touches many rows.
+ */
+export const commonSettings = `set names utf8mb4 collate utf8mb4_bin;
+set session transaction isolation level read committed;
 set session time_zone = '+00:00';
-set session sql_mode = trim(both ',' from replace(replace(concat_ws(',', @@session.sql_mode, 'STRICT_TRANS_TABLES'), 'NO_BACKSLASH_ESCAPES', ''), 'HIGH_NOT_PRECEDENCE', ''))`;
+set session autocommit = 1, completion_type = 0, sql_safe_updates = 0, sql_big_selects = 1, sql_select_limit = 18446744073709551615`;
 
-/** Of connections on which handlers work: how long their statements wait for locks is theirs to say. */
-export const taskSettings = commonSettings;
+/**
+ * Of connections on which handlers work: how long their statements wait for locks is theirs to say, and so is their SQL, but for what
+ * would store other values than were given.
+ */
+export const taskSettings = `${commonSettings};
+set session sql_mode = trim(both ',' from replace(replace(concat_ws(',', @@session.sql_mode, 'STRICT_TRANS_TABLES'), 'NO_BACKSLASH_ESCAPES', ''), 'HIGH_NOT_PRECEDENCE', ''))`;
 
 /**
  * Of all others: what waits longer than that for a lock is tried again. A server may end sessions that say nothing for a few seconds,
  * and some of ours are idle for as long as nothing happens: they get the limit that it comes with.
  */
 export const ownSettings = `${commonSettings};
-set session wait_timeout = 28800;
+set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
+set session wait_timeout = 28800 /*M!100300 , idle_transaction_timeout = 0, idle_write_transaction_timeout = 0 */;
 set session innodb_lock_wait_timeout = 5;
 set session group_concat_max_len = 16777216`;

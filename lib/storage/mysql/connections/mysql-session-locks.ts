@@ -3,6 +3,7 @@ import { readBoolean } from '../../columns.js';
 import { isConnectionError } from '../mysql-errors.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type TextRow } from './answers.js';
+import { commonSettings } from './mysql-config.js';
 import type { Mysql2 } from './mysql-package.js';
 
 /** An answer that takes longer will not come. */
@@ -12,7 +13,8 @@ const handOverSeconds = 3;
 
 /** Without limits of the server's for statements, which would end what waits on purpose. */
 const settings = (silentSeconds: number): string =>
-  `set session wait_timeout = ${silentSeconds} /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
+  `${commonSettings};
+set session wait_timeout = ${silentSeconds} /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
 
 export interface SessionLocksParts {
   readonly mysql: Mysql2;

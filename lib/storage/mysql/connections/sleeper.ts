@@ -6,6 +6,7 @@ import { readBoolean } from '../../columns.js';
 import { isConnectionError } from '../mysql-errors.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask } from './answers.js';
+import { commonSettings } from './mysql-config.js';
 import type { Mysql2 } from './mysql-package.js';
 import { sleeperPlaces } from './sleeper-places.js';
 
@@ -22,7 +23,8 @@ const lastingFailures = 8;
 /** Number of the error with which a statement ends that was killed. */
 const interrupted = 1317;
 
-const settings = `set session wait_timeout = 30 /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
+const settings = `${commonSettings};
+set session wait_timeout = 30 /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
 
 export interface SleeperParts {
   readonly mysql: Mysql2;
@@ -135,7 +137,7 @@ export class Sleeper {
     await connectWithin(connection, answerMs);
     const run = (text: string, values: readonly unknown[] = []) =>
       withAnswerLimit(connection, ask(connection, text, values), answerMs);
-    const [, session] = await run(`${settings}; select connection_id() as id`);
+    const session = (await run(`${settings}; select connection_id() as id`)).at(-1);
     await takePlace(run, prefix);
     this.#sessionId = session?.rows[0]?.['id'] ?? undefined;
     return connection;

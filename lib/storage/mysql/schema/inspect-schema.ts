@@ -14,6 +14,7 @@ import {
   subscriptionColumns,
   type ColumnDefinition,
 } from './schema.js';
+import type { Server } from './server.js';
 
 /** Which queue, and what of it is used. */
 export interface QueueNames {
@@ -51,6 +52,21 @@ export function resolveTables(database: string | undefined, names: QueueNames): 
     table: names.subscriptionTable.table,
   };
   return queueTables(own, names.table.table, subscriptions);
+}
+
+/** A queue's names as the server has them. Those that it does not tell apart get one spelling, and so do the locks named after them. */
+export function namesOn<T extends QueueNames>({ foldsNames }: Pick<Server, 'foldsNames'>, names: T): T {
+  if (!foldsNames) return names;
+  const { table, subscriptionTable } = names;
+  return {
+    ...names,
+    table: inSmallLetters(table),
+    subscriptionTable: subscriptionTable && inSmallLetters(subscriptionTable),
+  };
+}
+
+function inSmallLetters({ schema, table }: TableName): TableName {
+  return { schema: schema?.toLowerCase(), table: table.toLowerCase() };
 }
 
 /** Reads which parts of a queue exist. */

@@ -6,6 +6,7 @@ import type { QueueTables } from '../identifiers.js';
 import {
   inspectSchema,
   listMissing,
+  namesOn,
   refuseConflicts,
   resolveTables,
   type QueueNames,
@@ -49,8 +50,9 @@ const lockSeconds = 60;
  * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`), `SCHEMA_CONFLICT`, `RIGHTS_MISSING`; `OPTIONS_INVALID` for a server
  * that cannot keep a queue
  */
-export async function prepareSchema(run: Run, request: SchemaRequest): Promise<PreparedQueue> {
+export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<PreparedQueue> {
   const server = await inspectServer(run);
+  const request = namesOn(server, asked);
   const tables = resolveTables(server.database, request);
   const found = await inspectSchema(run, tables, request);
   refuseConflicts(found, tables, request);

@@ -10,6 +10,8 @@ export interface Server {
   readonly database: string | undefined;
   /** The largest text that it takes, in bytes. */
   readonly maxPacketBytes: number;
+  /** True where names of databases and tables are the same in capital and in small letters. */
+  readonly foldsNames: boolean;
   /** True for a node of a Galera cluster. */
   readonly isGalera: boolean;
 }
@@ -25,15 +27,17 @@ const leastVersions = { mysql: [8, 0, 16], mariadb: [10, 8, 0] } as const;
 export async function inspectServer(run: Run): Promise<Server> {
   const [answer] = await run(
     `-- name: inspect_server
-select version() as version, @@version_comment as comment, database() as name, @@max_allowed_packet as packet`,
+select version() as version, @@version_comment as comment, database() as name, @@max_allowed_packet as packet,
+  @@lower_case_table_names as folds`,
   );
-  const { version = null, comment = null, name = null, packet = null } = answer?.rows[0] ?? {};
+  const { version = null, comment = null, name = null, packet = null, folds = null } = answer?.rows[0] ?? {};
   const variables = await readVariables(run, ['log_bin', 'binlog_format', 'wsrep_on']);
   const server = {
     flavour: flavourOf(version ?? ''),
     version: version ?? '',
     database: name ?? undefined,
     maxPacketBytes: Number(packet),
+    foldsNames: folds !== null && folds !== '0',
     isGalera: variables.get('wsrep_on') === 'ON',
   } as const;
   const problem = problemOf(server, comment ?? '', variables);

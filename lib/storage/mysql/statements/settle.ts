@@ -26,7 +26,9 @@ export const settle = ({ queue }: QueueTables): string =>
   named(
     'settle',
     `
-update json_table(?, '$[*]' columns (id bigint path '$[0]', message longtext path '$[1]', result longtext path '$[2]')) s
+update json_table(?, '$[*]' columns (
+  id bigint path '$[0]', message longtext character set utf8mb4 path '$[1]', result longtext character set utf8mb4 path '$[2]'
+)) s
 straight_join ${queue} f force index (primary) on f.id = s.id
 set f.status = 'sucesso', f.mensagem = s.message, f.resultado = s.result, f.finalizada_em = ${now}`,
   );

@@ -29,7 +29,7 @@ where f.morta_pronta <= ${now}${exceptApart({ ids }).text}
     from (
       select distinct cast(handled.route as binary) as route
       from ${workers} w
-      straight_join json_table(w.dead_routes, '$[*]' columns (route longtext path '$')) handled
+      straight_join json_table(w.dead_routes, '$[*]' columns (route longtext character set utf8mb4 path '$')) handled
       where w.stopped_at is null
     ) attended
     where attended.route = ${route} or (f.subscriber_id is null and attended.route = cast('${everyTopic}' as binary))

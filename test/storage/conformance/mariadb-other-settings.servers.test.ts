@@ -1,0 +1,5 @@
+import { exercise } from './exercise.js';
+import { useMysql } from './open-mysql.js';
+import { createElsewhere } from './other-mysql-settings.js';
+
+exercise(useMysql('mariadb', createElsewhere));
