@@ -7,6 +7,9 @@ import { takeFreeId } from '../free-worker-id.js';
 import type { QueueAccess } from './queue-access.js';
 import { haltWorkers, renewLease } from './statements/workers.js';
 
+/** Servers before version 17 have no limit for a whole transaction. */
+const unlimited = `select set_config('transaction_timeout', '0', true) where current_setting('server_version_num')::int >= 170000`;
+
 /** What workers are told to stop by. */
 export interface HaltBell {
   readonly channel: string;
@@ -83,6 +86,9 @@ export class PostgresWorkers implements WorkerRegistry {
   runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined> {
     const key = routineKey(this.#access.schema.tables.qualifiedName, routine);
     return this.#access.inTransaction(async (tx) => {
+      // It says nothing while the work goes on, which a limit of the role's would end.
+      await tx.query('set local idle_in_transaction_session_timeout = 0');
+      await tx.query(unlimited);
       const { rows } = await tx.query(
         'select pg_try_advisory_xact_lock(hashtextextended($1::text, 0)) as locked',
         [key],

@@ -7,14 +7,25 @@ import type { QueueOptions } from '../../../lib/options/queue-options.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { storedTimes, type OpenDatabase } from './opened.js';
 
-/** Makes a PostgreSQL database for the file, whose tables are emptied for each test. */
-export function usePostgres(layout: Pick<QueueOptions, 'layout'> = {}): OpenDatabase {
+/**
+ * Makes a PostgreSQL database for the file, whose tables are emptied for each test.
+ *
+ * @param settings that its sessions begin with
+ */
+export function usePostgres(
+  layout: Pick<QueueOptions, 'layout'> = {},
+  settings: Readonly<Record<string, string>> = {},
+): OpenDatabase {
   let server: TestDatabase;
   let core: QueueCore;
 
   beforeAll(async () => {
     server = await createDatabase();
     await server.pool.query('create table effect (n int)');
+    const name = new URL(server.url).pathname.slice(1);
+    for (const [key, value] of Object.entries(settings)) {
+      await server.pool.query(`alter database ${name} set ${key} = '${value}'`);
+    }
     const options = { connection: server.url, queue: 'tasks', webhooks: true, ...layout };
     core = await assembleCore(resolveOptions(options, {}), new QueueEvents());
   });

@@ -53,7 +53,7 @@ export function connectionProblem(connection: PostgresConnection): string | unde
 
 /**
  * Set on every connection of ours. A peer that is gone is noticed within 60 s; READ COMMITTED is what the
- * statements are written for, whatever the database's default is. Some of them are idle for as long as nothing happens; before
+ * statements are written for, whatever the database's default is, as are the formats in which they are told values. Some of them are idle for as long as nothing happens; before
  * version 14 no setting ends those.
  */
 export const sessionSettings = `
@@ -63,6 +63,8 @@ set tcp_keepalives_count = 3;
 set tcp_user_timeout = 50000;
 set default_transaction_isolation = 'read committed';
 set datestyle = 'ISO';
+set extra_float_digits = 1;
+set array_nulls = on;
 select set_config('idle_session_timeout', '0', false) where current_setting('server_version_num')::int >= 140000`;
 
 /**
@@ -86,7 +88,8 @@ set enable_seqscan = off;
 set enable_bitmapscan = off;
 set enable_sort = off;
 set jit = off;
-set lock_timeout = '5s'`;
+set lock_timeout = '5s';
+set standard_conforming_strings = on`;
 
 /** True when a failed query says that its connection is gone, so that its outcome is unknown. */
 export function isConnectionError(error: unknown): boolean {

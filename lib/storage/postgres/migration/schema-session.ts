@@ -78,6 +78,7 @@ export class SchemaSession implements SqlHandle {
         set statement_timeout = 0;
         set idle_in_transaction_session_timeout = 0;
         set lock_timeout = 0;
+        select set_config('transaction_timeout', '0', false) where current_setting('server_version_num')::int >= 170000;
         set default_transaction_isolation = 'read committed';
         set row_security = off;
         set jit = off;

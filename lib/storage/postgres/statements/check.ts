@@ -49,7 +49,7 @@ found as (
     and (
       select count(*) from ${queue} d
       where d.publication_id = coalesce(f.id_inicial, f.id) and d.id_anterior is null and not d.dead
-    ) < substring(f.mensagem from '^delivered to (\\d{1,9}) ')::bigint
+    ) < substring(f.mensagem from '^delivered to ([0-9]{1,9}) ')::bigint
   union all
   select 'no-worker', f.id
   from ${queue} f
