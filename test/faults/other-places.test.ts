@@ -1,0 +1,113 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../lib/index.js';
+import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
+import { startApp, type QueueApp } from '../support/queue-app.js';
+import { nextEvent, until } from '../support/waiting.js';
+import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
+import { cutConnections } from './kit/cut.js';
+import { startFakeClock, type FakeClock } from './kit/fake-clock.js';
+
+let clock: FakeClock;
+let cluster: Cluster;
+let database: ClusterDatabase;
+let proxy: DatabaseProxy;
+let app: QueueApp | undefined;
+
+class Handlers {
+  @TaskHandler('work', { maxAttempts: 1 })
+  work(): void {}
+}
+
+const recovery = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
+
+beforeAll(async () => {
+  clock = await startFakeClock();
+  cluster = await startCluster({ env: clock.env });
+  database = await cluster.createDatabase();
+  proxy = await startProxy(database);
+});
+
+afterEach(async () => {
+  proxy.pass();
+  await app?.close();
+  app = undefined;
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await cluster.stop();
+  await clock.stop();
+});
+
+async function start(): Promise<QueueApp> {
+  app = await startApp({ url: proxy.url }, { handlers: [Handlers], pollIntervalMs: 500, recovery });
+  return app;
+}
+
+async function insert(origin = 'any'): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks (processo, payload, origem) values ('work', '{}', $1) returning id::text`,
+    [origin],
+  );
+  return rows[0]?.id ?? '';
+}
+
+/** Inserts a task and waits for it. */
+async function runOne(): Promise<string> {
+  const id = await insert();
+  await until(async () => {
+    const { rows } = await database.pool.query('select status from tasks where id = $1', [id]);
+    return rows[0]?.status === 'sucesso';
+  }, `task ${id} succeeds`);
+  return id;
+}
+
+async function setClock(seconds: number): Promise<void> {
+  await clock.set(seconds);
+  await until(async () => {
+    const { rows } = await database.pool.query<{ ms: number }>(
+      'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+    );
+    return Math.abs((rows[0]?.ms ?? 0) - Date.now() - seconds * 1_000) < 5_000;
+  }, 'the server shows that time');
+}
+
+test.each([600, -600])(
+  'a server whose clock is set by %s seconds while a worker is connected, and back: tasks run at once, nobody is taken for lost, and whoever is lost is recovered',
+  async (seconds) => {
+    const started = await start();
+    const lost: string[] = [];
+    started.events.on('task.recovered', ({ workerId }) => void lost.push(workerId));
+    await runOne();
+    for (const now of [seconds, 0]) {
+      await setClock(now);
+      await runOne();
+      expect(lost).toEqual([]);
+      const { rows } = await database.pool.query<{ id: string }>(
+        `insert into tasks (processo, status, executor, reserva) values ('work', 'processando', 4711, 1) returning id::text`,
+      );
+      await until(async () => lost.length > 0, 'the row of a worker that is gone is recovered');
+      expect(lost.splice(0)).toEqual(['4711']);
+      await database.pool.query('delete from tasks where id = $1', [rows[0]?.id]);
+    }
+  },
+  60_000,
+);
+
+test('a server that speaks another language is understood: its connections are lost and come back, and refusals are told apart', async () => {
+  const started = await start();
+  const fault = proxy.translate();
+  await runOne();
+  await cutConnections(database.pool);
+  await runOne();
+  await database.pool.query(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not this row'; end $$;
+    create trigger refuse before update on tasks for each row
+      when (new.status = 'processando' and new.origem = 'refused') execute function refuse()`);
+  const warned = nextEvent(started.events, 'warning', ({ message }) => message.includes('ação inválida'));
+  await insert('refused');
+  await warned;
+  await runOne();
+  await database.pool.query('drop function refuse cascade');
+  expect(fault.hits.messages).toBeGreaterThan(0);
+});
