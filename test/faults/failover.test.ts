@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
@@ -7,6 +5,7 @@ import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { queueStatements } from '../../lib/storage/postgres/statements.js';
 import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
+import { startSwitch, type AddressSwitch } from './kit/address-switch.js';
 import { startCluster, type Cluster } from './kit/cluster.js';
 import { promote, startStandby } from './kit/standby.js';
 
@@ -17,34 +16,13 @@ let address: AddressSwitch;
 beforeEach(async () => {
   primary = await startCluster();
   standby = await startStandby(primary);
-  address = await startSwitch(primary);
+  address = await startSwitch(primary.port);
 });
 
 afterEach(async () => {
-  address.server.close();
+  address.close();
   await Promise.all([standby.stop(), primary.stop()]);
 });
-
-/** An address that leads new connections to another server, and leaves those that are open. */
-interface AddressSwitch {
-  readonly server: Server;
-  target: number;
-}
-
-async function startSwitch({ port }: Cluster): Promise<AddressSwitch> {
-  const made: AddressSwitch = {
-    target: port,
-    server: createServer((socket) => {
-      const server = connect(made.target, '127.0.0.1');
-      socket.pipe(server).pipe(socket);
-      socket.on('error', () => server.destroy());
-      server.on('error', () => socket.destroy());
-    }),
-  };
-  made.server.listen(0, '127.0.0.1');
-  await once(made.server, 'listening');
-  return made;
-}
 
 /** The servers swap roles as an operator has them do, and nobody's connection is cut. */
 async function failOver(): Promise<void> {
@@ -57,7 +35,7 @@ test('servers that swap roles and cut no connection cost no worker its place, an
   const database = await primary.createDatabase();
   const place = new URL(database.url);
   const through = new URL(place);
-  through.port = String((address.server.address() as AddressInfo).port);
+  through.port = String(address.port);
   const finish = deferred();
   const started: string[] = [];
   class Handlers {

@@ -22,6 +22,15 @@ const againMs = 100;
 const lastingFailures = 8;
 /** Number of the error with which a statement ends that was killed. */
 const interrupted = 1317;
+/** What the statement answers that would sleep on a server which only reads. */
+const onReader = '2';
+
+/**
+ * One night. Who sleeps on a server that only reads is woken by nobody: those who write are on another one, which may have taken its
+ * place.
+ */
+const sleep = `-- name: sleep
+select if(@@global.read_only in ('0', 'OFF'), sleep(${sleepSeconds}), ${onReader}) as woken`;
 
 const settings = `${commonSettings};
 set session wait_timeout = 30 /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
@@ -137,9 +146,11 @@ export class Sleeper {
     await connectWithin(connection, answerMs);
     const run = (text: string, values: readonly unknown[] = []) =>
       withAnswerLimit(connection, ask(connection, text, values), answerMs);
-    const session = (await run(`${settings}; select connection_id() as id`)).at(-1);
+    const session = (await run(`${settings}; select connection_id() as id, @@global.read_only not in ('0', 'OFF') as reads`)).at(-1);
+    const { id, reads = null } = session?.rows[0] ?? {};
+    if (readBoolean(reads)) throw new Error('the server only reads');
     await takePlace(run, prefix);
-    this.#sessionId = session?.rows[0]?.['id'] ?? undefined;
+    this.#sessionId = id ?? undefined;
     return connection;
   }
 
@@ -157,14 +168,15 @@ export class Sleeper {
 
   /** True when it was woken. Some servers answer that they were, others fail. */
   async #sleep(connection: Connection): Promise<boolean> {
-    const text = `-- name: sleep\nselect sleep(${sleepSeconds}) as woken`;
     try {
       const mostMs = sleepSeconds * 1_000 + answerMs;
       const [answer] = await Promise.race([
-        withAnswerLimit(connection, ask(connection, text), mostMs),
+        withAnswerLimit(connection, ask(connection, sleep), mostMs),
         this.#abandoned,
       ]);
-      return readBoolean(answer?.rows[0]?.['woken']);
+      const woken = answer?.rows[0]?.['woken'];
+      if (woken === onReader) throw new Error('the server only reads');
+      return readBoolean(woken);
     } catch (error) {
       if ((error as { readonly errno?: unknown }).errno === interrupted) return true;
       throw error;
