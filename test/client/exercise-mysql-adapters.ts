@@ -232,21 +232,24 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
     expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
   });
 
-  test.each(['commit', 'rollback'])('a transaction of two phases is prepared, and ends by %s', async (end) => {
-    const { queue } = app;
-    const key = randomUUID();
-    const connection = await libraries.pool.getConnection();
-    await connection.query(`xa start '${key}'`);
-    const ids = await queue.insertTasks([task(key)], { tx: fromMysql2(connection) });
-    await connection.query(`xa end '${key}'`);
-    await connection.query(`xa prepare '${key}'`);
-    expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
-    await connection.query(`xa ${end} '${key}'`);
-    connection.release();
-    const status = ['pending', 'processing', 'succeeded', 'failed'] as const;
-    const equal = await queue.listEquivalentTask({ ...pick(key), status });
-    expect(equal.map(({ id }) => id)).toEqual(end === 'commit' ? ids : []);
-  });
+  test.each(['commit', 'rollback'])(
+    'a transaction of two phases is prepared, and ends by %s',
+    async (end) => {
+      const { queue } = app;
+      const key = randomUUID();
+      const connection = await libraries.pool.getConnection();
+      await connection.query(`xa start '${key}'`);
+      const ids = await queue.insertTasks([task(key)], { tx: fromMysql2(connection) });
+      await connection.query(`xa end '${key}'`);
+      await connection.query(`xa prepare '${key}'`);
+      expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
+      await connection.query(`xa ${end} '${key}'`);
+      connection.release();
+      const status = ['pending', 'processing', 'succeeded', 'failed'] as const;
+      const equal = await queue.listEquivalentTask({ ...pick(key), status });
+      expect(equal.map(({ id }) => id)).toEqual(end === 'commit' ? ids : []);
+    },
+  );
 
   test('a client without the module inserts through a connection', async () => {
     const key = randomUUID();

@@ -39,17 +39,28 @@ test('in a session with other formats, modes and a path of its own the caller’
     await client.query('begin');
     const tx = handleOf(client);
     const made = await queue.insertTask({ ...task, runAt }, { tx });
-    const more = await queue.insertTasks([1, 2, 3].map((n) => ({ topic: 'more', payload: n, delayMs: 3_600_000 })), { tx });
+    const more = await queue.insertTasks(
+      [1, 2, 3].map((n) => ({ topic: 'more', payload: n, delayMs: 3_600_000 })),
+      { tx },
+    );
     const published = await queue.insertTaskPubSub({ topic: 'paid' }, { tx });
     const equal = await queue.listEquivalentTask(task, { tx });
-    const ended = await admin.cancel([more[1] ?? '', '999999'], { tx, by: 'ana', reason: String.raw`o'k \ ç` });
+    const ended = await admin.cancel([more[1] ?? '', '999999'], {
+      tx,
+      by: 'ana',
+      reason: String.raw`o'k \ ç`,
+    });
     await client.query('commit');
     return [made, more, published, equal, ended] as const;
   });
-  expect(found).toMatchObject([{ id, dueAt: runAt, firstDueAt: runAt, payload: JSON.stringify(task.payload) }]);
+  expect(found).toMatchObject([
+    { id, dueAt: runAt, firstDueAt: runAt, payload: JSON.stringify(task.payload) },
+  ]);
   expect(await queue.listEquivalentTask(task)).toEqual(found);
   expect(cancelled).toEqual({ cancelled: [ids[1]], stopping: [] });
-  const states = await Promise.all([id, ...ids, publication].map(async (one) => (await admin.find(one))?.current));
+  const states = await Promise.all(
+    [id, ...ids, publication].map(async (one) => (await admin.find(one))?.current),
+  );
   expect(states).toMatchObject([
     { id, status: 'scheduled', externalKey: task.externalKey, tenant: task.tenant },
     { payload: '1', status: 'scheduled' },

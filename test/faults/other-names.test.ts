@@ -33,7 +33,8 @@ test('a queue whose name the server writes in small letters is the same, however
   const first = await start({ queue: 'Shop.Orders', recovery });
   const second = await start({ queue: 'orders', schema: 'check', recovery });
   const lost: string[] = [];
-  for (const { events } of [first, second]) events.on('task.recovered', ({ workerId }) => lost.push(workerId));
+  for (const { events } of [first, second])
+    events.on('task.recovered', ({ workerId }) => lost.push(workerId));
   for (const { queue } of [first, second]) {
     const completed = [first, second].map(({ events }) => nextEvent(events, 'task.completed'));
     const id = await queue.insertTask({ topic: 'work' });

@@ -72,7 +72,9 @@ test('a next attempt that cannot be put back keeps no other one away', async () 
   const refused = nextEvent(events, 'table.inconsistent', ({ mended }) => !mended);
   const mended = nextEvent(events, 'table.inconsistent', (told) => told.mended);
   const origins = ['any', 'refused', 'any'];
-  const [first, second, third] = await queue.insertTasks(origins.map((origin) => ({ topic: 'flaky', origin })));
+  const [first, second, third] = await queue.insertTasks(
+    origins.map((origin) => ({ topic: 'flaky', origin })),
+  );
   expect(await refused).toMatchObject({ ids: [second], refused: expect.stringContaining('not this one') });
   expect(await mended).toMatchObject({ ids: [first, third] });
   await bench.pool.query('drop function take_first cascade');

@@ -90,13 +90,18 @@ test('a statement that hangs is ended with its transaction, so that it holds no 
 
 test('what is cut ends no session of somebody else’s that has its number on the server to which connections lead by then', async () => {
   const other = await bench.connect();
-  const { rows } = await other.query(`select ${onPostgres ? 'pg_backend_pid()' : 'connection_id()'} as number`);
+  const { rows } = await other.query(
+    `select ${onPostgres ? 'pg_backend_pid()' : 'connection_id()'} as number`,
+  );
   const number = Number(rows[0]?.['number']);
   const end = deferred();
   const { queue } = await startHanging(
     async (ctx) => {
       await leaveEffect(ctx);
-      const client = (await ctx.client()) as unknown as { processID: number; connection: { threadId: number } };
+      const client = (await ctx.client()) as unknown as {
+        processID: number;
+        connection: { threadId: number };
+      };
       if (onPostgres) client.processID = number;
       else client.connection.threadId = number;
       await end.promise;

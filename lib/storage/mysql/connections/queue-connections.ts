@@ -28,7 +28,10 @@ export function openConnections(
 ): MysqlAccessParts & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const control = (name: string): ControlConnection =>
-    new ControlConnection(mysql, namedConfig(config, name), ownSettings, { ...watcher(name), refused: renew });
+    new ControlConnection(mysql, namedConfig(config, name), ownSettings, {
+      ...watcher(name),
+      refused: renew,
+    });
   const tasks = new OwnPool({
     mysql,
     config: namedConfig(config, 'pool'),

@@ -146,7 +146,9 @@ export class Sleeper {
     await connectWithin(connection, answerMs);
     const run = (text: string, values: readonly unknown[] = []) =>
       withAnswerLimit(connection, ask(connection, text, values), answerMs);
-    const session = (await run(`${settings}; select connection_id() as id, @@global.read_only not in ('0', 'OFF') as reads`)).at(-1);
+    const session = (
+      await run(`${settings}; select connection_id() as id, @@global.read_only not in ('0', 'OFF') as reads`)
+    ).at(-1);
     const { id, reads = null } = session?.rows[0] ?? {};
     if (readBoolean(reads)) throw new Error('the server only reads');
     await takePlace(run, prefix);
