@@ -17,7 +17,7 @@ class Handlers {
 
 const database = await useDatabase();
 /** No worker looks by itself: what starts was rung for. */
-const app = await useApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
+await useApp(database, { handlers: [Handlers], pollIntervalMs: unlessTold });
 await database.pool.query("insert into tasks_subscriber (id, processo) values ('index', 'order-placed')");
 const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
 

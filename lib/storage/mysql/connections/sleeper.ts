@@ -29,7 +29,7 @@ const onReader = '2';
  * One night. Who sleeps on a server that only reads is woken by nobody: those who write are on another one, which may have taken its
  * place.
  */
-const sleep = `-- name: sleep
+const sleeping = `-- name: sleep
 select if(@@global.read_only in ('0', 'OFF'), sleep(${sleepSeconds}), ${onReader}) as woken`;
 
 const settings = `${commonSettings};
@@ -173,7 +173,7 @@ export class Sleeper {
     try {
       const mostMs = sleepSeconds * 1_000 + answerMs;
       const [answer] = await Promise.race([
-        withAnswerLimit(connection, ask(connection, sleep), mostMs),
+        withAnswerLimit(connection, ask(connection, sleeping), mostMs),
         this.#abandoned,
       ]);
       const woken = answer?.rows[0]?.['woken'];
