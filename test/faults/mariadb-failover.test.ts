@@ -34,14 +34,19 @@ afterAll(async () => {
 });
 
 function start(id: number): Promise<MysqlCluster> {
-  return startMysqlCluster('mariadb', ['log-bin=log', 'binlog-format=ROW', `server-id=${id}`]);
+  return startMysqlCluster('mariadb', [
+    'log-bin=log',
+    'binlog-format=ROW',
+    `server-id=${id}`,
+    'log-bin-trust-function-creators=1',
+  ]);
 }
 
 function openPool({ url }: MysqlCluster): Pool {
   return createPool({ uri: url, multipleStatements: true });
 }
 
-async function ask(pool: Pool, sql: string, values: readonly unknown[] = []): Promise<RowDataPacket[]> {
+async function ask(pool: Pool, sql: string, values: unknown[] = []): Promise<RowDataPacket[]> {
   return (await pool.query<RowDataPacket[]>(sql, values))[0];
 }
 

@@ -147,10 +147,12 @@ export class Sleeper {
     const run = (text: string, values: readonly unknown[] = []) =>
       withAnswerLimit(connection, ask(connection, text, values), answerMs);
     const session = (
-      await run(`${settings}; select connection_id() as id, @@global.read_only not in ('0', 'OFF') as reads`)
+      await run(
+        `${settings}; select connection_id() as id, @@global.read_only not in ('0', 'OFF') as is_reader`,
+      )
     ).at(-1);
-    const { id, reads = null } = session?.rows[0] ?? {};
-    if (readBoolean(reads)) throw new Error('the server only reads');
+    const { id, is_reader: isReader = null } = session?.rows[0] ?? {};
+    if (readBoolean(isReader)) throw new Error('the server only reads');
     await takePlace(run, prefix);
     this.#sessionId = id ?? undefined;
     return connection;
