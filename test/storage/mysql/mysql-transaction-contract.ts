@@ -240,7 +240,7 @@ export function exerciseMysqlTransactions(flavour: MysqlFlavour): void {
       const { transaction, claimed, effects, outcome } = await begin();
       const client = (await transaction.client()) as Connection & { release(): void };
       await client.query(working);
-      await client.execute('insert into effect values (?)', [1]);
+      await client.execute('insert into effect (n) values (?)', [1]);
       client.release();
       await client.end();
       await transaction.query(working);

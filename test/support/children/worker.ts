@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConsoleLogger, Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -23,6 +23,8 @@ const tell = (type: string, fields: object = {}): void => void process.send?.({ 
 /** What a task of the tests asks for. */
 interface Work {
   readonly ms?: number;
+  /** Path of a file whose appearance it waits for as well. */
+  readonly until?: string;
 }
 
 @Injectable()
@@ -65,11 +67,11 @@ class Handlers {
 
   /** Blocks the event loop, as code should not. */
   @TaskHandler('block')
-  async block({ ms = 0 }: Work, ctx: TaskContext): Promise<void> {
+  async block({ ms = 0, until }: Work, ctx: TaskContext): Promise<void> {
     tell('started', { task: ctx.task.firstAttemptId, attempt: ctx.task.attempt });
     await pause(50);
     const end = performance.now() + ms;
-    while (performance.now() < end);
+    while (performance.now() < end || (until !== undefined && !existsSync(until)));
     tell('unblocked');
     await leaveEffect(ctx);
   }
