@@ -109,6 +109,10 @@ export const errorTable = {
     when: '`QueueAdmin` was asked for an attempt that is not in the table: never inserted, not committed yet, or purged.',
     todo: 'Ask after the commit of the transaction that inserts it, and check the id; history is purged after `purgeMaxAgeDays`.',
   },
+  TASK_DUPLICATE: {
+    when: 'A task was to be inserted whose unique key another task has; the error is a `TaskDuplicateError`, whose `id` is that of the other.',
+    todo: "Nothing: the other one does the work, and your transaction goes on. Where its id is enough, insert with `onConflict: 'return'`.",
+  },
   TASK_STATE: {
     when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',
     todo: 'Read in the message where the task stands.',
@@ -196,6 +200,25 @@ export class TarefaError extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+  }
+}
+
+/**
+ * A task was not inserted, because another one has its unique key: `TASK_DUPLICATE`.
+ *
+ * @example
+ * if (error instanceof TaskDuplicateError) return { taskId: error.id };
+ */
+export class TaskDuplicateError extends TarefaError {
+  /**
+   * @param id of the task that has the key
+   * @param key as it was given
+   */
+  constructor(
+    readonly id: string,
+    readonly key: string,
+  ) {
+    super('TASK_DUPLICATE', `task ${id} has the unique key ${JSON.stringify(key)}; nothing was inserted`);
   }
 }
 

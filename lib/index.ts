@@ -11,7 +11,15 @@ export type { PostgresConfig, PostgresConnection, PostgresPool } from './options
 export type { RecoveryOptions } from './options/worker-options.js';
 export { getQueueToken, InjectQueue } from './client/queue-tokens.js';
 export { defaultQueueName } from './options/part-token.js';
-export { errorTable, hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from './errors.js';
+export {
+  errorTable,
+  hasCode,
+  RetryAt,
+  RetryIn,
+  TarefaError,
+  TaskDuplicateError,
+  UnrecoverableError,
+} from './errors.js';
 export type { TarefaErrorCode } from './errors.js';
 export { QueueExceptionFilter } from './client/queue-exception.filter.js';
 export { QueueLogs } from './observability/queue-logs.js';
@@ -24,6 +32,7 @@ export type { QueueEventMap, QueueEventName, TaskReference } from './events.js';
 export { QueueClient } from './client/queue-client.js';
 export type { EquivalentTaskInput, InsertOptions, QueueClientOptions } from './client/queue-client.js';
 export type { TaskInput } from './client/task-input.js';
+export type { UniqueTask } from './client/unique-task.js';
 export type {
   NotJson,
   QueueResults,

@@ -15,6 +15,7 @@ import {
   type JsonTasks,
   type TaskInput,
 } from './task-input.js';
+import { checkAmongMany } from './unique-task.js';
 import type { TopicSchemas } from './topic-schemas.js';
 import { readStatuses } from './read-statuses.js';
 import { readTransaction, type SqlHandle } from '../storage/sql-handle.js';
@@ -96,7 +97,7 @@ export class QueueClient {
   /**
    * Inserts one task and answers its id.
    *
-   * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`: nothing was inserted
+   * @throws {TarefaError} `INPUT_INVALID`, `PAYLOAD_TOO_LARGE`, `PAYLOAD_NOT_SERIALISABLE`, `TASK_DUPLICATE`: nothing was inserted
    */
   insertTask<Topic extends TopicName, Payload>(
     input: InsertedTask<Topic, Payload>,
@@ -110,7 +111,10 @@ export class QueueClient {
     return this.#insertOne(input, false, options);
   }
 
-  /** Inserts many tasks by one statement, all or none, and answers their ids in the same order. */
+  /**
+   * Inserts many tasks by one statement, all or none, and answers their ids in the same order. Unique ones need
+   * `onConflict: 'return'`: where a key is taken, the id is that of the task that has it.
+   */
   async insertTasks<const Topics extends readonly TopicName[], const Tasks extends readonly unknown[]>(
     inputs: { readonly [Index in keyof Topics]: InsertedTask<Topics[Index], unknown> } & Tasks &
       JsonTasks<Tasks>,
@@ -204,7 +208,9 @@ export class QueueClient {
 
   #encodeAt(input: TaskInput, index: number): NewTask {
     try {
-      return encodeTask(input, false, this.#maxPayloadBytes);
+      const task = encodeTask(input, false, this.#maxPayloadBytes);
+      checkAmongMany(task.unique);
+      return task;
     } catch (error) {
       return explainAt(index)(error);
     }

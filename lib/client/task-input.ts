@@ -11,6 +11,7 @@ import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
 import type { NewTask } from '../storage/inserts.js';
 import type { JsonObject } from '../task.js';
+import { readUnique, type UniqueTask } from './unique-task.js';
 
 /** A task to insert. Every field may be omitted; the table's defaults then apply. */
 export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicPayload<Topic>> {
@@ -47,6 +48,11 @@ export interface TaskInput<Topic extends TopicName = TopicName, Payload = TopicP
   readonly maxAttempts?: number | null | undefined;
   /** Ms that each attempt of this task may take, in place of its handler's `timeoutMs`. Kept as `tarefa:timeoutMs`. */
   readonly timeoutMs?: number | null | undefined;
+  /**
+   * A key that one task of the queue has at a time: {@link UniqueTask}, or the text of its `key`. Enforced by the table, so it holds
+   * for all programs, and inside your transaction.
+   */
+  readonly unique?: string | UniqueTask | null | undefined;
   /** Kept beside the payload and shown in `ctx.task.metadata`: an object of at most 1 MiB as JSON, in 500 levels. */
   readonly metadata?: JsonObject | null | undefined;
 }
@@ -89,6 +95,7 @@ const fieldNames: readonly TaskField[] = [
   'delayMs',
   'maxAttempts',
   'timeoutMs',
+  'unique',
   'metadata',
 ];
 /** The same names, for look-ups. */
@@ -137,6 +144,7 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
     priority: readPriority(given.priority),
     publication,
     metadata: withOwnRules(readMetadata(given.metadata), given),
+    unique: readUnique(given.unique),
   };
 }
 

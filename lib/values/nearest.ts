@@ -2,8 +2,10 @@
 const otherWords: ReadonlyMap<string, string> = new Map([
   ['name', 'topic'],
   ['data', 'payload'],
-  ['jobid', 'externalKey'],
-  ['singletonkey', 'externalKey'],
+  ['jobid', 'unique'],
+  ['singletonkey', 'unique'],
+  ['jobkey', 'unique'],
+  ['deduplication', 'unique'],
   ['delay', 'delayMs'],
   ['startafter', 'runAt'],
   ['attempts', 'maxAttempts'],

@@ -36,6 +36,36 @@ async function fileOf(text: string): Promise<string> {
   return path;
 }
 
+test('a unique key is inserted once: a second insert is an error, its id, or takes the place', async () => {
+  const key = ['--topic', 'pack', '--unique', 'k', '--unique-while', 'pending'];
+  const first = await insert([...key, '--payload', 'one']);
+  expect(first.code).toBe(0);
+  const id = first.stdout.trimEnd();
+  const second = await insert(key);
+  expect([second.code, second.stderr]).toEqual([
+    2,
+    expect.stringContaining(`task ${id} has the unique key "k"`),
+  ]);
+  const returned = await insert([...key, '--on-conflict', 'return', '--payload', 'two']);
+  expect(returned.stdout.trimEnd()).toBe(id);
+  const replaced = await insert([...key, '--on-conflict', 'replace', '--payload', 'three']);
+  expect(replaced.stdout.trimEnd()).toBe(id);
+  expect(await rows('payload, chave_unica')).toEqual([{ payload: 'three', chave_unica: 'p:k' }]);
+  const alone = await insert(['--topic', 'pack', '--on-conflict', 'return']);
+  expect(alone.stderr).toContain('--on-conflict needs the key that it is about: --unique <key>');
+});
+
+test('lines of a file may have unique keys, of which those that are taken are passed by', async () => {
+  const line = (unique: unknown): string => `${JSON.stringify({ topic: 'pack', unique })}\n`;
+  const kept = line({ key: 'k', onConflict: 'return' });
+  expect((await insertLines(kept + kept + line(null))).code).toBe(0);
+  const stored = (await rows('chave_unica')).map((row) => row['chave_unica']);
+  expect(new Set(stored)).toEqual(new Set(['v:k', null]));
+  expect(stored).toHaveLength(2);
+  const refused = await insertLines(line('k'));
+  expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("must be 'return' among many")]);
+});
+
 test('one task from arguments is inserted as it was said, and its id printed', async () => {
   const { code, stdout, stderr } = await insert([
     ...['--topic', 'pack', '--payload', '{"n": 1}', '--external-key', 'order-1', '--priority', '-3'],

@@ -38,7 +38,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['a column name', { processo: 'x' }, /no field 'processo'/],
   ['BullMQ’s word for the topic', { name: 'x' }, /no field 'name': did you mean 'topic'\?/],
   ['BullMQ’s word for the payload', { data: {} }, /no field 'data': did you mean 'payload'\?/],
-  ['BullMQ’s word for the external key', { jobId: 'x' }, /no field 'jobId': did you mean 'externalKey'\?/],
+  ['BullMQ’s word for a unique key', { jobId: 'x' }, /no field 'jobId': did you mean 'unique'\?/],
   ['BullMQ’s word for the delay', { delay: 5 }, /no field 'delay': did you mean 'delayMs'\?/],
   [
     'BullMQ’s word for a rule of the handler',

@@ -10,7 +10,7 @@ export const insertCommand: Command = {
   usage: '(--topic <topic> | --file <path|->)',
   description:
     'Prints the id of the task. With --file each line is an object with the fields of a TaskInput: topic, payload, externalKey, ' +
-    'priority, delayMs or runAt, maxAttempts, timeoutMs, tenant, group, origin, destination, metadata; options stand for what a line leaves out. ' +
+    'priority, delayMs or runAt, maxAttempts, timeoutMs, tenant, group, origin, destination, unique, metadata; options stand for what a line leaves out. ' +
     'All lines are inserted in one transaction, so all or none: when some have errors, the first twenty are named, and the ' +
     'exit code is 3.\n\n' +
     'With --batch-commit what was committed stays when a later line has an error; it is said which line to go on after, with --skip.',

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { TaskInput } from '../../client/task-input.js';
+import type { UniqueTask } from '../../client/unique-task.js';
 import type { JsonObject } from '../../task.js';
 import { membersWithLargeNumbers } from '../../values/json-numbers.js';
 import { UsageError, type CommandCall, type CommandOption, type OptionValues } from '../command.js';
@@ -33,6 +34,26 @@ export const taskOptions: Readonly<Record<string, CommandOption>> = {
     value: '<time>',
     description: 'how long each attempt may take. Default: what its handler says',
   },
+  unique: {
+    type: 'string',
+    value: '<key>',
+    description: 'inserted only if no other task has this key; one has it until it has ended',
+  },
+  'unique-while': {
+    type: 'string',
+    value: '<live|pending>',
+    description: 'until when it has its key: it has ended (live, the default), or starts (pending)',
+  },
+  'unique-window': {
+    type: 'string',
+    value: '<text>',
+    description: 'the name of a period, such as 2026-07-01, in which there is one task of the key',
+  },
+  'on-conflict': {
+    type: 'string',
+    value: '<reject|return|replace>',
+    description: 'where another task has the key: an error (the default), its id, or this task in its place',
+  },
   tenant: { type: 'string', value: '<n>', description: 'a whole number' },
   group: { type: 'string', value: '<text>', description: 'the group of companies' },
   origin: { type: 'string', value: '<text>', description: 'who asks' },
@@ -60,8 +81,25 @@ export function readTaskOptions(options: OptionValues): TaskInput {
     maxAttempts: numberOption(options, 'max-attempts', { least: 1, most: 1_000_000 }) ?? null,
     timeoutMs: readTime('timeout', text('timeout')) ?? null,
     metadata: readMetadata(text('metadata')) ?? null,
+    unique: readUniqueOptions(text) ?? null,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+}
+
+/** What they may be is checked with the task. */
+function readUniqueOptions(text: (name: string) => string | undefined): TaskInput['unique'] | undefined {
+  const given = {
+    while: text('unique-while'),
+    window: text('unique-window'),
+    onConflict: text('on-conflict'),
+  };
+  const key = text('unique');
+  if (key !== undefined) return { key, ...given } as UniqueTask;
+  const [name] = ['unique-while', 'unique-window', 'on-conflict'].filter(
+    (option) => text(option) !== undefined,
+  );
+  if (name !== undefined) throw new UsageError(`--${name} needs the key that it is about: --unique <key>`);
+  return undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { encodeTask, hintOf, taskFields, type TaskInput } from '../../client/task-input.js';
+import { checkAmongMany } from '../../client/unique-task.js';
 import { TarefaError } from '../../errors.js';
 import type { NewTask } from '../../storage/inserts.js';
 import { membersWithLargeNumbers } from '../../values/json-numbers.js';
@@ -37,7 +38,9 @@ export function readTaskLine(
   }
   const payload = large?.get('payload') ?? task.payload;
   try {
-    return encodeTask({ ...task, payload }, publication, maxPayloadBytes);
+    const encoded = encodeTask({ ...task, payload }, publication, maxPayloadBytes);
+    checkAmongMany(encoded.unique);
+    return encoded;
   } catch (error) {
     if (!(error instanceof TarefaError)) throw error;
     throw new LineProblem(error.message.replace(/; nothing was inserted$/, ''));

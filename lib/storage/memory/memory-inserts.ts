@@ -1,5 +1,6 @@
 import type { TaskRecord, TaskStatus } from '../../task.js';
-import { column, readTaskRecord } from '../columns.js';
+import { column, readTaskRecord, statusColumn } from '../columns.js';
+import { TaskDuplicateError } from '../../errors.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../inserts.js';
 import { instant, type MemoryRow } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
@@ -18,17 +19,35 @@ const compared = [
 /** {@link TaskInserts} in memory. A given transaction changes nothing: what is inserted is there at once, and stays. */
 export class MemoryInserts implements TaskInserts {
   readonly #table: MemoryTable;
+  /** First attempts by their unique keys as they are stored. */
+  readonly #unique = new Map<string, string>();
 
   constructor(table: MemoryTable) {
     this.#table = table;
   }
 
   async insert(task: NewTask): Promise<string> {
-    return this.#add(task);
+    const { unique } = task;
+    const taken = unique && this.#holderOf(unique.stored);
+    if (!unique || !taken) return this.#add(task);
+    const id = String(taken[column.id]);
+    if (unique.onConflict === 'reject') throw new TaskDuplicateError(id, unique.key);
+    if (unique.onConflict === 'replace') {
+      const row = this.#rowOf(task);
+      const isLater = Date.parse(row[column.dueAt] ?? '') > this.#table.nowMs;
+      Object.assign(taken, row, {
+        [column.firstDueAt]: row[column.dueAt],
+        [column.status]: isLater ? statusColumn.scheduled : statusColumn.pending,
+      });
+    }
+    return id;
   }
 
   async insertMany(tasks: readonly NewTask[]): Promise<string[]> {
-    return tasks.map((task) => this.#add(task));
+    return tasks.map((task) => {
+      const taken = task.unique && this.#holderOf(task.unique.stored);
+      return taken ? String(taken[column.id]) : this.#add(task);
+    });
   }
 
   async listEquivalent(task: NewTask, statuses: readonly TaskStatus[]): Promise<TaskRecord[]> {
@@ -42,7 +61,25 @@ export class MemoryInserts implements TaskInserts {
   }
 
   #add(task: NewTask): string {
-    return String(this.#table.add(this.#rowOf(task))[column.id]);
+    const id = String(this.#table.add(this.#rowOf(task))[column.id]);
+    if (task.unique) this.#unique.set(task.unique.stored, id);
+    return id;
+  }
+
+  /** The attempt that has a unique key, by the rules of the tables' index. */
+  #holderOf(stored: string): MemoryRow | undefined {
+    const first = this.#unique.get(stored);
+    const attempts = first === undefined ? [] : this.#table.chainOf(first);
+    if (stored.startsWith('w:')) return attempts[0];
+    const waits = [statusColumn.pending, statusColumn.scheduled] as readonly unknown[];
+    if (stored.startsWith('p:')) {
+      return attempts.find(
+        (row) => row[column.id] === first && waits.includes(row[column.status]) && row['reserva'] === '0',
+      );
+    }
+    return attempts.find(
+      (row) => waits.includes(row[column.status]) || row[column.status] === statusColumn.processing,
+    );
   }
 
   #rowOf(task: NewTask): MemoryRow {

@@ -1,10 +1,20 @@
 import type { RingRequest } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
-import type { NewTask, TaskInserts } from '../inserts.js';
+import type { NewTask, TaskInserts, UniqueKey } from '../inserts.js';
+import { TaskDuplicateError } from '../../errors.js';
 import { ringFor } from '../../coordination/new-task-ring.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
-import { insertedIds, insertRows, listEquivalent, valuesOf } from './statements/insert.js';
+import {
+  findUnique,
+  insertedId,
+  insertedIds,
+  insertRows,
+  insertUnique,
+  listEquivalent,
+  readInsertedId,
+  valuesOf,
+} from './statements/insert.js';
 
 /** Rings for inserts that the library commits itself. A ring inside of a transaction would be heard before its commit. */
 export interface InsertBell {
@@ -46,6 +56,15 @@ export class MysqlInserts implements TaskInserts {
   }
 
   async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
+    const { unique } = task;
+    if (unique) {
+      const sentAt = performance.now();
+      const insert = (handle: SqlHandle) => insertOneUnique(handle, this.#target().table, task, unique);
+      const { id, isNew } = await (tx ? insert(tx) : this.#connections.use(insert));
+      if (!isNew && unique.onConflict === 'reject') throw new TaskDuplicateError(id, unique.key);
+      if (!tx) this.#bell?.ring(ringFor([task], sentAt));
+      return id;
+    }
     const [id] = await this.insertMany([task], tx);
     if (id === undefined) throw new Error('the server told no id');
     return id;
@@ -53,16 +72,23 @@ export class MysqlInserts implements TaskInserts {
 
   async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
     const { table, maxPacketBytes } = this.#target();
-    const blocks = blocksOf(tasks, maxPacketBytes / 2);
+    const unique = tasks.filter((task) => task.unique).toSorted(byKey);
+    const others = unique.length === 0 ? tasks : tasks.filter((task) => !task.unique);
+    const blocks = blocksOf(others, maxPacketBytes / 2);
     const insertAll = async (handle: SqlHandle): Promise<string[]> => {
       const ids: string[] = [];
       for (const block of blocks) ids.push(...(await insertBlock(handle, table, block)));
-      return ids;
+      if (unique.length === 0) return ids;
+      const idOf = new Map(others.map((task, index) => [task, ids[index] ?? '']));
+      for (const task of unique) {
+        if (task.unique) idOf.set(task, (await insertOneUnique(handle, table, task, task.unique)).id);
+      }
+      return tasks.map((task) => idOf.get(task) ?? '');
     };
     if (tx) return insertAll(tx);
     const sentAt = performance.now();
     // One statement is a transaction.
-    const ids = await (blocks.length > 1
+    const ids = await (blocks.length > 1 || unique.length > 0
       ? this.#connections.transaction(insertAll)
       : this.#connections.use(insertAll));
     if (tasks.length > 0) this.#bell?.ring(ringFor(tasks, sentAt));
@@ -80,6 +106,31 @@ export class MysqlInserts implements TaskInserts {
       askHandle(handle, listEquivalent(this.#target().table, statuses), values);
     return (await (tx ? ask(tx) : this.#connections.use(ask))).map(readTaskRecord);
   }
+}
+
+/**
+ * Looks before it inserts: an insert that finds its key taken locks the task that has it until the transaction ends, so that nobody
+ * runs it.
+ */
+async function insertOneUnique(
+  handle: SqlHandle,
+  table: string,
+  task: NewTask,
+  { stored, onConflict }: UniqueKey,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  if (onConflict !== 'replace') {
+    const [taken] = await askHandle(handle, findUnique(table), [stored]);
+    if (taken) return { id: String(taken['id']), isNew: false };
+  }
+  const text = insertUnique(table, onConflict === 'replace' ? 'replace' : 'keep');
+  await handle.query(text, [...valuesOf(task), stored]);
+  const [told] = await askHandle(handle, insertedId, []);
+  return readInsertedId(String(told?.['id']));
+}
+
+/** Two transactions that insert the same keys wait for each other in one direction. */
+function byKey(one: NewTask, other: NewTask): number {
+  return (one.unique?.stored ?? '') < (other.unique?.stored ?? '') ? -1 : 1;
 }
 
 async function insertBlock(handle: SqlHandle, table: string, tasks: readonly NewTask[]): Promise<string[]> {

@@ -1,16 +1,23 @@
 import type { RingRequest } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
-import { readTaskRecord } from '../columns.js';
-import type { NewTask, TaskInserts } from '../inserts.js';
+import { readBoolean, readTaskRecord } from '../columns.js';
+import { uniqueAttempts, type NewTask, type TaskInserts, type UniqueKey } from '../inserts.js';
 import { ringFor, ringTextFor } from '../../coordination/new-task-ring.js';
-import { TarefaError } from '../../errors.js';
+import { TarefaError, TaskDuplicateError } from '../../errors.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { isRingRefused } from './connections/without-ring.js';
 import { quoteTableName } from './identifiers.js';
 import { parseTableName } from '../../values/table-name.js';
 import { askBytes, queryBytes } from './readable-rows.js';
 import { listEquivalent } from './statements/equivalent.js';
-import { insertByFunction, insertMany, insertOne } from './statements/insert.js';
+import {
+  insertByFunction,
+  insertMany,
+  insertManyUnique,
+  insertOne,
+  insertOrReplace,
+  insertUnique,
+} from './statements/insert.js';
 
 /** Rings for inserts that the library commits itself. */
 export interface InsertBell {
@@ -25,6 +32,9 @@ export interface InsertBell {
 
 /** After a refused ring statements do without for so long. */
 const ringsAgainMs = 1_000;
+
+/** ON CONFLICT finds no index that fits. */
+const noSuchIndex = '42P10';
 
 /** What tasks are inserted into. */
 export interface InsertTarget {
@@ -56,6 +66,7 @@ export class PostgresInserts implements TaskInserts {
   }
 
   async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
+    if (task.unique) return this.#insertUnique(task, task.unique, tx);
     const values = valuesOf(task);
     const rows = await (tx || !this.#bell
       ? this.#insertWithin(tx ?? this.#handle, task, values)
@@ -70,7 +81,47 @@ export class PostgresInserts implements TaskInserts {
     return ask(tx, insertByFunction(insertFunction), [...values, this.#bell.channel, ringTextFor(task)]);
   }
 
+  /** By the table's own filing and ringing: it is not known before whether there is something to ring for. */
+  async #insertUnique(
+    task: NewTask,
+    { key, stored, onConflict }: UniqueKey,
+    tx: SqlHandle | undefined,
+  ): Promise<string> {
+    const { table } = this.#target();
+    const values = [...valuesOf(task), stored];
+    const [text, all] =
+      onConflict === 'replace'
+        ? [insertOrReplace(table), [...values, this.#bell?.channel, ringTextFor(task)]]
+        : [insertUnique(table), values];
+    const row = await untilSeen(async () => (await ask(tx ?? this.#handle, text, all))[0]);
+    const id = String(row['id']);
+    if (onConflict === 'reject' && !readBoolean(row['is_new'])) throw new TaskDuplicateError(id, key);
+    return id;
+  }
+
+  async #insertManyUnique(tasks: readonly NewTask[], tx: SqlHandle | undefined): Promise<string[]> {
+    const idOf = new Map<string, string>();
+    const others: string[] = [];
+    let left = tasks;
+    return untilSeen(async () => {
+      const values = [JSON.stringify(left.map(columnsOf))];
+      for (const { id, key } of await ask(
+        tx ?? this.#handle,
+        insertManyUnique(this.#target().table),
+        values,
+      )) {
+        if (key === null) others.push(String(id));
+        else idOf.set(key as string, String(id));
+      }
+      left = tasks.filter(({ unique }) => unique && !idOf.has(unique.stored));
+      if (left.length > 0) return undefined;
+      const inOrder = ascending(others).values();
+      return tasks.map(({ unique }) => (unique ? idOf.get(unique.stored) : inOrder.next().value) ?? '');
+    });
+  }
+
   async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
+    if (tasks.some(({ unique }) => unique)) return this.#insertManyUnique(tasks, tx);
     const { table } = this.#target();
     const values = [JSON.stringify(tasks.map(columnsOf))];
     const rows =
@@ -132,13 +183,31 @@ export class PostgresInserts implements TaskInserts {
   }
 }
 
+/** A statement that has waited for another insert of a key does not see that; the next one does. */
+async function untilSeen<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < uniqueAttempts; attempt += 1) {
+    const seen = await look();
+    if (seen !== undefined) return seen;
+  }
+  throw new Error('the database neither inserts the task nor shows the one that has its unique key');
+}
+
 async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
   try {
     return await askHandle(handle, text, values);
   } catch (error) {
     // Libraries for databases wrap the driver's error.
     const { code, message, cause } = error as Error & { readonly code?: unknown };
-    if (code !== '22P05' && (cause as { readonly code?: unknown } | undefined)?.code !== '22P05') throw error;
+    const codes = [code, (cause as { readonly code?: unknown } | undefined)?.code];
+    if (codes.includes(noSuchIndex)) {
+      throw new TarefaError(
+        'INPUT_INVALID',
+        'unique keys need the index of the queue that keeps them apart: a queue in partitions has none, others get it by ' +
+          '`tarefa migrate`; nothing was inserted',
+        { cause: error },
+      );
+    }
+    if (!codes.includes('22P05')) throw error;
     throw new TarefaError(
       'INPUT_INVALID',
       `a text of the task has a character that the encoding of the database lacks (${message}): leave it out, or keep the queue ` +
@@ -203,5 +272,6 @@ function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
     prioridade: task.priority ?? undefined,
     pub_sub: task.publication || undefined,
     metadados: task.metadata ?? undefined,
+    chave_unica: task.unique?.stored,
   };
 }

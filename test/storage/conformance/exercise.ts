@@ -14,12 +14,14 @@ import { exerciseRefusals } from './refusals.js';
 import { exerciseReports } from './reports.js';
 import { exerciseSubscriptions } from './subscriptions.js';
 import { exerciseGroups, exerciseTransactions } from './transactions.js';
+import { exerciseUniqueKeys } from './unique.js';
 import { exerciseUpkeep } from './upkeep.js';
 import { exerciseWorkers } from './workers.js';
 
 /** What every database promises, part by part. */
 export const suites = {
   inserts: exerciseInserts,
+  'unique keys': exerciseUniqueKeys,
   claims: exerciseClaims,
   attempts: exerciseAttempts,
   refusals: exerciseRefusals,
@@ -39,9 +41,10 @@ export const suites = {
 
 export type SuiteName = keyof typeof suites;
 
-/** Runs all of it. */
-export function exercise(open: OpenDatabase): void {
-  describe.each(Object.entries(suites))('%s', (_, suite) => {
+/** Runs all of it, but for parts that this database refuses. */
+export function exercise(open: OpenDatabase, refused: readonly SuiteName[] = []): void {
+  const promised = Object.entries(suites).filter(([name]) => !refused.includes(name as SuiteName));
+  describe.each(promised)('%s', (_, suite) => {
     test.each(collect(() => suite(open)))('$title', async ({ run }) => {
       expect.hasAssertions();
       await run();

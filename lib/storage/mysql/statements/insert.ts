@@ -3,7 +3,7 @@ import { parseInstant } from '../../../values/instant.js';
 import { statusCondition, statusTexts } from '../../columns.js';
 import type { NewTask } from '../../inserts.js';
 import { recordFields } from '../record-fields.js';
-import { after } from '../sql-time.js';
+import { after, now } from '../sql-time.js';
 import { named } from '../statement.js';
 
 const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
@@ -23,6 +23,45 @@ export function insertRows(queue: string, count: number): string {
   return named(
     'insert_tasks',
     `insert into ${queue} (${columns})\nvalues ${Array(count).fill(row).join(',\n  ')}`,
+  );
+}
+
+/** More than any id. */
+const takenOffset = 2n ** 63n;
+
+/**
+ * Inserts one task, or answers by {@link insertedId} the one that has its unique key: as it is, or with this task in its place.
+ * Parameters: those of a row, the key.
+ */
+export function insertUnique(queue: string, onConflict: 'keep' | 'replace'): string {
+  const replaced = columns.split(/,\s+/).map((name) => `${name} = values(${name})`);
+  const changes =
+    onConflict === 'keep'
+      ? []
+      : [...replaced, `status = if(values(data_hora) > ${now}, 'agendada', 'pendente')`];
+  // An expression that is always true, of which only the effect matters.
+  const tell = `tentativa = if(last_insert_id(id + ${takenOffset}) > 0, tentativa, tentativa)`;
+  return named(
+    'insert_unique',
+    `insert into ${queue} (${columns}, chave_unica)\nvalues (${row.slice(1, -1)}, ?)
+on duplicate key update ${[tell, ...changes].join(',\n  ')}`,
+  );
+}
+
+/** What the last {@link insertUnique} of the session came to. */
+export const insertedId = named('inserted_id', 'select cast(last_insert_id() as char) as id');
+
+/** The task that was there, if it was not inserted. */
+export function readInsertedId(text: string): { readonly id: string; readonly isNew: boolean } {
+  const id = BigInt(text);
+  return id < takenOffset ? { id: text, isNew: true } : { id: String(id - takenOffset), isNew: false };
+}
+
+/** The task that has a unique key. Parameter: the key. */
+export function findUnique(queue: string): string {
+  return named(
+    'find_unique',
+    `select cast(id as char) as id from ${queue} force index (unica) where unica = cast(? as binary)`,
   );
 }
 

@@ -1,4 +1,5 @@
-import { quietSetting } from '../statement.js';
+import { hasUniqueKey, keyOrder } from '../schema/schema.js';
+import { isQuiet, quietSetting } from '../statement.js';
 
 /**
  * Who rings for an insert: the table's trigger when its transaction commits; the library, afterwards and for many at
@@ -17,21 +18,29 @@ export type Bell = 'table' | 'afterwards' | 'statement';
  * @param queue quoted table name
  */
 export function insertMany(queue: string, bell: Bell): string {
-  const isQuiet = bell !== 'table';
+  const isOurs = bell !== 'table';
   return `-- name: insert_many
-${isQuiet ? `with ${quietSetting(queue)}\n` : ''}insert into ${queue} (${columns})
-select due.at, due.at, t.origem, t.destino, t.processo, t.chave_externa, t.payload, convert_to(t.payload_hash, 'UTF8'),
-  t.tenant, t.grupo_empresarial, coalesce(t.prioridade, 50), coalesce(t.pub_sub, false), t.metadados
-from rows from (json_to_recordset($1::text::json) as (data_hora timestamptz, delay_ms float8, origem text, destino text,
-  processo text, chave_externa text, payload text, payload_hash text, tenant bigint, grupo_empresarial text,
-  prioridade int, pub_sub boolean, metadados jsonb)) with ordinality
-  t (data_hora, delay_ms, origem, destino, processo, chave_externa, payload, payload_hash, tenant,
-    grupo_empresarial, prioridade, pub_sub, metadados, ord)
-cross join lateral (
-  select coalesce(t.data_hora, clock_timestamp() + coalesce(t.delay_ms, 0) * interval '1 millisecond') as at
-) due${isQuiet ? '\ncross join quiet' : ''}
+${isOurs ? `with ${quietSetting(queue)}\n` : ''}insert into ${queue} (${columns})
+select ${rowOfMany}
+${fromMany('')}${isOurs ? '\ncross join quiet' : ''}
 order by t.ord
 returning id::text as id`;
+}
+
+const rowOfMany = `due.at, due.at, t.origem, t.destino, t.processo, t.chave_externa, t.payload, convert_to(t.payload_hash, 'UTF8'),
+  t.tenant, t.grupo_empresarial, coalesce(t.prioridade, 50), coalesce(t.pub_sub, false), t.metadados`;
+
+/** @param key its name and type, of tasks with keys */
+function fromMany(key: '' | 'chave_unica'): string {
+  const [typed, named] = key === '' ? ['', ''] : [', chave_unica text', ', chave_unica'];
+  return `from rows from (json_to_recordset($1::text::json) as (data_hora timestamptz, delay_ms float8, origem text, destino text,
+  processo text, chave_externa text, payload text, payload_hash text, tenant bigint, grupo_empresarial text,
+  prioridade int, pub_sub boolean, metadados jsonb${typed})) with ordinality
+  t (data_hora, delay_ms, origem, destino, processo, chave_externa, payload, payload_hash, tenant,
+    grupo_empresarial, prioridade, pub_sub, metadados${named}, ord)
+cross join lateral (
+  select coalesce(t.data_hora, clock_timestamp() + coalesce(t.delay_ms, 0) * interval '1 millisecond') as at
+) due`;
 }
 
 /** When the task is due, by the first two parameters of a row: the same value wherever a statement uses it. */
@@ -81,3 +90,61 @@ export function insertByFunction(name: string): string {
 select ${name}($1::text, $2::float8, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text,
   $9::text, $10::text, $11::int, $12::boolean, $13::text, $14::text, $15::text) as id`;
 }
+
+/** Where a row's unique key is taken. */
+const onConflict = `on conflict (chave_unica ${keyOrder}) where ${hasUniqueKey}`;
+
+/**
+ * Inserts one task unless another has its unique key, and answers the one that has it. No row: the other was committed while this
+ * statement waited for it, so the next one sees it. Never by DO UPDATE: that would lock the other until the transaction ends.
+ * Parameters: those of a row, the key.
+ */
+export const insertUnique = (queue: string): string => `-- name: insert_unique
+with made as (
+  insert into ${queue} (${columns}, chave_unica)
+  values (${oneRow}, $14::text)
+  ${onConflict} do nothing
+  returning id
+)
+select id::text as id, true as is_new from made
+union all
+select f.id::text, false from ${queue} f
+where f.chave_unica ${keyOrder} = $14::text and ${hasUniqueKey} and not exists (select from made)`;
+
+/**
+ * Inserts one task, or puts it in the place of the one that has its unique key and has not started. The table rings for what is
+ * inserted, this for what is replaced. Parameters: those of a row, the key, the channel or null, the text of the ring after its time.
+ */
+export const insertOrReplace = (queue: string): string => `-- name: insert_or_replace
+with made as (
+  insert into ${queue} (${columns}, chave_unica)
+  values (${oneRow}, $14::text)
+  ${onConflict} do update set (${columns}, status) = (${columns.replace(/\w+/g, 'excluded.$&')}, excluded.status)
+  returning id, data_hora, xmax = 0 as is_new
+)
+select id::text as id, is_new, (
+  select pg_notify($15::text, floor(extract(epoch from greatest(data_hora, 'epoch')))::bigint || ' ' || $16::text)
+  where not is_new and $15::text is not null and data_hora < 'infinity' and not ${isQuiet}
+) as rung
+from made`;
+
+/**
+ * {@link insertMany} of tasks of which some have unique keys: answers also who has the keys that were taken. Keys are inserted in
+ * their order, so that two such statements wait for each other in one direction.
+ */
+export const insertManyUnique = (queue: string): string => `-- name: insert_many_unique
+with made as (
+  insert into ${queue} (${columns}, chave_unica)
+  select ${rowOfMany}, t.chave_unica
+  ${fromMany('chave_unica')}
+  order by t.chave_unica ${keyOrder} nulls first, t.ord
+  ${onConflict} do nothing
+  returning id, chave_unica
+)
+select id::text as id, chave_unica as key from made
+union all
+select f.id::text, f.chave_unica from ${queue} f
+where f.chave_unica ${keyOrder} = any(array(
+    select t.chave_unica from json_to_recordset($1::text::json) t (chave_unica text) where t.chave_unica is not null
+  ))
+  and ${hasUniqueKey} and not exists (select from made m where m.chave_unica = f.chave_unica)`;

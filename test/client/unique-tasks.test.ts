@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { TaskDuplicateError, TaskHandler, type TaskInput } from '../../lib/index.js';
+import { useDatabase } from '../support/database.js';
+import { startApp, useApp } from '../support/queue-app.js';
+import { until } from '../support/waiting.js';
+
+const database = await useDatabase();
+const { queue } = await useApp(database, { worker: false });
+
+test.each<readonly [TaskInput['unique'], string]>([
+  ['', 'unique.key must be text, and not empty (got "")'],
+  [{ key: 7 } as never, 'unique.key must be text, and not empty (got 7)'],
+  [{ key: 'a', while: 'ever' } as never, "unique.while must be 'live' or 'pending' (got \"ever\")"],
+  [{ key: 'a', window: '' }, 'unique.window must be the name of a period as text'],
+  [{ key: 'a', window: 'b', while: 'live' }, 'unique.while must not be given together with window'],
+  [{ key: 'a', onConflict: 'merge' } as never, "unique.onConflict must be 'reject', 'return' or 'replace'"],
+  [{ key: 'a', onConflict: 'replace' }, "give while: 'pending'"],
+  [{ key: 'a', onConflict: 'replace', window: 'b' }, "give while: 'pending'"],
+  [
+    { key: 'a', onconflict: 'return' } as never,
+    "unique has no field 'onconflict': did you mean 'onConflict'?",
+  ],
+  ['x'.repeat(199), 'unique.key is too long'],
+])('%j is refused', async (unique, message) => {
+  await expect(queue.insertTask({ unique })).rejects.toMatchObject({
+    code: 'INPUT_INVALID',
+    message: expect.stringContaining(message) as unknown,
+  });
+});
+
+test('among many tasks a key that would leave some out in silence is refused, with its place', async () => {
+  await expect(queue.insertTasks([{}, { unique: 'a' }])).rejects.toMatchObject({
+    code: 'INPUT_INVALID',
+    message: expect.stringMatching(/task 1 of the batch: unique.onConflict must be 'return'/) as unknown,
+  });
+});
+
+test('a duplicate is an error with the id of the other task, of publications as well', async () => {
+  const publication = { topic: 'told', unique: { key: 'told', window: 'today' } };
+  const id = await queue.insertTaskPubSub(publication);
+  const error: unknown = await queue.insertTaskPubSub(publication).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(TaskDuplicateError);
+  expect(error).toMatchObject({ code: 'TASK_DUPLICATE', id, key: 'told' });
+  expect((error as Error).message).toBe(`task ${id} has the unique key "told"; nothing was inserted`);
+});
+
+test('beside workers, sixty-four inserters never have two tasks of a key run at once, and lose none', async () => {
+  const running = new Set<string>();
+  const done: string[] = [];
+  class Handlers {
+    @TaskHandler('once', { concurrency: 20 })
+    async once(key: string): Promise<void> {
+      if (running.has(key)) throw new Error(`two tasks of ${key} run`);
+      running.add(key);
+      await new Promise(setImmediate);
+      running.delete(key);
+      done.push(key);
+    }
+  }
+  const { close } = await startApp(database, { handlers: [Handlers], maxAttempts: 1 });
+  try {
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, async (_, inserter) => {
+        const ids: string[] = [];
+        for (let n = 0; n < 10; n += 1) {
+          const key = `key-${(inserter + n) % 4}`;
+          ids.push(
+            await queue.insertTask({ topic: 'once', payload: key, unique: { key, onConflict: 'return' } }),
+          );
+        }
+        return ids;
+      }),
+    );
+    const ids = [...new Set(outcomes.flat())];
+    const list = `select status from tasks where processo = 'once'`;
+    const statuses = async (): Promise<unknown[]> =>
+      (await database.pool.query<{ status: string }>(list)).rows.map(({ status }) => status);
+    await until(async () => (await statuses()).every((status) => status === 'sucesso'), 'all have succeeded');
+    expect((await statuses()).length).toBe(ids.length);
+    expect(done.length).toBe(ids.length);
+  } finally {
+    await close();
+  }
+});
