@@ -257,6 +257,26 @@ export class RetryIn extends Error {
 }
 
 /**
+ * Thrown by a handler to come back later without having failed: the attempt gives its slot back and is due again then, with the
+ * same number. Nothing is logged as a failure. At most `maxSnoozes` times an attempt; then it fails.
+ *
+ * @example
+ * if (!(await report.isReady())) throw new Snooze(60_000, 'the report is not ready yet');
+ */
+export class Snooze extends Error {
+  override readonly name = 'Snooze';
+
+  /** @param until ms from now, by the database's clock, or a time */
+  constructor(
+    readonly until: number | Date,
+    message = `to be looked at again ${typeof until === 'number' ? `in ${until} ms` : `at ${Number.isNaN(until.getTime()) ? 'an invalid date' : until.toISOString()}`}`,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/**
  * Thrown by a handler to choose when the next attempt is due. It counts as a failed attempt.
  *
  * @example

@@ -16,6 +16,7 @@ export {
   hasCode,
   RetryAt,
   RetryIn,
+  Snooze,
   TarefaError,
   TaskDuplicateError,
   UnrecoverableError,

@@ -66,6 +66,13 @@ export const eventLines: Lines = {
       nextAttemptInMs: nextAttemptInMs === undefined ? undefined : Math.max(0, Math.round(nextAttemptInMs)),
     });
   },
+  'task.snoozed': ({ task, message, dueInMs }) =>
+    line(
+      'debug',
+      'tasks',
+      `${describe(task)} waits for ${Math.max(0, dueInMs / 1_000).toFixed(1)} s more: ${message}`,
+      { ...fieldsOf(task), reason: message, dueInMs: Math.max(0, Math.round(dueInMs)) },
+    ),
   'task.cancelled': ({ task, by, message }) =>
     line('log', 'tasks', `${describe(task)} was cancelled${byWhom(by)}: ${message}`, {
       ...fieldsOf(task),

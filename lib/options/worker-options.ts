@@ -3,6 +3,8 @@ export interface WorkerOptions {
   /** Attempts that run at once. */
   readonly concurrency: number;
   readonly maxAttempts: number;
+  /** Of one attempt. */
+  readonly maxSnoozes: number;
   /** Multiplied by the attempt's number, counted from when the attempt was due. */
   readonly retryIntervalMinutes: number;
   /** Bytes of a payload's text. */

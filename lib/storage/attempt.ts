@@ -71,6 +71,8 @@ export interface Failure extends Claim, Verdict {
   readonly message: string;
   /** Whole error text with stack. */
   readonly error: string | null;
+  /** True when it has not failed: it waits until `next` and stays the same attempt. */
+  readonly snoozed?: true;
   /** True when nothing may be computed of its payload, because the database has refused to. */
   readonly untouched?: true;
 }
@@ -89,6 +91,8 @@ export interface FailureOutcome {
   readonly id: string;
   /** Milliseconds until the next attempt is due; undefined when there is none. */
   readonly nextAttemptInMs: number | undefined;
+  /** True when it waits for that time as the same attempt. */
+  readonly snoozed?: true;
   /** First attempt of the dead chain, when one was started. */
   readonly deadId: string | undefined;
   /** Who had cancelled it while it ran: then nothing follows it. */

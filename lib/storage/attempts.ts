@@ -22,6 +22,8 @@ import type { AwaitedRoutes, RouteHead, RouteRange, WaitingRoute } from './waiti
 export interface AttemptStore {
   /** Closes attempts as failed and inserts their next attempts or dead chains; those that were cancelled have neither. */
   failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
+  /** Lets attempts wait until their `next`, as they are; ends those that were cancelled. */
+  snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]>;
   /** Gives attempts back that were claimed but not started, and ends those that were cancelled; returns the ids. */
   releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /**

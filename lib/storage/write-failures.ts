@@ -19,7 +19,7 @@ const mostStatements = 24;
 const plainMessage = 'failed; what it failed with could not be stored';
 
 /**
- * Writes failures, each batch by one statement. A batch that the database refuses is halved, so that a row that cannot be
+ * Writes failures, each batch by one statement; a batch is of failed or of snoozed attempts. A batch that the database refuses is halved, so that a row that cannot be
  * failed (by a trigger of the user's, or by a value that its encoding lacks) holds up no other.
  */
 export async function writeFailures(
@@ -33,7 +33,8 @@ export async function writeFailures(
     const batch = waiting.pop();
     if (!batch) break;
     try {
-      outcomes.push(...(await database.attempts.failMany(batch)));
+      const { attempts } = database;
+      outcomes.push(...(await (batch[0]?.snoozed ? attempts.snoozeMany(batch) : attempts.failMany(batch))));
     } catch (error) {
       const kind = database.classify(error);
       if (!blamesRow(kind))

@@ -113,6 +113,7 @@ test('without optional variables the options are the defaults', () => {
     concurrency: 10,
     poolSize: 10,
     maxAttempts: 100,
+    maxSnoozes: 1_000,
     retryIntervalMinutes: 5,
     retryMinutes: everyFive,
     notifyMinutes: everyFive,

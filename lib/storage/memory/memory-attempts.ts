@@ -65,6 +65,26 @@ export class MemoryAttempts implements AttemptStore {
     });
   }
 
+  async snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    return snoozed.flatMap(({ id, workerId, reservation, message, next }): FailureOutcome[] => {
+      const row = this.#table.held(workerId, { id, reservation });
+      if (!row || !next) return [];
+      row['executor'] = null;
+      if (isCancelled(row)) {
+        this.#end(row);
+        return [{ id, nextAttemptInMs: undefined, deadId: undefined, cancelled: readEndedBy(row) }];
+      }
+      const nextMs = this.#dueMsOf(row, next);
+      Object.assign(row, {
+        [column.status]: statusColumn.scheduled,
+        [column.startedAt]: null,
+        [column.message]: message.slice(0, messageLength),
+        [column.dueAt]: instant(nextMs),
+      });
+      return [{ id, nextAttemptInMs: nextMs - this.#table.nowMs, deadId: undefined, snoozed: true }];
+    });
+  }
+
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {
     return claims.flatMap((claim) => {
       const row = this.#table.held(workerId, claim);

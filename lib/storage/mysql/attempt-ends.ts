@@ -27,7 +27,7 @@ import {
   type FanOutTables,
 } from './statements/fan-out.js';
 import { claimsJson, idsJson, lockHeld, type HeldClaim } from './statements/held.js';
-import { release } from './statements/release.js';
+import { readSnoozed, release, snooze } from './statements/release.js';
 import { lockUnfollowed } from './statements/unfollowed.js';
 import { beginInserts, endInserts } from './statement.js';
 import { packetTooLarge } from './transaction-errors.js';
@@ -71,6 +71,33 @@ export async function failAttempts(
     deadId: before.has(idOf(row)) ? undefined : (row['dead_id'] ?? undefined),
     cancelled: readEndedBy(row),
   }));
+}
+
+/** Lets attempts wait until a time, as they are. */
+export async function snoozeAttempts(
+  run: Run,
+  tables: QueueTables,
+  snoozed: readonly Failure[],
+): Promise<readonly FailureOutcome[]> {
+  const held = await beginWith(run, tables, snoozed);
+  const kept = unique(snoozed).filter(({ id }) => held.has(id));
+  if (kept.length === 0) return endEmpty(run);
+  const ids = idsJson(kept.map(({ id }) => id));
+  const answers = await run([snooze(tables), readSnoozed(tables), 'commit'].join(';\n'), [
+    failuresJson(kept),
+    ids,
+  ]);
+  return (answers[1]?.rows ?? []).map((row) => {
+    const cancelled = readEndedBy(row);
+    const nextAttemptInMs = cancelled ? undefined : Number(row['next_ms']);
+    return {
+      id: idOf(row),
+      nextAttemptInMs,
+      deadId: undefined,
+      cancelled,
+      ...(cancelled ? {} : { snoozed: true }),
+    };
+  });
 }
 
 /** Inserts next attempts that are missing, as when their attempts failed. */

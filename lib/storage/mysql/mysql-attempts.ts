@@ -27,7 +27,13 @@ import {
   type RouteRange,
   type WaitingRoute,
 } from '../waiting-route.js';
-import { failAttempts, fanOutPublications, insertUnfollowed, releaseAttempts } from './attempt-ends.js';
+import {
+  failAttempts,
+  fanOutPublications,
+  insertUnfollowed,
+  releaseAttempts,
+  snoozeAttempts,
+} from './attempt-ends.js';
 import { repeated, type Run } from './connections/transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
@@ -66,6 +72,12 @@ export class MysqlAttempts implements AttemptStore {
     return this.#access.transaction((run) =>
       failAttempts(run, tables, failures, prepared.server.maxPacketBytes),
     );
+  }
+
+  async snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    if (snoozed.length === 0) return [];
+    const { tables } = this.#access;
+    return this.#access.transaction((run) => snoozeAttempts(run, tables, snoozed));
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

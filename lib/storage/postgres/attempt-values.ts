@@ -21,6 +21,12 @@ function leastFirst(all: readonly Completion[]): readonly Completion[] {
   return first && least && place > 0 ? all.with(0, least).with(place, first) : all;
 }
 
+/** Values of `snooze`. */
+export function snoozeValues(snoozed: readonly Failure[]): readonly unknown[] {
+  const [ids, reservations, workers, messages, , , delays, , times] = failureValues(snoozed);
+  return [ids, reservations, workers, messages, delays, times];
+}
+
 /** Values of `fail`. */
 export function failureValues(failures: readonly Failure[]): readonly unknown[] {
   return [

@@ -25,7 +25,7 @@ import {
   type RouteRange,
   type WaitingRoute,
 } from '../waiting-route.js';
-import { failureValues } from './attempt-values.js';
+import { failureValues, snoozeValues } from './attempt-values.js';
 import { HeldTasks } from './held-tasks.js';
 import type { QueueAccess } from './queue-access.js';
 import { classifyError } from './postgres-errors.js';
@@ -62,6 +62,15 @@ export class PostgresAttempts implements AttemptStore {
       throw explainTakenId(error, schema.tables);
     });
     return rows.map(readFailed);
+  }
+
+  async snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]> {
+    const { sql, texts } = this.#access;
+    const storable = snoozed.map((one) => texts.failure(one));
+    const rows = await this.#access.ask(sql.snooze, snoozeValues(storable));
+    return rows
+      .map(readFailed)
+      .map((outcome) => (outcome.cancelled ? outcome : { ...outcome, snoozed: true }));
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

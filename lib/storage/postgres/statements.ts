@@ -7,6 +7,7 @@ import {
   completeOrRaise,
   readOutcome,
   release,
+  snooze,
   seenElsewhere,
 } from './statements/complete.js';
 import { fail } from './statements/fail.js';
@@ -56,6 +57,7 @@ const templates = {
   seenElsewhere,
   readOutcome,
   release,
+  snooze,
   fail,
   fanOut,
   fanOutUnsealed,

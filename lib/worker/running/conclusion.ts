@@ -6,8 +6,9 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import { attemptsOf, ownRuleProblem } from '../../subscribers/task-rules.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { Backoff } from '../../timing/backoff.js';
-import { nextAttempt } from './next-attempt.js';
+import { nextAttempt, snoozedUntil } from './next-attempt.js';
 import { nothingReturned, type RecordedReturn } from './recorded-return.js';
 import type { RunEnd } from './run-end.js';
 import type { Settler } from './settler.js';
@@ -15,7 +16,7 @@ import type { Settler } from './settler.js';
 export interface ConclusionParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly settler: Pick<Settler, 'complete' | 'completed' | 'fail' | 'lose' | 'leave'>;
-  readonly options: Pick<WorkerOptions, 'maxAttempts' | 'retryIntervalMinutes'>;
+  readonly options: Pick<WorkerOptions, 'maxAttempts' | 'maxSnoozes' | 'retryIntervalMinutes'>;
   readonly events: QueueEvents;
 }
 
@@ -80,8 +81,11 @@ export class Conclusion {
     };
     const problem = ownRuleProblem(claimed.task);
     if (problem !== undefined) warn(problem);
+    const until = snoozedUntil(error, warn);
+    const isSnoozed = until !== undefined && claimed.reservation <= options.maxSnoozes;
     settler.fail(claimed, {
-      error,
+      error: until === undefined || isSnoozed ? error : snoozedTooOften(error, options.maxSnoozes),
+      snoozedUntil: isSnoozed ? until : undefined,
       maxAttempts: attemptsOf(claimed.task, rules, options),
       next: nextAttempt(error, claimed.task.attempt, rules, options, warn),
     });
@@ -127,4 +131,9 @@ export class Conclusion {
     if (released.length === 0) return settler.lose(claimed);
     events.emit('task.released', { task: reference(claimed), reason: 'the worker stops before its turn' });
   }
+}
+
+/** A row counts its claims: each but the first one follows a snooze, or a worker that stopped before its turn. */
+function snoozedTooOften(cause: unknown, most: number): Error {
+  return new Error(`snoozed more than maxSnoozes (${most}) times: ${failureMessage(cause)}`, { cause });
 }

@@ -1,7 +1,7 @@
 import { isPromise } from 'node:util/types';
-import { hasCode, RetryAt, RetryIn, UnrecoverableError } from '../../errors.js';
+import { hasCode, RetryAt, RetryIn, Snooze, UnrecoverableError } from '../../errors.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
-import type { NextAttempt } from '../../storage/attempt.js';
+import type { NextAttempt, RetryTime } from '../../storage/attempt.js';
 import type { HandlerRules } from '../../subscribers/handler-registry.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
@@ -36,6 +36,21 @@ export function nextAttempt(
   // Numbered below the first by SQL, it gets no delay into the past.
   const delayMinutes = Math.max(0, attempt) * options.retryIntervalMinutes;
   return { kind: 'after-due', delayMs: Math.min(longestDelay, delayMinutes * 60_000) };
+}
+
+/** Until when an attempt waits that has not failed; undefined where its handler threw anything else. Never throws. */
+export function snoozedUntil(error: unknown, warn: Warn): RetryTime | undefined {
+  return safely(() => {
+    if (!isA(error, Snooze)) return undefined;
+    const { until } = error;
+    if (typeof until === 'number' && Number.isFinite(until)) {
+      return { kind: 'after-failure', delayMs: Math.min(longestDelay, Math.max(0, until)) };
+    }
+    const time = until instanceof Date ? until.getTime() : Number.NaN;
+    if (!Number.isNaN(time)) return { kind: 'at', date: new Date(Math.min(latestTime, Math.max(0, time))) };
+    warn(`Snooze was thrown with ${shownValue(until)}, which is neither a number of milliseconds nor a date`);
+    return undefined;
+  }, undefined);
 }
 
 /** A payload does not change between attempts, so more of them are useless. */

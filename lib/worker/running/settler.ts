@@ -5,7 +5,9 @@ import type {
   Failure,
   FailureOutcome,
   NextAttempt,
+  RetryTime,
   Route,
+  Verdict,
   WorkerId,
 } from '../../storage/attempt.js';
 import type { SettleAndClaimResult } from '../../storage/claims.js';
@@ -37,6 +39,8 @@ export interface SettlerParts {
 /** Why and how an attempt failed. */
 export interface AttemptError {
   readonly error: unknown;
+  /** When it has not failed: until when it waits, as the same attempt. */
+  readonly snoozedUntil?: RetryTime | undefined;
   readonly maxAttempts: number;
   readonly next: NextAttempt;
 }
@@ -120,15 +124,18 @@ export class Settler {
   }
 
   /** The attempt failed: the next statement closes it and inserts what follows. */
-  fail(claimed: ClaimedTask, { error, maxAttempts, next }: AttemptError): void {
+  fail(claimed: ClaimedTask, { error, maxAttempts, next, snoozedUntil }: AttemptError): void {
     const { task, losses } = claimed;
+    const ruled: Verdict & Pick<Failure, 'snoozed'> = snoozedUntil
+      ? { next: snoozedUntil, nextLosses: losses, note: '', snoozed: true }
+      : verdict({ attempt: task.attempt, losses, maxAttempts, next, lost: false });
     const failure: Failure = {
       id: claimed.id,
       reservation: claimed.reservation,
       workerId: this.#workerId,
       message: failureMessage(error),
       error: failureDetail(error, this.#parts.propertiesOf),
-      ...verdict({ attempt: task.attempt, losses, maxAttempts, next, lost: false }),
+      ...ruled,
     };
     this.#failures.push({ failure, claimed, error });
     this.#parts.signal.set();
@@ -171,7 +178,12 @@ export class Settler {
     const [fresh, again] = [this.#failures.splice(0), this.#refusedFailures.splice(0)];
     const taken = [...fresh, ...again];
     if (taken.length === 0) return [];
-    const batches = [fresh, ...again.map((one) => [one])];
+    const isSnoozed = ({ failure }: PendingFailure): boolean => failure.snoozed === true;
+    const batches = [
+      fresh.filter((one) => !isSnoozed(one)),
+      fresh.filter(isSnoozed),
+      ...again.map((one) => [one]),
+    ];
     const written = await writeFailures(
       this.#parts.database,
       batches.map((batch) => batch.map(({ failure }) => failure)),
@@ -261,7 +273,7 @@ export class Settler {
   #reportFailures(taken: readonly PendingFailure[], outcomes: readonly FailureOutcome[]): void {
     const { events } = this.#parts;
     const byId = new Map(taken.map((one) => [one.claimed.id, one]));
-    for (const { id, nextAttemptInMs, deadId, cancelled } of outcomes) {
+    for (const { id, nextAttemptInMs, deadId, cancelled, snoozed } of outcomes) {
       const one = byId.get(id);
       if (!one) continue;
       const task = reference(one.claimed);
@@ -270,6 +282,10 @@ export class Settler {
         continue;
       }
       const { message } = one.failure;
+      if (snoozed) {
+        events.emit('task.snoozed', { task, message, dueInMs: nextAttemptInMs ?? 0 });
+        continue;
+      }
       events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });
       if (deadId !== undefined) events.emit('task.buried', { task, deadId });
     }

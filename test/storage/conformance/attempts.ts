@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Claim } from '../../../lib/storage/attempt.js';
+import type { Claim, RetryTime } from '../../../lib/storage/attempt.js';
 import { isolatedRoute, topicRoute } from '../../../lib/storage/route.js';
 import { failureOf } from '../../support/queue-storage.js';
 import { contract, contractOfEach } from './contract-test.js';
@@ -51,6 +51,69 @@ export function exerciseAttempts(open: OpenDatabase): void {
       priority: 7,
       dead: false,
     });
+  });
+
+  contract('an attempt that is snoozed waits for its time as it is, and runs again then', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker, { payload: 'text' });
+    const runAt = new Date(Date.now() + 2 * hour);
+    const until = (next: RetryTime) => ({
+      ...failureOf(claimed.id, worker.id, { next, message: 'not yet' }),
+      reservation: claimed.reservation,
+      snoozed: true as const,
+    });
+    expect(await database.attempts.snoozeMany([until({ kind: 'at', date: runAt })])).toEqual([
+      expect.objectContaining({ id: claimed.id, snoozed: true }),
+    ]);
+    const [only, ...others] = await access.attempts(claimed.id);
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({
+      status: 'scheduled',
+      attempt: 1,
+      message: 'not yet',
+      payload: 'text',
+      dueAt: runAt,
+      startedAt: null,
+      retried: false,
+      exhausted: false,
+    });
+    // It is nobody's now.
+    expect(await database.attempts.snoozeMany([until({ kind: 'after-failure', delayMs: 0 })])).toEqual([]);
+    expect(await database.attempts.failMany([failureOf(claimed.id, worker.id)])).toEqual([]);
+  });
+
+  contract('an attempt that is snoozed for no time is claimed again, with the same number', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker);
+    const next = { kind: 'after-failure', delayMs: 0 } as const;
+    const [outcome] = await database.attempts.snoozeMany([
+      { ...failureOf(claimed.id, worker.id, { next }), reservation: claimed.reservation, snoozed: true },
+    ]);
+    expect(outcome?.nextAttemptInMs).toBeLessThanOrEqual(0);
+    await database.attempts.promote(10);
+    const [again] = await claimAll(worker);
+    expect(again).toMatchObject({
+      id: claimed.id,
+      reservation: claimed.reservation + 1,
+      task: { attempt: 1 },
+    });
+  });
+
+  contractOfEach(wrongClaims, ({ name }) => name)('an attempt is not snoozed by %s', async ({ of }) => {
+    const { database, access } = await open();
+    const [holder, other] = [await register(database), await register(database)];
+    const claimed = await claimNew(database, holder);
+    const { claim, workerId } = of(claimed, holder.id, other.id);
+    const next = { kind: 'after-failure', delayMs: hour } as const;
+    const wrong = {
+      ...failureOf(claim.id, workerId, { next }),
+      reservation: claim.reservation,
+      snoozed: true as const,
+    };
+    expect(await database.attempts.snoozeMany([wrong])).toEqual([]);
+    expect((await read(access, claimed.id)).status).toBe('processing');
   });
 
   contract('the next attempt is due after the failure, after the attempt was due, or at a time', async () => {

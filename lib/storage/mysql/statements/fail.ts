@@ -28,7 +28,7 @@ export const payloadHash = (payload: string): string =>
   `case when length(${payload}) > 0 then sha2(${payload}, 256) end`;
 
 /** What is written of failures, as rows `x`. */
-const failureRows = `json_table(?, '$[*]' columns (
+export const failureRows = `json_table(?, '$[*]' columns (
   id bigint path '$.id',
   message longtext character set utf8mb4 path '$.message',
   note longtext character set utf8mb4 path '$.note',
@@ -60,9 +60,9 @@ function storableDate(date: Date): Date {
   return new Date(Math.min(Math.max(date.getTime(), firstMs), lastMs));
 }
 
-const since = `if(x.from_failure, ${now}, f.data_hora)`;
+export const since = `if(x.from_failure, ${now}, f.data_hora)`;
 /** A time that a column does not take would be null, or an error, by the server. */
-const delayMs = `least(x.delay_ms, ${msBetween(since, lastTime)})`;
+export const delayMs = `least(x.delay_ms, ${msBetween(since, lastTime)})`;
 
 /**
  * Closes attempts as failed. What follows them is the verdict of `failure-rule.ts`: a next attempt at `proxima_tentativa`, or the

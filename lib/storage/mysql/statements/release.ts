@@ -1,6 +1,8 @@
 import type { QueueTables } from '../identifiers.js';
 import { named } from '../statement.js';
-import { now } from '../sql-time.js';
+import { after, msBetween, now } from '../sql-time.js';
+import { columnLength } from '../../columns.js';
+import { delayMs, failureRows, since } from './fail.js';
 import { byKey, idRows } from './held.js';
 
 /**
@@ -15,4 +17,36 @@ update ${idRows}
 ${byKey(queue)}
 set f.status = if(f.cancelada_por is null, 'pendente', 'falha'), f.executor = null, f.iniciada_em = null,
   f.finalizada_em = if(f.cancelada_por is null, null, ${now})`,
+  );
+
+/**
+ * Lets attempts wait that are not to run now and whose rows are locked, as they are: with their number, until a time. Those that were
+ * cancelled meanwhile end. Parameters: failures, with the time as that of their next attempt.
+ */
+export const snooze = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'snooze',
+    `
+update ${failureRows}
+${byKey(queue)}
+set f.finalizada_em = if(f.cancelada_por is null, null, ${now}), f.executor = null,
+  f.iniciada_em = if(f.cancelada_por is null, null, f.iniciada_em),
+  f.mensagem = if(f.cancelada_por is null, left(x.message, ${columnLength.message}), f.mensagem),
+  f.data_hora = case
+    when f.cancelada_por is not null then f.data_hora
+    when x.at is not null then cast(x.at as datetime(6))
+    else ${after(delayMs, since)}
+  end,
+  f.status = if(f.cancelada_por is null, 'agendada', 'falha')`,
+  );
+
+/** What became of them. Parameters: ids. */
+export const readSnoozed = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'read_snoozed',
+    `
+select f.id, ${msBetween(now, 'f.data_hora')} as next_ms, f.cancelada_por,
+  case when f.cancelada_por is not null then f.mensagem end as mensagem
+from ${idRows}
+${byKey(queue)}`,
   );

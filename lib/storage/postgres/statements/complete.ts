@@ -1,4 +1,5 @@
-import { heldBy, statement } from '../statement.js';
+import { textBytes } from '../readable-rows.js';
+import { dueInMs, heldBy, statement } from '../statement.js';
 
 /**
  * Completes one attempt inside its own transaction, as that transaction's last statement. When the attempt is
@@ -85,4 +86,34 @@ set status = case when f.cancelada_por is null then 'pendente' else 'falha' end,
 from unnest($1::bigint[], $2::int[]) r (id, reservation)
 where f.id = r.id and f.reserva = r.reservation and f.id = any(array(select id from mine))
 returning f.id`,
+);
+
+/**
+ * Lets attempts wait that are not to run now, as they are: with their number, until a time. Those that were cancelled while they ran
+ * end so. Rows that another session has locked are skipped, and wait next time.
+ *
+ * Parameters, one array element per attempt: ids, reservations, workers, messages, delay in ms from now, or fixed time.
+ */
+export const snooze = statement(
+  'snooze',
+  ({ queue }) => `
+with mine as materialized (
+  select f.id
+  from ${queue} f
+  where f.id = any($1::bigint[]) and f.status || '' = 'processando'
+  for no key update skip locked
+)
+update ${queue} f
+set status = case when f.cancelada_por is null then 'agendada' else 'falha' end, executor = null,
+  iniciada_em = case when f.cancelada_por is not null then f.iniciada_em end,
+  finalizada_em = case when f.cancelada_por is not null then clock_timestamp() end,
+  mensagem = case when f.cancelada_por is null then left(x.message, 500) else f.mensagem end,
+  data_hora = case when f.cancelada_por is null then coalesce(x.at, clock_timestamp() + x.delay_ms * interval '1 millisecond')
+    else f.data_hora end
+from unnest($1::bigint[], $2::int[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[])
+  x (id, reservation, worker, message, delay_ms, at)
+where f.id = x.id and f.reserva = x.reservation and f.executor + 0 = x.worker and f.id = any(array(select id from mine))
+returning f.id, null as dead_id, ${textBytes('f.cancelada_por')} as cancelled_by,
+  case when f.cancelada_por is not null then ${textBytes('f.mensagem')} end as reason, getdatabaseencoding() as encoding,
+  case when f.cancelada_por is null then ${dueInMs('f.')} end as next_ms`,
 );
