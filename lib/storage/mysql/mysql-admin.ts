@@ -140,10 +140,9 @@ export class MysqlAdmin implements TaskAdmin {
     const dead = await this.#change(id, `${sql.isWaiting} and not f.dead`, async (run, [one]) => {
       const own = String(one?.['id']);
       await run(sql.endBuried(this.#tables), [message, own]);
-      const [inserted] = await run(sql.insertDead(this.#tables), [own]);
-      if (inserted && inserted.changed > 0) return inserted.insertId;
-      // One that was inserted by hand before.
-      const [first] = await rowsOf(run, sql.firstDead(this.#tables), [own]);
+      // One may have been inserted by hand before.
+      await run(sql.insertDead(this.#tables), [own]);
+      const [first] = await rowsOf(run, sql.deadOf(this.#tables), [own]);
       return readText(first?.['id']) ?? undefined;
     });
     return this.#rung(dead);

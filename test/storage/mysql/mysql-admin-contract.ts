@@ -132,6 +132,15 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     expect(bench.rung).toEqual(['due', 'due']);
   });
 
+  test('a buried task of a later round has the dead one that was there of that round', async () => {
+    const [id = ''] = await bench.insert([{ processo: 'a', rodada: 1 }]);
+    const [, ofRound] = await bench.insert([
+      { dead: 1, live_id: id, processo: 'a' },
+      { dead: 1, live_id: id, processo: 'a', rodada: 1 },
+    ]);
+    expect(await bench.database.admin.bury(id, 'enough')).toBe(ofRound);
+  });
+
   test('deleting takes dead chains of dead chains, and nothing that only looks like them', async () => {
     const [root = '', other = ''] = await bench.insert([failed, failed]);
     const [dead = ''] = await bench.insert([{ ...failed, dead: 1, live_id: root }]);

@@ -90,7 +90,7 @@ limit ?`,
 
 /** The task that an attempt belongs to. Parameters: id. */
 const asked = (queue: string): string =>
-  `(select coalesce(a.id_inicial, a.id) as first_id from ${queue} a where a.id = ${idParameter}) asked`;
+  `(select coalesce(a.id_inicial, a.id) as first_id, a.rodada from ${queue} a where a.id = ${idParameter}) asked`;
 
 /** All attempts of the task that an attempt belongs to, oldest first. Parameters: id, twice. */
 export const taskAttempts = ({ queue }: Queue, withPayload = true): string =>
@@ -266,11 +266,11 @@ where not exists (
 )`,
   );
 
-/** The first dead task of the task of an attempt. Parameters: id. */
-export const firstDead = ({ queue }: Queue): string =>
+/** The dead task that an attempt has in its round. Parameters: id. */
+export const deadOf = ({ queue }: Queue): string =>
   named(
-    'first_dead',
-    `select min(d.id) as id from ${asked(queue)} join ${queue} d on d.morte = asked.first_id`,
+    'dead_of',
+    `select d.id from ${asked(queue)} join ${queue} d on d.morte = asked.first_id and d.rodada = asked.rodada`,
   );
 
 /** Parameters: route. */
