@@ -18,6 +18,8 @@ import { deferred } from '../waiting.js';
 const released = deferred();
 const neighbourReleased = deferred();
 
+const isThere = (path: string | undefined): boolean => path === undefined || existsSync(path);
+
 const tell = (type: string, fields: object = {}): void => void process.send?.({ type, ...fields });
 
 /** What a task of the tests asks for. */
@@ -71,7 +73,7 @@ class Handlers {
     tell('started', { task: ctx.task.firstAttemptId, attempt: ctx.task.attempt });
     await pause(50);
     const end = performance.now() + ms;
-    while (performance.now() < end || (until !== undefined && !existsSync(until)));
+    while (performance.now() < end || !isThere(until));
     tell('unblocked');
     await leaveEffect(ctx);
   }
