@@ -10,7 +10,7 @@ export function mysqlScript(tables: QueueTables, parts: { readonly webhooks: boo
   const { quotedDatabase, table } = tables;
   const [drop = '', create = ''] = triggerStatements(tables);
   return [
-    `-- The queue ${tables.qualifiedName}, version ${schemaVersion}, for MySQL from 8.0.16 and MariaDB from 10.10.`,
+    `-- The queue ${tables.qualifiedName}, version ${schemaVersion}, for MySQL from 8.0.22 and MariaDB from 10.10.`,
     `create database if not exists ${quotedDatabase} character set utf8mb4;`,
     ...tableStatements(tables, parts).map((text) => `${text};`),
     `${drop};`,

@@ -27,7 +27,7 @@ export interface MysqlDatabaseParts extends MysqlAccessParts {
   readonly warn: (message: string) => void;
 }
 
-/** {@link QueueDatabase} on MySQL 8.0.16 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
+/** {@link QueueDatabase} on MySQL 8.0.22 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
 export class MysqlDatabase implements QueueDatabase {
   readonly inserts: MysqlInserts;
   readonly attempts: MysqlAttempts;

@@ -178,6 +178,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'database.inTransaction': 'runs what others send: prepare has a scenario',
   'upkeep.prepareAhead': 'does nothing to a plain table: test/storage/partitions breaks it',
   'upkeep.purgeAtOnce': 'does nothing to a plain table: test/storage/partitions breaks it',
+  'attempts.snoozeMany':
+    'one guarded statement: who dies before it leaves a running attempt, as before failMany',
   'attempts.findUnfollowed': 'only reads, a moment after a failure',
   'attempts.insertNext':
     'one transaction for what must not be; who dies before it leaves it to `tarefa check`',

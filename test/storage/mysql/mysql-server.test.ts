@@ -27,8 +27,8 @@ test.each<Told & { readonly said: string }>([
   { version: '8.0.30-Vitess', said: 'Vitess (8.0.30-Vitess)' },
   { version: '8.0.30', comment: 'PlanetScale', said: 'Vitess (8.0.30)' },
   { version: '5.7.32', comment: 'SingleStoreDB source distribution', said: 'SingleStore (5.7.32)' },
-  { version: '8.0.15', said: 'MySQL 8.0.15; a queue needs MySQL 8.0.16 or newer' },
-  { version: '5.7.44-log', said: 'MySQL 5.7.44-log; a queue needs MySQL 8.0.16' },
+  { version: '8.0.21', said: 'MySQL 8.0.21; a queue needs MySQL 8.0.22 or newer' },
+  { version: '5.7.44-log', said: 'MySQL 5.7.44-log; a queue needs MySQL 8.0.22' },
   { version: '10.7.8-MariaDB', said: 'MariaDB 10.7.8-MariaDB; a queue needs MariaDB 10.8.0 or newer' },
   { version: '5.5.5-10.6.2-MariaDB-log', said: 'a queue needs MariaDB 10.8.0' },
   {
@@ -44,7 +44,7 @@ test.each<Told & { readonly said: string }>([
 });
 
 test.each<Told & { readonly flavour: string; readonly isGalera?: boolean; readonly foldsNames?: boolean }>([
-  { version: '8.0.16', flavour: 'mysql' },
+  { version: '8.0.22', flavour: 'mysql' },
   { version: '9.7.4', flavour: 'mysql', variables: { log_bin: 'ON', binlog_format: 'ROW' } },
   // Without a log its format says nothing.
   { version: '8.4.0', flavour: 'mysql', variables: { log_bin: 'OFF', binlog_format: 'STATEMENT' } },

@@ -142,6 +142,16 @@ export function exerciseMysqlTransactions(flavour: MysqlFlavour): void {
   });
 
   describe('connections', () => {
+    test('statements of others keep none from being opened, or asked what it does, whatever their characters', async () => {
+      const opened = await begin();
+      const other = await opened.openSession();
+      const running = other.query('select sleep(1) /* \u{10FFFF} */');
+      await opened.transaction.query(working);
+      await running;
+      await opened.transaction.complete(completionOf(opened.claimed));
+      expect(await opened.outcome()).toBe('completed');
+    });
+
     test('one that was used is given back as it was lent', async () => {
       const opened = await begin();
       await opened.transaction.query(working);

@@ -9,6 +9,7 @@ import { ask, type Answer } from './answers.js';
 import { messageOf, rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
 import { notePlace, ownPlace } from './session-place.js';
+import { sessions } from '../statement.js';
 import { streamOf } from './stream-of.js';
 import { inTransaction, type Run } from './transactions.js';
 
@@ -24,7 +25,7 @@ const lookMs = 10_000;
  */
 const atWork = `-- name: is_at_work
 select 1 as busy from dual where connection_id() <> ?
-  or exists (select 1 from information_schema.processlist where id = ? and command <> 'Sleep')`;
+  or exists (select 1 from ${sessions} where id = ? and command <> 'Sleep')`;
 
 /** The server's numbers for having no connection left, altogether or for this user. */
 const tooMany = new Set<unknown>([1040, 1203, 1226]);

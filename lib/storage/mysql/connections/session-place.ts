@@ -1,5 +1,6 @@
 import type { Connection } from 'mysql2';
 import type { Answer } from './answers.js';
+import { sessions } from '../statement.js';
 import type { Run } from './transactions.js';
 
 /**
@@ -10,11 +11,11 @@ const places = new WeakMap<object, string>();
 
 /** Parameter: the number of this session as the driver was told it. Behind some proxies that is not the server's. */
 export const ownPlace = `-- name: own_place
-select host as place from information_schema.processlist where id = connection_id() and id = ?`;
+select host as place from ${sessions} where id = connection_id() and id = ?`;
 
 /** Parameters: a session's number, its place. */
 const sessionAt = `-- name: session_at
-select 1 as found from information_schema.processlist where id = ? and host = ?`;
+select 1 as found from ${sessions} where id = ? and host = ?`;
 
 /** @param answer to {@link ownPlace} */
 export function notePlace(connection: object, answer: Answer | undefined): void {

@@ -17,7 +17,7 @@ export interface Server {
 }
 
 const names = { mysql: 'MySQL', mariadb: 'MariaDB' } as const;
-const leastVersions = { mysql: [8, 0, 16], mariadb: [10, 8, 0] } as const;
+const leastVersions = { mysql: [8, 0, 22], mariadb: [10, 8, 0] } as const;
 
 /**
  * Reads what the server is.

@@ -5,7 +5,7 @@ import { buriedLimit, countLimit, endedLimit, newestLimit } from '../../reports.
 import { idList } from '../administration/id-list.js';
 import type { QueueTables } from '../identifiers.js';
 import { msBetween, now } from '../sql-time.js';
-import { named } from '../statement.js';
+import { named, sessions } from '../statement.js';
 import { isLeased } from './workers.js';
 
 // The state of a queue. Each statement costs about the same for any size of the table: it walks an index and stops at a limit.
@@ -219,7 +219,7 @@ select 'session' as kind, t.trx_mysql_thread_id as pid, null as name, null as ap
   (select m.count from information_schema.innodb_metrics m where m.name = 'trx_rseg_history_len') as transactions,
   ${msBetween(startedAt, now)} as since_ms
 from information_schema.innodb_trx t
-left join information_schema.processlist p on p.id = t.trx_mysql_thread_id
+left join ${sessions} p on p.id = t.trx_mysql_thread_id
 where t.trx_mysql_thread_id <> connection_id() and t.trx_mysql_thread_id > 0
 order by t.trx_started
 limit 1`,
