@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isRunning } from '../../../lib/embedded/process-table.js';
@@ -20,10 +20,11 @@ export interface FakeClock {
 }
 
 export async function startFakeClock(): Promise<FakeClock> {
-  const library = await fakeTimeLibrary();
   const folder = await mkdtemp(join(tmpdir(), `tarefa-clock-${process.pid}-`));
-  // Servers may run as another user.
+  // Servers may run as another user, who may not come into the folder of this project.
   await chmod(folder, 0o755);
+  const library = join(folder, 'libfaketime.so.1');
+  await copyFile(await fakeTimeLibrary(), library);
   const file = join(folder, 'offset');
   const set = async (seconds: number): Promise<void> => {
     // Whole at any time.
@@ -50,10 +51,22 @@ export async function startFakeClock(): Promise<FakeClock> {
 
 const shared = '/dev/shm';
 
-/** What the library leaves of programs that were killed. */
+/**
+ * What the library leaves of programs that were killed. A program hands it down to those that it starts, which use it when the
+ * first one has ended: these have its name in their environment.
+ */
 async function removeShared(): Promise<void> {
-  for (const name of await readdir(shared)) {
+  const found = (await readdir(shared)).flatMap((name) => {
     const pid = Number(/faketime_(?:sem|shm)_(\d+)$/.exec(name)?.[1]);
-    if (pid > 0 && !isRunning({ pid, started: undefined })) await rm(join(shared, name), { force: true });
+    return pid > 0 && !isRunning({ pid, started: undefined }) ? [{ name, pid }] : [];
+  });
+  if (found.length === 0) return;
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const environments = await Promise.all(
+    processes.map((pid) => readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')),
+  );
+  for (const { name, pid } of found) {
+    const isInUse = environments.some((text) => text.includes(`faketime_shm_${pid}`));
+    if (!isInUse) await rm(join(shared, name), { force: true });
   }
 }
