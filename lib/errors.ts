@@ -111,7 +111,7 @@ export const errorTable = {
   },
   TASK_DUPLICATE: {
     when: 'A task was to be inserted whose unique key another task has; the error is a `TaskDuplicateError`, whose `id` is that of the other.',
-    todo: "Nothing: the other one does the work, and your transaction goes on. Where its id is enough, insert with `onConflict: 'return'`.",
+    todo: "Nothing, where the other one does the work; one of a `window` may have ended, or failed. Your transaction goes on. Where the other's id is enough, insert with `onConflict: 'return'`.",
   },
   TASK_STATE: {
     when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',

@@ -32,7 +32,12 @@ export interface QueueEventMap {
     readonly nextAttemptInMs: number | undefined;
   };
   /** Its handler threw `Snooze`: it has not failed, and is due again in `dueInMs`. */
-  'task.snoozed': { readonly task: TaskReference; readonly message: string; readonly dueInMs: number };
+  'task.snoozed': {
+    readonly task: TaskReference;
+    readonly message: string;
+    readonly error: unknown;
+    readonly dueInMs: number;
+  };
   /** `by` is null where nobody was named. Told by the process that cancels it. */
   'task.cancelled': {
     readonly task: TaskReference;

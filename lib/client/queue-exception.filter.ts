@@ -2,12 +2,13 @@ import { Catch, HttpStatus, type ArgumentsHost, type ExceptionFilter } from '@ne
 import { throwError } from 'rxjs';
 import { TarefaError, type TarefaErrorCode } from '../errors.js';
 
-/** Errors that the sender of the input has to correct, and their HTTP statuses. */
+/** Errors that the sender of the input has to know of, and their HTTP statuses. */
 const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_INVALID: HttpStatus.BAD_REQUEST,
   INPUT_INVALID: HttpStatus.BAD_REQUEST,
   PAYLOAD_NOT_SERIALISABLE: HttpStatus.BAD_REQUEST,
   PAYLOAD_TOO_LARGE: HttpStatus.PAYLOAD_TOO_LARGE,
+  TASK_DUPLICATE: HttpStatus.CONFLICT,
 };
 
 /** Nest chooses filters by `instanceof`: this filter gets only these errors; the others go where they went before. */
@@ -27,7 +28,7 @@ interface Response {
 
 /**
  * Answers a request whose payload a queue refuses with 400 (`PAYLOAD_INVALID`, `PAYLOAD_NOT_SERIALISABLE`,
- * `INPUT_INVALID`) or 413 (`PAYLOAD_TOO_LARGE`) instead of 500. Its body is `{ statusCode, code, message }`. Other errors are
+ * `INPUT_INVALID`), 409 (`TASK_DUPLICATE`) or 413 (`PAYLOAD_TOO_LARGE`) instead of 500. Its body is `{ statusCode, code, message }`. Other errors are
  * left to other filters. Works on Express and Fastify; a message handler answers with the same fields, and other contexts
  * (GraphQL, queue handlers) get the error itself.
  *

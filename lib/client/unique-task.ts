@@ -6,11 +6,11 @@ import { shownValue } from '../values/shown-value.js';
 
 /** At most one task of the queue has the key. */
 export interface UniqueTask {
-  /** Keys are of the whole queue: put the topic into yours. With `window` at most 197 characters, else 198. */
+  /** Keys are of the whole queue: put the topic into yours. At most 198 characters; with `window` 197 for both. */
   readonly key: string;
   /**
-   * How long the task has it. `live`, the default: until it has ended, whichever attempt that takes. `pending`: until its first
-   * attempt starts.
+   * How long the task has it. `live`, the default: until it has ended, whichever attempt that takes; a publication, until its
+   * deliveries are made. `pending`: until a worker takes its first attempt.
    */
   readonly while?: 'live' | 'pending' | undefined;
   /**
@@ -63,8 +63,8 @@ export function readUnique(given: unknown): UniqueKey | null {
     );
   }
   if (window !== undefined) {
-    if (typeof window !== 'string' || window === '' || window.includes('\0')) {
-      throw invalid('window', window, 'must be the name of a period as text, such as 2026-07-01');
+    if (typeof window !== 'string' || window === '' || /[\0@]/.test(window)) {
+      throw invalid('window', window, 'must be the name of a period as text without @, such as 2026-07-01');
     }
     if (fields.while !== undefined)
       throw invalid('while', fields.while, 'must not be given together with window');

@@ -62,7 +62,7 @@ export interface QueueOptions {
   readonly poolSize?: number | undefined;
   /** Attempts a task may have. Variable `QUEUE_MAX_RETRY`. Default 100. */
   readonly maxAttempts?: number | undefined;
-  /** How often one attempt may throw `Snooze`, before it fails. Default 1000. */
+  /** How often one attempt may throw `Snooze`, before it fails; claims that were given back count as well. Default 1000. */
   readonly maxSnoozes?: number | undefined;
   /**
    * Minutes between attempts, multiplied by the attempt's number and counted from when it was due. Variable

@@ -13,7 +13,7 @@ export class TenantRefusal extends TarefaError {
 }
 
 /** The errors of a resolver that steer the queue: they have to arrive as they are. */
-const steering = new Set(['UnrecoverableError', 'RetryIn', 'RetryAt']);
+const steering = new Set(['UnrecoverableError', 'RetryIn', 'RetryAt', 'Snooze']);
 
 /** True for what tells the queue when, or whether, to try again. */
 export function isSteering(error: unknown): boolean {

@@ -58,7 +58,9 @@ export class QueueTester {
     this.#core = core;
     this.#access = core.testAccess();
     this.#stepper = new Stepper(core, assembly);
-    core.events.on('task.failed', ({ task, error }) => this.#thrown.set(task.id, error));
+    for (const event of ['task.failed', 'task.snoozed'] as const) {
+      core.events.on(event, ({ task, error }) => this.#thrown.set(task.id, error));
+    }
   }
 
   /**

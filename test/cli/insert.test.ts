@@ -62,6 +62,8 @@ test('lines of a file may have unique keys, of which those that are taken are pa
   const stored = (await rows('chave_unica')).map((row) => row['chave_unica']);
   expect(new Set(stored)).toEqual(new Set(['v:k', null]));
   expect(stored).toHaveLength(2);
+  const optioned = await insertLines(kept, ['--unique', 'k']);
+  expect(optioned.stderr).toContain('--unique is for a single task');
   const refused = await insertLines(line('k'));
   expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("must be 'return' among many")]);
 });

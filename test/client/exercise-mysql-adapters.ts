@@ -232,6 +232,46 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
     expect(await queue.listEquivalentTask(pick(key))).toEqual([]);
   });
 
+  test('a unique key is looked up as it is now, whatever a transaction has read before', async () => {
+    const { queue, events } = app;
+    const key = randomUUID();
+    const unique = { key, onConflict: 'return' } as const;
+    const connection = await libraries.pool.getConnection();
+    const payload = { name: 'Knex', undo: false };
+    const first = await queue.insertTask({ topic: 'complete', payload, unique, delayMs: 3_600_000 });
+    await connection.query('set transaction isolation level repeatable read');
+    await connection.beginTransaction();
+    await connection.query('select count(*) from tasks');
+    const ended = nextEvent(events, 'task.completed', ({ task: { id } }) => id === first);
+    await app.app.get(QueueAdmin).runNow(first);
+    await ended;
+    const later = { topic: 'nobody', unique, delayMs: 3_600_000 };
+    const second = await queue.insertTask(later, { tx: fromMysql2(connection) });
+    expect(second).not.toBe(first);
+    await connection.commit();
+    connection.release();
+    expect(await queue.insertTask(later)).toBe(second);
+  });
+
+  test('another unique index on the table is what an insert fails by, and its row stays as it is', async () => {
+    const { queue } = app;
+    const key = randomUUID();
+    await database.pool.query('alter table tasks add unique index by_origin (origem)');
+    const theirs = { topic: 'nobody', origin: key, payload: 'theirs', delayMs: 3_600_000 };
+    const other = await queue.insertTask(theirs);
+    for (const onConflict of ['reject', 'return', 'replace'] as const) {
+      const unique = { key, while: 'pending', onConflict } as const;
+      const inserted = queue.insertTask({ ...theirs, payload: 'ours', unique });
+      await expect(inserted).rejects.toMatchObject({ errno: 1062 });
+    }
+    const [rows] = await database.pool.query<RowDataPacket[]>(
+      'select cast(id as char) as id, payload, status from tasks where origem = ?',
+      [key],
+    );
+    expect(rows).toEqual([{ id: other, payload: 'theirs', status: 'agendada' }]);
+    await database.pool.query('alter table tasks drop index by_origin');
+  });
+
   test.each(['commit', 'rollback'])(
     'a transaction of two phases is prepared, and ends by %s',
     async (end) => {

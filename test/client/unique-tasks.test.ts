@@ -12,6 +12,7 @@ test.each<readonly [TaskInput['unique'], string]>([
   [{ key: 7 } as never, 'unique.key must be text, and not empty (got 7)'],
   [{ key: 'a', while: 'ever' } as never, "unique.while must be 'live' or 'pending' (got \"ever\")"],
   [{ key: 'a', window: '' }, 'unique.window must be the name of a period as text'],
+  [{ key: 'a', window: 'b@c' }, 'unique.window must be the name of a period as text without @'],
   [{ key: 'a', window: 'b', while: 'live' }, 'unique.while must not be given together with window'],
   [{ key: 'a', onConflict: 'merge' } as never, "unique.onConflict must be 'reject', 'return' or 'replace'"],
   [{ key: 'a', onConflict: 'replace' }, "give while: 'pending'"],

@@ -23,7 +23,10 @@ class Handlers {
 const suffix = randomBytes(4).toString('hex');
 const roles = ['producer', 'worker', 'monitor'].map((name) => `shop_${name}_${suffix}`);
 const [producer = '', worker = '', monitor = ''] = roles;
-const [grants = '', forEquivalents = '', forWebhooks = ''] = sqlUnder('docs/guides/deployment.md', 'Roles');
+const [grants = '', forEquivalents = '', forWebhooks = '', forUnique = ''] = sqlUnder(
+  'docs/guides/deployment.md',
+  'Roles',
+);
 const queue = 'shop_queue';
 const order = { topic: 'order-placed', externalKey: 'k', payload: '{}' };
 const database = await useDatabase();
@@ -163,6 +166,32 @@ test('the roles of a producer that looks for equal tasks and of a worker are eno
   await app.close();
   const { rows } = await database.pool.query('select stopped_at from shop_queue_worker');
   expect(rows).toEqual([{ stopped_at: expect.any(Date) as Date }]);
+});
+
+test('a producer of unique tasks needs its rights, and no more, to insert and to replace them', async () => {
+  const live = {
+    ...order,
+    topic: 'nobody',
+    delayMs: 3_600_000,
+    unique: { key: 'u', onConflict: 'return' },
+  } as const;
+  const waiting = { ...live, unique: { key: 'r', while: 'pending', onConflict: 'replace' } } as const;
+  await withRole(producer, async (client) => {
+    const handle = new QueueClient(client, { table: queue });
+    const [toInsert = '', toReplace = ''] = forUnique.split(/(?<=;)\s+/);
+    await grant(toInsert);
+    const id = await handle.insertTask(live);
+    expect(await handle.insertTask(live)).toBe(id);
+    expect(await handle.insertTasks([live, { ...live, unique: undefined }])).toContain(id);
+    await expect(handle.insertTask({ ...live, unique: 'u' })).rejects.toMatchObject({
+      code: 'TASK_DUPLICATE',
+      id,
+    });
+    await expect(handle.insertTask(waiting)).rejects.toThrow('permission denied');
+    await grant(toReplace);
+    const replaced = await handle.insertTask(waiting);
+    expect(await handle.insertTask({ ...waiting, payload: 'new' })).toBe(replaced);
+  });
 });
 
 test('the worker role with the rights for webhooks delivers them, and deactivates what is gone', async () => {

@@ -43,6 +43,11 @@ export async function insertFile(call: CommandCall, publication: boolean): Promi
   if (textOption(options, 'payload') !== undefined) {
     throw new UsageError('--payload is for a single task: with --file each line has its own');
   }
+  if (textOption(options, 'unique') !== undefined) {
+    throw new UsageError(
+      '--unique is for a single task: with --file each line has its own, as in "unique":{"key":"k","onConflict":"return"}',
+    );
+  }
   const isDry = flagOption(options, 'dry-run');
   const batchCommit = numberOption(options, 'batch-commit', { least: 1, most: 1_000_000_000 });
   const skip = numberOption(options, 'skip', { least: 0, most: Number.MAX_SAFE_INTEGER }) ?? 0;

@@ -30,7 +30,7 @@ export class MemoryInserts implements TaskInserts {
     const { unique } = task;
     const taken = unique && this.#holderOf(unique.stored);
     if (!unique || !taken) return this.#add(task);
-    const id = String(taken[column.id]);
+    const id = taskIdOf(taken);
     if (unique.onConflict === 'reject') throw new TaskDuplicateError(id, unique.key);
     if (unique.onConflict === 'replace') {
       const row = this.#rowOf(task);
@@ -46,7 +46,7 @@ export class MemoryInserts implements TaskInserts {
   async insertMany(tasks: readonly NewTask[]): Promise<string[]> {
     return tasks.map((task) => {
       const taken = task.unique && this.#holderOf(task.unique.stored);
-      return taken ? String(taken[column.id]) : this.#add(task);
+      return taken ? taskIdOf(taken) : this.#add(task);
     });
   }
 
@@ -98,4 +98,9 @@ export class MemoryInserts implements TaskInserts {
       [column.dueAt]: instant(due),
     };
   }
+}
+
+/** The id of the task that an attempt is of. */
+function taskIdOf(row: MemoryRow): string {
+  return String(row[column.firstAttemptId] ?? row[column.id]);
 }

@@ -43,7 +43,8 @@ export class MysqlImportTransactions implements TaskImportTransactions {
     this.#open = true;
     try {
       const ids = await this.#insert(tasks);
-      this.#lastId = ids.at(-1) ?? this.#lastId;
+      // That of a unique one may be another's, which was there before.
+      this.#lastId = ids.findLast((_, index) => !tasks[index]?.task.unique) ?? this.#lastId;
       return ids;
     } catch (error) {
       if (!isRefusal(error)) throw error;

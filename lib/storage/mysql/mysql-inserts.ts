@@ -5,10 +5,12 @@ import type { NewTask, TaskInserts, UniqueKey } from '../inserts.js';
 import { TaskDuplicateError } from '../../errors.js';
 import { ringFor } from '../../coordination/new-task-ring.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
+import { repeated } from './connections/transactions.js';
 import {
   findUnique,
   insertedId,
   insertedIds,
+  insertKeyed,
   insertRows,
   insertUnique,
   listEquivalent,
@@ -59,8 +61,17 @@ export class MysqlInserts implements TaskInserts {
     const { unique } = task;
     if (unique) {
       const sentAt = performance.now();
-      const insert = (handle: SqlHandle) => insertOneUnique(handle, this.#target().table, task, unique);
-      const { id, isNew } = await (tx ? insert(tx) : this.#connections.use(insert));
+      const { table } = this.#target();
+      const insert = (handle: SqlHandle) => insertOneUnique(handle, table, task, unique, tx !== undefined);
+      // Alone it is one statement that changes anything, and may meet others of its key.
+      const { id, isNew } = await (tx
+        ? insert(tx)
+        : this.#connections.use((handle) =>
+            repeated(
+              (text) => handle.query(text),
+              () => insert(handle),
+            ),
+          ));
       if (!isNew && unique.onConflict === 'reject') throw new TaskDuplicateError(id, unique.key);
       if (!tx) this.#bell?.ring(ringFor([task], sentAt));
       return id;
@@ -81,7 +92,8 @@ export class MysqlInserts implements TaskInserts {
       if (unique.length === 0) return ids;
       const idOf = new Map(others.map((task, index) => [task, ids[index] ?? '']));
       for (const task of unique) {
-        if (task.unique) idOf.set(task, (await insertOneUnique(handle, table, task, task.unique)).id);
+        if (task.unique)
+          idOf.set(task, (await insertOneUnique(handle, table, task, task.unique, tx !== undefined)).id);
       }
       return tasks.map((task) => idOf.get(task) ?? '');
     };
@@ -111,21 +123,32 @@ export class MysqlInserts implements TaskInserts {
 /**
  * Looks before it inserts: an insert that finds its key taken locks the task that has it until the transaction ends, so that nobody
  * runs it.
+ *
+ * @param isUsers true for a transaction of the user's, which may see an old snapshot: what is found is looked at as it is now
  */
 async function insertOneUnique(
   handle: SqlHandle,
   table: string,
   task: NewTask,
   { stored, onConflict }: UniqueKey,
+  isUsers: boolean,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
   if (onConflict !== 'replace') {
-    const [taken] = await askHandle(handle, findUnique(table), [stored]);
-    if (taken) return { id: String(taken['id']), isNew: false };
+    const find = async (isCurrent: boolean): Promise<string | undefined> =>
+      (await askHandle(handle, findUnique(table, isCurrent), [stored]))[0]?.['id'] as string | undefined;
+    let id = await find(false);
+    if (id !== undefined && isUsers) id = await find(true);
+    if (id !== undefined) return { id, isNew: false };
   }
-  const text = insertUnique(table, onConflict === 'replace' ? 'replace' : 'keep');
-  await handle.query(text, [...valuesOf(task), stored]);
+  const values = [...valuesOf(task), stored];
+  await handle.query(insertUnique(table, onConflict === 'replace' ? 'replace' : 'keep'), values);
   const [told] = await askHandle(handle, insertedId, []);
-  return readInsertedId(String(told?.['id']));
+  const made = readInsertedId(String(told?.['id']));
+  if (made) return made;
+  // Another index of the user's was in the way: the server says which.
+  await handle.query(insertKeyed(table), values);
+  const [inserted] = await askHandle(handle, insertedId, []);
+  return { id: String(inserted?.['id']), isNew: true };
 }
 
 /** Two transactions that insert the same keys wait for each other in one direction. */

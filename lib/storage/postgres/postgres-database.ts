@@ -62,6 +62,7 @@ export class PostgresDatabase implements QueueDatabase {
       access.inserts,
       () => ({ table: access.schema.tables.queue, insertFunction: access.schema.insertFunction }),
       bell,
+      access.inOwnTransaction,
     );
     this.attempts = new PostgresAttempts(access, { apart, fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);

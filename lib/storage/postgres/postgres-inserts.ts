@@ -7,6 +7,7 @@ import { TarefaError, TaskDuplicateError } from '../../errors.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { isRingRefused } from './connections/without-ring.js';
 import { quoteTableName } from './identifiers.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
 import { parseTableName } from '../../values/table-name.js';
 import { askBytes, queryBytes } from './readable-rows.js';
 import { listEquivalent } from './statements/equivalent.js';
@@ -49,6 +50,7 @@ export class PostgresInserts implements TaskInserts {
   readonly #handle: SqlHandle;
   readonly #target: () => InsertTarget;
   readonly #bell: InsertBell | undefined;
+  readonly #inTransaction: RunTransaction | undefined;
   /** Inserts under way that the library commits itself. */
   #committing = 0;
   /** Until then no statement rings by itself, because the queue of notifications was full. */
@@ -58,8 +60,15 @@ export class PostgresInserts implements TaskInserts {
    * @param handle used without a transaction of the caller's
    * @param target asked for by each insert, because a queue learns its schema when it is prepared
    * @param bell without one the table's trigger rings
+   * @param inTransaction makes several statements one; without it each commits by itself
    */
-  constructor(handle: SqlHandle, target: () => InsertTarget, bell?: InsertBell) {
+  constructor(
+    handle: SqlHandle,
+    target: () => InsertTarget,
+    bell?: InsertBell,
+    inTransaction?: RunTransaction,
+  ) {
+    this.#inTransaction = inTransaction;
     this.#handle = handle;
     this.#target = target;
     this.#bell = bell;
@@ -99,20 +108,19 @@ export class PostgresInserts implements TaskInserts {
     return id;
   }
 
-  async #insertManyUnique(tasks: readonly NewTask[], tx: SqlHandle | undefined): Promise<string[]> {
+  async #insertManyUnique(tasks: readonly NewTask[], handle: SqlHandle): Promise<string[]> {
+    const plain = tasks.filter(({ unique }) => !unique).length;
     const idOf = new Map<string, string>();
     const others: string[] = [];
     let left = tasks;
     return untilSeen(async () => {
       const values = [JSON.stringify(left.map(columnsOf))];
-      for (const { id, key } of await ask(
-        tx ?? this.#handle,
-        insertManyUnique(this.#target().table),
-        values,
-      )) {
+      for (const { id, key } of await ask(handle, insertManyUnique(this.#target().table), values)) {
         if (key === null) others.push(String(id));
         else idOf.set(key as string, String(id));
       }
+      // A trigger took keys away: the next round would insert these tasks once more.
+      if (others.length !== plain) throw unseen();
       left = tasks.filter(({ unique }) => unique && !idOf.has(unique.stored));
       if (left.length > 0) return undefined;
       const inOrder = ascending(others).values();
@@ -121,7 +129,10 @@ export class PostgresInserts implements TaskInserts {
   }
 
   async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
-    if (tasks.some(({ unique }) => unique)) return this.#insertManyUnique(tasks, tx);
+    if (tasks.some(({ unique }) => unique)) {
+      if (tx || !this.#inTransaction) return this.#insertManyUnique(tasks, tx ?? this.#handle);
+      return this.#inTransaction((own) => this.#insertManyUnique(tasks, own));
+    }
     const { table } = this.#target();
     const values = [JSON.stringify(tasks.map(columnsOf))];
     const rows =
@@ -189,7 +200,15 @@ async function untilSeen<T>(look: () => Promise<T | undefined>): Promise<T> {
     const seen = await look();
     if (seen !== undefined) return seen;
   }
-  throw new Error('the database neither inserts the task nor shows the one that has its unique key');
+  throw unseen();
+}
+
+function unseen(): TarefaError {
+  return new TarefaError(
+    'RIGHTS_MISSING',
+    'the database neither inserts the task nor shows the one that has its unique key: a trigger of yours changes it, or a policy ' +
+      'hides the other task from this role',
+  );
 }
 
 async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<Record<string, unknown>[]> {

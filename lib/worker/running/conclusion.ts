@@ -87,7 +87,8 @@ export class Conclusion {
       error: until === undefined || isSnoozed ? error : snoozedTooOften(error, options.maxSnoozes),
       snoozedUntil: isSnoozed ? until : undefined,
       maxAttempts: attemptsOf(claimed.task, rules, options),
-      next: nextAttempt(error, claimed.task.attempt, rules, options, warn),
+      // A snooze is no failure: no rule for these is asked.
+      next: isSnoozed ? until : nextAttempt(error, claimed.task.attempt, rules, options, warn),
     });
   }
 

@@ -134,7 +134,7 @@ export class Settler {
       reservation: claimed.reservation,
       workerId: this.#workerId,
       message: failureMessage(error),
-      error: failureDetail(error, this.#parts.propertiesOf),
+      error: snoozedUntil ? null : failureDetail(error, this.#parts.propertiesOf),
       ...ruled,
     };
     this.#failures.push({ failure, claimed, error });
@@ -283,7 +283,7 @@ export class Settler {
       }
       const { message } = one.failure;
       if (snoozed) {
-        events.emit('task.snoozed', { task, message, dueInMs: nextAttemptInMs ?? 0 });
+        events.emit('task.snoozed', { task, message, error: one.error, dueInMs: nextAttemptInMs ?? 0 });
         continue;
       }
       events.emit('task.failed', { task, message, error: one.error, nextAttemptInMs });

@@ -8,7 +8,7 @@ import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type Answer } from './answers.js';
 import { messageOf, rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
-import { notePlace, ownPlace } from './session-place.js';
+import { notePlace } from './session-place.js';
 import { sessions } from '../statement.js';
 import { streamOf } from './stream-of.js';
 import { inTransaction, type Run } from './transactions.js';
@@ -21,11 +21,11 @@ const lookMs = 10_000;
 
 /**
  * Parameters: the number of this session as the driver was told it, that of the session asked about. Behind a proxy these are not
- * the server's, which can then not be asked: such a session counts as at work.
+ * the server's, which can then not be asked, and neither can one without `performance_schema`: such a session counts as at work.
  */
 const atWork = `-- name: is_at_work
 select 1 as busy from dual where connection_id() <> ?
-  or exists (select 1 from ${sessions} where id = ? and command <> 'Sleep')`;
+  or exists (select 1 from ${sessions} where id = ? and command <> 'Sleep') /*!80022 or not @@performance_schema */`;
 
 /** The server's numbers for having no connection left, altogether or for this user. */
 const tooMany = new Set<unknown>([1040, 1203, 1226]);
@@ -95,11 +95,11 @@ export class OwnPool {
       this.#current.add(connection);
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
-      ask(connection, `${settings};\n${ownPlace}`, [connection.threadId]).then(
-        (answers) => notePlace(connection, answers.at(-1)),
+      ask(connection, settings).catch((error: Error) => {
         // The driver's own way to end it would leave waiting for ever what was sent behind.
-        (error: Error) => streamOf(connection).destroy(error),
-      );
+        streamOf(connection).destroy(error);
+      });
+      notePlace(connection);
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Connection } from 'mysql2';
-import type { Answer } from './answers.js';
+import { ask } from './answers.js';
 import { sessions } from '../statement.js';
 import type { Run } from './transactions.js';
 
@@ -9,18 +9,23 @@ import type { Run } from './transactions.js';
  */
 const places = new WeakMap<object, string>();
 
-/** Parameter: the number of this session as the driver was told it. Behind some proxies that is not the server's. */
-export const ownPlace = `-- name: own_place
-select host as place from ${sessions} where id = connection_id() and id = ?`;
+/** Where MySQL's own table of sessions is switched off, and so empty, the older one is asked. */
+const placeWhere = (condition: string): string => `select host as place from ${sessions} where ${condition}
+/*!80022 union all select host from information_schema.processlist where not @@performance_schema and ${condition} */`;
 
-/** Parameters: a session's number, its place. */
-const sessionAt = `-- name: session_at
-select 1 as found from ${sessions} where id = ? and host = ?`;
-
-/** @param answer to {@link ownPlace} */
-export function notePlace(connection: object, answer: Answer | undefined): void {
-  const place = answer?.rows[0]?.['place'];
-  if (place != null) places.set(connection, place);
+/**
+ * Asks a new connection for its place, behind what sets it up. Where that fails, its session is not ended by others. Nor is one of
+ * which the driver was told another number than the server's, as behind some proxies.
+ */
+export function notePlace(connection: Pick<Connection, 'query' | 'threadId'>): void {
+  const text = `-- name: own_place\n${placeWhere(`id = connection_id() and id = ${connection.threadId}`)}`;
+  ask(connection, text).then(
+    ([answer]) => {
+      const place = answer?.rows[0]?.['place'];
+      if (place != null) places.set(connection, place);
+    },
+    () => undefined,
+  );
 }
 
 /**
@@ -32,6 +37,6 @@ export function notePlace(connection: object, answer: Answer | undefined): void 
 export async function endSession(connection: Pick<Connection, 'threadId'>, run: Run): Promise<void> {
   const [place, { threadId }] = [places.get(connection), connection];
   if (place === undefined) return;
-  const [answer] = await run(sessionAt, [threadId, place]);
-  if (answer?.rows.length === 1) await run(`kill ${threadId}`);
+  const [answer] = await run(`-- name: session_at\n${placeWhere(`id = ${threadId}`)}`);
+  if (answer?.rows[0]?.['place'] === place) await run(`kill ${threadId}`);
 }

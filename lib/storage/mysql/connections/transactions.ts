@@ -17,7 +17,10 @@ const undo = `rollback; ${endInserts}`;
  * Runs work that is one transaction, again from its beginning when the server has given it up for another one. After a lock wait
  * the transaction is still open there, so it is always rolled back.
  */
-export async function repeated<T>(run: Run, work: () => Promise<T>): Promise<T> {
+export async function repeated<T>(
+  run: (text: string) => Promise<unknown>,
+  work: () => Promise<T>,
+): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();

@@ -31,37 +31,49 @@ const takenOffset = 2n ** 63n;
 
 /**
  * Inserts one task, or answers by {@link insertedId} the one that has its unique key: as it is, or with this task in its place.
- * Parameters: those of a row, the key.
+ * Whatever other unique index of the user's is in the way, the row there stays as it is. Parameters: those of a row, the key.
  */
 export function insertUnique(queue: string, onConflict: 'keep' | 'replace'): string {
-  const replaced = columns.split(/,\s+/).map((name) => `${name} = values(${name})`);
-  const changes =
-    onConflict === 'keep'
-      ? []
-      : [...replaced, `status = if(values(data_hora) > ${now}, 'agendada', 'pendente')`];
-  // An expression that is always true, of which only the effect matters.
-  const tell = `tentativa = if(last_insert_id(id + ${takenOffset}) > 0, tentativa, tentativa)`;
+  const hasKey = 'unica <=> cast(values(chave_unica) as binary)';
+  // An assignment of which only the effect matters. A comparison that is always true would be left out, and its effect with it.
+  const taken = `cast(coalesce(id_inicial, id) + ${takenOffset} as unsigned)`;
+  const told = `last_insert_id(if(${hasKey}, ${taken}, cast(0 as unsigned)))`;
+  const tell = `tentativa = if(${told} > 0, tentativa, tentativa)`;
+  const replaced = [
+    ...columns.split(/,\s+/).map((name) => [name, `values(${name})`]),
+    ['status', `if(values(data_hora) > ${now}, 'agendada', 'pendente')`],
+  ].map(([name, value]) => `${name} = if(${hasKey}, ${value}, ${name})`);
   return named(
     'insert_unique',
     `insert into ${queue} (${columns}, chave_unica)\nvalues (${row.slice(1, -1)}, ?)
-on duplicate key update ${[tell, ...changes].join(',\n  ')}`,
+on duplicate key update ${[tell, ...(onConflict === 'replace' ? replaced : [])].join(',\n  ')}`,
   );
 }
 
 /** What the last {@link insertUnique} of the session came to. */
 export const insertedId = named('inserted_id', 'select cast(last_insert_id() as char) as id');
 
-/** The task that was there, if it was not inserted. */
-export function readInsertedId(text: string): { readonly id: string; readonly isNew: boolean } {
+/** The task that was there, if it was not inserted; undefined when another index was in the way. */
+export function readInsertedId(text: string): { readonly id: string; readonly isNew: boolean } | undefined {
   const id = BigInt(text);
+  if (id === 0n) return undefined;
   return id < takenOffset ? { id: text, isNew: true } : { id: String(id - takenOffset), isNew: false };
 }
 
-/** The task that has a unique key. Parameter: the key. */
-export function findUnique(queue: string): string {
+/** Inserts one task with its unique key. Parameters: those of a row, the key. */
+export const insertKeyed = (queue: string): string =>
+  named('insert_keyed', `insert into ${queue} (${columns}, chave_unica)\nvalues (${row.slice(1, -1)}, ?)`);
+
+/**
+ * The task that has a unique key. Parameter: the key.
+ *
+ * @param isCurrent true: the row as it is, which others may then not change until the transaction ends; else as it sees it
+ */
+export function findUnique(queue: string, isCurrent: boolean): string {
+  const lock = isCurrent ? '\nlock in share mode' : '';
   return named(
     'find_unique',
-    `select cast(id as char) as id from ${queue} force index (unica) where unica = cast(? as binary)`,
+    `select cast(coalesce(id_inicial, id) as char) as id from ${queue} force index (unica) where unica = cast(? as binary)${lock}`,
   );
 }
 

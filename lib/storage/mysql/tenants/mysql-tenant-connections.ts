@@ -12,7 +12,7 @@ import { quoteIdentifier } from '../identifiers.js';
 import type { DoneStatements } from './done-table.js';
 import { isRefusedLogin } from './login-error.js';
 import { MysqlTenantConnection } from './mysql-tenant-connection.js';
-import { endSession, notePlace, ownPlace } from '../connections/session-place.js';
+import { endSession, notePlace } from '../connections/session-place.js';
 import { streamOf } from '../connections/stream-of.js';
 
 /** How long a server may take to close what is said goodbye to. */
@@ -122,8 +122,8 @@ export class MysqlTenantConnections implements TenantConnections {
     streamOf(connection).once('close', () => this.#closed(connection));
     try {
       await connectWithin(connection, connectTimeoutMs);
-      const prepared = ask(connection, `${taskSettings};\n${ownPlace}`, [connection.threadId]);
-      notePlace(connection, (await withAnswerLimit(connection, prepared, connectTimeoutMs)).at(-1));
+      await withAnswerLimit(connection, ask(connection, taskSettings), connectTimeoutMs);
+      notePlace(connection);
       return connection;
     } catch (error) {
       connection.destroy();

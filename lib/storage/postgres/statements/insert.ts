@@ -108,24 +108,26 @@ with made as (
 )
 select id::text as id, true as is_new from made
 union all
-select f.id::text, false from ${queue} f
+select coalesce(f.id_inicial, f.id)::text, false from ${queue} f
 where f.chave_unica ${keyOrder} = $14::text and ${hasUniqueKey} and not exists (select from made)`;
 
 /**
  * Inserts one task, or puts it in the place of the one that has its unique key and has not started. The table rings for what is
- * inserted, this for what is replaced. Parameters: those of a row, the key, the channel or null, the text of the ring after its time.
+ * inserted, this for what is replaced. Values are those of the parameters, and nothing is read of the row, so that a producer needs
+ * few rights. Parameters: those of a row, the key, the channel or null, the text of the ring after its time.
  */
 export const insertOrReplace = (queue: string): string => `-- name: insert_or_replace
 with made as (
   insert into ${queue} (${columns}, chave_unica)
   values (${oneRow}, $14::text)
-  ${onConflict} do update set (${columns}, status) = (${columns.replace(/\w+/g, 'excluded.$&')}, excluded.status)
-  returning id, data_hora, xmax = 0 as is_new
+  ${onConflict} do update set (${columns}, status) = (${oneRow},
+    case when ${due} > clock_timestamp() then 'agendada' else 'pendente' end)
+  returning id
 )
-select id::text as id, is_new, (
-  select pg_notify($15::text, floor(extract(epoch from greatest(data_hora, 'epoch')))::bigint || ' ' || $16::text)
-  where not is_new and $15::text is not null and data_hora < 'infinity' and not ${isQuiet}
-) as rung
+select id::text as id, (
+  select pg_notify($15::text, floor(extract(epoch from greatest(${due}, 'epoch')))::bigint || ' ' || $16::text)
+  where $15::text is not null and ${due} < 'infinity' and not ${isQuiet}
+) is not null as rung
 from made`;
 
 /**
@@ -143,7 +145,7 @@ with made as (
 )
 select id::text as id, chave_unica as key from made
 union all
-select f.id::text, f.chave_unica from ${queue} f
+select coalesce(f.id_inicial, f.id)::text, f.chave_unica from ${queue} f
 where f.chave_unica ${keyOrder} = any(array(
     select t.chave_unica from json_to_recordset($1::text::json) t (chave_unica text) where t.chave_unica is not null
   ))

@@ -97,7 +97,7 @@ class PostgresTenantConnections implements TenantConnections {
   async connect(ended: ConnectionEnded): Promise<TenantConnection> {
     const { pool, statements } = this.#parts;
     const client = await pool.connect();
-    await noteBackend(client);
+    void noteBackend(client);
     const lent: TenantConnection = new PostgresTenantConnection(this.#tenant, client, statements, {
       ended: () => ended(lent),
       terminate: () => terminateBackend(client, pool),
