@@ -60,18 +60,20 @@ export class RowsApart {
     return { ...demand, routes: demand.routes.filter(({ route }) => !left.has(route)) };
   }
 
-  /** What a claim answers, with the time when it may find more. */
-  announced(result: SettleAndClaimResult): SettleAndClaimResult {
-    const { dueInMs } = this;
-    if (dueInMs === undefined) return result;
-    return { ...result, lookAgainInMs: Math.min(dueInMs, result.lookAgainInMs ?? Infinity) };
+  /**
+   * What a claim answers, with the time when it may find more.
+   *
+   * @param until as it was before the claim was sent: a row whose time came meanwhile was left out all the same
+   */
+  announced(result: SettleAndClaimResult, until: number | undefined): SettleAndClaimResult {
+    if (until === undefined) return result;
+    return { ...result, lookAgainInMs: Math.min(this.#msUntil(until), result.lookAgainInMs ?? Infinity) };
   }
 
   /** What a promotion answers, likewise. */
-  announcedDue(result: PromoteResult): PromoteResult {
-    const { dueInMs } = this;
-    if (dueInMs === undefined) return result;
-    return { ...result, nextDueInMs: Math.min(dueInMs, result.nextDueInMs ?? Infinity) };
+  announcedDue(result: PromoteResult, until: number | undefined): PromoteResult {
+    if (until === undefined) return result;
+    return { ...result, nextDueInMs: Math.min(this.#msUntil(until), result.nextDueInMs ?? Infinity) };
   }
 
   /**
@@ -89,15 +91,19 @@ export class RowsApart {
     }
   }
 
-  /** Ms until the first of them is to be tried again; undefined when nothing is apart. */
-  get dueInMs(): number | undefined {
+  /** When the first that is left out now is to be tried again; undefined when nothing is left out. */
+  get until(): number | undefined {
     if (this.#rows.size + this.#routes.size === 0) return undefined;
     const now = this.#now();
     let least: number | undefined;
     for (const { until } of [...this.#rows.values(), ...this.#routes.values()]) {
-      if (until > now) least = Math.min(least ?? Infinity, until - now);
+      if (until > now) least = Math.min(least ?? Infinity, until);
     }
     return least;
+  }
+
+  #msUntil(time: number): number {
+    return Math.max(0, time - this.#now());
   }
 
   /** Sets rows apart; false when none could be. */

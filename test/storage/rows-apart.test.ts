@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { onlySettled } from '../../lib/storage/claiming/claim-rounds.js';
 import { topicRoute } from '../../lib/storage/route.js';
 import { RowsApart, type RefusedRow } from '../../lib/storage/rows-apart.js';
 
@@ -22,14 +23,15 @@ const row = (id: string, topic = 'a'): RefusedRow => ({
 });
 
 test('a row is left out for a second, then for twice as long each time, a minute at most, and told once', () => {
-  const waits: (number | undefined)[] = [];
+  const waits: number[] = [];
   for (let times = 0; times < 8; times += 1) {
     expect(apart.add([row('7')])).toBe(true);
     expect(apart.ids).toEqual(['7']);
-    waits.push(apart.dueInMs);
-    now += apart.dueInMs ?? 0;
+    const { until = NaN } = apart;
+    waits.push(until - now);
+    now = until;
     expect(apart.ids).toEqual([]);
-    expect(apart.dueInMs).toBeUndefined();
+    expect(apart.until).toBeUndefined();
   }
   expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   expect(warnings).toEqual([expect.stringMatching(/^Attempt 7 cannot be changed: no 7\./)]);
@@ -39,7 +41,15 @@ test('a row that was not refused for long begins anew', () => {
   for (let times = 0; times < 4; times += 1) apart.add([row('7')]);
   now += 120_000;
   apart.add([row('7')]);
-  expect(apart.dueInMs).toBe(1_000);
+  expect(apart.until).toBe(121_000);
+});
+
+test('a row that a statement left out is due again however late the statement answers', () => {
+  apart.add([row('7')]);
+  now = 999;
+  const { until } = apart;
+  now = 1_005;
+  expect(apart.announced(onlySettled(undefined), until)).toMatchObject({ lookAgainInMs: 0 });
 });
 
 test('of too many rows the routes are left out as a whole, and demands do not ask for them', () => {

@@ -107,20 +107,21 @@ export class MysqlAttempts implements AttemptStore {
 
   async promote(limit: number): Promise<PromoteResult> {
     const refused = new RefusedRows(this.#access, this.#apart);
-    const result = await this.#apart.around(
+    return this.#apart.around(
       () => this.#promoteDue(limit),
       async (error) => blamesRow(classifyError(error)) && refused.setDueApart(limit),
     );
-    return this.#apart.announcedDue(result);
   }
 
   async #promoteDue(limit: number): Promise<PromoteResult> {
+    const { until } = this.#apart;
     const look = await this.#lookAtSchedule((text, values) =>
       this.#access.controlled().several(text, values),
     );
     // What is due beside what another session has locked is found by the statement that locks.
     const isDue = look.nextDueInMs !== undefined && look.nextDueInMs <= 0;
-    return limit > 0 && isDue ? this.#promote(limit) : look;
+    const result = limit > 0 && isDue ? await this.#promote(limit) : look;
+    return this.#apart.announcedDue(result, until);
   }
 
   async nextDue(

@@ -41,10 +41,10 @@ export class MysqlClaims implements Claims {
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
     if (!demand) return onlySettled(await this.#settle(completions));
+    const { until, ids } = this.#apart;
     const wanted = this.#apart.without(demand);
     if (wanted.routes.length === 0)
-      return this.#apart.announced(onlySettled(await this.#settle(completions)));
-    const { ids } = this.#apart;
+      return this.#apart.announced(onlySettled(await this.#settle(completions)), until);
     const result = await this.#rounds.claim(
       wanted,
       async (request) => {
@@ -58,7 +58,7 @@ export class MysqlClaims implements Claims {
       },
       ids.length > 0,
     );
-    return this.#apart.announced(result);
+    return this.#apart.announced(result, until);
   }
 
   heard(dueMs: number, highestPriority: number): void {

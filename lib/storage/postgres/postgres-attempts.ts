@@ -98,18 +98,17 @@ export class PostgresAttempts implements AttemptStore {
 
   async promote(limit: number): Promise<PromoteResult> {
     const refused = new RefusedRows(this.#access, this.#apart);
-    const result = await this.#apart.around(
+    return this.#apart.around(
       () => this.#promote(limit),
       async (error) => blamesRow(classifyError(error)) && refused.setDueApart(limit),
     );
-    return this.#apart.announcedDue(result);
   }
 
   async #promote(limit: number): Promise<PromoteResult> {
     const { sql, interop } = this.#access;
-    const { ids, routes } = this.#apart;
+    const { until, ids, routes } = this.#apart;
     const [row] = await this.#access.ask(interop ? sql.promoteInTurn : sql.promote, [limit, ids, routes]);
-    return readPromoted(row);
+    return this.#apart.announcedDue(readPromoted(row), until);
   }
 
   async nextDue(

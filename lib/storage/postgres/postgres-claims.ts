@@ -73,10 +73,10 @@ export class PostgresClaims implements Claims {
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
     if (!demand) return onlySettled(await this.#settle(completions));
+    const { until, ids } = this.#apart;
     const wanted = this.#apart.without(demand);
     if (wanted.routes.length === 0)
-      return this.#apart.announced(onlySettled(await this.#settle(completions)));
-    const { ids } = this.#apart;
+      return this.#apart.announced(onlySettled(await this.#settle(completions)), until);
     const result = await this.#rounds.claim(
       wanted,
       (request) =>
@@ -87,7 +87,7 @@ export class PostgresClaims implements Claims {
       ids.length > 0,
     );
     if (result.claimed.length > 0 && !isOfIsolated(wanted)) this.#searchFloor();
-    return this.#apart.announced(result);
+    return this.#apart.announced(result, until);
   }
 
   /** Where it is time for that. */
