@@ -56,7 +56,7 @@ const long = 'test/**/*.long.test.ts';
 
 /** What another version of PostgreSQL changes nothing of: other databases, and tests of the tests. */
 const others = process.env['TAREFA_TEST_POSTGRES']
-  ? ['test/**/{mysql,mariadb,memory}*.test.ts', 'test/**/{mutants,partitioned-suite.servers}.test.ts']
+  ? ['test/**/{mysql,mariadb,memory}*.test.ts', 'test/**/mutants.test.ts']
   : [];
 
 export default defineConfig({
