@@ -6,6 +6,7 @@ import { readFields, readList } from '../values/read-fields.js';
 import type { NewTask, TaskInserts } from '../storage/inserts.js';
 import { quoteTableName } from '../storage/mysql/identifiers.js';
 import { MysqlInserts } from '../storage/mysql/mysql-inserts.js';
+import { SingleStoreInserts } from '../storage/mysql/singlestore/singlestore-inserts.js';
 import { insertsInto as insertsIntoPostgres } from '../storage/postgres/postgres-inserts.js';
 import type { TaskRecord, TaskStatus } from '../task.js';
 import {
@@ -25,8 +26,8 @@ export interface QueueClientOptions {
   readonly table: string;
   /** Largest payload in bytes of UTF-8. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
-  /** Whose table it is; `mysql` for MariaDB as well. Default `postgres`. */
-  readonly driver?: 'postgres' | 'mysql' | undefined;
+  /** Whose table it is; `mysql` for MariaDB as well, `singlestore` not run on SingleStore. Default `postgres`. */
+  readonly driver?: 'postgres' | 'mysql' | 'singlestore' | undefined;
 }
 
 /** @internal The module's own parts. */
@@ -219,9 +220,10 @@ export class QueueClient {
 
 /** Inserts by the table's name alone. */
 function insertsInto(handle: SqlHandle, { table, driver }: QueueClientOptions): TaskInserts {
-  if (driver !== 'mysql') return insertsIntoPostgres(handle, table);
+  if (driver !== 'mysql' && driver !== 'singlestore') return insertsIntoPostgres(handle, table);
   const target = { table: quoteTableName(parseTableName(table)), maxPacketBytes: usualPacketBytes };
-  return new MysqlInserts({ use: (work) => work(handle), transaction: refuseSeveral }, () => target);
+  const Inserts = driver === 'singlestore' ? SingleStoreInserts : MysqlInserts;
+  return new Inserts({ use: (work) => work(handle), transaction: refuseSeveral }, () => target);
 }
 
 /** What MariaDB takes unless it is told otherwise. */

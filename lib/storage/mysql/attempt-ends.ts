@@ -131,26 +131,22 @@ export async function releaseAttempts(
 /**
  * Delivers publications to their subscriptions and completes them.
  *
- * @param seals true where the key may be read that deliveries are sealed with
+ * @param options.seals true where the key may be read that deliveries are sealed with
  */
 export async function fanOutPublications(
   run: Run,
   tables: FanOutTables,
   workerId: WorkerId,
   publications: readonly PublicationClaim[],
-  seals: boolean,
+  {
+    seals,
+    copy = copyPublications,
+  }: { readonly seals: boolean; readonly copy?: CopyPublications | undefined },
 ): Promise<readonly FanOutOutcome[]> {
   const held = await beginWith(run, tables, of(workerId, publications));
   if (held.size === 0) return endEmpty(run);
   const ids = idsJson([...held]);
-  const copying = [
-    beginInserts(tables),
-    insertCopies(tables, seals),
-    firstCopy,
-    endInserts,
-    countCopies(tables),
-  ].join(';\n');
-  const counted = (await run(copying, [ids, ids])).at(-1)?.rows ?? [];
+  const counted = await copy(run, tables, ids, seals);
   const waiting = new Set(publications.filter(({ waits }) => waits).map(({ id }) => id));
   const outcomes = counted
     .map((row) => ({ id: idOf(row), deliveries: Number(row['deliveries']) }))
@@ -160,6 +156,25 @@ export async function fanOutPublications(
   await run(`${settlePublications(tables)};\ncommit`, [JSON.stringify(messages)]);
   return outcomes;
 }
+
+/** Inserts the deliveries of some publications; answers rows of `id` and `deliveries`, by the publications' attempts. */
+export type CopyPublications = (
+  run: Run,
+  tables: FanOutTables,
+  ids: string,
+  seals: boolean,
+) => Promise<readonly TextRow[]>;
+
+const copyPublications: CopyPublications = async (run, tables, ids, seals) => {
+  const copying = [
+    beginInserts(tables),
+    insertCopies(tables, seals),
+    firstCopy,
+    endInserts,
+    countCopies(tables),
+  ].join(';\n');
+  return (await run(copying, [ids, ids])).at(-1)?.rows ?? [];
+};
 
 function deliveryMessage(deliveries: number): string {
   if (deliveries === 0) return 'discarded: no active subscription matches';

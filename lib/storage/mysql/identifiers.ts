@@ -1,4 +1,5 @@
 import type { TableName } from '../../values/table-name.js';
+import type { DialectName } from './dialect.js';
 
 /** Quoted names of everything that belongs to one queue, ready to stand in SQL. */
 export interface QueueTables {
@@ -23,6 +24,9 @@ export interface QueueTables {
   readonly seal: string;
   readonly migrations: string;
   readonly view: string;
+  readonly dialect: DialectName;
+  /** What is held by a name where the server has no locks of its own. Only there. */
+  readonly locks: string;
 }
 
 export function quoteIdentifier(name: string): string {
@@ -46,6 +50,7 @@ export function queueTables(
   database: string,
   table: string,
   subscriptions: Required<TableName> | undefined,
+  dialect: DialectName = 'mysql',
 ): QueueTables {
   const quotedDatabase = quoteIdentifier(database);
   const inDatabase = (name: string): string => `${quotedDatabase}.${quoteIdentifier(name)}`;
@@ -63,5 +68,7 @@ export function queueTables(
     seal: inDatabase(`${table}_seal`),
     migrations: inDatabase('tarefa_migration'),
     view: inDatabase(`${table}_tasks`),
+    dialect,
+    locks: inDatabase(`${table}_lock`),
   };
 }

@@ -3,6 +3,7 @@ import type { Answer, TextRow } from './connections/answers.js';
 import type { ControlConnection, ControlConnections, ControlName } from './connections/control-connection.js';
 import type { OwnPool } from './connections/own-pool.js';
 import type { Run } from './connections/transactions.js';
+import { mysqlDialect, type Dialect } from './dialect.js';
 import type { QueueTables } from './identifiers.js';
 import type { PreparedQueue } from './schema/prepare-schema.js';
 
@@ -14,6 +15,8 @@ export interface MysqlAccessParts {
   readonly own: OwnPool;
   /** Undefined in a process that only produces. */
   readonly control: ControlConnections | undefined;
+  /** Of all of them. Default: MySQL's. */
+  readonly dialect?: Dialect | undefined;
 }
 
 /** How every part of the database reaches it: the connections, and the queue's names once its tables are prepared. */
@@ -21,12 +24,14 @@ export class MysqlAccess {
   readonly tasks: OwnPool;
   readonly own: OwnPool;
   readonly control: ControlConnections | undefined;
+  readonly dialect: Dialect;
   #prepared: PreparedQueue | undefined;
 
-  constructor({ tasks, own, control }: MysqlAccessParts) {
+  constructor({ tasks, own, control, dialect = mysqlDialect }: MysqlAccessParts) {
     this.tasks = tasks;
     this.own = own;
     this.control = control;
+    this.dialect = dialect;
   }
 
   /** The tables are there: from now on there are statements. */

@@ -28,6 +28,7 @@ import { startAnew } from './administration/start-anew.js';
 import { isTaken } from './administration/taken.js';
 import type { TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
+import { translated } from './dialect.js';
 import type { QueueTables } from './identifiers.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
@@ -130,7 +131,7 @@ export class MysqlAdmin implements TaskAdmin {
     const cancel = (handle: SqlHandle): Promise<readonly CancelledAttempt[]> =>
       cancelTasks(handle, this.#tables, target, cancellation);
     // Before it has committed, a ring would be heard too early: then workers see it at their next poll.
-    if (tx) return cancel(tx);
+    if (tx) return cancel(translated(tx, this.#access.dialect));
     const cancelled = await this.#access.own.transaction((run) => cancel(handleOf(run)));
     if (cancelled.some(({ runs }) => runs)) await this.#bell.changed();
     return cancelled;

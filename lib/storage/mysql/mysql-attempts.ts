@@ -34,22 +34,23 @@ import {
   releaseAttempts,
   snoozeAttempts,
 } from './attempt-ends.js';
+import { readHandledDead } from './claims/unattended-ids.js';
 import { repeated, type Run } from './connections/transactions.js';
-import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
+import type { ServerAccess } from './other-ways.js';
 import { readWaiting, timeMs } from './read-waiting.js';
 import { RefusedRows } from './refused-rows.js';
 import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
 import { loadPayload, pausedRoutes } from './statements/look.js';
 import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
 import { findUnfollowed } from './statements/unfollowed.js';
-import { deadForUs, handledDead, idleLook, nextRoute } from './statements/waiting.js';
+import { deadForUs, idleLook, nextRoute } from './statements/waiting.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
 import { walkRoutes } from './walk-routes.js';
 
 /** {@link AttemptStore} in the queue's table. */
 export class MysqlAttempts implements AttemptStore {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #apart: RowsApart;
   readonly #fansOut: boolean;
 
@@ -58,7 +59,7 @@ export class MysqlAttempts implements AttemptStore {
    * @param options.fansOut true where the queue has a subscriptions table
    */
   constructor(
-    access: MysqlAccess,
+    access: ServerAccess,
     { apart, fansOut }: { readonly apart: RowsApart; readonly fansOut: boolean },
   ) {
     this.#access = access;
@@ -90,14 +91,15 @@ export class MysqlAttempts implements AttemptStore {
     workerId: WorkerId,
     publications: readonly PublicationClaim[],
   ): Promise<readonly FanOutOutcome[]> {
-    const { tables, prepared, own } = this.#access;
+    const { tables, prepared, own, ways } = this.#access;
     const { queue, seal, subscriptions } = tables;
+    const copying = { seals: prepared.seals, copy: ways.copyPublications };
     if (!this.#fansOut || subscriptions === undefined) throw noSubscriptions();
     if (publications.length === 0) return [];
     return own
       .use((run) =>
         repeated(run, () =>
-          fanOutPublications(run, { queue, seal, subscriptions }, workerId, publications, prepared.seals),
+          fanOutPublications(run, { queue, seal, subscriptions }, workerId, publications, copying),
         ),
       )
       .catch((error: unknown) => {
@@ -115,6 +117,7 @@ export class MysqlAttempts implements AttemptStore {
 
   async #promoteDue(limit: number): Promise<PromoteResult> {
     const { until } = this.#apart;
+    await this.#access.ways.scheduleFuture?.(this.#access);
     const look = await this.#lookAtSchedule((text, values) =>
       this.#access.controlled().several(text, values),
     );
@@ -231,9 +234,8 @@ export class MysqlAttempts implements AttemptStore {
 
   async #isDeadForUs(deadRoutes: readonly Route[]): Promise<boolean> {
     const { tables } = this.#access;
-    const workers = await this.#access.ask(handledDead(tables));
-    const handled = workers.flatMap((row) => JSON.parse(row['routes'] ?? '[]') as Route[]);
-    const { text, values } = deadForUs(tables, deadRoutes, [...new Set(handled)], everyTopic);
+    const handled = await readHandledDead(this.#access);
+    const { text, values } = deadForUs(tables, deadRoutes, handled, everyTopic);
     const [row] = await this.#access.ask(text, values);
     return readBoolean(row?.['found']);
   }

@@ -4,16 +4,16 @@ import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult } from '.
 import type { UnreadableAmong } from '../claims.js';
 import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { ClaimTransaction } from './claims/claim-transaction.js';
-import type { MysqlAccess } from './mysql-access.js';
+import { ClaimTransaction, type ClaimWork } from './claims/claim-transaction.js';
+import { unattendedIds } from './claims/unattended-ids.js';
+import type { ServerAccess } from './other-ways.js';
 import { RefusedRows } from './refused-rows.js';
 import { seeBest } from './statements/claim-arms.js';
-import { seeUnattended } from './statements/unattended.js';
 
 /** {@link Claims} by `for update skip locked`, in transactions of two texts, or three. */
 export class MysqlClaims implements Claims {
   readonly parallel = 1;
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
   readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
@@ -21,7 +21,7 @@ export class MysqlClaims implements Claims {
   #lively: ReadonlySet<Route> = new Set();
 
   /** @param apart attempts that claims leave out */
-  constructor(access: MysqlAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
+  constructor(access: ServerAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
     this.#access = access;
     this.#workerId = workerId;
     this.#apart = apart;
@@ -70,10 +70,9 @@ export class MysqlClaims implements Claims {
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
-    const { text, values } = seeUnattended(this.#access.tables, this.#apart, limit);
-    const rows = await this.#access.ask(text, values);
-    if (rows.length === 0) return [];
-    return this.#inTransaction((transaction) => transaction.claimDead(rows.map(({ id }) => String(id))));
+    const ids = await unattendedIds(this.#access, this.#apart, limit);
+    if (ids.length === 0) return [];
+    return this.#inTransaction((transaction) => transaction.claimDead(ids));
   }
 
   async wouldClaim(routes: readonly RouteDemand[]): Promise<boolean> {
@@ -97,13 +96,14 @@ export class MysqlClaims implements Claims {
   }
 
   #inTransaction<T>(
-    work: (transaction: ClaimTransaction) => Promise<T>,
+    work: (transaction: ClaimWork) => Promise<T>,
     completions: readonly Completion[] = [],
     leftOut: readonly string[] = [],
   ): Promise<T> {
+    const { Claim = ClaimTransaction } = this.#access.ways;
     return this.#access.transaction((run) =>
       work(
-        new ClaimTransaction({
+        new Claim({
           names: this.#access,
           workerId: this.#workerId,
           run,

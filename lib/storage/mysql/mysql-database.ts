@@ -2,10 +2,11 @@ import type { WorkerId } from '../attempt.js';
 import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
 import type { ErrorKind } from '../error-kind.js';
+import type { TaskInserts } from '../inserts.js';
 import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
-import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
+import type { MysqlAccessParts } from './mysql-access.js';
 import { MysqlAdmin, type AdminBell } from './mysql-admin.js';
 import { MysqlAttempts } from './mysql-attempts.js';
 import { MysqlClaims } from './mysql-claims.js';
@@ -17,6 +18,8 @@ import { MysqlSubscriptions } from './mysql-subscriptions.js';
 import { MysqlTransactions } from './mysql-transactions.js';
 import { MysqlUpkeep } from './mysql-upkeep.js';
 import { MysqlWorkers, type HaltBell } from './mysql-workers.js';
+import { ServerAccess } from './other-ways.js';
+import { waysOf } from './singlestore/singlestore-ways.js';
 import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in MySQL or MariaDB is made of. */
@@ -29,7 +32,7 @@ export interface MysqlDatabaseParts extends MysqlAccessParts {
 
 /** {@link QueueDatabase} on MySQL 8.0.22 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
 export class MysqlDatabase implements QueueDatabase {
-  readonly inserts: MysqlInserts;
+  readonly inserts: TaskInserts;
   readonly attempts: MysqlAttempts;
   readonly transactions: MysqlTransactions;
   readonly workers: MysqlWorkers;
@@ -39,17 +42,18 @@ export class MysqlDatabase implements QueueDatabase {
   readonly subscriptions: MysqlSubscriptions;
   readonly endpoints: MysqlEndpoints;
   /** For what else reaches the queue's tables. */
-  readonly access: MysqlAccess;
+  readonly access: ServerAccess;
   readonly #request: SchemaRequest;
   readonly #apart: RowsApart;
 
   constructor({ schema, bell, warn, ...parts }: MysqlDatabaseParts) {
-    const access = new MysqlAccess(parts);
+    const access = new ServerAccess(parts, waysOf(parts.dialect?.name));
+    const { Inserts = MysqlInserts } = access.ways;
     const apart = new RowsApart(warn);
     this.#apart = apart;
     this.access = access;
-    this.#request = schema;
-    this.inserts = new MysqlInserts(
+    this.#request = { ...schema, dialect: access.dialect.name };
+    this.inserts = new Inserts(
       {
         use: (work) => access.own.useHandle(work),
         transaction: (work) => this.inTransaction(work),

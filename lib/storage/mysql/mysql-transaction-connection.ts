@@ -1,6 +1,6 @@
 import type { PoolConnection, QueryError } from 'mysql2';
 import { traceOf } from '../session-traces.js';
-import { ask, type Answer } from './connections/answers.js';
+import type { Answer } from './connections/answers.js';
 import type { LentConnection, OwnPool } from './connections/own-pool.js';
 import { endSession } from './connections/session-place.js';
 import { streamOf } from './connections/stream-of.js';
@@ -77,7 +77,7 @@ export class TransactionConnection {
       this.#stream.destroy(lostError(`no answer in ${answerMs / 1_000} s`));
     }, answerMs);
     try {
-      return await ask(this.raw, text, values);
+      return await this.#lent.send(text, values);
     } finally {
       clearTimeout(late);
     }

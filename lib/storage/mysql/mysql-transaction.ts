@@ -3,12 +3,13 @@ import type { Completion, WorkerId } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { messageOf } from './connections/lost-connection.js';
-import type { MysqlAccess } from './mysql-access.js';
 import { isConnectionError, isReadOnlyError } from './mysql-errors.js';
 import { handlerClient } from './mysql-transaction-client.js';
 import { TransactionConnection, type HandlerAnswer } from './mysql-transaction-connection.js';
 import { HandlerStatements } from './mysql-transaction-statements.js';
-import { begin, completeAndCommit, savepoint } from './statements/transaction.js';
+import type { ServerAccess } from './other-ways.js';
+import { savepointGuard, type TransactionGuard } from './savepoint-guard.js';
+import { savepoint } from './statements/transaction.js';
 import { brokenTransaction, explainRefusal } from './transaction-errors.js';
 
 /**
@@ -16,17 +17,19 @@ import { brokenTransaction, explainRefusal } from './transaction-errors.js';
  * COMMIT are one text as well. So a handler that writes one row costs two round trips, and one that never touches the database none.
  */
 export class MysqlTransaction implements TaskTransaction {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
+  readonly #guard: TransactionGuard;
   readonly #statements = new HandlerStatements();
   #connection: Promise<TransactionConnection> | undefined;
   #begun = false;
   /** True when the attempt is over: the handler's late statements are refused. */
   #ended = false;
 
-  constructor(access: MysqlAccess, workerId: WorkerId) {
+  constructor(access: ServerAccess, workerId: WorkerId) {
     this.#access = access;
     this.#workerId = workerId;
+    this.#guard = (access.ways.guard ?? savepointGuard)(access);
   }
 
   get opened(): boolean {
@@ -54,10 +57,9 @@ export class MysqlTransaction implements TaskTransaction {
     this.#ended = true;
     await this.#statements.last;
     if (this.#statements.firstError !== undefined) throw brokenTransaction(this.#statements.firstError);
-    const { id, reservation, message, result } = completion;
-    const values = [message, result, id, reservation, this.#workerId];
+    const { id } = completion;
     try {
-      await connection.ask(completeAndCommit(this.#access.tables), values);
+      await this.#guard.complete(connection, this.#workerId, completion);
       connection.giveBack();
     } catch (error) {
       await connection.undo();
@@ -82,7 +84,7 @@ export class MysqlTransaction implements TaskTransaction {
   async #run(text: string, values?: unknown[]): Promise<HandlerAnswer> {
     const connection = await this.#open();
     this.#refuseLate();
-    const beginning = this.#begun ? undefined : begin(savepoint);
+    const beginning = this.#begun ? undefined : this.#guard.beginning;
     this.#begun = true;
     return this.#statements.track(text, connection.query(text, values, beginning));
   }
@@ -103,7 +105,7 @@ export class MysqlTransaction implements TaskTransaction {
   /** Not awaited: it goes before what the handler sends. Should it fail, the completion does. */
   #begin(connection: TransactionConnection): void {
     this.#begun = true;
-    void this.#statements.track('begin', connection.ask(begin(savepoint).text)).catch(ignore);
+    void this.#statements.track('begin', connection.ask(this.#guard.beginning.text)).catch(ignore);
   }
 
   #refuseLate(): void {

@@ -3,17 +3,18 @@ import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { readStanding } from '../task-row.js';
 import { uncompletedElsewhere } from '../transaction-errors.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
-import type { MysqlAccess } from './mysql-access.js';
+import { translated } from './dialect.js';
 import { MysqlGroup } from './mysql-group.js';
 import { MysqlTransaction } from './mysql-transaction.js';
+import type { ServerAccess } from './other-ways.js';
 import { changedRows, complete, seen } from './statements/complete-in.js';
 import { idsJson, stillHeld } from './statements/held.js';
 
 /** {@link TaskTransactions} on the connections of handlers. */
 export class MysqlTransactions implements TaskTransactions {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
 
-  constructor(access: MysqlAccess) {
+  constructor(access: ServerAccess) {
     this.#access = access;
   }
 
@@ -22,18 +23,19 @@ export class MysqlTransactions implements TaskTransactions {
   }
 
   beginGroup(workerId: WorkerId): TaskGroup {
-    return new MysqlGroup(this.#access, workerId);
+    const { Group = MysqlGroup } = this.#access.ways;
+    return new Group(this.#access, workerId);
   }
 
   /** Handles of other libraries tell changed rows in ways of their own, so the server is asked. */
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
     const { id, reservation, message, result } = completion;
-    const { tables } = this.#access;
-    const text = complete(tables, 'complete_in');
-    await tx.query(text, [message, result, id, reservation, workerId]);
-    const [row] = await askHandle(tx, changedRows, []);
+    const { tables, dialect } = this.#access;
+    const handle = translated(tx, dialect);
+    await handle.query(complete(tables, 'complete_in'), [message, result, id, reservation, workerId]);
+    const [row] = await askHandle(handle, changedRows, []);
     if (Number(row?.['changed']) === 1) return;
-    const [found] = await askHandle(tx, seen(tables), [id]);
+    const [found] = await askHandle(handle, seen(tables), [id]);
     const standing = await this.#access.ask(stillHeld(tables), [idsJson([id]), workerId]);
     throw uncompletedElsewhere(workerId, completion, found, standing.map(readStanding));
   }

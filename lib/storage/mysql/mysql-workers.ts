@@ -6,7 +6,7 @@ import { readBoolean } from '../columns.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import { takeFreeId } from '../free-worker-id.js';
 import { lockName, lockPrefix } from './lock-name.js';
-import type { MysqlAccess } from './mysql-access.js';
+import type { ServerAccess } from './other-ways.js';
 import { isRefusal } from './schema/refusals.js';
 import { sealKeys } from './schema/schema-objects.js';
 import { insertSealSql } from './schema/schema-statements.js';
@@ -36,10 +36,10 @@ export interface HaltBell {
 
 /** {@link WorkerRegistry} in `<table>_worker`. */
 export class MysqlWorkers implements WorkerRegistry {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #bell: HaltBell;
 
-  constructor(access: MysqlAccess, bell: HaltBell) {
+  constructor(access: ServerAccess, bell: HaltBell) {
     this.#access = access;
     this.#bell = bell;
   }
@@ -108,6 +108,8 @@ export class MysqlWorkers implements WorkerRegistry {
   /** The transaction keeps one connection of the server for the lock, whatever stands in between. */
   runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined> {
     const name = lockName(routineKey(this.#access.tables.qualifiedName, routine));
+    const { runAlone } = this.#access.ways;
+    if (runAlone) return runAlone(this.#access, name, work);
     return this.#access.own.use(async (run) => {
       const [, lock] = await run('start transaction; select get_lock(?, 0) as locked', [name]);
       try {

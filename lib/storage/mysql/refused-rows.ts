@@ -7,6 +7,7 @@ import type { RowsApart } from '../rows-apart.js';
 import { rowsOf } from './administration/answered.js';
 import { jsonIds } from './administration/id-list.js';
 import { choose, readFound } from './claims/chosen.js';
+import { unattendedIds } from './claims/unattended-ids.js';
 import type { Run } from './connections/transactions.js';
 import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
@@ -14,7 +15,6 @@ import { take } from './statements/claim.js';
 import { seeBest } from './statements/claim-arms.js';
 import { lockFree } from './statements/held.js';
 import { promote, seeDue } from './statements/promote.js';
-import { seeUnattended } from './statements/unattended.js';
 
 /** Looked at of dead attempts. */
 const ofDead = 1_000;
@@ -33,7 +33,9 @@ export class RefusedRows {
 
   /** Among those that a claim would take; false when none could be set apart. */
   async setClaimedApart(among: ClaimDemand | 'unattended', workerId: WorkerId): Promise<boolean> {
-    const ids = await (among === 'unattended' ? this.#seeUnattended() : this.#seeBest(among));
+    const ids = await (among === 'unattended'
+      ? unattendedIds(this.#access, this.#apart, ofDead)
+      : this.#seeBest(among));
     return this.#setApart(ids, 'pendente', (run, free) =>
       run(take(this.#access.tables), [jsonIds(free), workerId]),
     );
@@ -52,11 +54,6 @@ export class RefusedRows {
     if (arms.length === 0) return [];
     const { text, values } = seeBest(this.#access.tables, arms, this.#apart);
     return choose(request, (await this.#access.ask(text, values)).map(readFound)).map(({ id }) => id);
-  }
-
-  async #seeUnattended(): Promise<readonly string[]> {
-    const { text, values } = seeUnattended(this.#access.tables, this.#apart, ofDead);
-    return (await this.#access.ask(text, values)).map((row) => String(row['id']));
   }
 
   /** @param change of rows that stand so and are locked */

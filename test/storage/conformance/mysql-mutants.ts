@@ -44,14 +44,14 @@ const claimMutants: readonly StatementMutant[] = [
   without(
     'unattended in spite of a worker',
     'claims',
-    /^see_unattended$/,
+    /^handled_dead$/,
     'where w.stopped_at is null',
     'where false',
   ),
   without(
     'attended by workers that stopped',
     'claims',
-    /^see_unattended$/,
+    /^handled_dead$/,
     'where w.stopped_at is null',
     'where true',
   ),

@@ -1,4 +1,5 @@
 import { beforeAll } from 'vitest';
+import { mysqlDialect } from '../../../lib/storage/mysql/dialect.js';
 import { MysqlTestAccess } from '../../../lib/storage/mysql/mysql-test-access.js';
 import { createMysqlDatabase, type MysqlFlavour } from '../../support/mysql.js';
 import { useMysqlQueue } from '../mysql/mysql-queue.js';
@@ -8,10 +9,15 @@ import { storedTimes, type OpenDatabase } from './opened.js';
  * Makes a database in MySQL or MariaDB for the file, whose tables are emptied for each test.
  *
  * @param create where another server than that of the run is asked about
+ * @param dialect in which it is spoken to
  */
-export function useMysql(flavour: MysqlFlavour, create = createMysqlDatabase): OpenDatabase {
+export function useMysql(
+  flavour: MysqlFlavour,
+  create = createMysqlDatabase,
+  dialect = mysqlDialect,
+): OpenDatabase {
   // Emptied below: what judges the suites opens it several times in a test.
-  const bench = useMysqlQueue(flavour, { filled: true, create });
+  const bench = useMysqlQueue(flavour, { filled: true, create, dialect });
   const { ask } = bench;
   let refuses = false;
   const accept = async (): Promise<void> => {

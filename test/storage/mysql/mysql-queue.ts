@@ -1,12 +1,9 @@
 import mysql, { type ResultSetHeader, type RowDataPacket } from 'mysql2';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
-import {
-  mysqlConfig,
-  ownSettings,
-  taskSettings,
-} from '../../../lib/storage/mysql/connections/mysql-config.js';
+import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { mysqlDialect } from '../../../lib/storage/mysql/dialect.js';
 import type { MysqlAccessParts } from '../../../lib/storage/mysql/mysql-access.js';
 import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
 import { parseTableName } from '../../../lib/values/table-name.js';
@@ -38,10 +35,11 @@ export interface MysqlQueueBench {
  * @param options.connections of the library's own. Default: 5
  * @param options.filled true when what is in the tables stays for the next test
  * @param options.create where another server than that of the run is asked about
+ * @param options.dialect in which its server is spoken to
  */
 export function useMysqlQueue(
   flavour: MysqlFlavour,
-  { connections = 5, filled = false, create = createMysqlDatabase } = {},
+  { connections = 5, filled = false, create = createMysqlDatabase, dialect = mysqlDialect } = {},
 ): MysqlQueueBench {
   let server: MysqlTestDatabase;
   let database: MysqlDatabase;
@@ -54,12 +52,13 @@ export function useMysqlQueue(
   };
   const empty = async (): Promise<void> => {
     const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history'];
+    if (dialect.name === 'singlestore') names.push('_lock');
     await ask(names.map((name) => `delete from tasks${name}`).join('; '));
   };
 
   beforeAll(async () => {
     server = await create(flavour);
-    database = openDatabase(server.url, rung, connections);
+    database = openDatabase(rung, connectionsTo(server.url, connections, dialect));
     await database.prepare();
   }, mysqlStartMs);
   afterAll(async () => {
@@ -92,7 +91,7 @@ export function useMysqlQueue(
     },
     empty,
     async openUnchecked(url) {
-      const other = openDatabase(url, []);
+      const other = openDatabase([], connectionsTo(url, 5, dialect));
       others.push(other);
       other.access.prepare(database.access.prepared);
       return other;
@@ -100,9 +99,9 @@ export function useMysqlQueue(
   };
 }
 
-function openDatabase(url: string, rung: string[], connections?: number): MysqlDatabase {
+function openDatabase(rung: string[], connections: MysqlAccessParts): MysqlDatabase {
   return new MysqlDatabase({
-    ...connectionsTo(url, connections),
+    ...connections,
     schema: {
       table: parseTableName('tasks'),
       subscriptionTable: parseTableName('tasks_subscriber'),
@@ -120,13 +119,16 @@ function openDatabase(url: string, rung: string[], connections?: number): MysqlD
 }
 
 /** The connections of a process that works; nobody is told when one is lost. */
-export function connectionsTo(url: string, own = 5): MysqlAccessParts {
+export function connectionsTo(url: string, own = 5, dialect = mysqlDialect): MysqlAccessParts {
   const config = mysqlConfig(url);
   const watcher = { lost: () => undefined, restored: () => undefined };
-  const control = (): ControlConnection => new ControlConnection(mysql, config, ownSettings, watcher);
+  const { settings } = dialect;
+  const control = (): ControlConnection =>
+    new ControlConnection(mysql, config, settings.own, watcher, dialect);
   return {
-    tasks: new OwnPool({ mysql, config, max: 10, settings: taskSettings }),
-    own: new OwnPool({ mysql, config, max: own, settings: ownSettings }),
+    dialect,
+    tasks: new OwnPool({ mysql, config, max: 10, settings: settings.tasks, dialect }),
+    own: new OwnPool({ mysql, config, max: own, settings: settings.own, dialect }),
     control: { first: control(), second: control() },
   };
 }

@@ -62,3 +62,18 @@ test.each<Told & { readonly flavour: string; readonly isGalera?: boolean; readon
     maxPacketBytes: 1024,
   });
 });
+
+test('SingleStore is taken when it is asked for, with a clock in UTC', async () => {
+  const telling = (minutes: string): Run => {
+    const facts = { version: '5.7.32', name: 'shop', packet: '1024', minutes };
+    return async () => [{ rows: [facts], changed: 0, insertId: '0' }];
+  };
+  expect(await inspectServer(telling('0'), 'singlestore')).toMatchObject({
+    database: 'shop',
+    maxPacketBytes: 1_024,
+  });
+  await expect(inspectServer(telling('-180'), 'singlestore')).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining('is -180 minutes from UTC'),
+  });
+});

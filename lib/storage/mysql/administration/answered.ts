@@ -16,7 +16,7 @@ export async function changedBy(run: Run, text: string, values?: readonly unknow
 }
 
 /** Runs one statement. */
-export async function answerOf(run: Run, text: string, values?: readonly unknown[]): Promise<Answer> {
+async function answerOf(run: Run, text: string, values?: readonly unknown[]): Promise<Answer> {
   const [answer] = await run(text, values);
   if (!answer) throw new Error('the server answered nothing');
   return answer;

@@ -1,7 +1,7 @@
 import type { Run } from '../connections/transactions.js';
 import type { QueueTables } from '../identifiers.js';
 import { edited, followers, insertAnew, markRetried } from '../statements/admin.js';
-import { answerOf, idsOf, rowsOf } from './answered.js';
+import { changedBy, idsOf, rowsOf } from './answered.js';
 import { jsonIds } from './id-list.js';
 
 /** What an edited attempt has in place of what the one before has. */
@@ -24,11 +24,18 @@ export async function startAnew(
 ): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   const list = jsonIds(ids);
-  const { insertId, changed } = changes
-    ? await answerOf(run, insertAnew(tables, edited), [changes.payload, changes.hash, changes.metadata, list])
-    : await answerOf(run, insertAnew(tables), [list]);
+  const before = new Set(idsOf(await rowsOf(run, followers(tables), [list])));
+  const changed = changes
+    ? await changedBy(run, insertAnew(tables, edited), [
+        changes.payload,
+        changes.hash,
+        changes.metadata,
+        list,
+      ])
+    : await changedBy(run, insertAnew(tables), [list]);
   if (changed === 0) return [];
-  const anew = await rowsOf(run, followers(tables), [list, insertId]);
+  const after = await rowsOf(run, followers(tables), [list]);
+  const anew = after.filter((row) => !before.has(String(row['id'])));
   await run(markRetried(tables), [jsonIds(anew.map((row) => String(row['id_anterior'])))]);
   return idsOf(anew);
 }

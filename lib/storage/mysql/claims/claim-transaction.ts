@@ -34,13 +34,22 @@ export interface ClaimTransactionParts {
   readonly isLively: (route: Route) => boolean;
 }
 
+/** What one transaction does that completes attempts and claims others. */
+export interface ClaimWork {
+  /** Ids of the completions that were written; undefined when all were. */
+  settle(): Promise<readonly string[] | undefined>;
+  claim(request: ClaimRequest): Promise<ClaimAnswer>;
+  /** Claims dead attempts that are pending still. */
+  claimDead(ids: readonly string[]): Promise<readonly ClaimedTask[]>;
+}
+
 /**
  * The texts of one transaction that completes attempts and claims others: the first one locks them, the last one changes them.
  *
  * Where work is not likely it looks before it locks, with a text more where there is some. A walk that locks is ten times slower
  * over dead entries, and MariaDB's goes on through those that lie behind the end of a stretch: 30,000 of them take 20 ms.
  */
-export class ClaimTransaction {
+export class ClaimTransaction implements ClaimWork {
   readonly #names: ClaimTransactionParts['names'];
   readonly #workerId: WorkerId;
   readonly #run: Run;
@@ -167,14 +176,12 @@ export class ClaimTransaction {
     return { text: lockEnded(this.#names.tables), values: [JSON.stringify(claims), this.#workerId] };
   }
 
-  /** Those of the completions whose claims are still held. */
   #heldOf(rows: readonly TextRow[] = []): readonly Completion[] {
-    const held = new Set(rows.map((row) => `${row['id']} ${row['reserva']}`));
-    return this.#completions.filter(({ id, reservation }) => held.has(`${id} ${reservation}`));
+    return stillHeldOf(this.#completions, rows);
   }
 }
 
-const nothingElse = {
+export const nothingElse = {
   lockedRoutes: [],
   moreRoutes: undefined,
   contended: false,
@@ -186,7 +193,7 @@ const nothingElse = {
 const mostArms = 24;
 
 /** Every stretch, each up to its limit; where they are many, every route from its front. */
-function armsOf({ stretches }: ClaimRequest, most: number): readonly Arm[] {
+export function armsOf({ stretches }: ClaimRequest, most: number): readonly Arm[] {
   const arms = stretches.map((stretch, place) => ({ place, stretch, limit: Math.min(stretch.limit, most) }));
   if (arms.length <= mostArms) return arms;
   const routes = new Set<Route>();
@@ -198,7 +205,17 @@ function armsOf({ stretches }: ClaimRequest, most: number): readonly Arm[] {
   });
 }
 
-function outcomesOf(ended: readonly Completion[]): string {
+/** Those of some completions whose claims are still held. */
+export function stillHeldOf(
+  completions: readonly Completion[],
+  rows: readonly TextRow[] = [],
+): readonly Completion[] {
+  const held = new Set(rows.map((row) => `${row['id']} ${row['reserva']}`));
+  return completions.filter(({ id, reservation }) => held.has(`${id} ${reservation}`));
+}
+
+/** The parameter of a settling. */
+export function outcomesOf(ended: readonly Completion[]): string {
   return JSON.stringify(ended.map(({ id, message, result }) => [id, message, result]));
 }
 

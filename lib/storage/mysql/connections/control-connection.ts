@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Connection, ConnectionOptions } from 'mysql2';
+import { mysqlDialect, type Dialect } from '../dialect.js';
 import { isConnectionError, isReadOnlyError } from '../mysql-errors.js';
 import { ask, type Answer } from './answers.js';
 import { rethrowConnectionError } from './lost-connection.js';
@@ -34,6 +35,7 @@ export class ControlConnection {
   readonly #config: ConnectionOptions;
   readonly #settings: string;
   readonly #watcher: ControlWatcher;
+  readonly #dialect: Dialect;
   #connection: Connection | undefined;
   #connecting: Promise<Connection> | undefined;
   /** Settles with the work asked for last. */
@@ -43,11 +45,18 @@ export class ControlConnection {
   #lost = false;
   #closed = false;
 
-  constructor(mysql: Mysql2, config: ConnectionOptions, settings: string, watcher: ControlWatcher) {
+  constructor(
+    mysql: Mysql2,
+    config: ConnectionOptions,
+    settings: string,
+    watcher: ControlWatcher,
+    dialect = mysqlDialect,
+  ) {
     this.#mysql = mysql;
     this.#config = config;
     this.#settings = settings;
     this.#watcher = watcher;
+    this.#dialect = dialect;
   }
 
   /** Opens it, unless it is open: then the answer is undefined. */
@@ -111,7 +120,12 @@ export class ControlConnection {
   }
 
   /** A server or a network that says nothing would keep the worker waiting for ever. */
-  async #ask(connection: Connection, text: string, values?: readonly unknown[]): Promise<readonly Answer[]> {
+  async #ask(
+    connection: Connection,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<readonly Answer[]> {
+    const sent = this.#dialect.write(text, values);
     let late: NodeJS.Timeout | undefined;
     const limit = new Promise<never>((_, reject) => {
       late = setTimeout(() => {
@@ -121,7 +135,7 @@ export class ControlConnection {
       }, answerMs);
     });
     try {
-      return await Promise.race([ask(connection, text, values), limit]);
+      return await Promise.race([ask(connection, sent.text, sent.values), limit]);
     } finally {
       clearTimeout(late);
     }
@@ -149,7 +163,8 @@ export class ControlConnection {
         connection.connect((error) => (error ? reject(error) : resolve()));
       });
       await this.#ask(connection, this.#settings);
-      await this.#endLastSession(connection);
+      // It is told by a named lock. Without, the server ends it when it learns that its client is gone.
+      if (this.#dialect.name === 'mysql') await this.#endLastSession(connection);
     } catch (error) {
       connection.destroy();
       throw error;

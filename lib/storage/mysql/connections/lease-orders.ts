@@ -3,12 +3,15 @@ import type { ConnectionOptions } from 'mysql2';
 import type { LeaseThread } from '../../../coordination/lease-protocol.js';
 import { ownFile } from '../../../values/own-file.js';
 import { TarefaError } from '../../../errors.js';
+import type { DialectName } from '../dialect.js';
 
 /** Where a lease is renewed. */
 export interface LeaseDatabase {
   readonly config: ConnectionOptions;
   /** Quoted name of the workers' table. */
   readonly workers: string;
+  /** Default: MySQL's. */
+  readonly dialect?: DialectName | undefined;
 }
 
 /** The thread that renews a worker's lease in MySQL or MariaDB. */

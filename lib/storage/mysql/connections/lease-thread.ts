@@ -2,18 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Connection } from 'mysql2';
 import type { LeaseOrders, LeaseReport } from '../../../coordination/lease-protocol.js';
+import { dialectOf } from '../singlestore/singlestore-dialect.js';
 import { renewLease } from '../statements/workers.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask } from './answers.js';
 import type { LeaseDatabase } from './lease-orders.js';
-import { ownSettings } from './mysql-config.js';
 import { loadMysql2 } from './mysql-package.js';
 
 /**
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it is told to stop.
  */
 const { database, workerId, renewMs, leaseMs, renewedAt, wasLost } = workerData as LeaseOrders;
-const { config, workers } = database as LeaseDatabase;
+const { config, workers, dialect: dialectName = 'mysql' } = database as LeaseDatabase;
+const dialect = dialectOf(dialectName);
 const mysql = await loadMysql2();
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
@@ -33,7 +34,8 @@ async function renew(): Promise<void> {
   const sentAt = process.hrtime.bigint();
   try {
     connection ??= await connect();
-    const renewal = ask(connection, renewLease({ workers }), [leaseMs, workerId]);
+    const { text, values } = dialect.write(renewLease({ workers }), [leaseMs, workerId]);
+    const renewal = ask(connection, text, values);
     // An answer that does not come in time is a lease that is not renewed.
     const [answer] = await withAnswerLimit(connection, renewal, leaseMs / 2);
     if (answer?.changed === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
@@ -53,7 +55,7 @@ async function connect(): Promise<Connection> {
   opened.on('error', () => undefined);
   try {
     await connectWithin(opened, leaseMs / 2);
-    await withAnswerLimit(opened, ask(opened, ownSettings), leaseMs / 2);
+    await withAnswerLimit(opened, ask(opened, dialect.settings.own), leaseMs / 2);
   } catch (error) {
     opened.destroy();
     throw error;

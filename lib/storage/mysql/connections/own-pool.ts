@@ -3,6 +3,7 @@ import { watchAnswer } from '../../answer-watch.js';
 import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
 import { traceText } from '../../session-traces.js';
 import type { SqlHandle } from '../../sql-handle.js';
+import { mysqlDialect, type Dialect } from '../dialect.js';
 import { isConnectionError, isReadOnlyError } from '../mysql-errors.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type Answer } from './answers.js';
@@ -39,6 +40,8 @@ export interface OwnPoolParts {
   readonly max: number;
   /** Statements that every connection begins with. */
   readonly settings: string;
+  /** Default: MySQL's. */
+  readonly dialect?: Dialect | undefined;
   /** Told that no more connections can be opened, once until the next one; and, once, what handlers leave in their sessions. */
   readonly warn?: (message: string) => void;
 }
@@ -48,6 +51,8 @@ export interface LentConnection {
   readonly raw: PoolConnection;
   /** Sends a text of the library's; a connection that does not answer is cut. */
   readonly ask: Run;
+  /** The same without a watch on the answer. */
+  readonly send: Run;
   /** @param trace what has been left in its session, in words: then it is closed */
   release(trace?: string): void;
   destroy(): void;
@@ -64,12 +69,14 @@ export class OwnPool {
   readonly #look: () => Connection;
   readonly #line: ConnectionLine<PoolConnection>;
   readonly #warn: OwnPoolParts['warn'];
+  readonly #dialect: Dialect;
   /** Those that were opened since {@link renew} was asked for last. */
   #current = new WeakSet<PoolConnection>();
   #hasToldTrace = false;
   #closed: Promise<void> | undefined;
 
-  constructor({ mysql, config, max, settings, warn }: OwnPoolParts) {
+  constructor({ mysql, config, max, settings, dialect = mysqlDialect, warn }: OwnPoolParts) {
+    this.#dialect = dialect;
     this.#pool = mysql.createPool({
       ...config,
       // Never reached: those that are being ended count for a moment beside those in use.
@@ -95,11 +102,11 @@ export class OwnPool {
       this.#current.add(connection);
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
-      ask(connection, settings).catch((error: Error) => {
+      this.#send(connection, settings).catch((error: Error) => {
         // The driver's own way to end it would leave waiting for ever what was sent behind.
         streamOf(connection).destroy(error);
       });
-      notePlace(connection);
+      notePlace(connection, (text) => this.#send(connection, text));
     });
   }
 
@@ -156,6 +163,7 @@ export class OwnPool {
     return {
       raw,
       ask: (text, values) => this.#ask(raw, text, values),
+      send: (text, values) => this.#send(raw, text, values),
       release: (trace) => {
         if (trace !== undefined) {
           if (!this.#hasToldTrace) this.#warn?.(traceText(trace));
@@ -187,7 +195,7 @@ export class OwnPool {
   }
 
   #ask(raw: PoolConnection, text: string, values?: readonly unknown[]): Promise<readonly Answer[]> {
-    return watchAnswer(ask(raw, text, values), {
+    return watchAnswer(this.#send(raw, text, values), {
       isAtWork: () => this.#isAtWork(raw.threadId),
       cut: (reason) => {
         // The others that are open may have fallen silent as well.
@@ -197,13 +205,18 @@ export class OwnPool {
     });
   }
 
+  #send(connection: Connection, text: string, values: readonly unknown[] = []): Promise<readonly Answer[]> {
+    const sent = this.#dialect.write(text, values);
+    return ask(connection, sent.text, sent.values);
+  }
+
   /** Asks over a connection of its own. */
   async #isAtWork(threadId: number | null): Promise<boolean> {
     const connection = this.#look();
     connection.on('error', () => undefined);
     try {
       await connectWithin(connection, lookMs);
-      const asked = ask(connection, atWork, [connection.threadId, threadId]);
+      const asked = this.#send(connection, atWork, [connection.threadId, threadId]);
       const [answer] = await withAnswerLimit(connection, asked, lookMs);
       return answer?.rows.length === 1;
     } catch (error) {

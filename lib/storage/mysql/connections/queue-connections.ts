@@ -2,13 +2,16 @@ import type { ConnectionOptions } from 'mysql2';
 import type { MysqlConnection } from '../../../options/mysql-connection.js';
 import type { MysqlAccessParts } from '../mysql-access.js';
 import { ControlConnection, type ControlWatcher } from './control-connection.js';
-import { mysqlConfig, namedConfig, ownSettings, taskSettings } from './mysql-config.js';
+import { mysqlDialect, type Dialect } from '../dialect.js';
+import { mysqlConfig, namedConfig } from './mysql-config.js';
 import type { Mysql2 } from './mysql-package.js';
 import { OwnPool } from './own-pool.js';
 
 /** Which connections a queue opens. */
 export interface ConnectionsRequest {
   readonly connection: MysqlConnection;
+  /** Default: MySQL's. */
+  readonly dialect?: Dialect | undefined;
   /** Connections for handlers' transactions. */
   readonly poolSize: number;
   /** False in a process that only produces: it claims nothing. */
@@ -24,26 +27,32 @@ const ownSize = 4;
 /** Prepares a queue's connections; each is opened when it is needed. */
 export function openConnections(
   mysql: Mysql2,
-  { connection, poolSize, works, watcher, warn }: ConnectionsRequest,
+  { connection, dialect = mysqlDialect, poolSize, works, watcher, warn }: ConnectionsRequest,
 ): MysqlAccessParts & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
+  const { settings } = dialect;
   const control = (name: string): ControlConnection =>
-    new ControlConnection(mysql, namedConfig(config, name), ownSettings, {
-      ...watcher(name),
-      refused: renew,
-    });
+    new ControlConnection(
+      mysql,
+      namedConfig(config, name),
+      settings.own,
+      { ...watcher(name), refused: renew },
+      dialect,
+    );
   const tasks = new OwnPool({
     mysql,
     config: namedConfig(config, 'pool'),
     max: poolSize,
-    settings: taskSettings,
+    settings: settings.tasks,
+    dialect,
     warn,
   });
   const own = new OwnPool({
     mysql,
     config: namedConfig(config, 'own'),
     max: Math.max(ownSize, works ? 0 : poolSize),
-    settings: ownSettings,
+    settings: settings.own,
+    dialect,
     warn,
   });
   const renew = (): void => {
@@ -51,6 +60,7 @@ export function openConnections(
   };
   return {
     config,
+    dialect,
     tasks,
     own,
     control: works ? { first: control('control'), second: control('control 2') } : undefined,

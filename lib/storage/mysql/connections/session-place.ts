@@ -1,5 +1,4 @@
 import type { Connection } from 'mysql2';
-import { ask } from './answers.js';
 import { sessions } from '../statement.js';
 import type { Run } from './transactions.js';
 
@@ -19,7 +18,7 @@ const placeWhere = (condition: string): string => `select host as place from ${s
  */
 export function notePlace(connection: Pick<Connection, 'query' | 'threadId'>): void {
   const text = `-- name: own_place\n${placeWhere(`id = connection_id() and id = ${connection.threadId}`)}`;
-  ask(connection, text).then(
+  run(text).then(
     ([answer]) => {
       const place = answer?.rows[0]?.['place'];
       if (place != null) places.set(connection, place);

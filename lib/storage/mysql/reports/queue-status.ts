@@ -110,14 +110,16 @@ export class QueueStatus {
         ? undefined
         : await rowsIn('ended', sql.endedCounts(tables), [momentOf(since.toISOString())], readEnded);
     const size = await rowsIn('size', sql.tableSize, ofTable, readSize);
-    const indexes = await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes);
-    const sessions = await section('oldestSnapshot', () => readSessions(run));
+    // Only InnoDB tells the sizes of indexes, and whose transactions are open.
+    const isInnodb = tables.dialect === 'mysql';
+    const indexes = isInnodb ? await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes) : undefined;
+    const sessions = isInnodb ? await section('oldestSnapshot', () => readSessions(run)) : undefined;
     const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
     const seen = { waiting: places?.waiting ?? [], counts, workers: workers ?? [], paused: paused ?? [] };
     return {
       table: tables.qualifiedName,
       at: readDate(basics?.['at']) ?? new Date(),
-      serverVersion: describeServer(String(basics?.['server_version'])),
+      serverVersion: describeServer(String(basics?.['server_version']), tables.dialect),
       endedSince: since,
       ...seen,
       buried: buried ?? null,

@@ -2,6 +2,7 @@ import { TarefaError } from '../../../errors.js';
 import type { TableName } from '../../../values/table-name.js';
 import type { TextRow } from '../connections/answers.js';
 import type { Run } from '../connections/transactions.js';
+import type { DialectName } from '../dialect.js';
 import { queueTables, quoteIdentifier, type QueueTables } from '../identifiers.js';
 import { isRefusal } from './refusals.js';
 import { ownName } from './schema-objects.js';
@@ -22,6 +23,8 @@ export interface QueueNames {
   readonly subscriptionTable: TableName | undefined;
   /** True when webhooks are delivered: they need a table of their own. */
   readonly webhooks: boolean;
+  /** Default: MySQL's. */
+  readonly dialect?: DialectName | undefined;
 }
 
 /** The existing parts of a queue, by name. */
@@ -51,7 +54,7 @@ export function resolveTables(database: string | undefined, names: QueueNames): 
     schema: names.subscriptionTable.schema ?? own,
     table: names.subscriptionTable.table,
   };
-  return queueTables(own, names.table.table, subscriptions);
+  return queueTables(own, names.table.table, subscriptions, names.dialect);
 }
 
 /** A queue's names as the server has them. Those that it does not tell apart get one spelling, and so do the locks named after them. */
@@ -74,13 +77,12 @@ export async function inspectSchema(run: Run, tables: QueueTables, names: QueueN
   const subscriptions = subscriptionsOf(tables, names);
   const schemas = [...new Set([tables.database, subscriptions?.schema ?? tables.database])];
   const isAnyOf = schemas.map(() => '?').join(', ');
-  const [columns, indexes, triggers, views] = await run(
+  const [columns, indexes, views] = await run(
     `select table_schema as db, table_name as tab, column_name as col, column_type as type
        from information_schema.columns where table_schema in (${isAnyOf});
      select distinct index_name as name from information_schema.statistics where table_schema = ? and table_name = ?;
-     select trigger_name as name from information_schema.triggers where event_object_schema = ? and event_object_table = ?;
      select table_name as name from information_schema.views where table_schema = ?`,
-    [...schemas, tables.database, tables.table, tables.database, tables.table, tables.database],
+    [...schemas, tables.database, tables.table, tables.database],
   );
   const byTable = new Map<string, Map<string, string>>();
   for (const row of columns?.rows ?? []) {
@@ -91,17 +93,25 @@ export async function inspectSchema(run: Run, tables: QueueTables, names: QueueN
   const named = (rows: readonly TextRow[] = []): ReadonlySet<string> =>
     new Set(rows.map((row) => String(row['name'])));
   const hasVersion = byTable.has(`${tables.database}.tarefa_migration`);
-  const trigger = ownName(tables, 'schedule');
-  const seen = named(triggers?.rows);
-  const isHidden = !seen.has(trigger) && (await isHiddenTrigger(run, tables, trigger));
   return {
     version: hasVersion ? await readVersion(run, tables) : undefined,
     columns: byTable,
     indexes: named(indexes?.rows),
-    triggers: isHidden ? new Set([...seen, trigger]) : seen,
+    triggers: tables.dialect === 'mysql' ? await readTriggers(run, tables) : new Set(),
     views: named(views?.rows),
     seesAll: await seesAll(run, tables),
   };
+}
+
+async function readTriggers(run: Run, tables: QueueTables): Promise<ReadonlySet<string>> {
+  const [answer] = await run(
+    'select trigger_name as name from information_schema.triggers where event_object_schema = ? and event_object_table = ?',
+    [tables.database, tables.table],
+  );
+  const seen = new Set(answer?.rows.map((row) => String(row['name'])));
+  const trigger = ownName(tables, 'schedule');
+  if (!seen.has(trigger) && (await isHiddenTrigger(run, tables, trigger))) seen.add(trigger);
+  return seen;
 }
 
 /** Triggers are listed for users with the right to make some. */
@@ -156,14 +166,14 @@ export function listMissing(found: Inspection, tables: QueueTables, names: Queue
   // What is hidden may be there: without it, the first statement that needs it fails.
   if (queue && !found.seesAll) return missing;
   const trigger = ownName(tables, 'schedule');
-  if (!found.triggers.has(trigger)) missing.push(`trigger ${trigger}`);
+  if (tables.dialect === 'mysql' && !found.triggers.has(trigger)) missing.push(`trigger ${trigger}`);
   const subscriptions = subscriptionsOf(tables, names);
   if (subscriptions && tables.subscriptions !== undefined) {
     const columns = found.columns.get(`${subscriptions.schema}.${subscriptions.table}`);
     if (columns) missing.push(...missingColumns(columns, subscriptionColumns, tables.subscriptions));
     else missing.push(`table ${tables.subscriptions}`);
   }
-  for (const suffix of companions(names)) {
+  for (const suffix of companions(tables, names)) {
     if (!found.columns.has(`${database}.${ownName(tables, suffix)}`)) {
       missing.push(`table ${ownName(tables, suffix)}`);
     }
@@ -177,8 +187,9 @@ export function listMissing(found: Inspection, tables: QueueTables, names: Queue
   return missing;
 }
 
-function companions({ webhooks }: QueueNames): readonly string[] {
-  return ['worker', 'paused', 'history', 'seal', ...(webhooks ? ['webhook'] : [])];
+function companions({ dialect }: QueueTables, { webhooks }: QueueNames): readonly string[] {
+  const locks = dialect === 'mysql' ? [] : ['lock'];
+  return ['worker', 'paused', 'history', 'seal', ...locks, ...(webhooks ? ['webhook'] : [])];
 }
 
 function missingColumns(

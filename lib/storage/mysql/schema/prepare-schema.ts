@@ -51,7 +51,7 @@ const lockSeconds = 60;
  * that cannot keep a queue
  */
 export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<PreparedQueue> {
-  const server = await inspectServer(run);
+  const server = await inspectServer(run, asked.dialect);
   const request = namesOn(server, asked);
   const tables = resolveTables(server.database, request);
   const found = await inspectSchema(run, tables, request);
@@ -71,6 +71,8 @@ export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<Pre
 
 /** Answers what was missing. */
 async function create(run: Run, tables: QueueTables, request: SchemaRequest): Promise<readonly string[]> {
+  // Two that start at once may meet there while they make the view; what the other has made is found at the next start.
+  if (tables.dialect === 'singlestore') return createMissing(run, tables, request);
   const lock = schemaLock(tables);
   const [answer] = await run(`select get_lock(?, ${lockSeconds}) as locked`, [lock]);
   if (answer?.rows[0]?.['locked'] !== '1') {
@@ -79,6 +81,18 @@ async function create(run: Run, tables: QueueTables, request: SchemaRequest): Pr
       `the tables of the queue ${tables.qualifiedName} are being made by another process, which has not ended in ${lockSeconds} s: start again when it has`,
     );
   }
+  try {
+    return await createMissing(run, tables, request);
+  } finally {
+    await run('select release_lock(?)', [lock]).catch(() => undefined);
+  }
+}
+
+async function createMissing(
+  run: Run,
+  tables: QueueTables,
+  request: SchemaRequest,
+): Promise<readonly string[]> {
   try {
     // Looked at again under the lock of those who create.
     const found = await inspectSchema(run, tables, request);
@@ -93,8 +107,6 @@ async function create(run: Run, tables: QueueTables, request: SchemaRequest): Pr
     return missing;
   } catch (error) {
     throw isRefusal(error) ? await refusedCreation(run, tables, error) : error;
-  } finally {
-    await run('select release_lock(?)', [lock]).catch(() => undefined);
   }
 }
 

@@ -148,6 +148,18 @@ export function webhooksTableSql({ webhooks }: QueueTables): string {
 ) ${storage}`;
 }
 
+/**
+ * What is held by a name where the server has no locks: routines by a lease, and the marks of handlers' transactions, which nobody
+ * sees but these themselves.
+ */
+export function locksTableSql({ locks }: QueueTables): string {
+  return `create table if not exists ${locks} (
+  name ${exactText(200)} not null primary key,
+  holder ${exactText(36)},
+  held_until datetime(6)
+) ${storage}`;
+}
+
 /** The key that fan-out seals deliveries with. One row, which never changes. */
 export function sealTableSql({ seal }: QueueTables): string {
   return `create table if not exists ${seal} (

@@ -87,6 +87,7 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
     { table: tables.queue, column: 'reserva', privileges: all },
     { table: tables.workers, column: 'pid', privileges: all },
     { table: tables.history, column: 'succeeded', privileges: all },
+    ...(tables.dialect === 'mysql' ? [] : [{ table: tables.locks, column: 'holder', privileges: all }]),
     { table: tables.paused, column: 'route', privileges: ['select'] },
     { table: tables.migrations, column: 'version', privileges: ['select'] },
     ...(tables.subscriptions === undefined

@@ -1,6 +1,7 @@
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
 import {
   historyTableSql,
+  locksTableSql,
   migrationsTableSql,
   ownName,
   pausedTableSql,
@@ -28,14 +29,16 @@ export function tableStatements(tables: QueueTables, { webhooks }: SchemaParts):
     pausedTableSql(tables),
     historyTableSql(tables),
     sealTableSql(tables),
+    ...(tables.dialect === 'mysql' ? [] : [locksTableSql(tables)]),
     ...(webhooks ? [webhooksTableSql(tables)] : []),
     migrationsTableSql(tables),
     viewSql(tables),
   ];
 }
 
-/** The trigger in place of an existing one. */
+/** The trigger in place of an existing one; none where there are no triggers. */
 export function triggerStatements(tables: QueueTables): readonly string[] {
+  if (tables.dialect === 'singlestore') return [];
   const name = `${tables.quotedDatabase}.${quoteIdentifier(ownName(tables, 'schedule'))}`;
   return [`drop trigger if exists ${name}`, scheduleTriggerSql(tables)];
 }

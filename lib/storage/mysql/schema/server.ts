@@ -1,5 +1,6 @@
 import { TarefaError } from '../../../errors.js';
 import type { Run } from '../connections/transactions.js';
+import type { DialectName } from '../dialect.js';
 
 /** What a server says of itself. */
 export interface Server {
@@ -24,7 +25,8 @@ const leastVersions = { mysql: [8, 0, 22], mariadb: [10, 8, 0] } as const;
  *
  * @throws {TarefaError} `OPTIONS_INVALID` for one on which the queue would not keep its promises
  */
-export async function inspectServer(run: Run): Promise<Server> {
+export async function inspectServer(run: Run, dialect: DialectName = 'mysql'): Promise<Server> {
+  if (dialect === 'singlestore') return inspectSingleStore(run);
   const [answer] = await run(
     `-- name: inspect_server
 select version() as version, @@version_comment as comment, database() as name, @@max_allowed_packet as packet,
@@ -50,7 +52,8 @@ function flavourOf(version: string): Server['flavour'] {
 }
 
 /** What a server is, by its version as it writes it. */
-export function describeServer(version: string): string {
+export function describeServer(version: string, dialect: DialectName = 'mysql'): string {
+  if (dialect === 'singlestore') return `SingleStore ${version}`;
   return `${names[flavourOf(version)]} ${version}`;
 }
 
@@ -76,7 +79,7 @@ function problemOf(
     return `the server is Vitess (${version}), whose shards do not lock rows across statements as a queue needs. Use MySQL, MariaDB or PostgreSQL.`;
   }
   if (/singlestore|memsql/i.test(told)) {
-    return `the server is SingleStore (${version}), which has no SKIP LOCKED. Use MySQL, MariaDB or PostgreSQL.`;
+    return `the server is SingleStore (${version}), which has no SKIP LOCKED. Set DB_DRIVER=SINGLE_STORE or driver: 'singlestore' for statements without it, which were not run on SingleStore, or use MySQL, MariaDB or PostgreSQL.`;
   }
   const least = leastVersions[flavour];
   if (isOlder(version, least)) {
@@ -100,4 +103,29 @@ function isOlder(version: string, least: readonly number[]): boolean {
     if (difference !== 0) return difference < 0;
   }
   return false;
+}
+
+/** SingleStore sets no zone for a session, and the default of a column is a time in its own. */
+async function inspectSingleStore(run: Run): Promise<Server> {
+  const [answer] = await run(
+    `-- name: inspect_server
+select version() as version, database() as name, @@max_allowed_packet as packet,
+  timestampdiff(minute, utc_timestamp(), now()) as minutes
+from dual`,
+  );
+  const { version = null, name = null, packet = null, minutes = null } = answer?.rows[0] ?? {};
+  if (Math.abs(Number(minutes)) > 1) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `the clock of the server (${version}) is ${minutes} minutes from UTC, in which a queue keeps its times: set default_time_zone = '+00:00' on all its nodes.`,
+    );
+  }
+  return {
+    flavour: 'mysql',
+    version: version ?? '',
+    database: name ?? undefined,
+    maxPacketBytes: Number(packet),
+    foldsNames: false,
+    isGalera: false,
+  };
 }

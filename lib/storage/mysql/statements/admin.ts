@@ -199,14 +199,13 @@ where ${isFree(queue)}
 order by f.id`,
   );
 
-/** Attempts that follow some others and were inserted since. Parameters: ids of those before, the least id. */
+/** Attempts that follow some others. Parameters: ids of those before. */
 export const followers = ({ queue }: Queue): string =>
   named(
-    'new_followers',
+    'followers',
     `
 select n.id, n.id_anterior
 from ${idList} j straight_join ${queue} n force index (successor) on n.id_anterior = j.id
-where n.id >= ${idParameter}
 order by n.id`,
   );
 

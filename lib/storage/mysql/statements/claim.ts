@@ -4,7 +4,7 @@ import { after, now } from '../sql-time.js';
 import { claimedFields } from './task-fields.js';
 
 /** Ids as JSON. */
-const ids = `json_table(?, '$[*]' columns (id bigint path '$')) j`;
+export const claimedIds = `json_table(?, '$[*]' columns (id bigint path '$')) j`;
 
 /**
  * The time up to which a claim that finds less than it could take leaves nothing behind: a moment before, for commits that are
@@ -14,14 +14,14 @@ export const claimClock = named('claim_clock', `select ${after('-100')} as exhau
 
 /** What is told of attempts that this transaction has locked. Parameter: their ids. */
 export const readLocked = (tables: QueueTables): string =>
-  named('read_locked', `select${claimedFields(tables, ids)}`);
+  named('read_locked', `select${claimedFields(tables, claimedIds)}`);
 
 /** Makes attempts a worker's that this transaction has locked. Parameters: their ids; worker. */
 export const take = ({ queue }: QueueTables): string =>
   named(
     'claim',
     `
-update ${ids}
+update ${claimedIds}
 straight_join ${queue} f force index (primary) on f.id = j.id
 set f.status = 'processando', f.executor = ?, f.reserva = ${nextReservation('f.')}, f.iniciada_em = ${now}`,
   );

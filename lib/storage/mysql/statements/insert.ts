@@ -6,7 +6,8 @@ import { recordFields } from '../record-fields.js';
 import { after, now } from '../sql-time.js';
 import { named } from '../statement.js';
 
-const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
+/** What an insert gives. */
+export const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
   tenant, grupo_empresarial, prioridade, pub_sub, metadados`;
 
 /** Calls of the clock in one statement answer the same. */
@@ -107,7 +108,7 @@ export function valuesOf(task: NewTask): readonly unknown[] {
 }
 
 /** Digits below a millisecond are kept. */
-function inUtc(iso: string): string {
+export function inUtc(iso: string): string {
   const [, below = ''] = /\.\d{3}(\d{1,3})\d*(?:Z|[+-]\d\d(?::?\d\d)?)$/i.exec(iso) ?? [];
   // Some of what producers may write is no date to JavaScript.
   const date = parseInstant(iso, { zone: 'required' }) ?? new Date(iso);

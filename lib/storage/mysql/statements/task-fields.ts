@@ -47,9 +47,15 @@ const pairs = [...seldomSet, ...seldomOther].map((name) => `'${name}', cast(f.${
  * - `payload_inline`, or in `rest` its size as `payload_bytes` when it was too large to come along.
  * - `data_hora_inicial` only in `rest`: a task without one is due for the first time.
  * - `key_time`, when the task's very first attempt was due, in the `rest` of dead tasks.
+ *
+ * @param reservation of the claim: the next one of a row that it has not changed yet
  */
-export const claimedFields = ({ queue }: QueueTables, ids: string): string => `
-  f.id, ${nextReservation('f.')} as reserva, f.processo, f.data_hora,
+export const claimedFields = (
+  { queue }: QueueTables,
+  ids: string,
+  reservation = nextReservation('f.'),
+): string => `
+  f.id, ${reservation} as reserva, f.processo, f.data_hora,
   case when ${isInline} then ${payload} end as payload_inline,
   case when ${isPlain} then null
     else cast(json_object(${pairs}, 'data_hora_inicial', ${isoTime('f.data_hora_inicial')},

@@ -27,10 +27,11 @@ export const begin = (name: string): Beginning => ({
 /** Undoes all, and leaves the connection as its pool lends it. */
 export const undo = named('undo', 'rollback; set autocommit = 1');
 
-const commit = 'commit; set autocommit = 1';
+/** Commits, and leaves the connection as its pool lends it. */
+export const commit = 'commit; set autocommit = 1';
 
 /** Raises an error unless the statement before has changed so many rows: what is sent behind it is not run then. */
-const demand = (rows: string): string =>
+export const demand = (rows: string): string =>
   `select if(row_count() = ${rows}, 1, (select 1 union all select 2)) as done`;
 
 /**

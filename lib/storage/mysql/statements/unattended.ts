@@ -1,3 +1,4 @@
+import type { Route } from '../../attempt.js';
 import { everyTopic } from '../../route.js';
 import type { QueueTables } from '../identifiers.js';
 import { named, plainRouteOf } from '../statement.js';
@@ -9,35 +10,29 @@ const route = `cast(${plainRouteOf('f.')} as binary)`;
 
 /**
  * Dead attempts for the default treatment, the oldest first: no running worker has announced a handler for their route, or for
- * every topic. A missing worker counts as running until it is confirmed lost: its session may only be reconnecting, and an
- * attempt that the default treatment has ended cannot be handled any more.
+ * every topic.
+ *
+ * @param handled what running workers have announced
  */
 export function seeUnattended(
-  { queue, workers, paused }: QueueTables,
+  { queue, paused }: QueueTables,
   { ids }: LeftOut,
+  handled: readonly Route[],
   limit: number,
 ): Part {
+  const butHandled = handled.length === 0 ? '' : `\n  and ${route} not in (?)`;
+  const butTopics = handled.includes(everyTopic) ? '\n  and f.subscriber_id is not null' : '';
   const text = named(
     'see_unattended',
     `
 select f.id
 from ${queue} f force index (dead_ready)
-where f.morta_pronta <= ${now}${exceptApart({ ids }).text}
+where f.morta_pronta <= ${now}${exceptApart({ ids }).text}${butHandled}${butTopics}
   and not exists (select 1 from ${paused} p where p.route = ${route})
-  and not exists (
-    select 1
-    from (
-      select distinct cast(handled.route as binary) as route
-      from ${workers} w
-      straight_join json_table(w.dead_routes, '$[*]' columns (route longtext character set utf8mb4 path '$')) handled
-      where w.stopped_at is null
-    ) attended
-    where attended.route = ${route} or (f.subscriber_id is null and attended.route = cast('${everyTopic}' as binary))
-  )
 order by f.morta_pronta, f.id
 limit ?`,
   );
-  return { text, values: [limit] };
+  return { text, values: [...(handled.length === 0 ? [] : [handled]), limit] };
 }
 
 /** Locks dead attempts that are pending still, but for those that another session has locked. Parameter: ids as JSON. */

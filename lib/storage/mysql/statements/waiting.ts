@@ -103,7 +103,10 @@ select exists (
   };
 }
 
-/** Routes whose dead attempts running workers take, an array of JSON each. A missing worker runs until it is confirmed lost. */
+/**
+ * Routes whose dead attempts running workers take, an array of JSON each. A missing worker counts as running until it is confirmed
+ * lost: its session may only be reconnecting, and an attempt that the default treatment has ended cannot be handled any more.
+ */
 export const handledDead = ({ workers }: Pick<QueueTables, 'workers'>): string =>
   named('handled_dead', `select w.dead_routes as routes from ${workers} w where w.stopped_at is null`);
 

@@ -123,7 +123,7 @@ export class MysqlTenantConnections implements TenantConnections {
     try {
       await connectWithin(connection, connectTimeoutMs);
       await withAnswerLimit(connection, ask(connection, taskSettings), connectTimeoutMs);
-      notePlace(connection);
+      notePlace(connection, (text, values) => ask(connection, text, values));
       return connection;
     } catch (error) {
       connection.destroy();

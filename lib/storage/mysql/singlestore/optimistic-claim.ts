@@ -1,0 +1,186 @@
+import type { ClaimedTask, Completion } from '../../attempt.js';
+import type { ClaimAnswer, ClaimRequest } from '../../claiming/claim-request.js';
+import type { TextRow } from '../connections/answers.js';
+import type { QueueTables } from '../identifiers.js';
+import { readClaimed } from '../read-rows.js';
+import { claimClock, claimedIds, take } from '../statements/claim.js';
+import { seeBest, type Arm } from '../statements/claim-arms.js';
+import { lockEnded, settle } from '../statements/settle.js';
+import { claimedFields } from '../statements/task-fields.js';
+import { named } from '../statement.js';
+import { choose, count, readFound, shortRoutes, type Found } from '../claims/chosen.js';
+import {
+  armsOf,
+  nothingElse,
+  outcomesOf,
+  stillHeldOf,
+  type ClaimTransactionParts,
+  type ClaimWork,
+} from '../claims/claim-transaction.js';
+import { askTogether, begin, commit, type Part } from '../claims/one-text.js';
+
+/** Makes those of some attempts a worker's that are still pending. Parameters: their ids; worker. */
+const takeFree = (tables: QueueTables): string => `${take(tables)}\nwhere f.status = 'pendente'`;
+
+/** What is told of those that {@link takeFree} has made this worker's: it claims one time after the other. Parameters: the same. */
+const readTaken = (tables: QueueTables): string =>
+  named(
+    'read_taken',
+    `select${claimedFields(tables, claimedIds, 'f.reserva')}
+where f.status = 'processando' and f.executor = ?`,
+  );
+
+/** It looks at so many times what it may take: what others are quicker to take is replaced from the rest. */
+const spareFactor = 2;
+
+/** What a claim has looked at. */
+interface Look {
+  readonly ended: readonly Completion[];
+  readonly exhaustedAt: string | undefined;
+  readonly seen: readonly Found[];
+}
+
+/**
+ * The same as `ClaimTransaction` without `skip locked`: it looks at what is pending without a lock, changes what is pending still,
+ * and reads what it has changed. A change waits for that of another claim, and then leaves what the other has taken.
+ */
+export class OptimisticClaim implements ClaimWork {
+  readonly #parts: ClaimTransactionParts;
+
+  constructor(parts: ClaimTransactionParts) {
+    this.#parts = parts;
+  }
+
+  async settle(): Promise<readonly string[] | undefined> {
+    const { run, completions } = this.#parts;
+    if (completions.length === 0) return undefined;
+    const { ended } = await askTogether(run, { begin, ended: this.#lockEnded() });
+    const held = stillHeldOf(completions, ended?.rows);
+    await askTogether(run, { settled: this.#settle(held), commit });
+    return this.#settledOnly(held);
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    const isCounted = request.shape === 'counted';
+    const arms = armsOf(request, isCounted ? request.depth : request.total);
+    const { ended, exhaustedAt, seen } = await this.#look(arms, isCounted ? 1 : spareFactor);
+    const counted = isCounted ? count(request, arms, seen) : undefined;
+    const wanted = counted?.wanted ?? choose(request, seen);
+    const taken = await this.#take(ended, request, wanted, seen);
+    const claimed = taken.map((row) => readClaimed(row, this.#parts.names.identity));
+    await askTogether(this.#parts.run, { commit });
+    const got = new Set(claimed.map(({ id }) => id));
+    const ofWanted = wanted.filter(({ id }) => got.has(id));
+    const routes = new Set(seen.map(({ place }) => request.stretches[place]?.route));
+    const isAll = claimed.length === wanted.length && claimed.length < request.total && !counted?.isCut;
+    return {
+      ...nothingElse,
+      settledOnly: this.#settledOnly(ended),
+      claimed,
+      lockedRoutes: shortRoutes(request, wanted, ofWanted),
+      moreRoutes: counted?.moreRoutes,
+      isCut: counted?.isCut ?? false,
+      contended: request.shape === 'single' && routes.size > 1,
+      exhaustedAt: isAll ? exhaustedAt : undefined,
+    };
+  }
+
+  async claimDead(ids: readonly string[]): Promise<readonly ClaimedTask[]> {
+    const { taken } = await askTogether(this.#parts.run, {
+      begin,
+      changed: this.#takeFree(ids),
+      taken: this.#readTaken(ids),
+      commit,
+    });
+    return inOrderOf(ids, taken?.rows).map((row) => readClaimed(row, this.#parts.names.identity));
+  }
+
+  async #look(arms: readonly Arm[], factor: number): Promise<Look> {
+    const { run, names, completions, leftOut } = this.#parts;
+    const wider = arms.map((arm) => ({ ...arm, limit: arm.limit * factor }));
+    const { ended, clock, seen } = await askTogether(run, {
+      begin,
+      ended: completions.length === 0 ? undefined : this.#lockEnded(),
+      clock: { text: claimClock },
+      seen: wider.length === 0 ? undefined : seeBest(names.tables, wider, { ids: leftOut }),
+    });
+    return {
+      ended: stillHeldOf(completions, ended?.rows),
+      exhaustedAt: clock?.rows[0]?.['exhausted_at'] ?? undefined,
+      seen: (seen?.rows ?? []).map(readFound),
+    };
+  }
+
+  /** Takes what is wanted, and in place of what others were quicker to take some of what else was seen: any, so that they part. */
+  async #take(
+    ended: readonly Completion[],
+    request: ClaimRequest,
+    wanted: readonly Found[],
+    seen: readonly Found[],
+  ): Promise<readonly TextRow[]> {
+    const taken = await this.#change(ended, idsOf(wanted));
+    if (taken.length === wanted.length) return taken;
+    const lost = wanted.filter(({ id }) => !taken.some((row) => row['id'] === id));
+    const isWanted = new Set(idsOf(wanted));
+    const spare = shuffled(seen.filter(({ id }) => !isWanted.has(id)));
+    // Of the same routes, so that their limits hold.
+    const instead = lost.flatMap(({ place }) => {
+      const route = request.stretches[place]?.route;
+      const index = spare.findIndex((one) => request.stretches[one.place]?.route === route);
+      return index < 0 ? [] : spare.splice(index, 1);
+    });
+    return [...taken, ...(await this.#change([], idsOf(instead)))];
+  }
+
+  async #change(ended: readonly Completion[], ids: readonly string[]): Promise<readonly TextRow[]> {
+    if (ended.length === 0 && ids.length === 0) return [];
+    const { taken } = await askTogether(this.#parts.run, {
+      settled: this.#settle(ended),
+      changed: ids.length === 0 ? undefined : this.#takeFree(ids),
+      taken: ids.length === 0 ? undefined : this.#readTaken(ids),
+    });
+    return inOrderOf(ids, taken?.rows);
+  }
+
+  #takeFree(ids: readonly string[]): Part {
+    const { names, workerId } = this.#parts;
+    return { text: takeFree(names.tables), values: [JSON.stringify(ids), workerId] };
+  }
+
+  #readTaken(ids: readonly string[]): Part {
+    const { names, workerId } = this.#parts;
+    return { text: readTaken(names.tables), values: [JSON.stringify(ids), workerId] };
+  }
+
+  #lockEnded(): Part {
+    const { names, workerId, completions } = this.#parts;
+    const claims = completions.map(({ id, reservation }) => [id, reservation]);
+    return { text: lockEnded(names.tables), values: [JSON.stringify(claims), workerId] };
+  }
+
+  #settle(ended: readonly Completion[]): Part | undefined {
+    if (ended.length === 0) return undefined;
+    return { text: settle(this.#parts.names.tables), values: [outcomesOf(ended)] };
+  }
+
+  #settledOnly(ended: readonly Completion[]): readonly string[] | undefined {
+    return ended.length === this.#parts.completions.length ? undefined : idsOf(ended);
+  }
+}
+
+/** As they were asked for: the server answers them as they lie. */
+function inOrderOf(ids: readonly string[], rows: readonly TextRow[] = []): readonly TextRow[] {
+  const byId = new Map(rows.map((row) => [row['id'], row]));
+  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
+  return rows.map(({ id }) => id);
+}
+
+function shuffled<T>(list: readonly T[]): T[] {
+  return list
+    .map((one) => ({ one, rank: Math.random() }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ one }) => one);
+}
