@@ -11,6 +11,7 @@ import type { OwnPool } from '../storage/mysql/connections/own-pool.js';
 import type { SharedMysqlSessions } from '../storage/mysql/connections/shared-sessions.js';
 import { Sleeper } from '../storage/mysql/connections/sleeper.js';
 import { SleeperWaker } from '../storage/mysql/connections/sleeper-waker.js';
+import type { DialectName } from '../storage/mysql/dialect.js';
 import { sleeperPrefix } from '../storage/mysql/lock-name.js';
 import type { QueueTables } from '../storage/mysql/identifiers.js';
 import type { MysqlWorkers } from '../storage/mysql/mysql-workers.js';
@@ -27,6 +28,8 @@ export interface MysqlCoordinationParts {
   /** Equal for queues in the same database. */
   readonly sessionKey: string;
   readonly own: OwnPool;
+  /** Default: MySQL's. */
+  readonly dialect?: DialectName | undefined;
   /** Once they are known. */
   readonly tables: () => QueueTables;
   readonly workers: () => MysqlWorkers;
@@ -45,7 +48,10 @@ export class MysqlCoordination {
 
   /** Asks the server what its locks are worth. */
   static async open(parts: MysqlCoordinationParts): Promise<MysqlCoordination> {
-    const lease = await parts.own.use((run, { threadId }) => whyLease(run, threadId));
+    const lease =
+      parts.dialect === 'singlestore'
+        ? 'SingleStore, on which its dialect was not run, has no locks that a session holds'
+        : await parts.own.use((run, { threadId }) => whyLease(run, threadId));
     return new MysqlCoordination(parts, lease);
   }
 
@@ -65,7 +71,11 @@ export class MysqlCoordination {
     const { config, sessions, sessionKey, tables, graceMs } = this.#parts;
     const workers = this.#parts.workers();
     if (this.#lease !== undefined) {
-      const thread = leaseThread({ config: namedConfig(config, 'lease'), workers: tables().workers });
+      const thread = leaseThread({
+        config: namedConfig(config, 'lease'),
+        workers: tables().workers,
+        dialect: this.#parts.dialect,
+      });
       return new LeaseLiveness({ thread, workers, graceMs });
     }
     const use = sessions.use(sessionKey, namedConfig(config, 'session'));

@@ -1,5 +1,6 @@
 import type { Liveness } from '../coordination/liveness.js';
 import type { MysqlBell } from '../coordination/mysql/mysql-bell.js';
+import { TarefaError } from '../errors.js';
 import type { MysqlConnection } from '../options/mysql-connection.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { ResolvedTenantOptions } from '../options/tenant-options.js';
@@ -13,6 +14,7 @@ import { connectionKey } from '../storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../storage/mysql/connections/mysql-package.js';
 import { openConnections } from '../storage/mysql/connections/queue-connections.js';
 import { SharedMysqlSessions } from '../storage/mysql/connections/shared-sessions.js';
+import { mysqlDialect, type Dialect } from '../storage/mysql/dialect.js';
 import { MysqlImportTransactions } from '../storage/mysql/import-transactions.js';
 import { MysqlDatabase } from '../storage/mysql/mysql-database.js';
 import { MysqlTestAccess } from '../storage/mysql/mysql-test-access.js';
@@ -36,12 +38,17 @@ const pollUnwokenMs = 1_000;
 const busyPollMs = 100;
 
 /** Opens MySQL or MariaDB. Loaded, with its driver, where a connection leads there. */
-export async function openMysql(opening: StorageOpening, address: MysqlConnection): Promise<MysqlStorage> {
+export async function openMysql(
+  opening: StorageOpening,
+  address: MysqlConnection,
+  dialect: Dialect = mysqlDialect,
+): Promise<MysqlStorage> {
   const { options, events, closing, starting, group, onClose } = opening;
   const mysql = await loadMysql2();
   const place = startPlace(address);
   const { config, ...connections } = openConnections(mysql, {
     connection: address,
+    dialect,
     poolSize: options.poolSize,
     works: options.worker,
     watcher: (connection): ControlWatcher => ({
@@ -68,6 +75,7 @@ export async function openMysql(opening: StorageOpening, address: MysqlConnectio
       sessions: sessionsOf(group),
       sessionKey: connectionKey(address),
       own: connections.own,
+      dialect: dialect.name,
       tables: () => database.access.tables,
       workers: () => database.workers,
       listens: options.worker && options.wake === 'kill',
@@ -136,6 +144,12 @@ export class MysqlStorage implements OpenedStorage {
   }
 
   openImport(): Promise<TaskImportTransactions> {
+    if (this.database.access.dialect.name === 'singlestore') {
+      throw new TarefaError(
+        'OPTIONS_INVALID',
+        'an import undoes parts of its transaction, for which SingleStore has no savepoints: insert through QueueClient',
+      );
+    }
     return MysqlImportTransactions.open(this.database.access, this.database.inserts);
   }
 

@@ -5,6 +5,9 @@ import { openPostgres } from './postgres.js';
 export async function openStorage(opening: StorageOpening): Promise<OpenedStorage> {
   const { connection } = opening.options;
   if (connection.driver === 'postgres') return openPostgres(opening, connection.address);
-  const { openMysql } = await import('./mysql.js');
-  return openMysql(opening, connection.address);
+  const [{ openMysql }, { dialectOf }] = await Promise.all([
+    import('./mysql.js'),
+    import('../storage/mysql/singlestore/singlestore-dialect.js'),
+  ]);
+  return openMysql(opening, connection.address, dialectOf(connection.dialect ?? 'mysql'));
 }

@@ -72,7 +72,7 @@ export async function openDatabase(options: ResolvedOptions): Promise<Opened<Sch
   const { connection } = options;
   if (connection.driver === 'postgres') return openPostgresSchema(options, connection.address);
   const { openMysqlSchema } = await import('./mysql-schema-database.js');
-  return openMysqlSchema(options, connection.address);
+  return openMysqlSchema(options, connection.address, connection.dialect);
 }
 
 async function openPostgresSchema(

@@ -108,19 +108,23 @@ export const connectionVariableNames = connectionVariables.map(
 /** Why the driver cannot be used; undefined when it can, or is not said. */
 function driverProblem(driver = 'POSTGRES'): string | undefined {
   const name = driver.toUpperCase();
-  if (name === 'POSTGRES' || name === 'MYSQL') return undefined;
-  if (name === 'SINGLE_STORE') {
-    return 'DB_DRIVER (or DATABASE_DRIVER) is SINGLE_STORE, which this version cannot use: only POSTGRES and MYSQL';
-  }
-  return `DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES or MYSQL, not ${JSON.stringify(driver)}`;
+  if (name === 'POSTGRES' || name in drivers) return undefined;
+  return `DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, MYSQL or SINGLE_STORE, not ${JSON.stringify(driver)}`;
 }
+
+/** Those that a connection has to name. */
+const drivers: Readonly<Record<string, 'mysql' | 'singlestore'>> = {
+  MYSQL: 'mysql',
+  SINGLE_STORE: 'singlestore',
+};
 
 /** The variables of a connection are the same for all drivers. */
 function withDriver(
   driver: string | undefined,
   connection: ServerAddress | undefined,
 ): QueueOptions['connection'] {
-  return connection && driver?.toUpperCase() === 'MYSQL' ? { driver: 'mysql', ...connection } : connection;
+  const named = drivers[driver?.toUpperCase() ?? ''];
+  return connection && named ? { driver: named, ...connection } : connection;
 }
 
 /** What the variables say of a connection. */

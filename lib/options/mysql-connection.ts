@@ -2,8 +2,11 @@ import type { SecureContextOptions } from 'node:tls';
 
 /** A connection as `mysql2` is configured. */
 export interface MysqlConfig {
-  /** Says that it is one of `mysql2` and not of `pg`. Not needed beside `uri`. */
-  readonly driver?: 'mysql' | undefined;
+  /**
+   * Says that it is one of `mysql2` and not of `pg`; `mysql` is not needed beside `uri`. With `singlestore` statements are those of
+   * SingleStore's documentation; they were not run on SingleStore.
+   */
+  readonly driver?: 'mysql' | 'singlestore' | undefined;
   readonly uri?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: number | undefined;

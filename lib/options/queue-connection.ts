@@ -4,17 +4,31 @@ import type { PostgresConnection } from './postgres-connection.js';
 /** Where a queue's database is, and whose address that is. */
 export type QueueConnection =
   | { readonly driver: 'postgres'; readonly address: PostgresConnection }
-  | { readonly driver: 'mysql'; readonly address: MysqlConnection };
+  | {
+      readonly driver: 'mysql';
+      readonly address: MysqlConnection;
+      /** Undefined for MySQL and MariaDB. */
+      readonly dialect?: 'singlestore' | undefined;
+    };
 
 /** Finds the driver that an address is for: by the scheme of a URL, or by what a configuration or a pool has. */
 export function connectionOf(given: PostgresConnection | MysqlConnection): QueueConnection {
   if (!isMysql(given)) return { driver: 'postgres', address: given as PostgresConnection };
-  return { driver: 'mysql', address: isConfig(given) ? withoutDriver(given) : given };
+  if (!isConfig(given)) return { driver: 'mysql', address: given };
+  const address = withoutDriver(given);
+  return given.driver === 'singlestore'
+    ? { driver: 'mysql', address, dialect: 'singlestore' }
+    : { driver: 'mysql', address };
 }
 
 function isMysql(given: PostgresConnection | MysqlConnection): given is MysqlConnection {
   if (typeof given === 'string') return /^(?:mysql|mariadb):\/\//i.test(given);
-  return isConfig(given) ? given.driver === 'mysql' || given.uri !== undefined : 'getConnection' in given;
+  if (!isConfig(given)) return 'getConnection' in given;
+  return given.driver === 'mysql' || given.driver === 'singlestore' || given.uri !== undefined;
+}
+
+export function isSingleStore(connection: QueueConnection): boolean {
+  return connection.driver === 'mysql' && connection.dialect === 'singlestore';
 }
 
 /** Neither text nor a pool of one of the drivers. */

@@ -24,7 +24,7 @@ import { resolveEnhancers, type EnhancerKind } from './enhancer-kinds.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhook-options.js';
 import { refuseOnlyPostgres } from './only-postgres.js';
-import type { QueueConnection } from './queue-connection.js';
+import { isSingleStore, type QueueConnection } from './queue-connection.js';
 import { resolveWake, type Wake } from './resolve-wake.js';
 import { resolveLayout, type ResolvedLayout } from './table-layout.js';
 import type { RecoveryOptions, WorkerOptions } from './worker-options.js';
@@ -271,6 +271,11 @@ export function resolveOptions(
   }
   if (resolved.webhooks && options.subscriptionTable === false) {
     check.mistake('webhooks need subscriptions, and subscriptionTable is false');
+  }
+  if (resolved.tenantDatabases && isSingleStore(connection)) {
+    check.mistake(
+      'tenantDatabases: their transactions need savepoints, which SingleStore does not have: leave it out',
+    );
   }
   check.throwIfAny('the options of QueueModule');
   return Object.freeze(resolved);

@@ -1,5 +1,5 @@
 import type { OptionCheck } from './option-check.js';
-import type { QueueConnection } from './queue-connection.js';
+import { isSingleStore, type QueueConnection } from './queue-connection.js';
 import type { QueueOptions } from './queue-options.js';
 
 /** How inserts wake workers. */
@@ -13,15 +13,21 @@ const onlyOf = {
   listen: `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
 } as const;
 
+/** By default they poll there all the same, unless they have a bell, as all do that hold a lease. */
+const noneWakes =
+  "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll, or hear a bell: leave it out";
+
 /** Reads the option, the mistakes of which `check` collects. */
 export function resolveWake(
   wake: QueueOptions['wake'],
-  { driver }: QueueConnection,
+  connection: QueueConnection,
   check: OptionCheck,
 ): Wake {
+  const { driver } = connection;
   const ways: readonly Wake[] = waysOf[driver];
   const [usual] = waysOf[driver];
-  if ((wake === 'listen' || wake === 'kill') && !ways.includes(wake)) check.mistake(onlyOf[wake]);
+  if (wake === 'kill' && isSingleStore(connection)) check.mistake(noneWakes);
+  else if ((wake === 'listen' || wake === 'kill') && !ways.includes(wake)) check.mistake(onlyOf[wake]);
   else check.oneOf<Wake>('wake', wake ?? usual, ['listen', 'kill', 'poll']);
   return wake ?? usual;
 }

@@ -218,11 +218,9 @@ test.each(['DB_DRIVER', 'DATABASE_DRIVER'])('%s says whose the connection is', (
     expect(resolve(text)).toMatchObject({ wake: 'kill', pollIntervalMs: 1_000 });
   }
   expect(message(() => resolve('ORACLE'))).toContain(
-    'DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES or MYSQL, not "ORACLE"',
+    'DB_DRIVER (or DATABASE_DRIVER) must be POSTGRES, MYSQL or SINGLE_STORE, not "ORACLE"',
   );
-  expect(message(() => resolve('SINGLE_STORE'))).toContain(
-    'DB_DRIVER (or DATABASE_DRIVER) is SINGLE_STORE, which this version cannot use: only POSTGRES and MYSQL',
-  );
+  expect(resolve('single_store').connection).toEqual({ driver: 'mysql', address, dialect: 'singlestore' });
 });
 
 test('a broken variable does not matter where an option stands in its place', () => {

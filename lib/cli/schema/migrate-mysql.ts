@@ -17,9 +17,9 @@ import { printSteps, queueNames, stepReports, type PlannedStep } from './schema-
 /** What `tarefa migrate` does on MySQL and MariaDB. */
 export async function migrateMysql(
   { options, output }: CommandCall,
-  { pool, options: queue }: MysqlSchemaDatabase,
+  { pool, dialect, options: queue }: MysqlSchemaDatabase,
 ): Promise<ExitCode> {
-  const names = queueNames(queue, flagOption(options, 'webhooks'));
+  const names: QueueNames = { ...queueNames(queue, flagOption(options, 'webhooks')), dialect };
   const isCheck = flagOption(options, 'check');
   const found = await look({ pool }, names);
   const { table, version, missing } = found;
@@ -56,7 +56,7 @@ interface Found {
 
 function look({ pool }: Pick<MysqlSchemaDatabase, 'pool'>, asked: QueueNames): Promise<Found> {
   return pool.use(async (run) => {
-    const server = await inspectServer(run);
+    const server = await inspectServer(run, asked.dialect);
     const names = namesOn(server, asked);
     const tables = resolveTables(server.database, names);
     const found = await inspectSchema(run, tables, names);
