@@ -13,9 +13,8 @@ const onlyOf = {
   listen: `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
 } as const;
 
-/** By default they poll there all the same, unless they have a bell, as all do that hold a lease. */
-const noneWakes =
-  "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll, or hear a bell: leave it out";
+/** By default they poll there all the same, as all do that hold a lease. */
+const noneWakes = "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out";
 
 /** Reads the option, the mistakes of which `check` collects. */
 export function resolveWake(

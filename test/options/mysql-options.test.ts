@@ -2,7 +2,7 @@ import mysql from 'mysql2';
 import promises from 'mysql2/promise';
 import { expect, test } from 'vitest';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
-import { hasCode, tcp, type QueueOptions } from '../../lib/index.js';
+import { hasCode, type QueueOptions } from '../../lib/index.js';
 
 const config = { host: 'db', port: 3307, user: 'ana', password: 'secret', database: 'shop' };
 
@@ -66,10 +66,12 @@ test('a URL that cannot be read is not shown', () => {
   }
 });
 
-test('SingleStore is a connection of mysql2 that names its driver, whose workers may hear a bell', () => {
-  const { connection, bell } = resolve({ connection: { driver: 'singlestore', ...config }, bell: tcp() });
-  expect(connection).toEqual({ driver: 'mysql', address: config, dialect: 'singlestore' });
-  expect(bell).toBeDefined();
+test('SingleStore is a connection of mysql2 that names its driver', () => {
+  expect(resolve({ connection: { driver: 'singlestore', ...config } }).connection).toEqual({
+    driver: 'mysql',
+    address: config,
+    dialect: 'singlestore',
+  });
   const uri = 'mysql://h/d';
   expect(resolve({ connection: { driver: 'singlestore', uri } }).connection).toEqual({
     driver: 'mysql',
@@ -83,7 +85,7 @@ test('what SingleStore cannot do is refused by name', () => {
   const tenantDatabases = { resolve: () => ({ host: 'db', database: 'tenant', user: 'ana', password: '' }) };
   expect(mistakes({ connection, layout: 'partitioned', tenantDatabases, wake: 'kill' })).toEqual([
     'layout: only tables in PostgreSQL are divided into partitions: leave it out',
-    "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll, or hear a bell: leave it out",
+    "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out",
     'tenantDatabases: their transactions need savepoints, which SingleStore does not have: leave it out',
   ]);
 });

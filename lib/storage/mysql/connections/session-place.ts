@@ -15,8 +15,10 @@ const placeWhere = (condition: string): string => `select host as place from ${s
 /**
  * Asks a new connection for its place, behind what sets it up. Where that fails, its session is not ended by others. Nor is one of
  * which the driver was told another number than the server's, as behind some proxies.
+ *
+ * @param run sends statements on this connection
  */
-export function notePlace(connection: Pick<Connection, 'query' | 'threadId'>): void {
+export function notePlace(connection: Pick<Connection, 'threadId'>, run: Run): void {
   const text = `-- name: own_place\n${placeWhere(`id = connection_id() and id = ${connection.threadId}`)}`;
   run(text).then(
     ([answer]) => {
