@@ -1,16 +1,16 @@
 import type { Completion, WorkerId } from '../../attempt.js';
 import type { GroupedTransaction, TaskGroup } from '../../transactions.js';
 import { MysqlTransaction } from '../mysql-transaction.js';
-import type { ServerAccess } from '../other-ways.js';
+import type { MysqlAccess } from '../mysql-access.js';
 
 /** A group takes one task where a task cannot be undone without the others, for want of savepoints. */
 export class GroupOfOne implements TaskGroup {
   readonly most = 1;
   readonly broken = false;
-  readonly #access: ServerAccess;
+  readonly #access: MysqlAccess;
   readonly #workerId: WorkerId;
 
-  constructor(access: ServerAccess, workerId: WorkerId) {
+  constructor(access: MysqlAccess, workerId: WorkerId) {
     this.#access = access;
     this.#workerId = workerId;
   }

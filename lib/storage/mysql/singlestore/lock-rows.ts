@@ -13,14 +13,17 @@ type Locks = Pick<QueueTables, 'locks'>;
 const makeLock = ({ locks }: Locks): string =>
   named('make_lock', `insert ignore into ${locks} (name) values (?)`);
 
-/** Takes a name, or keeps it, for some time. Parameters: holder, milliseconds, name, holder. */
+/**
+ * Takes a name, or keeps it, for some time. Held for longer than that it is when the clock was set back. Parameters: holder,
+ * milliseconds, name, milliseconds, holder.
+ */
 const takeLock = ({ locks }: Locks): string =>
   named(
     'take_lock',
     `
 update ${locks} l
 set l.holder = ?, l.held_until = ${after('?')}
-where l.name = ? and (l.held_until is null or l.held_until <= ${now} or l.holder = ?)`,
+where l.name = ? and (l.held_until is null or l.held_until <= ${now} or l.held_until > ${after('?')} or l.holder = ?)`,
   );
 
 /** Parameters: name, holder. */
@@ -53,16 +56,19 @@ export async function runByLease<T>(
   const holder = randomUUID();
   await own.query(makeLock(tables), [name]);
   const take = async (): Promise<boolean> => {
-    const { changed } = await own.query(takeLock(tables), [holder, leaseMs, name, holder]);
+    const { changed } = await own.query(takeLock(tables), [holder, leaseMs, name, leaseMs, holder]);
     return changed === 1;
   };
   if (!(await take())) return undefined;
   // What is not renewed in time may be done twice, as after any lost lock: routines are guarded row by row.
-  const timer = setInterval(() => void take().catch(() => undefined), renewMs);
+  let renewal: Promise<unknown> = Promise.resolve();
+  const timer = setInterval(() => (renewal = take().catch(() => undefined)), renewMs);
   try {
     return await work();
   } finally {
     clearInterval(timer);
+    // One that arrives behind would take the name again.
+    await renewal;
     await own.query(leaveLock(tables), [name, holder]).catch(() => undefined);
   }
 }

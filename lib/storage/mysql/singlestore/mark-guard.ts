@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { MysqlAccess } from '../mysql-access.js';
 import type { TransactionGuard } from '../savepoint-guard.js';
 import { complete } from '../statements/complete-in.js';
-import { commit, demand } from '../statements/transaction.js';
+import { commit } from '../statements/transaction.js';
+import { lostInTransaction } from '../../transaction-errors.js';
 import { brokenTransaction } from '../transaction-errors.js';
 import { findLock, forgetLock } from './lock-rows.js';
 
@@ -24,10 +25,18 @@ export function markGuard({ own, tables }: MysqlAccess): TransactionGuard {
         await own.query(forgetLock(tables), [mark]);
         throw brokenTransaction(undefined);
       }
-      const [removed] = await connection.ask(forgetLock(tables), [mark]);
+      const ending = [forgetLock(tables), complete(tables)].join(';\n');
+      const [removed, done] = await connection.ask(ending, [
+        mark,
+        message,
+        result,
+        id,
+        reservation,
+        workerId,
+      ]);
       if (removed?.changed !== 1) throw brokenTransaction(undefined);
-      const text = [complete(tables), demand('1'), commit].join(';\n');
-      await connection.ask(text, [message, result, id, reservation, workerId]);
+      if (done?.changed !== 1) throw lostInTransaction(id);
+      await connection.ask(commit);
     },
   };
 }

@@ -30,9 +30,6 @@ const readTaken = (tables: QueueTables): string =>
 where f.status = 'processando' and f.executor = ?`,
   );
 
-/** It looks at so many times what it may take: what others are quicker to take is replaced from the rest. */
-const spareFactor = 2;
-
 /** What a claim has looked at. */
 interface Look {
   readonly ended: readonly Completion[];
@@ -42,7 +39,8 @@ interface Look {
 
 /**
  * The same as `ClaimTransaction` without `skip locked`: it looks at what is pending without a lock, changes what is pending still,
- * and reads what it has changed. A change waits for that of another claim, and then leaves what the other has taken.
+ * and reads what it has changed. A change waits for that of another claim, and then leaves what the other has taken: the next claim
+ * looks again. All change rows in the order of their ids, so that none wait for each other.
  */
 export class OptimisticClaim implements ClaimWork {
   readonly #parts: ClaimTransactionParts;
@@ -63,10 +61,10 @@ export class OptimisticClaim implements ClaimWork {
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const isCounted = request.shape === 'counted';
     const arms = armsOf(request, isCounted ? request.depth : request.total);
-    const { ended, exhaustedAt, seen } = await this.#look(arms, isCounted ? 1 : spareFactor);
+    const { ended, exhaustedAt, seen } = await this.#look(arms);
     const counted = isCounted ? count(request, arms, seen) : undefined;
     const wanted = counted?.wanted ?? choose(request, seen);
-    const taken = await this.#take(ended, request, wanted, seen);
+    const taken = await this.#take(ended, idsOf(wanted));
     const claimed = taken.map((row) => readClaimed(row, this.#parts.names.identity));
     await askTogether(this.#parts.run, { commit });
     const got = new Set(claimed.map(({ id }) => id));
@@ -95,14 +93,13 @@ export class OptimisticClaim implements ClaimWork {
     return inOrderOf(ids, taken?.rows).map((row) => readClaimed(row, this.#parts.names.identity));
   }
 
-  async #look(arms: readonly Arm[], factor: number): Promise<Look> {
+  async #look(arms: readonly Arm[]): Promise<Look> {
     const { run, names, completions, leftOut } = this.#parts;
-    const wider = arms.map((arm) => ({ ...arm, limit: arm.limit * factor }));
     const { ended, clock, seen } = await askTogether(run, {
       begin,
       ended: completions.length === 0 ? undefined : this.#lockEnded(),
       clock: { text: claimClock },
-      seen: wider.length === 0 ? undefined : seeBest(names.tables, wider, { ids: leftOut }),
+      seen: arms.length === 0 ? undefined : seeBest(names.tables, arms, { ids: leftOut }),
     });
     return {
       ended: stillHeldOf(completions, ended?.rows),
@@ -111,28 +108,7 @@ export class OptimisticClaim implements ClaimWork {
     };
   }
 
-  /** Takes what is wanted, and in place of what others were quicker to take some of what else was seen: any, so that they part. */
-  async #take(
-    ended: readonly Completion[],
-    request: ClaimRequest,
-    wanted: readonly Found[],
-    seen: readonly Found[],
-  ): Promise<readonly TextRow[]> {
-    const taken = await this.#change(ended, idsOf(wanted));
-    if (taken.length === wanted.length) return taken;
-    const lost = wanted.filter(({ id }) => !taken.some((row) => row['id'] === id));
-    const isWanted = new Set(idsOf(wanted));
-    const spare = shuffled(seen.filter(({ id }) => !isWanted.has(id)));
-    // Of the same routes, so that their limits hold.
-    const instead = lost.flatMap(({ place }) => {
-      const route = request.stretches[place]?.route;
-      const index = spare.findIndex((one) => request.stretches[one.place]?.route === route);
-      return index < 0 ? [] : spare.splice(index, 1);
-    });
-    return [...taken, ...(await this.#change([], idsOf(instead)))];
-  }
-
-  async #change(ended: readonly Completion[], ids: readonly string[]): Promise<readonly TextRow[]> {
+  async #take(ended: readonly Completion[], ids: readonly string[]): Promise<readonly TextRow[]> {
     if (ended.length === 0 && ids.length === 0) return [];
     const { taken } = await askTogether(this.#parts.run, {
       settled: this.#settle(ended),
@@ -144,7 +120,8 @@ export class OptimisticClaim implements ClaimWork {
 
   #takeFree(ids: readonly string[]): Part {
     const { names, workerId } = this.#parts;
-    return { text: takeFree(names.tables), values: [JSON.stringify(ids), workerId] };
+    const inOrder = ids.toSorted((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));
+    return { text: takeFree(names.tables), values: [JSON.stringify(inOrder), workerId] };
   }
 
   #readTaken(ids: readonly string[]): Part {
@@ -176,11 +153,4 @@ function inOrderOf(ids: readonly string[], rows: readonly TextRow[] = []): reado
 
 function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
   return rows.map(({ id }) => id);
-}
-
-function shuffled<T>(list: readonly T[]): T[] {
-  return list
-    .map((one) => ({ one, rank: Math.random() }))
-    .toSorted((a, b) => a.rank - b.rank)
-    .map(({ one }) => one);
 }

@@ -1,5 +1,5 @@
 import type { CopyPublications } from '../attempt-ends.js';
-import type { Answer, TextRow } from '../connections/answers.js';
+import type { TextRow } from '../connections/answers.js';
 import type { DialectName } from '../dialect.js';
 import type { MysqlAccess } from '../mysql-access.js';
 import type { OtherWays } from '../other-ways.js';
@@ -27,16 +27,27 @@ export function waysOf(dialect: DialectName = 'mysql'): OtherWays {
   return dialect === 'singlestore' ? singleStoreWays : {};
 }
 
+/** Scheduled by one statement. */
+const futurePage = 1_000;
+
 /**
  * Schedules what was inserted as pending and is not due yet: only what is pending has a route in the index. A claim takes only what
- * is due, so nothing is lost until then.
+ * is due, so nothing is lost until then. Looked for without a lock: a statement that changes rows locks all that it walks over.
  */
-function scheduleFuture(access: MysqlAccess): Promise<Answer> {
+async function scheduleFuture(access: MysqlAccess): Promise<void> {
   const { queue } = access.tables;
-  return access.change(
-    named(
-      'schedule_future',
-      `update ${queue} f set f.status = 'agendada' where f.rota_pronta is not null and f.data_hora > ${now}`,
+  const isFuture = `f.status = 'pendente' and f.data_hora > ${now}`;
+  const found = await access.ask(
+    named('see_future', `select f.id from ${queue} f where ${isFuture} limit ${futurePage}`),
+  );
+  if (found.length === 0) return;
+  await access.transaction((run) =>
+    run(
+      named(
+        'schedule_future',
+        `update ${idRows}\n${byKey(queue)}\nset f.status = 'agendada'\nwhere ${isFuture}`,
+      ),
+      [JSON.stringify(found.map(({ id }) => id))],
     ),
   );
 }

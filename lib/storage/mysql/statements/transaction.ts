@@ -31,7 +31,7 @@ export const undo = named('undo', 'rollback; set autocommit = 1');
 export const commit = 'commit; set autocommit = 1';
 
 /** Raises an error unless the statement before has changed so many rows: what is sent behind it is not run then. */
-export const demand = (rows: string): string =>
+const demand = (rows: string): string =>
   `select if(row_count() = ${rows}, 1, (select 1 union all select 2)) as done`;
 
 /**

@@ -10,8 +10,9 @@ const shardKey = /\n {2}shard key \((\w+)\)/;
 /**
  * From excerpts of docs.singlestore.com (versions 7.1 to 10) that a search found in stored copies in November 2026; the site itself
  * was out of reach. What is named there as lacking, or left out of a grammar: "Unsupported MySQL Features", "Distributed SQL Surface
- * Area", SELECT, INSERT, CREATE TABLE, LAST_INSERT_ID, "Durability" on levels of isolation. Savepoints, named locks, RETURNING, MySQL's
- * functions of JSON, and a WHERE without a table stand here because no page was found that has them, which proves little.
+ * Area", SELECT, INSERT, CREATE TABLE, LAST_INSERT_ID, "Durability" on levels of isolation. Savepoints, named locks, RETURNING of an
+ * INSERT, MySQL's functions of JSON, and a WHERE without a table stand here because no page was found that has them, which proves
+ * little.
  */
 export const undocumented: readonly Undocumented[] = [
   // SELECT ends with FOR UPDATE and nothing else.
