@@ -93,6 +93,7 @@ export type {
 } from './admin/task-answers.js';
 export type { QueueProblem } from './admin/problems.js';
 export type { QueueStatus, StatusOptions } from './admin/queue-status.js';
+export type { WaitOptions } from './admin/wait-for-end.js';
 export type {
   BuriedCounts,
   CappedCount,

@@ -134,6 +134,14 @@ export interface TaskContext {
    */
   completeIn<Result>(tx: SqlHandle, result?: Result & Json<Fixed<Result>>): Promise<void>;
   /**
+   * Says how far the handler is: a number from 0 to 1, or text, of which the first 500 characters count. It stands in the message
+   * of the running attempt until that of its end takes its place. A worker writes the last word of each handler once a second, on
+   * another connection than `ctx.db`. Never throws; after the handler has ended it does nothing.
+   *
+   * @example ctx.progress(done / total);
+   */
+  progress(progress: number | string): void;
+  /**
    * Aborts when the attempt timed out, was cancelled (the reason has the code `TASK_CANCELLED`), was lost to another worker, or the
    * worker is shutting down.
    */

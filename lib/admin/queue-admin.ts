@@ -4,7 +4,7 @@ import { namesOfRoute } from '../storage/route.js';
 import { TarefaError } from '../errors.js';
 import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
-import { longestAgeMs, longestWaitMs, messageOf, readDuration, readOptions } from './admin-input.js';
+import { longestAgeMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind } from './bulk-run.js';
 import { cancelTasks } from './cancel-tasks.js';
 import {
@@ -22,7 +22,6 @@ import type { QueueAdminParts } from './queue-admin-parts.js';
 import { StatusReader, type QueueStatus, type StatusOptions } from './queue-status.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
 import {
-  asEnded,
   isRetriable,
   type EndedTask,
   type TaskCount,
@@ -33,6 +32,7 @@ import {
 } from './task-answers.js';
 import { findAttempts, refusal } from './task-attempts.js';
 import { readFlag, readSelection, readTime, type TaskFilter } from './task-filter.js';
+import { waitForEnd, type WaitOptions } from './wait-for-end.js';
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -295,22 +295,11 @@ export class QueueAdmin {
    *
    * @typeParam Result what its handler returns, for `returned`
    * @param id of any of its attempts
-   * @param options.timeoutMs how long to wait, at most 24 days. Default 30 s
-   * @example const { returned } = await admin.waitFor<{ total: number }>(id);
+   * @example const { returned } = await admin.waitFor<{ total: number }>(id, { onProgress: (message) => console.log(message) });
    * @throws {TarefaError} `WAIT_TIMEOUT`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
-  async waitFor<Result = unknown>(
-    id: string,
-    options: { readonly timeoutMs?: number | undefined } = {},
-  ): Promise<EndedTask<Result>> {
-    const { timeoutMs: given = 30_000 } = readOptions(options, ['timeoutMs']);
-    const timeoutMs = readDuration('timeoutMs', given, longestWaitMs);
-    const { firstAttemptId } = (await findAttempts(this.#tasks, id)).current;
-    return this.#parts.waiter.wait(firstAttemptId, timeoutMs, async () => {
-      const { current } = await findAttempts(this.#tasks, firstAttemptId, true);
-      const hasEnded = current.status === 'succeeded' || isRetriable(current);
-      return hasEnded ? asEnded<Result>(current) : undefined;
-    });
+  waitFor<Result = unknown>(id: string, options: WaitOptions = {}): Promise<EndedTask<Result>> {
+    return waitForEnd<Result>(this.#tasks, this.#parts.waiter, id, options);
   }
 
   /**

@@ -19,9 +19,15 @@ export class TaskWaiter {
 
   /**
    * @param look answers the result once the task has ended
+   * @param mostPauseMs how long it does not look at most, while nobody tells it
    * @throws {TarefaError} `WAIT_TIMEOUT`
    */
-  async wait<T>(firstAttemptId: string, timeoutMs: number, look: () => Promise<T | undefined>): Promise<T> {
+  async wait<T>(
+    firstAttemptId: string,
+    timeoutMs: number,
+    look: () => Promise<T | undefined>,
+    mostPauseMs = lookAtLeastMs,
+  ): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     this.#listener ??= this.#open().catch((error: unknown) => {
       this.#listener = undefined;
@@ -44,7 +50,7 @@ export class TaskWaiter {
         if (found !== undefined) return found;
         if (leftMs <= 0) throw timedOut(firstAttemptId, timeoutMs);
         const isTold = listener !== undefined && !listener.isRefused;
-        const pauseMs = isTold ? (lookAgainMs[round] ?? lookAtLeastMs) : untoldMs;
+        const pauseMs = isTold ? Math.min(lookAgainMs[round] ?? lookAtLeastMs, mostPauseMs) : untoldMs;
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, isEnded ? 0 : Math.min(pauseMs, leftMs));
           wake = () => {

@@ -53,6 +53,11 @@ export interface Completion extends Claim {
   readonly result: string | null;
 }
 
+/** What a handler says of a running attempt. */
+export interface ProgressNote extends Claim {
+  readonly message: string;
+}
+
 /** What follows a failed attempt. */
 export interface Verdict {
   /** When the next attempt is due; undefined when the chain is buried. */

@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  ProgressNote,
   PublicationClaim,
   Route,
   StandingClaim,
@@ -24,6 +25,8 @@ export interface AttemptStore {
   failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]>;
   /** Lets attempts wait until their `next`, as they are; ends those that were cancelled. */
   snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]>;
+  /** Writes messages of attempts that run and were not cancelled; leaves out rows that another session has locked. */
+  noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void>;
   /** Gives attempts back that were claimed but not started, and ends those that were cancelled; returns the ids. */
   releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /**

@@ -354,6 +354,10 @@ test('one that runs is followed until it has ended', async () => {
   const page = await open(id);
   await says(part(page, 'Attempts').getByRole('listitem'), /Running[^]*so far/);
   await gone(page.getByRole('button', { name: 'Delete' }));
+  for (const progress of ['7 %', '42 %']) {
+    await bench.pool.query('update tasks set mensagem = $2 where id = $1', [id, progress]);
+    await says(part(page, 'Attempts').getByRole('listitem'), progress);
+  }
   await bench.pool.query('update tasks set executor = 1 where id = $1', [id]);
   await confirm(page, page.getByRole('button', { name: 'Cancel task' }), 'Cancel task');
   await says(part(page, 'Attempts').getByRole('listitem'), /Running[^]*cancelled/);

@@ -8,6 +8,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  ProgressNote,
   PublicationClaim,
   RetryTime,
   Route,
@@ -83,6 +84,13 @@ export class MemoryAttempts implements AttemptStore {
       });
       return [{ id, nextAttemptInMs: nextMs - this.#table.nowMs, deadId: undefined, snoozed: true }];
     });
+  }
+
+  async noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void> {
+    for (const note of notes) {
+      const row = this.#table.held(workerId, note);
+      if (row && !isCancelled(row)) row[column.message] = note.message;
+    }
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

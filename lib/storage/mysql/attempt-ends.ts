@@ -3,6 +3,7 @@ import type {
   Failure,
   FailureOutcome,
   FanOutOutcome,
+  ProgressNote,
   PublicationClaim,
   WorkerId,
 } from '../attempt.js';
@@ -27,7 +28,7 @@ import {
   type FanOutTables,
 } from './statements/fan-out.js';
 import { claimsJson, idsJson, lockHeld, type HeldClaim } from './statements/held.js';
-import { readSnoozed, release, snooze } from './statements/release.js';
+import { noteProgress, readSnoozed, release, snooze } from './statements/release.js';
 import { lockUnfollowed } from './statements/unfollowed.js';
 import { beginInserts, endInserts } from './statement.js';
 import { packetTooLarge } from './transaction-errors.js';
@@ -98,6 +99,21 @@ export async function snoozeAttempts(
       ...(cancelled ? {} : { snoozed: true }),
     };
   });
+}
+
+/** Writes messages of attempts that run. Rows that another session has locked are left out. */
+export async function noteAttempts(
+  run: Run,
+  tables: QueueTables,
+  workerId: WorkerId,
+  notes: readonly ProgressNote[],
+): Promise<void> {
+  const held = await beginWith(run, tables, of(workerId, notes));
+  const kept = notes
+    .filter(({ id }) => held.has(id))
+    .map(({ id, message }) => ({ id, message: message.toWellFormed() }));
+  if (kept.length === 0) return void (await endEmpty(run));
+  await run(`${noteProgress(tables)};\ncommit`, [JSON.stringify(kept)]);
 }
 
 /** Inserts next attempts that are missing, as when their attempts failed. */

@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  ProgressNote,
   PublicationClaim,
   Route,
   StandingClaim,
@@ -31,6 +32,7 @@ import {
   failAttempts,
   fanOutPublications,
   insertUnfollowed,
+  noteAttempts,
   releaseAttempts,
   snoozeAttempts,
 } from './attempt-ends.js';
@@ -79,6 +81,11 @@ export class MysqlAttempts implements AttemptStore {
     if (snoozed.length === 0) return [];
     const { tables } = this.#access;
     return this.#access.transaction((run) => snoozeAttempts(run, tables, snoozed));
+  }
+
+  async noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void> {
+    const { tables } = this.#access;
+    return this.#access.transaction((run) => noteAttempts(run, tables, workerId, notes));
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

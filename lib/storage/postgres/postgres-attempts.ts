@@ -7,6 +7,7 @@ import type {
   HeldTask,
   NextDue,
   PromoteResult,
+  ProgressNote,
   PublicationClaim,
   Route,
   StandingClaim,
@@ -71,6 +72,17 @@ export class PostgresAttempts implements AttemptStore {
     return rows
       .map(readFailed)
       .map((outcome) => (outcome.cancelled ? outcome : { ...outcome, snoozed: true }));
+  }
+
+  async noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void> {
+    const { sql, texts } = this.#access;
+    const messages = notes.map((note) => texts.message(note.message));
+    await this.#access.ask(sql.noteProgress, [
+      notes.map(({ id }) => id),
+      notes.map(({ reservation }) => reservation),
+      messages,
+      workerId,
+    ]);
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

@@ -5,9 +5,14 @@ import { upperCharacters } from './single-byte.js';
 export interface StorableTexts {
   completion(completion: Completion): Completion;
   failure(failure: Failure): Failure;
+  message(text: string): string;
 }
 
-const same: StorableTexts = { completion: (completion) => completion, failure: (failure) => failure };
+const same: StorableTexts = {
+  completion: (completion) => completion,
+  failure: (failure) => failure,
+  message: (text) => text,
+};
 
 /**
  * What an encoding lacks becomes `?` in messages and errors, and an escape in results, which are JSON: an attempt that
@@ -22,6 +27,7 @@ export function storableTexts(encoding: string): StorableTexts {
   const known = new Set(upper);
   const replaced = (text: string): string => replaceLacking(text, known, () => '?');
   return {
+    message: replaced,
     completion: (completion) => ({
       ...completion,
       message: replaced(completion.message),

@@ -16,6 +16,7 @@ import { Conclusion } from './conclusion.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
 import { HandlerContext, type Surroundings } from './handler-context.js';
 import { decodePayload } from './payload.js';
+import { ProgressNotes } from './progress-notes.js';
 import type { RunEnd } from './run-end.js';
 import { runHandler, type HandlerRun } from './run-handler.js';
 import type { RunningTask } from './running-tasks.js';
@@ -51,7 +52,8 @@ export class Executor {
       const message = `task ${task.firstAttemptId} has ended all the same: ${failureMessage(problem)}`;
       events.emit('warning', { message });
     };
-    this.#surroundings = { database, workerId, tenants, maxResultBytes, warn };
+    const notes = new ProgressNotes(workerId, database, events);
+    this.#surroundings = { database, workerId, tenants, maxResultBytes, notes, warn };
     this.#turns = new GroupedTurns(workerId, parts.database);
     this.#conclusion = new Conclusion(workerId, parts);
   }

@@ -7,7 +7,10 @@ import type { GroupedTransaction, TaskTransaction } from '../../storage/transact
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
+import { cleanMessage } from '../../values/failure-text.js';
+import { shownValue } from '../../values/shown-value.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
+import type { ProgressNotes } from './progress-notes.js';
 import { readReturn, type RecordedReturn } from './recorded-return.js';
 
 /** What all attempts of a worker are run with. */
@@ -16,6 +19,7 @@ export interface Surroundings {
   readonly workerId: WorkerId;
   readonly tenants: TenantSource;
   readonly maxResultBytes: number;
+  readonly notes: Pick<ProgressNotes, 'add'>;
   /** Told what went wrong after an attempt had ended. */
   readonly warn: (claimed: ClaimedTask, problem: unknown) => void;
 }
@@ -79,6 +83,10 @@ export class HandlerContext implements TaskContext {
     this.#completedElsewhere = recorded;
   }
 
+  progress(progress: number | string): void {
+    this.#surroundings.notes.add(this, progressText(progress));
+  }
+
   get signal(): AbortSignal {
     if (!this.#signal) {
       const controller = new AbortController();
@@ -119,6 +127,11 @@ export class HandlerContext implements TaskContext {
   /** @internal Why the attempt is to stop; undefined while it may go on. */
   get aborted(): Error | undefined {
     return this.#aborted;
+  }
+
+  /** @internal True when the attempt is over for its handler. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   /** @internal Tells the handler to stop. */
@@ -173,4 +186,12 @@ export class HandlerContext implements TaskContext {
     }
     return this.#transaction;
   }
+}
+
+/** What is no progress is shown as it is: a handler does not fail by what it says. */
+function progressText(progress: unknown): string {
+  if (typeof progress === 'string') return cleanMessage(progress);
+  if (typeof progress !== 'number') return shownValue(progress);
+  // 100 only at the end. 0.29 * 100 is a little less than 29.
+  return `${Math.floor(Number((progress * 100).toFixed(6)))} %`;
 }

@@ -178,6 +178,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'database.inTransaction': 'runs what others send: prepare has a scenario',
   'upkeep.prepareAhead': 'does nothing to a plain table: test/storage/partitions breaks it',
   'upkeep.purgeAtOnce': 'does nothing to a plain table: test/storage/partitions breaks it',
+  'attempts.noteProgress': 'writes a message that nothing depends on',
   'attempts.snoozeMany':
     'one guarded statement: who dies before it leaves a running attempt, as before failMany',
   'attempts.findUnfollowed': 'only reads, a moment after a failure',

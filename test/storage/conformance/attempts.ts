@@ -101,6 +101,41 @@ export function exerciseAttempts(open: OpenDatabase): void {
     });
   });
 
+  contract('progress stands in the message of a running attempt, and in no other', async () => {
+    const { database, access } = await open();
+    const worker = await register(database);
+    const [claimed, ended] = [await claimNew(database, worker), await claimNew(database, worker)];
+    await complete(worker, ended);
+    const noteOf = ({ id, reservation }: Claim) => ({ id, reservation, message: `${'é'.repeat(499)}🦄` });
+    await database.attempts.noteProgress(worker.id, [noteOf(claimed), noteOf(ended)]);
+    expect(await read(access, claimed.id)).toMatchObject({
+      status: 'processing',
+      message: noteOf(claimed).message,
+    });
+    expect(await read(access, ended.id)).toMatchObject({ status: 'succeeded', message: 'completed' });
+    await complete(worker, claimed);
+    expect(await read(access, claimed.id)).toMatchObject({ status: 'succeeded', message: 'completed' });
+  });
+
+  contract('progress does not take the place of why a running attempt was cancelled', async () => {
+    const { database } = await open();
+    const worker = await register(database);
+    const { id, reservation } = await claimNew(database, worker);
+    await database.admin.cancel({ ids: [id] }, { by: 'ann', message: 'off' });
+    await database.attempts.noteProgress(worker.id, [{ id, reservation, message: 'half' }]);
+    const [outcome] = await database.attempts.failMany([{ ...failureOf(id, worker.id), reservation }]);
+    expect(outcome?.cancelled).toEqual({ by: 'ann', message: 'off' });
+  });
+
+  contractOfEach(wrongClaims, ({ name }) => name)('progress is not written by %s', async ({ of }) => {
+    const { database, access } = await open();
+    const [holder, other] = [await register(database), await register(database)];
+    const claimed = await claimNew(database, holder);
+    const { claim, workerId } = of(claimed, holder.id, other.id);
+    await database.attempts.noteProgress(workerId, [{ ...claim, message: 'half' }]);
+    expect(await read(access, claimed.id)).toMatchObject({ status: 'processing', message: null });
+  });
+
   contractOfEach(wrongClaims, ({ name }) => name)('an attempt is not snoozed by %s', async ({ of }) => {
     const { database, access } = await open();
     const [holder, other] = [await register(database), await register(database)];

@@ -63,6 +63,7 @@ const attemptMutants: readonly StatementMutant[] = [
     without(`${suite} without executor`, suite, /^lock_held$/, ' and f.executor = x.worker'),
     without(`${suite} without status`, suite, /^lock_held$/, ` and f.status = 'processando'`),
   ]),
+  without('progress of what was cancelled', 'attempts', /^note_progress$/, 'f.cancelada_por is null', 'true'),
   without(
     'buries dead chains too',
     'attempts',

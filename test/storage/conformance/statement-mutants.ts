@@ -181,6 +181,22 @@ export const statementMutants: readonly StatementMutant[] = [
     heldBy('$3::bigint'),
     'f.executor = $3::bigint',
   ),
+  without('progress without reserva', 'attempts', /^note_progress$/, 'f.reserva = x.reservation and '),
+  without(
+    'progress without executor',
+    'attempts',
+    /^note_progress$/,
+    heldBy('$4::bigint'),
+    `f.status = 'processando'`,
+  ),
+  without(
+    'progress without status',
+    'attempts',
+    /^note_progress$/,
+    heldBy('$4::bigint'),
+    'f.executor = $4::bigint',
+  ),
+  without('progress of what was cancelled', 'attempts', /^note_progress$/, ' and f.cancelada_por is null'),
   without('promotes before the due time', 'attempts', /^promote$/, ' and f.data_hora <= now()'),
   without('promotes without a limit', 'attempts', /^promote$/, 'limit $1::int', 'limit 100 + 0 * $1::int'),
   without(

@@ -50,3 +50,13 @@ select f.id, ${msBetween(now, 'f.data_hora')} as next_ms, f.cancelada_por,
 from ${idRows}
 ${byKey(queue)}`,
   );
+
+/** Writes messages of attempts that run and whose rows are locked, but for those that were cancelled. Parameters: failures. */
+export const noteProgress = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'note_progress',
+    `
+update ${failureRows}
+${byKey(queue)}
+set f.mensagem = if(f.cancelada_por is null, left(x.message, ${columnLength.message}), f.mensagem)`,
+  );

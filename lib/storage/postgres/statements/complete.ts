@@ -117,3 +117,22 @@ returning f.id, null as dead_id, ${textBytes('f.cancelada_por')} as cancelled_by
   case when f.cancelada_por is not null then ${textBytes('f.mensagem')} end as reason, getdatabaseencoding() as encoding,
   case when f.cancelada_por is null then ${dueInMs('f.')} end as next_ms`,
 );
+
+/**
+ * Writes messages of attempts that run. Rows that another session has locked keep theirs: nobody waits for this, and a handler whose
+ * transaction has the row is at its end. Parameters, one array element per attempt: ids, reservations, messages; worker.
+ */
+export const noteProgress = statement(
+  'note_progress',
+  ({ queue }) => `
+with mine as materialized (
+  select f.id
+  from ${queue} f
+  where f.id = any($1::bigint[]) and ${heldBy('$4::bigint')} and f.cancelada_por is null
+  for no key update skip locked
+)
+update ${queue} f
+set mensagem = left(x.message, 500)
+from unnest($1::bigint[], $2::int[], $3::text[]) x (id, reservation, message)
+where f.id = x.id and f.reserva = x.reservation and f.id = any(array(select id from mine))`,
+);
