@@ -123,14 +123,17 @@ async function postgresJsTransaction<T>(
 }
 
 /**
- * What an interactive Prisma transaction offers here: rows as an array, int8 as BigInt. The real one needs a generated
+ * What an interactive Prisma transaction offers here: rows as an array, int8 as BigInt, no column without a value. The real one needs a generated
  * client, whose generator downloads a program; fromPrisma was tried by hand with Prisma 7.10 and its `pg` adapter.
  */
 async function prismaTransaction<T>(client: Client, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
-  const int8 = 20;
+  const [int8, noValue] = [20, 2278];
   const tx = fromPrisma({
     $queryRawUnsafe: async (text, ...values) => {
       const { rows, fields } = await client.query<Record<string, unknown>>(text, values);
+      if (fields.some(({ dataTypeID }) => dataTypeID === noValue)) {
+        throw new Error(`Failed to deserialize column of type 'void'`);
+      }
       const wide = new Set(fields.filter(({ dataTypeID }) => dataTypeID === int8).map(({ name }) => name));
       const convert = ([name, value]: [string, unknown]): [string, unknown] =>
         typeof value === 'string' && wide.has(name) ? [name, BigInt(value)] : [name, value];

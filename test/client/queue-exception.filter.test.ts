@@ -18,6 +18,11 @@ class OrdersController {
     return this.queue.insertTask({ topic: 'order', payload });
   }
 
+  @Post('once')
+  once(@Body() { key }: { key: string }): Promise<string> {
+    return this.queue.insertTask({ topic: 'once', unique: key });
+  }
+
   @Get('lost')
   lost(): never {
     throw new TarefaError('TASK_LOST', 'it is gone');
@@ -54,7 +59,7 @@ describe.each([
   ['Express', () => new ExpressAdapter(), true],
   ['Fastify', () => new FastifyAdapter(), false],
 ] as const)('on %s', (_, adapter, isProvided) => {
-  test('what the queue refuses is answered with 400 or 413, and nothing else changes', async () => {
+  test('what the queue refuses is answered with 400, 409 or 413, and nothing else changes', async () => {
     const app = await open(adapter(), isProvided);
     try {
       const url = await app.getUrl();
@@ -80,6 +85,16 @@ describe.each([
       expect(await ask('orders', { id: 1, note: 'x'.repeat(100) })).toEqual([
         413,
         { statusCode: 413, code: 'PAYLOAD_TOO_LARGE', message: expect.any(String) as unknown },
+      ]);
+      const key = isProvided ? 'a' : 'b';
+      expect(await ask('once', { key })).toEqual([201, 'inserted']);
+      expect(await ask('once', { key })).toEqual([
+        409,
+        {
+          statusCode: 409,
+          code: 'TASK_DUPLICATE',
+          message: expect.stringMatching(/^task \d+ has the unique key "[ab]"/) as unknown,
+        },
       ]);
       expect(await ask('lost')).toEqual([500, { statusCode: 500, message: 'Internal server error' }]);
     } finally {

@@ -70,6 +70,15 @@ describe.each(Object.entries(libraries.transactions))('a transaction of %s', (_,
     expect(await countOrders(key)).toBe(1);
   });
 
+  test('replaces the task that has a unique key', async () => {
+    const unique = { key: randomUUID(), while: 'pending', onConflict: 'replace' } as const;
+    const replace = (payload: string): Promise<string> =>
+      transaction((tx) => queue.insertTask({ topic: 'debounced', payload, unique }, { tx }));
+    const id = await replace('first');
+    expect(await replace('second')).toBe(id);
+    expect((await admin.find(id)).current.payload).toBe('second');
+  });
+
   test('sees its own tasks before it commits, and leaves nothing when it rolls back', async () => {
     const key = randomUUID();
     const rolledBack = transaction(async (tx) => {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { expect, test, vi } from 'vitest';
 import {
   DeadTaskHandler,
+  Snooze,
   Subscriber,
   TaskHandler,
   TenantDatabases,
@@ -230,4 +231,22 @@ test('MULTI_DATABASE=TRUE and its variables are all that the service needs', asy
   const id = await queue.insertTask({ topic: 'note', tenant: 1, payload: 'by variables' });
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
   expect(await tenantOf('1').notes()).toEqual(['by variables']);
+});
+
+test('a resolver that snoozes lets the task wait, without a failure', async () => {
+  let asked = 0;
+  const { queue } = await bench.start({
+    handlers: [Notes],
+    tenantDatabases: {
+      resolve: () => {
+        asked += 1;
+        if (asked === 1) throw new Snooze(1, 'it moves');
+        return { ...tenantOf('1').config };
+      },
+    },
+    ...oneTry,
+  });
+  const id = await queue.insertTask({ topic: 'note', tenant: 1, payload: 'snoozed' });
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', tentativa: 1, mensagem: 'noted for 1' });
+  expect(asked).toBe(2);
 });

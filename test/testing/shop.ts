@@ -4,6 +4,7 @@ import {
   DeadTaskHandler,
   QueueClient,
   RetryAt,
+  Snooze,
   Subscriber,
   TaskHandler,
   UnrecoverableError,
@@ -64,6 +65,11 @@ export class Shop {
   tomorrow(payload: string, { task }: TaskContext): void {
     if (task.attempt === 1) throw new RetryAt(new Date(payload), 'the bank is closed');
     this.seen.push(`tomorrow ${task.attempt}`);
+  }
+
+  @TaskHandler('early')
+  early(): never {
+    throw new Snooze(60_000, 'not yet');
   }
 
   @TaskHandler('endless')

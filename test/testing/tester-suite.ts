@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 import { beforeEach, expect, test } from 'vitest';
-import { UnrecoverableError, type QueueClient } from '../../lib/index.js';
+import { Snooze, UnrecoverableError, type QueueClient } from '../../lib/index.js';
 import type { QueueTester } from '../../lib/testing/index.js';
 import type { Shop } from './shop.js';
 
@@ -72,6 +72,9 @@ export function describeTester(bench: () => TesterBench): void {
     const hopeless = await tester.run({ topic: 'hopeless' });
     expect(hopeless.task).toMatchObject({ status: 'failed', retried: false, exhausted: true });
     expect(hopeless.thrown).toBeInstanceOf(UnrecoverableError);
+    const snoozed = await tester.run({ topic: 'early' });
+    expect(snoozed.task).toMatchObject({ status: 'scheduled', attempt: 1, message: 'not yet', error: null });
+    expect(snoozed.thrown).toBeInstanceOf(Snooze);
     await expect(tester.run({ topic: 'nobody' })).resolves.toMatchObject({
       thrown: { code: 'HANDLER_NOT_REGISTERED' },
     });

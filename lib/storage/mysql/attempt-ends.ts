@@ -79,15 +79,14 @@ export async function snoozeAttempts(
   run: Run,
   tables: QueueTables,
   snoozed: readonly Failure[],
+  maxPacketBytes: number,
 ): Promise<readonly FailureOutcome[]> {
   const held = await beginWith(run, tables, snoozed);
   const kept = unique(snoozed).filter(({ id }) => held.has(id));
   if (kept.length === 0) return endEmpty(run);
-  const ids = idsJson(kept.map(({ id }) => id));
-  const answers = await run([snooze(tables), readSnoozed(tables), 'commit'].join(';\n'), [
-    failuresJson(kept),
-    ids,
-  ]);
+  const [json, ids] = [failuresJson(kept), idsJson(kept.map(({ id }) => id))];
+  refuseTooLarge(json, maxPacketBytes);
+  const answers = await run([snooze(tables), readSnoozed(tables), 'commit'].join(';\n'), [json, ids]);
   return (answers[1]?.rows ?? []).map((row) => {
     const cancelled = readEndedBy(row);
     const nextAttemptInMs = cancelled ? undefined : Number(row['next_ms']);
@@ -107,13 +106,16 @@ export async function noteAttempts(
   tables: QueueTables,
   workerId: WorkerId,
   notes: readonly ProgressNote[],
+  maxPacketBytes: number,
 ): Promise<void> {
   const held = await beginWith(run, tables, of(workerId, notes));
   const kept = notes
     .filter(({ id }) => held.has(id))
     .map(({ id, message }) => ({ id, message: message.toWellFormed() }));
   if (kept.length === 0) return void (await endEmpty(run));
-  await run(`${noteProgress(tables)};\ncommit`, [JSON.stringify(kept)]);
+  const json = JSON.stringify(kept);
+  refuseTooLarge(json, maxPacketBytes);
+  await run(`${noteProgress(tables)};\ncommit`, [json]);
 }
 
 /** Inserts next attempts that are missing, as when their attempts failed. */

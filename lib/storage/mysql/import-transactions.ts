@@ -61,7 +61,7 @@ export class MysqlImportTransactions implements TaskImportTransactions {
     try {
       await this.#run('commit');
     } catch (error) {
-      if (classifyError(error) !== 'connection' || lastId === undefined) throw error;
+      if (classifyError(error) !== 'connection') throw error;
       await this.#makeSureOf(lastId, error);
     }
   }
@@ -121,9 +121,9 @@ export class MysqlImportTransactions implements TaskImportTransactions {
     return undefined;
   }
 
-  /** The answer to a COMMIT was lost: another connection knows what became of it. */
-  async #makeSureOf(lastId: string, cause: unknown): Promise<void> {
-    const isThere = await this.#isCommitted(lastId).catch(() => undefined);
+  /** The answer to a COMMIT was lost: another connection knows what became of it, unless all the tasks may be others'. */
+  async #makeSureOf(lastId: string | undefined, cause: unknown): Promise<void> {
+    const isThere = lastId === undefined ? undefined : await this.#isCommitted(lastId).catch(() => undefined);
     if (isThere === true) return;
     const what =
       isThere === false

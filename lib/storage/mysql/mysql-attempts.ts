@@ -79,13 +79,17 @@ export class MysqlAttempts implements AttemptStore {
 
   async snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     if (snoozed.length === 0) return [];
-    const { tables } = this.#access;
-    return this.#access.transaction((run) => snoozeAttempts(run, tables, snoozed));
+    const { tables, prepared } = this.#access;
+    return this.#access.transaction((run) =>
+      snoozeAttempts(run, tables, snoozed, prepared.server.maxPacketBytes),
+    );
   }
 
   async noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void> {
-    const { tables } = this.#access;
-    return this.#access.transaction((run) => noteAttempts(run, tables, workerId, notes));
+    const { tables, prepared } = this.#access;
+    return this.#access.transaction((run) =>
+      noteAttempts(run, tables, workerId, notes, prepared.server.maxPacketBytes),
+    );
   }
 
   async releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]> {

@@ -100,7 +100,7 @@ export class PostgresInserts implements TaskInserts {
     const values = [...valuesOf(task), stored];
     const [text, all] =
       onConflict === 'replace'
-        ? [insertOrReplace(table), [...values, this.#bell?.channel, ringTextFor(task)]]
+        ? [insertOrReplace(table), [...values, this.#bell?.channel ?? null, ringTextFor(task)]]
         : [insertUnique(table), values];
     const row = await untilSeen(async () => (await ask(tx ?? this.#handle, text, all))[0]);
     const id = String(row['id']);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ClaimedTask, Failure } from '../../../lib/storage/attempt.js';
-import { failAttempts } from '../../../lib/storage/mysql/attempt-ends.js';
+import { failAttempts, noteAttempts, snoozeAttempts } from '../../../lib/storage/mysql/attempt-ends.js';
 import { publicationRoute, subscriptionRoute, topicRoute } from '../../../lib/storage/route.js';
 import { DeliverySeal } from '../../../lib/webhooks/delivery-seal.js';
 import { failureOf } from '../../support/queue-storage.js';
@@ -194,6 +194,25 @@ export function exerciseMysqlAttempts(flavour: MysqlFlavour): void {
     const error: unknown = await failing.catch((reason: unknown) => reason);
     expect(database.classify(error)).toBe('value');
     expect(await database.attempts.failMany([failure])).toHaveLength(1);
+  });
+
+  test('what snoozed and running handlers say is refused before it is sent, where it is larger than the server takes', async () => {
+    const { database, queue } = await open();
+    const worker = await register(database);
+    const { id, reservation } = await claimNew(database, worker);
+    const message = '\\'.repeat(500);
+    const next = { kind: 'after-failure', delayMs: 0 } as const;
+    const snoozed: Failure = { ...failureOf(id, worker.id, { message, next }), snoozed: true };
+    const note = { id, reservation, message };
+    for (const refused of [
+      queue.transaction((run) => noteAttempts(run, queue.tables, worker.id, [note], 262_500)),
+      queue.transaction((run) => snoozeAttempts(run, queue.tables, [snoozed], 262_500)),
+    ]) {
+      const error: unknown = await refused.catch((reason: unknown) => reason);
+      expect(database.classify(error)).toBe('value');
+    }
+    await database.attempts.noteProgress(worker.id, [note]);
+    expect(await database.attempts.snoozeMany([snoozed])).toHaveLength(1);
   });
 
   test('a key that is run in order keeps its place in its limit, another one does not', async () => {
