@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TaskDuplicateError, TaskHandler, type TaskInput } from '../../lib/index.js';
+import { TaskDuplicateError, TaskHandler, type TaskContext, type TaskInput } from '../../lib/index.js';
 import { useDatabase } from '../support/database.js';
 import { startApp, useApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -82,4 +82,76 @@ test('beside workers, sixty-four inserters never have two tasks of a key run at 
   } finally {
     await close();
   }
+});
+
+/** What a row says, and what its handler was given. */
+interface Ran {
+  readonly id: string;
+  readonly payload: unknown;
+}
+
+/** Sixty-four inserters, ten inserts of four keys each, beside a worker; answers what ran, when all that is there has succeeded. */
+async function race(insert: (key: string, payload: string) => Promise<unknown>): Promise<readonly Ran[]> {
+  await database.pool.query('delete from tasks');
+  const ran: Ran[] = [];
+  class Handlers {
+    @TaskHandler('raced', { concurrency: 20 })
+    async raced(payload: unknown, { task: { id } }: TaskContext): Promise<void> {
+      await new Promise(setImmediate);
+      ran.push({ id, payload });
+    }
+  }
+  const { close } = await startApp(database, { handlers: [Handlers], maxAttempts: 1 });
+  try {
+    await Promise.all(
+      Array.from({ length: 64 }, async (_, inserter) => {
+        for (let n = 0; n < 10; n += 1) await insert(`raced-${(inserter + n) % 4}`, `${inserter}, ${n}`);
+      }),
+    );
+    await until(
+      async () => (await raced()).every(({ status }) => status === 'sucesso'),
+      'all have succeeded',
+    );
+  } finally {
+    await close();
+  }
+  return ran;
+}
+
+async function raced(): Promise<{ id: string; payload: string; status: string }[]> {
+  const list = `select id, payload, status from tasks where processo = 'raced'`;
+  const { rows } = await database.pool.query<{ id: string; payload: string; status: string }>(list);
+  return rows;
+}
+
+const byId = <One extends { readonly id: string }>(list: readonly One[]): One[] =>
+  list.toSorted((one, other) => Number(one.id) - Number(other.id));
+
+test('of sixty-four inserters each is told its own task, or that of the key which is there', async () => {
+  const inserted: Ran[] = [];
+  const others: string[] = [];
+  const ran = await race(async (key, payload) => {
+    try {
+      inserted.push({ id: await queue.insertTask({ topic: 'raced', payload, unique: key }), payload });
+    } catch (error) {
+      if (!(error instanceof TaskDuplicateError)) throw error;
+      others.push(error.id);
+    }
+  });
+  expect(inserted.length + others.length).toBe(640);
+  expect(byId(ran)).toEqual(byId(inserted));
+  expect((await raced()).length).toBe(inserted.length);
+  const ids = new Set(inserted.map(({ id }) => id));
+  expect(others.filter((id) => !ids.has(id))).toEqual([]);
+});
+
+test('of sixty-four inserters none replaces a task that has started, and what is replaced runs once, as it is in the end', async () => {
+  const ids = new Set<string>();
+  const ran = await race(async (key, payload) => {
+    const unique = { key, while: 'pending', onConflict: 'replace' } as const;
+    ids.add(await queue.insertTask({ topic: 'raced', payload, unique }));
+  });
+  const rows = (await raced()).map(({ id, payload }) => ({ id, payload }));
+  expect(byId(ran)).toEqual(byId(rows));
+  expect(new Set(rows.map(({ id }) => id))).toEqual(ids);
 });
