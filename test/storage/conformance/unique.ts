@@ -1,6 +1,9 @@
+import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { encodeTask, type TaskInput } from '../../../lib/client/task-input.js';
 import type { UniqueTask } from '../../../lib/client/unique-task.js';
+import type { ClaimedTask } from '../../../lib/storage/attempt.js';
+import { topicRoute } from '../../../lib/storage/route.js';
 import { contract, contractOfEach } from './contract-test.js';
 import {
   claimAll,
@@ -12,6 +15,7 @@ import {
   read,
   register,
   type OpenDatabase,
+  type OpenedDatabase,
 } from './opened.js';
 
 /** How long a key may be taken. */
@@ -169,4 +173,58 @@ export function exerciseUniqueKeys(open: OpenDatabase): void {
     }
     expect(await access.inserted(undefined)).toHaveLength(spans.length);
   });
+
+  contract(
+    'whatever happens to tasks of a key, one that has not started is replaced, and no other',
+    async () => {
+      const opened = await open();
+      const steps = fc.array(fc.constantFrom(...replaceSteps), { minLength: 2, maxLength: 12 });
+      let run = 0;
+      await fc.assert(
+        fc.asyncProperty(steps, async (taken) => {
+          run += 1;
+          await followReplaced(opened, taken, `run-${run}`);
+        }),
+        { numRuns: 30 },
+      );
+    },
+  );
+}
+
+const replaceSteps = ['replace', 'replace', 'claim', 'release', 'complete', 'fail'] as const;
+
+/** Takes steps with tasks of one key and topic; after each the table says what is known of them. */
+async function followReplaced(
+  { database, access }: OpenedDatabase,
+  steps: readonly (typeof replaceSteps)[number][],
+  topic: string,
+): Promise<void> {
+  const worker = await register(database);
+  const payloads = new Map<string, string>();
+  let waiting: string | undefined;
+  let running: readonly ClaimedTask[] = [];
+  for (const [index, step] of steps.entries()) {
+    const [first, ...others] = running;
+    if (step === 'replace') {
+      const payload = `${index}`;
+      const replacing = unique({ key: topic, while: 'pending', onConflict: 'replace' });
+      const id = await insert(database, { topic, payload, unique: replacing });
+      if (waiting === undefined) expect([...payloads.keys()]).not.toContain(id);
+      else expect(id).toBe(waiting);
+      payloads.set(id, payload);
+      waiting = id;
+    } else if (step === 'claim') {
+      const claimed = await claimAll(worker, [topicRoute(topic)]);
+      if (waiting !== undefined) expect(idsOf(claimed)).toContain(waiting);
+      for (const { id, payload } of claimed) if (payloads.has(id)) expect(payload).toBe(payloads.get(id));
+      running = [...running, ...claimed];
+      waiting = undefined;
+    } else if (first) {
+      running = others;
+      if (step === 'release') await database.attempts.releaseMany(worker.id, [first]);
+      else if (step === 'complete') await complete(worker, first);
+      else await endBadly(database, worker, first, { kind: 'after-failure', delayMs: 0 });
+    }
+    for (const [id, payload] of payloads) expect((await read(access, id)).payload).toBe(payload);
+  }
 }
