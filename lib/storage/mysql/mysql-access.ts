@@ -5,7 +5,6 @@ import type { OwnPool } from './connections/own-pool.js';
 import type { Run } from './connections/transactions.js';
 import { mysqlDialect, type Dialect } from './dialect.js';
 import type { QueueTables } from './identifiers.js';
-import type { OtherWays } from './other-ways.js';
 import type { PreparedQueue } from './schema/prepare-schema.js';
 
 /** The connections of a queue. */
@@ -26,15 +25,13 @@ export class MysqlAccess {
   readonly own: OwnPool;
   readonly control: ControlConnections | undefined;
   readonly dialect: Dialect;
-  readonly ways: OtherWays;
   #prepared: PreparedQueue | undefined;
 
-  constructor({ tasks, own, control, dialect = mysqlDialect }: MysqlAccessParts, ways: OtherWays = {}) {
+  constructor({ tasks, own, control, dialect = mysqlDialect }: MysqlAccessParts) {
     this.tasks = tasks;
     this.own = own;
     this.control = control;
     this.dialect = dialect;
-    this.ways = ways;
   }
 
   /** The tables are there: from now on there are statements. */

@@ -38,8 +38,8 @@ import {
 } from './attempt-ends.js';
 import { readHandledDead } from './claims/unattended-ids.js';
 import { repeated, type Run } from './connections/transactions.js';
-import type { MysqlAccess } from './mysql-access.js';
 import { classifyError } from './mysql-errors.js';
+import type { ServerAccess } from './other-ways.js';
 import { readWaiting, timeMs } from './read-waiting.js';
 import { RefusedRows } from './refused-rows.js';
 import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
@@ -52,7 +52,7 @@ import { walkRoutes } from './walk-routes.js';
 
 /** {@link AttemptStore} in the queue's table. */
 export class MysqlAttempts implements AttemptStore {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #apart: RowsApart;
   readonly #fansOut: boolean;
 
@@ -61,7 +61,7 @@ export class MysqlAttempts implements AttemptStore {
    * @param options.fansOut true where the queue has a subscriptions table
    */
   constructor(
-    access: MysqlAccess,
+    access: ServerAccess,
     { apart, fansOut }: { readonly apart: RowsApart; readonly fansOut: boolean },
   ) {
     this.#access = access;

@@ -6,14 +6,14 @@ import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import { ClaimTransaction, type ClaimWork } from './claims/claim-transaction.js';
 import { unattendedIds } from './claims/unattended-ids.js';
-import type { MysqlAccess } from './mysql-access.js';
+import type { ServerAccess } from './other-ways.js';
 import { RefusedRows } from './refused-rows.js';
 import { seeBest } from './statements/claim-arms.js';
 
 /** {@link Claims} by `for update skip locked`, in transactions of two texts, or three. */
 export class MysqlClaims implements Claims {
   readonly parallel = 1;
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
   readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
@@ -21,7 +21,7 @@ export class MysqlClaims implements Claims {
   #lively: ReadonlySet<Route> = new Set();
 
   /** @param apart attempts that claims leave out */
-  constructor(access: MysqlAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
+  constructor(access: ServerAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
     this.#access = access;
     this.#workerId = workerId;
     this.#apart = apart;

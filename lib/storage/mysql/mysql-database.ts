@@ -6,7 +6,7 @@ import type { TaskInserts } from '../inserts.js';
 import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
-import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
+import type { MysqlAccessParts } from './mysql-access.js';
 import { MysqlAdmin, type AdminBell } from './mysql-admin.js';
 import { MysqlAttempts } from './mysql-attempts.js';
 import { MysqlClaims } from './mysql-claims.js';
@@ -19,6 +19,7 @@ import { MysqlTransactions } from './mysql-transactions.js';
 import { MysqlUpkeep } from './mysql-upkeep.js';
 import { MysqlWorkers, type HaltBell } from './mysql-workers.js';
 import { waysOf } from './singlestore/singlestore-ways.js';
+import { ServerAccess } from './other-ways.js';
 import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in MySQL or MariaDB is made of. */
@@ -41,12 +42,12 @@ export class MysqlDatabase implements QueueDatabase {
   readonly subscriptions: MysqlSubscriptions;
   readonly endpoints: MysqlEndpoints;
   /** For what else reaches the queue's tables. */
-  readonly access: MysqlAccess;
+  readonly access: ServerAccess;
   readonly #request: SchemaRequest;
   readonly #apart: RowsApart;
 
   constructor({ schema, bell, warn, ...parts }: MysqlDatabaseParts) {
-    const access = new MysqlAccess(parts, waysOf(parts.dialect?.name));
+    const access = new ServerAccess(parts, waysOf(parts.dialect?.name));
     const { Inserts = MysqlInserts } = access.ways;
     const apart = new RowsApart(warn);
     this.#apart = apart;

@@ -3,11 +3,11 @@ import type { Completion, WorkerId } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
 import type { TaskTransaction } from '../transactions.js';
 import { messageOf } from './connections/lost-connection.js';
-import type { MysqlAccess } from './mysql-access.js';
 import { isConnectionError, isReadOnlyError } from './mysql-errors.js';
 import { handlerClient } from './mysql-transaction-client.js';
 import { TransactionConnection, type HandlerAnswer } from './mysql-transaction-connection.js';
 import { HandlerStatements } from './mysql-transaction-statements.js';
+import type { ServerAccess } from './other-ways.js';
 import { savepointGuard, type TransactionGuard } from './savepoint-guard.js';
 import { savepoint } from './statements/transaction.js';
 import { brokenTransaction, explainRefusal } from './transaction-errors.js';
@@ -17,7 +17,7 @@ import { brokenTransaction, explainRefusal } from './transaction-errors.js';
  * COMMIT are one text as well. So a handler that writes one row costs two round trips, and one that never touches the database none.
  */
 export class MysqlTransaction implements TaskTransaction {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
   readonly #guard: TransactionGuard;
   readonly #statements = new HandlerStatements();
@@ -26,7 +26,7 @@ export class MysqlTransaction implements TaskTransaction {
   /** True when the attempt is over: the handler's late statements are refused. */
   #ended = false;
 
-  constructor(access: MysqlAccess, workerId: WorkerId) {
+  constructor(access: ServerAccess, workerId: WorkerId) {
     this.#access = access;
     this.#workerId = workerId;
     this.#guard = (access.ways.guard ?? savepointGuard)(access);

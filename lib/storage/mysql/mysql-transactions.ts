@@ -4,17 +4,17 @@ import { readStanding } from '../task-row.js';
 import { uncompletedElsewhere } from '../transaction-errors.js';
 import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
 import { translated } from './dialect.js';
-import type { MysqlAccess } from './mysql-access.js';
 import { MysqlGroup } from './mysql-group.js';
 import { MysqlTransaction } from './mysql-transaction.js';
+import type { ServerAccess } from './other-ways.js';
 import { changedRows, complete, seen } from './statements/complete-in.js';
 import { idsJson, stillHeld } from './statements/held.js';
 
 /** {@link TaskTransactions} on the connections of handlers. */
 export class MysqlTransactions implements TaskTransactions {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
 
-  constructor(access: MysqlAccess) {
+  constructor(access: ServerAccess) {
     this.#access = access;
   }
 

@@ -6,7 +6,7 @@ import { readBoolean } from '../columns.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import { takeFreeId } from '../free-worker-id.js';
 import { lockName, lockPrefix } from './lock-name.js';
-import type { MysqlAccess } from './mysql-access.js';
+import type { ServerAccess } from './other-ways.js';
 import { isRefusal } from './schema/refusals.js';
 import { sealKeys } from './schema/schema-objects.js';
 import { insertSealSql } from './schema/schema-statements.js';
@@ -36,10 +36,10 @@ export interface HaltBell {
 
 /** {@link WorkerRegistry} in `<table>_worker`. */
 export class MysqlWorkers implements WorkerRegistry {
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #bell: HaltBell;
 
-  constructor(access: MysqlAccess, bell: HaltBell) {
+  constructor(access: ServerAccess, bell: HaltBell) {
     this.#access = access;
     this.#bell = bell;
   }

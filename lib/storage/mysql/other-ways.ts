@@ -3,7 +3,7 @@ import type { TaskInserts } from '../inserts.js';
 import type { TaskGroup } from '../transactions.js';
 import type { CopyPublications } from './attempt-ends.js';
 import type { ClaimTransactionParts, ClaimWork } from './claims/claim-transaction.js';
-import type { MysqlAccess } from './mysql-access.js';
+import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
 import type { MysqlInserts } from './mysql-inserts.js';
 import type { TransactionGuard } from './savepoint-guard.js';
 
@@ -19,11 +19,21 @@ export interface OtherWays {
   readonly copyPublications?: CopyPublications;
   /** Without savepoints. */
   readonly guard?: (access: MysqlAccess) => TransactionGuard;
-  readonly Group?: new (access: MysqlAccess, workerId: WorkerId) => TaskGroup;
+  readonly Group?: new (access: ServerAccess, workerId: WorkerId) => TaskGroup;
   /** Without named locks. */
   readonly runAlone?: <T>(
     access: MysqlAccess,
     name: string,
     work: () => Promise<T>,
   ) => Promise<T | undefined>;
+}
+
+/** {@link MysqlAccess} to a server, with its ways. */
+export class ServerAccess extends MysqlAccess {
+  readonly ways: OtherWays;
+
+  constructor(parts: MysqlAccessParts, ways: OtherWays = {}) {
+    super(parts);
+    this.ways = ways;
+  }
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { MysqlCoordination } from '../../../lib/assembly/mysql-coordination.js';
 import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { SharedMysqlSessions } from '../../../lib/storage/mysql/connections/shared-sessions.js';
-import { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
+import { ServerAccess } from '../../../lib/storage/mysql/other-ways.js';
 import { MysqlWorkers } from '../../../lib/storage/mysql/mysql-workers.js';
 import { prepareSchema, type SchemaRequest } from '../../../lib/storage/mysql/schema/prepare-schema.js';
 import {
@@ -16,7 +16,7 @@ import { connectionsTo } from '../../storage/mysql/mysql-queue.js';
 
 /** What a process of a queue has to find others by. */
 export interface MysqlProcess {
-  readonly access: MysqlAccess;
+  readonly access: ServerAccess;
   readonly workers: MysqlWorkers;
   readonly coordination: MysqlCoordination;
   readonly warnings: readonly string[];
@@ -34,7 +34,7 @@ export async function openProcess(
   url: string,
   { table = 'tasks', listens = true, graceMs = 0 }: ProcessOptions = {},
 ): Promise<MysqlProcess> {
-  const access = new MysqlAccess(connectionsTo(url));
+  const access = new ServerAccess(connectionsTo(url));
   const { own } = access;
   const schema: SchemaRequest = {
     table: { schema: undefined, table },

@@ -1,16 +1,16 @@
 import type { Completion, WorkerId } from '../../attempt.js';
 import type { GroupedTransaction, TaskGroup } from '../../transactions.js';
 import { MysqlTransaction } from '../mysql-transaction.js';
-import type { MysqlAccess } from '../mysql-access.js';
+import type { ServerAccess } from '../other-ways.js';
 
 /** A group takes one task where a task cannot be undone without the others, for want of savepoints. */
 export class GroupOfOne implements TaskGroup {
   readonly most = 1;
   readonly broken = false;
-  readonly #access: MysqlAccess;
+  readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
 
-  constructor(access: MysqlAccess, workerId: WorkerId) {
+  constructor(access: ServerAccess, workerId: WorkerId) {
     this.#access = access;
     this.#workerId = workerId;
   }

@@ -62,7 +62,9 @@ export async function runByLease<T>(
   if (!(await take())) return undefined;
   // What is not renewed in time may be done twice, as after any lost lock: routines are guarded row by row.
   let renewal: Promise<unknown> = Promise.resolve();
-  const timer = setInterval(() => (renewal = take().catch(() => undefined)), renewMs);
+  const timer = setInterval(() => {
+    renewal = take().catch(() => undefined);
+  }, renewMs);
   try {
     return await work();
   } finally {
