@@ -19,6 +19,7 @@ const floors = [
     'coordination/mysql/',
     'coordination/lease/',
     'coordination/memory/',
+    'coordination/tcp/',
   ],
   ['client/'],
   ['subscribers/', 'admin/'],

@@ -63,6 +63,11 @@ function readRoute(json: string): Route | undefined {
   }
 }
 
+/** True for what must not become one with other rings. */
+export function isOrder({ halt, changed }: RingRequest): boolean {
+  return halt === true || changed === true;
+}
+
 /** Two rings as one. */
 export function together(one: RingRequest, other: RingRequest): RingRequest {
   const isKnown = hasDue(one) && hasDue(other);

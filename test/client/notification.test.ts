@@ -1,7 +1,7 @@
 import { readRing } from '../../lib/coordination/ring.js';
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Ringer } from '../../lib/coordination/postgres/ringer.js';
+import { Ringer } from '../../lib/coordination/ringer.js';
 import {
   QueueClient,
   TaskHandler,

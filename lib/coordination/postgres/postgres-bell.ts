@@ -1,8 +1,8 @@
 import type { Bell, BellTopic, CarriedRing, HeardMessages, SentMessages } from '../bell.js';
-import { messageOf, readRing, type RingMessage } from '../ring.js';
+import { isOrder, messageOf, readRing, type RingMessage } from '../ring.js';
+import { Ringer } from '../ringer.js';
 import type { HearingChanged, Session, SessionUse } from '../session.js';
 import { endsChannel, looksChannel, waitsChannel } from './channels.js';
-import { Ringer } from './ringer.js';
 
 export interface PostgresBellParts {
   /** Sends a notification by whatever connection is free. */
@@ -25,7 +25,7 @@ export class PostgresBell implements Bell {
 
   constructor(parts: PostgresBellParts) {
     this.#parts = parts;
-    this.ringer = new Ringer((message) => parts.send(parts.channel, message));
+    this.ringer = new Ringer((ring) => parts.send(parts.channel, messageOf(ring)));
   }
 
   get canListen(): boolean {
@@ -94,11 +94,6 @@ export class PostgresBell implements Bell {
     if (topic === 'tasks') return channel;
     return { looks: looksChannel, waits: waitsChannel, ends: endsChannel }[topic](qualifiedTable());
   }
-}
-
-/** True for what must not become one with other rings. */
-function isOrder({ halt, changed }: SentMessages['tasks']): boolean {
-  return halt === true || changed === true;
 }
 
 const same = (text: string): string => text;

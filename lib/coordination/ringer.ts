@@ -1,7 +1,7 @@
-import { messageOf, together, type RingMessage, type RingRequest } from '../ring.js';
+import { together, type RingRequest } from './ring.js';
 
 /** Sends one ring; resolves when it is on its way. */
-export type SendRing = (message: RingMessage) => Promise<void>;
+export type SendRing = (ring: RingRequest) => Promise<void>;
 
 /**
  * Rings for what this process committed. While one ring is on its way the next ones become one, so that a
@@ -38,7 +38,7 @@ export class Ringer {
     while (this.#next) {
       const ring = this.#next;
       this.#next = undefined;
-      await this.#send(messageOf(ring)).catch(() => undefined);
+      await this.#send(ring).catch(() => undefined);
     }
     this.#sending = false;
   }

@@ -1,0 +1,66 @@
+/** A ring of one queue, as it goes through the server, which reads no more of it than that. */
+export interface SentRing {
+  readonly queue: string;
+  readonly topic: string;
+  readonly message: unknown;
+}
+
+/** What a client asks the server for. Those of nsj-queue-lib know neither `listen` nor `ring`. */
+export type Call =
+  | { readonly name: 'try_lock' | 'release_lock'; readonly lock: string }
+  | { readonly name: 'sleep' | 'halt' | 'halt_server' | 'close' }
+  | { readonly name: 'listen'; readonly queue: string }
+  | { readonly name: 'ring'; readonly ring: SentRing };
+
+/** Reads what a client sent; undefined for anything else. */
+export function readCall(message: string): Call | undefined {
+  const [, name, argument = ''] = /^([a-z_]{4,12})\((.*)\)$/s.exec(message) ?? [];
+  switch (name) {
+    case 'try_lock':
+    case 'release_lock':
+      return /^\d{1,19}$/.test(argument) ? { name, lock: argument.replace(/^0+(?=\d)/, '') } : undefined;
+    case 'sleep':
+    case 'halt':
+    case 'halt_server':
+    case 'close':
+      return argument === '' ? { name } : undefined;
+    case 'listen': {
+      const queue = readJson(argument);
+      return typeof queue === 'string' ? { name, queue } : undefined;
+    }
+    case 'ring': {
+      const ring = readRing(argument);
+      return ring && { name, ring };
+    }
+    default:
+      return undefined;
+  }
+}
+
+export function listenCall(queue: string): string {
+  return `listen(${writeJson(queue)})`;
+}
+
+/** The ring is called by the one who rings, and by the server of those who listen. */
+export function ringCall(ring: SentRing): string {
+  return `ring(${writeJson(ring)})`;
+}
+
+function readRing(json: string): SentRing | undefined {
+  const ring = readJson(json) as Partial<SentRing> | null | undefined;
+  if (typeof ring?.queue !== 'string' || typeof ring.topic !== 'string') return undefined;
+  return { queue: ring.queue, topic: ring.topic, message: ring.message };
+}
+
+/** No text in it can look like the mark that ends a message. */
+function writeJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll('#', String.raw`\u0023`);
+}
+
+function readJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

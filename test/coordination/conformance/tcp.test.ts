@@ -1,0 +1,55 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Bell } from '../../../lib/coordination/bell.js';
+import { JoinedBell } from '../../../lib/coordination/joined-bell.js';
+import { CoordinationServer } from '../../../lib/coordination/tcp/coordination-server.js';
+import { TcpBell } from '../../../lib/coordination/tcp/tcp-bell.js';
+import { exerciseBell } from './bell.js';
+import type { OpenedBells } from './opened.js';
+import { run } from './run.js';
+
+let server: CoordinationServer;
+let bells: readonly [TcpBell, TcpBell, TcpBell];
+
+beforeAll(async () => {
+  server = await CoordinationServer.start({
+    host: '127.0.0.1',
+    notifyPort: 0,
+    lockPort: 0,
+    maxClients: 50,
+    messageTimeoutMs: 5_000,
+    idleMs: 30_000,
+    queue: 'public.tasks',
+    report: () => undefined,
+  });
+  const bell = (queue: string): TcpBell =>
+    new TcpBell({ host: '127.0.0.1', port: server.lockPort, messageTimeoutMs: 5_000, queue: () => queue });
+  // As if each were in a process of its own.
+  bells = [bell('public.tasks'), bell('public.tasks'), bell('public.others')];
+});
+afterAll(async () => {
+  await Promise.all(bells.map((bell) => bell.close()));
+  await server.close();
+});
+
+run('bell', () =>
+  exerciseBell(async () => {
+    const [one, other, stranger] = bells;
+    return { one, other, stranger };
+  }),
+);
+
+/** As behind a pooler. */
+const silent: Bell = {
+  canListen: false,
+  tellsOthers: false,
+  ring: async () => undefined,
+  carried: () => undefined,
+  listen: () => Promise.reject(new Error('there is no session that could listen')),
+};
+
+run('bell beside a database that cannot be listened to', () =>
+  exerciseBell(async () => {
+    const [one, other, stranger] = bells.map((bell) => new JoinedBell(silent, bell));
+    return { one, other, stranger } as OpenedBells;
+  }),
+);
