@@ -129,6 +129,7 @@ export type { BuriedChoice, TaskFilter, TaskStateName } from './admin/task-filte
 export { QueueWebhooks } from './webhooks/queue-webhooks.js';
 export type { DeliveryFilter, PingResult, WebhookEndpoint } from './webhooks/queue-webhooks.js';
 export type { CircuitOptions, WebhookOptions } from './options/webhook-options.js';
+export type { ServerOptions } from './options/server-options.js';
 export { SubscriberWebhook } from './subscribers/subscriber-webhook.decorator.js';
 export {
   WebhookGuard,

@@ -77,6 +77,16 @@ export async function assembleCore(
         closingReserves.rest,
       ),
     );
+    if (options.server) {
+      const { openServer } = await import('./server.js');
+      const { reports } = database;
+      const closeServer = await openServer(options.server, {
+        reports,
+        queue: prepared.qualifiedName,
+        events,
+      });
+      steps.add(() => closing.step(closeServer, closingReserves.rest));
+    }
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const ring = (): Promise<void> => storage.bell.ring('tasks', {});

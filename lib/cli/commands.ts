@@ -9,6 +9,7 @@ import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { purgeCommand } from './commands/purge.js';
 import { retryCommand } from './commands/retry.js';
 import { runNowCommand } from './commands/run-now.js';
+import { serverCommand } from './commands/server.js';
 import { statusCommand } from './commands/status.js';
 import { subscriptionsCommand } from './commands/subscriptions.js';
 import { taskCommand } from './commands/task.js';
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   insertCommand,
   publishCommand,
   workerCommand,
+  serverCommand,
   dashboardCommand,
   completionCommand(() => commands),
 ];

@@ -30,7 +30,7 @@ export const commonOptions: Readonly<Record<string, CommandOption>> = {
     type: 'string',
     value: '<seconds>',
     description:
-      'how long a server may take that cannot be reached or is starting. Default: 0, and 60 for `worker`',
+      'how long a server may take that cannot be reached or is starting. Default: 0, and 60 for `worker` and `server`',
   },
   utc: { type: 'boolean', description: 'shows times in UTC, instead of the time zone of this computer' },
   json: { type: 'boolean', description: 'says the result as JSON' },

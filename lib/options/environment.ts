@@ -75,8 +75,8 @@ export function isClientServerMode(env: Environment): boolean {
 export function environmentWarnings(env: Environment): readonly string[] {
   if (!isClientServerMode(env)) return [];
   return [
-    'CLIENT_SERVER_MODE is TRUE, but there is no client-server mode here: this process works on the queue by itself, and ' +
-      'wakes workers through the database. Unset the variable',
+    'CLIENT_SERVER_MODE is TRUE, but workers of this library have no client-server mode: this process works on the queue by ' +
+      'itself, and wakes workers through the database. Unset the variable',
   ];
 }
 

@@ -6,6 +6,7 @@ import type { MysqlConnection } from './mysql-connection.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import type { EnhancerKind } from './enhancer-kinds.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
+import type { ServerOptions } from './server-options.js';
 import type { TenantDatabaseOptions } from './tenant-options.js';
 import type { WebhookOptions } from './webhook-options.js';
 import type { Some } from '../values/without-unset.js';
@@ -148,6 +149,11 @@ export interface QueueOptions {
    * Default: they are not.
    */
   readonly webhooks?: boolean | WebhookOptions | undefined;
+  /**
+   * This process is the server of nsj-queue-lib's client-server mode for this queue, beside whatever else it does: true, or
+   * how. Default: it is not.
+   */
+  readonly server?: boolean | ServerOptions | undefined;
   /**
    * Where the databases of tenants are, for `ctx.tenantDb()`: a resolver or a service, or true for the service that the
    * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there

@@ -21,6 +21,7 @@ import { resolveRecovery } from './recovery-options.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import { resolveEnhancers, type EnhancerKind } from './enhancer-kinds.js';
+import { resolveServer, type ResolvedServerOptions } from './server-options.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhook-options.js';
 import { refuseOnlyPostgres } from './only-postgres.js';
@@ -59,6 +60,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly globalEnhancers: readonly EnhancerKind[];
   /** Undefined where webhooks are not delivered. */
   readonly webhooks: ResolvedWebhookOptions | undefined;
+  /** Undefined where this process is no server of the client-server mode. */
+  readonly server: ResolvedServerOptions | undefined;
   /** Undefined where tenants have no databases. */
   readonly tenantDatabases: ResolvedTenantOptions | undefined;
   /** How sure a recovery must be, also when only the retry routine recovers. */
@@ -117,6 +120,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   wrapHandler: true,
   globalEnhancers: true,
   webhooks: true,
+  server: true,
   tenantDatabases: true,
   maxPayloadBytes: true,
   errorProperties: true,
@@ -248,6 +252,7 @@ export function resolveOptions(
       readWebhookTimeoutMs(env, (text) => check.mistake(text)),
       check,
     ),
+    server: resolveServer(options.server, env, check),
     tenantDatabases: resolveTenantDatabases(options.tenantDatabases, env, check),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',

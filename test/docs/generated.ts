@@ -14,6 +14,7 @@ export const sections: Readonly<Record<string, () => string>> = {
   'recovery-options': () => fieldTable(readInterface('lib/options/worker-options.ts', 'RecoveryOptions')),
   'webhook-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'WebhookOptions')),
   'circuit-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'CircuitOptions')),
+  'server-options': () => fieldTable(readInterface('lib/options/server-options.ts', 'ServerOptions')),
   'loki-options': () => fieldTable(readInterface('lib/options/loki-options.ts', 'LokiOptions')),
   'tenant-options': () => fieldTable(readInterface('lib/options/tenant-options.ts', 'TenantDatabaseOptions')),
   'tenant-service-options': () =>
@@ -115,6 +116,7 @@ const plainTypes: Readonly<Record<string, string>> = {
   'ByTopic<StandardSchema>': 'schemas by topic',
   'boolean | readonly EnhancerKind[]': 'true, false or a list',
   'boolean | WebhookOptions': 'true, false or an object',
+  'boolean | ServerOptions': 'true, false or an object',
   'boolean | TenantDatabaseOptions': 'true, false or an object',
   TenantResolver: 'function',
   TenantServiceOptions: 'object',

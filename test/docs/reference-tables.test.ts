@@ -40,6 +40,7 @@ const words: Readonly<Record<string, unknown>> = {
   'none of them': [],
   'true with `interop`, else false': false,
   'they are not': undefined,
+  'it is not': undefined,
   'there are none': undefined,
   // Left to what comes later: nothing is set.
   '`connection`': undefined,

@@ -239,7 +239,7 @@ test('CLIENT_SERVER_MODE is said to mean nothing', async () => {
   const { calls, close } = await start({ worker: false });
   await close();
   expect(calls.filter(({ level }) => level === 'warn').map(({ message }) => message['msg'])).toEqual([
-    expect.stringMatching(/^CLIENT_SERVER_MODE is TRUE, but there is no client-server mode here/),
+    expect.stringMatching(/^CLIENT_SERVER_MODE is TRUE, but workers of this library have no client-server mode/),
   ]);
   vi.stubEnv('CLIENT_SERVER_MODE', 'False');
   const quiet = await start({ worker: false });
