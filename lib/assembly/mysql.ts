@@ -1,5 +1,6 @@
 import type { Liveness } from '../coordination/liveness.js';
-import type { MysqlBell } from '../coordination/mysql/mysql-bell.js';
+import type { Bell } from '../coordination/bell.js';
+import type { RingRequest } from '../coordination/ring.js';
 import { TarefaError } from '../errors.js';
 import type { MysqlConnection } from '../options/mysql-connection.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -43,7 +44,7 @@ export async function openMysql(
   address: MysqlConnection,
   dialect: Dialect = mysqlDialect,
 ): Promise<MysqlStorage> {
-  const { options, events, closing, starting, group, onClose } = opening;
+  const { options, events, closing, starting, group, serverBell, onClose } = opening;
   const mysql = await loadMysql2();
   const place = startPlace(address);
   const { config, ...connections } = openConnections(mysql, {
@@ -57,13 +58,14 @@ export async function openMysql(
     }),
     warn: (message) => events.emit('warning', { message }),
   });
+  const ringAll = (ring: RingRequest): Promise<void> => (serverBell ?? coordination.bell).ring('tasks', ring);
   const database = new MysqlDatabase({
     ...connections,
     schema: schemaRequest(options),
     bell: {
-      ring: (ring) => void coordination.bell.ringForTasks(ring),
-      changed: () => coordination.bell.ringForTasks({ changed: true }),
-      halted: () => coordination.bell.ringForTasks({ halt: true }),
+      ring: (ring) => void ringAll(ring),
+      changed: () => ringAll({ changed: true }),
+      halted: () => ringAll({ halt: true }),
     },
     warn: (message) => events.emit('warning', { message }),
   });
@@ -78,7 +80,7 @@ export async function openMysql(
       dialect: dialect.name,
       tables: () => database.access.tables,
       workers: () => database.workers,
-      listens: options.worker && options.wake === 'kill',
+      listens: options.worker && options.wake === 'kill' && !serverBell,
       graceMs: options.recoveryTiming.graceMs,
       warn: (message) => events.emit('warning', { message }),
     }),
@@ -109,8 +111,8 @@ export class MysqlStorage implements OpenedStorage {
     this.#tables = tables;
   }
 
-  get bell(): MysqlBell {
-    return this.#coordination.bell;
+  get bell(): Bell {
+    return this.#opening.serverBell ?? this.#coordination.bell;
   }
 
   get prepared(): PreparedQueue {
@@ -131,7 +133,7 @@ export class MysqlStorage implements OpenedStorage {
     const pollIntervalMs = Math.min(options.pollIntervalMs || pollUnwokenMs, pollUnwokenMs);
     const message = this.#coordination.leaseWarning(pollIntervalMs);
     if (message !== undefined) events.emit('warning', { message });
-    return { ...options, wake: 'poll', pollIntervalMs, busyPollMs };
+    return { ...options, wake: options.bell ? options.wake : 'poll', pollIntervalMs, busyPollMs };
   }
 
   liveness(): Liveness {
@@ -157,8 +159,8 @@ export class MysqlStorage implements OpenedStorage {
     return new MysqlTestAccess(this.database.access);
   }
 
-  settled(): Promise<void> {
-    return this.bell.settled();
+  async settled(): Promise<void> {
+    await Promise.all([this.#coordination.bell.settled(), this.#opening.serverBell?.settled()]);
   }
 }
 

@@ -1,6 +1,9 @@
 import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
 import type { Liveness } from '../coordination/liveness.js';
+import type { Bell } from '../coordination/bell.js';
+import { JoinedBell } from '../coordination/joined-bell.js';
 import { PostgresBell } from '../coordination/postgres/postgres-bell.js';
+import type { TcpBell } from '../coordination/tcp/tcp-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
 import { haltText, changedText } from '../coordination/ring.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
@@ -21,6 +24,7 @@ import { SharedSessions } from '../storage/postgres/connections/shared-sessions.
 import { PostgresImportTransactions } from '../storage/postgres/import-transactions.js';
 import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
 import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
+import type { InsertBell } from '../storage/postgres/postgres-inserts.js';
 import { PostgresTestAccess } from '../storage/postgres/postgres-test-access.js';
 import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
@@ -43,7 +47,7 @@ export async function openPostgres(
   opening: StorageOpening,
   address: PostgresConnection,
 ): Promise<PostgresStorage> {
-  const { options, events, closing, starting, group, onClose } = opening;
+  const { options, events, closing, starting, group, serverBell, onClose } = opening;
   const connection = await resolveConnection(opening, address);
   const routing = await resolveRouting(options, connection, starting);
   refuseInteropThroughPooler(options, routing);
@@ -64,7 +68,7 @@ export async function openPostgres(
     reach: routing.mainReach,
     interop: options.interop !== undefined,
     schema: schemaRequest(options),
-    bell: { channel: options.queue, ringer: bell.ringer, haltText, changedText },
+    bell: { channel: options.queue, ringer: ringerOf(bell, serverBell), haltText, changedText },
     warn: (message) => events.emit('warning', { message }),
   });
   onClose(() =>
@@ -90,14 +94,16 @@ interface PostgresParts {
 /** {@link OpenedStorage} in PostgreSQL. */
 export class PostgresStorage implements OpenedStorage {
   readonly database: PostgresDatabase;
-  readonly bell: PostgresBell;
+  readonly bell: Bell;
   readonly schema: PreparedSchema;
   readonly #opening: StorageOpening;
+  readonly #ownBell: PostgresBell;
   readonly #connections: QueueConnections;
 
   constructor(opening: StorageOpening, { database, bell, connections, schema }: PostgresParts) {
     this.database = database;
-    this.bell = bell;
+    this.#ownBell = bell;
+    this.bell = opening.serverBell ? new JoinedBell(bell, opening.serverBell) : bell;
     this.schema = schema;
     this.#opening = opening;
     this.#connections = connections;
@@ -119,11 +125,11 @@ export class PostgresStorage implements OpenedStorage {
     const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
     events.emit('warning', {
       message:
-        `the connection goes through a pooler, so this worker cannot listen and holds no session locks: it looks for ` +
+        `the connection goes through a pooler, so this worker cannot listen to PostgreSQL and holds no session locks: it looks for ` +
         `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. Set sessionConnection to the ` +
         `address of PostgreSQL itself (or of a pooler in session mode) to be woken at once`,
     });
-    return { ...options, wake: 'poll', pollIntervalMs };
+    return { ...options, wake: options.bell ? options.wake : 'poll', pollIntervalMs };
   }
 
   /** A lock of the session, or a lease where there is none. */
@@ -157,7 +163,7 @@ export class PostgresStorage implements OpenedStorage {
   }
 
   openImport(): Promise<TaskImportTransactions> {
-    const { ringer } = this.bell;
+    const ringer = ringerOf(this.#ownBell, this.#opening.serverBell);
     const { pool } = this.#connections;
     const { queue } = this.schema.tables;
     return PostgresImportTransactions.open(pool, queue, this.database.inserts, () =>
@@ -169,9 +175,21 @@ export class PostgresStorage implements OpenedStorage {
     return new PostgresTestAccess(this.#connections.inserts, this.schema.tables);
   }
 
-  settled(): Promise<void> {
-    return this.bell.settled();
+  async settled(): Promise<void> {
+    await Promise.all([this.#ownBell.settled(), this.#opening.serverBell?.settled()]);
   }
+}
+
+/** What rings for inserts that the library commits itself. A statement reaches no server: where there is one, none rings by itself. */
+function ringerOf({ ringer }: PostgresBell, serverBell: TcpBell | undefined): InsertBell['ringer'] {
+  if (!serverBell) return ringer;
+  return {
+    idle: false,
+    ring: (ring) => {
+      ringer.ring(ring);
+      void serverBell.ring('tasks', ring);
+    },
+  };
 }
 
 /** The sessions that the queues of one application share. */

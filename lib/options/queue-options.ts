@@ -4,6 +4,7 @@ import type { ByTopic } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import type { MysqlConnection } from './mysql-connection.js';
 import type { PostgresConnection } from './postgres-connection.js';
+import type { QueueBell } from './bell-options.js';
 import type { EnhancerKind } from './enhancer-kinds.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { ServerOptions } from './server-options.js';
@@ -92,6 +93,11 @@ export interface QueueOptions {
    * MariaDB; `poll`: workers only look every `pollIntervalMs`. Default: `listen`, on MySQL and MariaDB `kill`.
    */
   readonly wake?: 'listen' | 'kill' | 'poll' | undefined;
+  /**
+   * Wakes the processes of the queue besides the database, which may wake none: `tcp()`. Give it to all of them, those
+   * that only insert too. Default: nothing does.
+   */
+  readonly bell?: QueueBell | undefined;
   /**
    * How often a worker looks without being woken, in ms; 0 never. Default: `waitNotifyIntervalSeconds` with `wake: 'listen'`,
    * else 1000.

@@ -14,6 +14,7 @@ import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import { checkConnection, checkSessionConnection, type ConnectionProblem } from './check-connection.js';
+import { resolveBell, type ResolvedBell } from './bell-options.js';
 import { checkSchemas } from './check-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
 import type { ErrorProperties } from '../redaction/error-properties.js';
@@ -54,6 +55,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly purgeRoundLimit: number;
   readonly waitNotifyIntervalSeconds: number;
   readonly wake: Wake;
+  /** Undefined where the database alone wakes. */
+  readonly bell: ResolvedBell | undefined;
   readonly transaction: (() => SqlHandle | undefined) | undefined;
   readonly schemas: Readonly<Record<string, StandardSchema>>;
   readonly wrapHandler: WrapHandler | undefined;
@@ -108,6 +111,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   purgeRoundLimit: true,
   waitNotifyIntervalSeconds: true,
   wake: true,
+  bell: true,
   pollIntervalMs: true,
   scheduledTimer: true,
   recovery: true,
@@ -230,6 +234,7 @@ export function resolveOptions(
     purgeRoundLimit: check.whole('purgeRoundLimit', options.purgeRoundLimit ?? 100, 1, 10_000),
     waitNotifyIntervalSeconds: waitSeconds,
     wake,
+    bell: resolveBell(options.bell, env, check),
     pollIntervalMs: check.number(
       'pollIntervalMs',
       options.pollIntervalMs ?? (wake === 'listen' ? waitSeconds * 1_000 : 1_000),
@@ -273,6 +278,9 @@ export function resolveOptions(
   };
   if (wake === 'poll' && resolved.pollIntervalMs === 0) {
     check.mistake(`pollIntervalMs is 0 with wake: 'poll': no task would ever be found`);
+  }
+  if (wake === 'poll' && resolved.bell) {
+    check.mistake(`bell wakes workers, and wake is 'poll': leave one of them out`);
   }
   if (resolved.webhooks && options.subscriptionTable === false) {
     check.mistake('webhooks need subscriptions, and subscriptionTable is false');

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { resolveOptions } from '../../lib/assembly/resolve-options.js';
+import { tcp, type QueueBell, type TcpBellOptions } from '../../lib/index.js';
+
+const queue = { connection: 'postgres://localhost/shop', queue: 'shop_queue' };
+
+function resolve(options: TcpBellOptions | undefined, env: Readonly<Record<string, string>> = {}) {
+  return resolveOptions({ ...queue, bell: tcp(options) }, env).bell;
+}
+
+const defaults = { host: '127.0.0.1', port: 8_970, messageTimeoutMs: 5_000 };
+
+test('without the option the database alone wakes, whatever the variables say', () => {
+  expect(resolveOptions(queue, { SERVER_HOST: 'queue', LOCK_SERVICE_PORT: '9000' }).bell).toBeUndefined();
+  expect(resolve(undefined)).toEqual(defaults);
+});
+
+test.each([
+  ['SERVER_HOST', ' queue.internal ', { host: 'queue.internal' }, { host: '10.0.0.5' }],
+  ['LOCK_SERVICE_PORT', '9001', { port: 9_001 }, { port: 11 }],
+  ['TIMEOUT_SOCKET_MESSAGE', '2.5', { messageTimeoutMs: 2_500 }, { messageTimeoutMs: 11 }],
+])('%s is read, and an option stands above it', (variable, text, expected, option) => {
+  expect(resolve({}, { [variable]: text })).toEqual({ ...defaults, ...expected });
+  expect(resolve(option, { [variable]: text })).toEqual({ ...defaults, ...option });
+});
+
+test.each([
+  [{ kind: 'nats' }, /bell must be made by tcp\(\)/],
+  ['tcp', /bell must be made by tcp\(\)/],
+  [{ kind: 'tcp' }, /bell must be made by tcp\(\)/],
+  [tcp({ host: '' }), /bell\.host must be an address/],
+  [tcp({ port: 0 }), /bell\.port must be a whole number from 1 to 65535, not 0/],
+  [{ kind: 'tcp', options: { ports: 1 } }, /there is no option 'bell\.ports': did you mean 'bell\.port'\?/],
+])('%j is a mistake', (bell, message) => {
+  expect(() => resolveOptions({ ...queue, bell: bell as QueueBell }, {})).toThrow(message);
+});
+
+test('a bell and polls alone exclude each other', () => {
+  expect(() => resolveOptions({ ...queue, bell: tcp(), wake: 'poll' }, {})).toThrow(
+    `bell wakes workers, and wake is 'poll': leave one of them out`,
+  );
+});
