@@ -85,7 +85,9 @@ async function openResolved(
   events: QueueEvents,
   of: CoreOptions,
 ): Promise<QueueCore> {
-  for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
+  if (options.worker) {
+    for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
+  }
   const core = await assembleCore(options, events, of);
   const { warnings, made } = core.prepared;
   for (const message of warnings) events.emit('warning', { message });

@@ -66,17 +66,17 @@ export function readEnvironment(env: Environment): EnvironmentOptions {
   return { options, mistakes };
 }
 
-/** True where workers of nsj-queue-lib would be woken and kept apart by a server of its own. */
+/** True where workers of nsj-queue-lib are woken and kept apart by a server; those of this library are woken by it. */
 export function isClientServerMode(env: Environment): boolean {
   return env['CLIENT_SERVER_MODE']?.trim().toUpperCase() === 'TRUE';
 }
 
-/** What is set and means nothing here: said at the start, because a worker that ignores it does not do what is expected. */
+/** What a worker does otherwise than is expected of its variables: said at the start. */
 export function environmentWarnings(env: Environment): readonly string[] {
   if (!isClientServerMode(env)) return [];
   return [
-    'CLIENT_SERVER_MODE is TRUE, but workers of this library have no client-server mode: this process works on the queue by ' +
-      'itself, and wakes workers through the database. Unset the variable',
+    'CLIENT_SERVER_MODE is TRUE, but workers of this library keep their locks in the database and not in the server of that mode: ' +
+      'let no workers of nsj-queue-lib in that mode serve the same table, or tasks run several times',
   ];
 }
 

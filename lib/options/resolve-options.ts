@@ -14,7 +14,7 @@ import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
 import type { StandardSchema } from '../values/standard-schema.js';
 import { checkConnection, checkSessionConnection, type ConnectionProblem } from './check-connection.js';
-import { resolveBell, type ResolvedBell } from './bell-options.js';
+import { resolveBell, tcp, type ResolvedBell } from './bell-options.js';
 import { checkSchemas } from './check-schemas.js';
 import { withoutUnset } from '../values/without-unset.js';
 import type { ErrorProperties } from '../redaction/error-properties.js';
@@ -234,7 +234,11 @@ export function resolveOptions(
     purgeRoundLimit: check.whole('purgeRoundLimit', options.purgeRoundLimit ?? 100, 1, 10_000),
     waitNotifyIntervalSeconds: waitSeconds,
     wake,
-    bell: resolveBell(options.bell, env, check),
+    bell: resolveBell(
+      options.bell ?? (isClientServerMode(env) && wake !== 'poll' ? tcp() : undefined),
+      env,
+      check,
+    ),
     pollIntervalMs: check.number(
       'pollIntervalMs',
       options.pollIntervalMs ?? (wake === 'listen' ? waitSeconds * 1_000 : 1_000),

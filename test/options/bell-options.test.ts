@@ -10,9 +10,19 @@ function resolve(options: TcpBellOptions | undefined, env: Readonly<Record<strin
 
 const defaults = { host: '127.0.0.1', port: 8_970, messageTimeoutMs: 5_000 };
 
-test('without the option the database alone wakes, whatever the variables say', () => {
+test('without the option and the mode the database alone wakes, whatever other variables say', () => {
   expect(resolveOptions(queue, { SERVER_HOST: 'queue', LOCK_SERVICE_PORT: '9000' }).bell).toBeUndefined();
   expect(resolve(undefined)).toEqual(defaults);
+});
+
+test('CLIENT_SERVER_MODE is the option, unless options say else', () => {
+  const env = { CLIENT_SERVER_MODE: ' true ', SERVER_HOST: 'queue', LOCK_SERVICE_PORT: '9000' };
+  expect(resolveOptions(queue, env).bell).toEqual({ ...defaults, host: 'queue', port: 9_000 });
+  expect(resolve({ host: '10.0.0.5' }, env)).toEqual({ ...defaults, host: '10.0.0.5', port: 9_000 });
+  expect(resolveOptions({ ...queue, wake: 'poll' }, env).bell).toBeUndefined();
+  for (const text of ['', 'FALSE', '1']) {
+    expect(resolveOptions(queue, { ...env, CLIENT_SERVER_MODE: text }).bell).toBeUndefined();
+  }
 });
 
 test.each([

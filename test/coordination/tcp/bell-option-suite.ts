@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { tcp, TaskHandler } from '../../../lib/index.js';
 import { readCall } from '../../../lib/coordination/tcp/calls.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
 import { deferred, nextEvent } from '../../support/waiting.js';
+import { NsjSocket } from './nsj-socket.js';
 import { startServer, type StartedServer } from './start-server.js';
 
 /** A database of a test file. */
@@ -51,6 +52,24 @@ export function exerciseBellOption(open: () => Promise<BellDatabase>, timeoutMs?
     const ended = nextEvent(events, 'task.completed');
     await database.insertQuietly('quick');
     expect(await (await locker()).call(ring({}))).toBe('True');
+    expect((await ended).task.topic).toBe('quick');
+  });
+
+  test('with CLIENT_SERVER_MODE a worker is woken through the server that the variables name', async () => {
+    // Not where it would be looked for by default.
+    const { server } = await serve({ host: '127.0.0.2' });
+    const variables = {
+      CLIENT_SERVER_MODE: 'TRUE',
+      SERVER_HOST: '127.0.0.2',
+      LOCK_SERVICE_PORT: String(server.lockPort),
+    };
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { events } = await start(server.lockPort, { handlers: [Quick], bell: undefined });
+    const ended = nextEvent(events, 'task.completed');
+    await database.insertQuietly('quick');
+    const rings = await NsjSocket.open(server.lockPort, '127.0.0.2');
+    expect(await rings.call(ring({}))).toBe('True');
     expect((await ended).task.topic).toBe('quick');
   });
 

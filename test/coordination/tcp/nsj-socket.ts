@@ -24,8 +24,8 @@ export class NsjSocket {
   }
 
   /** Connects; it is closed when the test ends. */
-  static async open(port: number): Promise<NsjSocket> {
-    const socket = connect({ host: '127.0.0.1', port });
+  static async open(port: number, host = '127.0.0.1'): Promise<NsjSocket> {
+    const socket = connect({ host, port });
     const opened = new NsjSocket(socket);
     onTestFinished(() => opened.cut());
     await once(socket, 'connect');
