@@ -24,9 +24,13 @@ interface OpenCall {
 
 /** A connection to the server, made again after each loss until it is closed. */
 export class ServerLink {
+  /** Resolves when the first connection is up, or gone. */
+  readonly tried: Promise<void>;
   readonly #parts: ServerLinkParts;
   readonly #backoff = new Backoff({ firstMs: 200, mostMs: 5_000 });
   readonly #calls: OpenCall[] = [];
+  readonly #endTry: () => void;
+  #hasAnswered = false;
   #peer: Peer | undefined;
   #socket: Socket | undefined;
   #isClosed = false;
@@ -34,6 +38,14 @@ export class ServerLink {
 
   constructor(parts: ServerLinkParts) {
     this.#parts = parts;
+    let endTry!: () => void;
+    this.tried = new Promise((resolve) => (endTry = resolve));
+    this.#endTry = endTry;
+  }
+
+  /** True once it has answered a call: a server that is full lets connections in before it ends them. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** Connects, and goes on doing so. */
@@ -76,8 +88,8 @@ export class ServerLink {
   async #keep(): Promise<void> {
     while (!this.#isClosed) {
       const error = await this.#connectOnce();
-      if (this.#isClosed) return;
-      this.#parts.down(error);
+      if (!this.#isClosed) this.#parts.down(error);
+      this.#endTry();
       await this.#backoff.wait();
     }
   }
@@ -107,7 +119,10 @@ export class ServerLink {
         clearTimeout(timer);
         this.#peer = peer;
         this.#parts.up().then(
-          () => this.#backoff.reset(),
+          () => {
+            this.#backoff.reset();
+            this.#endTry();
+          },
           (error: unknown) => peer.cut(error instanceof Error ? error.message : String(error)),
         );
       });
@@ -116,7 +131,8 @@ export class ServerLink {
 
   #received(message: string): void {
     const answer = message.toUpperCase();
-    if (answer === 'TRUE' || answer === 'FALSE') this.#calls.shift()?.answered(answer === 'TRUE');
-    else this.#parts.received(message);
+    if (answer !== 'TRUE' && answer !== 'FALSE') return this.#parts.received(message);
+    this.#hasAnswered = true;
+    this.#calls.shift()?.answered(answer === 'TRUE');
   }
 }

@@ -28,11 +28,11 @@ export class TcpBell implements Bell {
   readonly #ringer = new Ringer((ring) => this.#send('tasks', heard(ring)));
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
   #link: ServerLink | undefined;
-  /** Resolves when the link's first attempt has ended, either way. */
-  #tried: Promise<void> = Promise.resolve();
   /** Why nothing is heard; undefined while rings are. */
   #refusal: unknown;
+  /** When who only rings may connect again. */
   #mayOpenAt = -Infinity;
+  #isClosed = false;
 
   constructor(parts: TcpBellParts) {
     this.#parts = parts;
@@ -60,13 +60,17 @@ export class TcpBell implements Bell {
     listening: (message: HeardMessages[Topic]) => void,
     changed: HearingChanged = () => undefined,
   ): Promise<() => Promise<void>> {
-    const isFirst = this.#isSilent;
+    // A connection that only rang asks for no rings.
+    const silent = this.#isSilent ? this.#link : undefined;
     const listener: Listener<Topic> = { heard: listening, changed };
     this.#listeners[topic].add(listener);
-    // A connection that only rang asks for no rings.
-    if (isFirst) await this.#disconnect();
-    await this.#open();
     if (this.#refusal !== undefined) changed(this.#refusal);
+    if (silent) {
+      // What is on its way goes first.
+      await this.#ringer.settled();
+      if (this.#link === silent) await this.#disconnect();
+    }
+    await this.#open();
     return async () => {
       this.#listeners[topic].delete(listener);
       if (this.#isSilent) await this.#disconnect();
@@ -80,7 +84,7 @@ export class TcpBell implements Bell {
 
   /** Ends the connection. Idempotent. */
   async close(): Promise<void> {
-    this.#mayOpenAt = Infinity;
+    this.#isClosed = true;
     await this.#disconnect();
   }
 
@@ -97,35 +101,30 @@ export class TcpBell implements Bell {
   }
 
   /** Resolves when there is a connection, or none could be made. */
-  #open(): Promise<void> {
-    if (this.#link) return this.#tried;
-    if (performance.now() < this.#mayOpenAt) return Promise.resolve();
-    this.#tried = new Promise((tried) => {
-      const { queue: _queue, ...server } = this.#parts;
-      let wasUp = false;
-      const link = new ServerLink({
-        ...server,
-        received: (message) => this.#received(message),
-        up: async () => {
-          await this.#ask(link);
-          wasUp = true;
-          tried();
-        },
-        down: (error) => {
-          if (this.#isSilent) this.#rest(wasUp);
-          else this.#changed(error);
-          tried();
-        },
-      });
-      this.#link = link;
-      link.open();
+  async #open(): Promise<void> {
+    if (this.#isClosed) return;
+    if (!this.#link) {
+      if (this.#isSilent && performance.now() < this.#mayOpenAt) return;
+      this.#link = this.#connect();
+    }
+    await this.#link.tried;
+  }
+
+  #connect(): ServerLink {
+    const { queue: _queue, ...server } = this.#parts;
+    const link: ServerLink = new ServerLink({
+      ...server,
+      received: (message) => this.#received(message),
+      up: () => this.#ask(link),
+      down: (error) => (this.#isSilent ? this.#rest(link) : this.#changed(error)),
     });
-    return this.#tried;
+    link.open();
+    return link;
   }
 
   /** Who only rings connects when there is something to ring for. */
-  #rest(wasUp: boolean): void {
-    if (!wasUp) this.#mayOpenAt = Math.max(this.#mayOpenAt, performance.now() + openAgainMs);
+  #rest({ hasAnswered }: ServerLink): void {
+    if (!hasAnswered) this.#mayOpenAt = performance.now() + openAgainMs;
     void this.#disconnect();
   }
 

@@ -1,5 +1,5 @@
-import { createServer, type AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { TcpBell } from '../../../lib/coordination/tcp/tcp-bell.js';
 import { Arrivals } from '../../support/arrivals.js';
 import { holdTimers } from '../../support/held-timers.js';
@@ -134,4 +134,61 @@ test('rings that are no messages of their topic are not heard', async () => {
     route: undefined,
   });
   expect(await ends.next()).toBe('5');
+});
+
+/** A server that accepts connections and says nothing to them, until the test ends. */
+async function startSilent(): Promise<{ readonly port: number; readonly opened: Arrivals<Socket> }> {
+  const opened = new Arrivals<Socket>();
+  const silent = createServer((socket) => opened.add(socket.on('error', () => undefined)));
+  onTestFinished(() => void silent.close());
+  await new Promise<void>((listening) => silent.listen(0, '127.0.0.1', listening));
+  return { port: (silent.address() as AddressInfo).port, opened };
+}
+
+test('who closes while a ring waits for its connection waits for no ring', async () => {
+  const { port } = await startSilent();
+  const bell = bellAt(port);
+  const ringing = bell.ring('tasks', {});
+  await bell.close();
+  await expect(Promise.all([ringing, bell.settled()])).resolves.toEqual([undefined, undefined]);
+});
+
+test('who begins to listen while it rings loses neither that ring nor later ones', async () => {
+  const { server, worker } = await startServer();
+  const waiting = await worker();
+  await waiting.call('nothing');
+  const bell = bellAt(server.lockPort);
+  const [, { changes }] = await Promise.all([bell.ring('tasks', {}), listen(bell)]);
+  expect(await changes.next()).toBe('undefined');
+  await waiting.accept();
+  expect(await waiting.call('sleep()')).toBe('True');
+  await bell.ring('tasks', {});
+  expect(await waiting.next()).toBe('NOTIFY');
+});
+
+test('who listens just after a ring was lost is told why it hears nothing, and hears as soon as it can', async () => {
+  const { server } = await startServer();
+  const { notifyPort, lockPort } = server;
+  await server.close();
+  const bell = bellAt(lockPort);
+  await bell.ring('tasks', {});
+  const { heard, changes } = await listen(bell);
+  expect(await changes.next()).toMatch(/ECONNREFUSED/);
+  await startServer({ notifyPort, lockPort });
+  expect(await heard.next()).toMatchObject({ later: true });
+});
+
+test('a server that is full is not connected to again for each ring', async () => {
+  let connections = 0;
+  // So does a server that has as many clients as it lets in.
+  const full = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  onTestFinished(() => void full.close());
+  await new Promise<void>((listening) => full.listen(0, '127.0.0.1', listening));
+  const bell = bellAt((full.address() as AddressInfo).port);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  for (let count = 0; count < 5; count += 1) await bell.ring('tasks', {});
+  expect(connections).toBe(1);
 });
