@@ -12,6 +12,7 @@ import { TarefaError } from '../errors.js';
 import { UsageError, type CommandCall, type ExitCode } from './command.js';
 import { flagOption, listOption, numberOption } from './option-values.js';
 import { outputLogger } from './output/output-logger.js';
+import { untilAborted } from './until-aborted.js';
 
 /** An application that is nothing but the dashboard. */
 @Module({})
@@ -52,10 +53,7 @@ export async function runDashboard({
     const url = `${await app.getUrl()}${path}?key=${key}`;
     output.jsonLine({ url });
     output.text(`The dashboard, for this computer only; Ctrl-C ends it:\n\n  ${url}\n`);
-    await new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-      if (signal.aborted) resolve();
-    });
+    await untilAborted(signal);
   } finally {
     await app.close();
   }

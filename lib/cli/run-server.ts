@@ -11,6 +11,7 @@ import { UsageError, type CommandCall, type ExitCode, type OptionValues } from '
 import { readConnectRetry } from './common-options.js';
 import { flagOption, numberOption, textOption } from './option-values.js';
 import { outputLogger } from './output/output-logger.js';
+import { untilAborted } from './until-aborted.js';
 
 /** An application that is nothing but its server. */
 @Module({})
@@ -33,10 +34,7 @@ export async function runServer(call: CommandCall): Promise<ExitCode> {
     { module: ServerOnlyModule, imports: [QueueModule.forRoot({ ...options, server })] },
     { logger: outputLogger(output), abortOnError: false },
   );
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (signal.aborted) resolve();
-  });
+  await untilAborted(signal);
   await app.close();
   return 0;
 }

@@ -13,6 +13,7 @@ import { readConnectRetry } from './common-options.js';
 import { UsageError, type CommandCall, type ExitCode, type OptionValues } from './command.js';
 import { flagOption, listOption, numberOption, textOption } from './option-values.js';
 import { outputLogger } from './output/output-logger.js';
+import { untilAborted } from './until-aborted.js';
 
 /** An application that is nothing but its queue. */
 @Module({})
@@ -84,9 +85,9 @@ function withoutUnset(options: { readonly [Name in keyof WebhookOptions]: unknow
 async function untilToldToStop(app: INestApplicationContext, signal: AbortSignal): Promise<void> {
   const worker = app.get(QueueWorker, { strict: false });
   const events = app.get(QueueEvents, { strict: false });
-  await new Promise<void>((resolve) => {
+  const halted = new Promise<void>((resolve) => {
     events.on('worker.stopped', () => resolve());
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (signal.aborted || worker.state !== 'running') resolve();
+    if (worker.state !== 'running') resolve();
   });
+  await Promise.race([halted, untilAborted(signal)]);
 }

@@ -6,7 +6,7 @@ export interface VariableAmount {
   readonly variable: string;
   /** How many of the option make one of the variable: 1000 where that is in seconds. */
   readonly unit: number;
-  readonly usual: number;
+  readonly default: number;
   readonly least: number;
   readonly most: number;
 }
@@ -15,7 +15,7 @@ export interface VariableAmount {
 export function readAmount(
   option: string,
   given: number | undefined,
-  { variable, unit, usual, least, most }: VariableAmount,
+  { variable, unit, default: usual, least, most }: VariableAmount,
   env: Environment,
   check: OptionCheck,
 ): number {
@@ -33,7 +33,7 @@ export function readAmount(
 export const messageTimeout: VariableAmount = {
   variable: 'TIMEOUT_SOCKET_MESSAGE',
   unit: 1_000,
-  usual: 5_000,
+  default: 5_000,
   least: 10,
   most: 3_600_000,
 };
@@ -41,7 +41,7 @@ export const messageTimeout: VariableAmount = {
 export const lockPort: VariableAmount = {
   variable: 'LOCK_SERVICE_PORT',
   unit: 1,
-  usual: 8_970,
+  default: 8_970,
   least: 0,
   most: 65_535,
 };
