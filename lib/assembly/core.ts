@@ -82,6 +82,7 @@ export async function assembleCore(
       const { reports } = database;
       const closeServer = await openServer(options.server, {
         reports,
+        worker: options.worker,
         queue: prepared.qualifiedName,
         events,
       });

@@ -1,4 +1,4 @@
-import { CoordinationServer } from '../coordination/tcp/coordination-server.js';
+import { CoordinationServer, type CoordinationServerParts } from '../coordination/tcp/coordination-server.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import { errorText } from '../observability/error-text.js';
@@ -6,7 +6,9 @@ import { isLoopback, type ResolvedServerOptions } from '../options/server-option
 import type { QueueReports } from '../storage/reports.js';
 
 export interface ServerBasis {
-  readonly reports: Pick<QueueReports, 'waitingRoutes'>;
+  readonly reports: Pick<QueueReports, 'waitingRoutes' | 'workers'>;
+  /** Whether this process has a worker, which may not have begun. */
+  readonly worker: boolean;
   /** The queue table with its schema or database. */
   readonly queue: string;
   readonly events: QueueEvents;
@@ -25,9 +27,11 @@ interface DueLookParts extends Pick<ServerBasis, 'reports' | 'events'> {
  */
 export async function openServer(
   { checkTasksMs, ...options }: ResolvedServerOptions,
-  { reports, queue, events }: ServerBasis,
+  { queue, ...basis }: ServerBasis,
 ): Promise<() => Promise<void>> {
-  const server = await start(options, queue, events);
+  const { reports, events } = basis;
+  const own = new OwnWorkers(basis);
+  const server = await start({ ...options, queue, mayLock: () => own.areNone() }, events);
   const { host } = options;
   events.emit('notice', {
     message: `the server of the client-server mode listens on ${host}: port ${server.notifyPort} for workers, port ${server.lockPort} for locks and rings`,
@@ -39,20 +43,21 @@ export async function openServer(
   }
   const look = new DueLook({ reports, everyMs: checkTasksMs, due: () => server.wake(), events });
   return async () => {
-    await look.stop();
+    // Its workers need not wait for what the database may be slow to answer.
+    const looked = look.stop();
     await server.close();
+    await looked;
   };
 }
 
 async function start(
-  options: Omit<ResolvedServerOptions, 'checkTasksMs'>,
-  queue: string,
+  options: Omit<CoordinationServerParts, 'report'>,
   events: QueueEvents,
 ): Promise<CoordinationServer> {
   const report = (message: string): void =>
     events.emit('warning', { message: `client-server mode: ${message}` });
   try {
-    return await CoordinationServer.start({ ...options, queue, report });
+    return await CoordinationServer.start({ ...options, report });
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',
@@ -60,6 +65,49 @@ async function start(
         `${options.notifyPort} and ${options.lockPort}, or set server.notifyPort and server.lockPort`,
       { cause },
     );
+  }
+}
+
+/**
+ * Workers of this library on the queue. They keep no locks here, and do not see those of workers of nsj-queue-lib, so that both
+ * would run the same tasks.
+ */
+class OwnWorkers {
+  readonly #parts: Omit<ServerBasis, 'queue'>;
+  /** What was told last. */
+  #refusal: string | undefined;
+
+  constructor(parts: Omit<ServerBasis, 'queue'>) {
+    this.#parts = parts;
+  }
+
+  /** Asked by who wants a lock, which workers of nsj-queue-lib alone do. Tells when that changes what they get. */
+  async areNone(): Promise<boolean> {
+    const { events } = this.#parts;
+    const refusal = await this.#find();
+    const before = this.#refusal;
+    this.#refusal = refusal;
+    if (refusal !== undefined && before === undefined) {
+      events.emit('warning', {
+        message:
+          `the server gives workers of nsj-queue-lib no locks: ${refusal}. Workers of this library do not see these locks, and both kinds ` +
+          'would run the same tasks: stop the one kind or the other. A process that only serves has worker: false',
+      });
+    } else if (refusal === undefined && before !== undefined) {
+      events.emit('notice', { message: 'the server gives workers of nsj-queue-lib locks again' });
+    }
+    return refusal === undefined;
+  }
+
+  async #find(): Promise<string | undefined> {
+    const { reports, worker } = this.#parts;
+    if (worker) return 'this process has a worker of the queue';
+    try {
+      const living = (await reports.workers()).find(({ alive }) => alive !== false);
+      return living && `process ${living.pid} on ${living.host} has a worker of the queue (${living.id})`;
+    } catch (error) {
+      return `whether the queue has other workers cannot be seen (${errorText(error)})`;
+    }
   }
 }
 

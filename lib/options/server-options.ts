@@ -47,7 +47,13 @@ const amounts = {
   notifyPort: { variable: 'NOTIFY_SERVICE_PORT', unit: 1, default: 8_770, least: 0, most: 65_535 },
   lockPort,
   maxClients: { variable: 'MAX_CLIENT_THREADS', unit: 1, default: 50, least: 1, most: 10_000 },
-  checkTasksMs: { variable: 'CHECK_TASKS_INTERVAL', unit: 1_000, default: 15_000, least: 10, most: 3_600_000 },
+  checkTasksMs: {
+    variable: 'CHECK_TASKS_INTERVAL',
+    unit: 1_000,
+    default: 15_000,
+    least: 10,
+    most: 3_600_000,
+  },
   idleMs: {
     variable: 'LOCK_SERVICE_WAIT_CONN_INTERVAL',
     unit: 1_000,

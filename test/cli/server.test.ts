@@ -1,7 +1,9 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
-import { useDatabase } from '../support/database.js';
-import { deferred } from '../support/waiting.js';
+import { connectTo, useDatabase } from '../support/database.js';
+import { onPostgres } from '../support/run-database.js';
+import { startApp } from '../support/queue-app.js';
+import { deferred, until } from '../support/waiting.js';
 import { runCli, type CliResult } from './support.js';
 
 const database = await useDatabase();
@@ -16,6 +18,19 @@ beforeEach(() => {
     CHECK_TASKS_INTERVAL: '0.02',
   };
 });
+
+/** What keeps others from reading the table, what shows that somebody waits for it, and what ends that. */
+const [block, blocked, unblock] = onPostgres
+  ? [
+      ['begin', 'lock table tasks in access exclusive mode'],
+      `select 1 as one from pg_locks where not granted and relation = 'tasks'::regclass`,
+      'rollback',
+    ]
+  : [
+      ['lock tables tasks write'],
+      `select 1 as one from information_schema.processlist where state like 'Waiting for table%'`,
+      'unlock tables',
+    ];
 
 interface Served {
   readonly notifyPort: number;
@@ -56,6 +71,57 @@ test('makes the tables, wakes a worker when a task is due, keeps its locks, and 
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/made .*tasks/);
   await Promise.all([worker.closed, routine.closed]);
+});
+
+test('workers let go at once, however long a look for due tasks takes', async () => {
+  const { notifyPort, stop } = await serve();
+  const worker = await NsjSocket.open(notifyPort);
+  expect(await worker.call('nothing')).toBe('False');
+  const lock = await connectTo(database);
+  onTestFinished(() => lock.end());
+  for (const statement of block) await lock.query(statement);
+  await until(async () => (await database.pool.query(blocked)).rows.length > 0, 'a look that waits');
+  const stopped = stop();
+  await worker.closed;
+  expect((await database.pool.query(blocked)).rows).not.toEqual([]);
+  await lock.query(unblock);
+  expect((await stopped).code).toBe(0);
+});
+
+test('while a worker of this library lives, no other gets a lock, which is said once', async () => {
+  // Before the server, because the application begun last has the log of the process.
+  const app = await startApp(database, { handlers: [] });
+  onTestFinished(() => app.close());
+  const { lockPort, stop } = await serve();
+  const routine = await NsjSocket.open(lockPort);
+  for (const lock of [1, 2]) expect(await routine.call(`try_lock(${lock})`)).toBe('False');
+  await app.close();
+  expect(await routine.call('try_lock(1)')).toBe('True');
+  const { stdout } = await stop();
+  const told = /gives workers of nsj-queue-lib no locks: process \d+ on \S+ has a worker of the queue/g;
+  expect([...stdout.matchAll(told)]).toHaveLength(1);
+  expect(stdout).toContain('the server gives workers of nsj-queue-lib locks again');
+});
+
+test('what was locked before a worker of this library began stays so until it is released', async () => {
+  const { lockPort, stop } = await serve();
+  const [routine, other] = [await NsjSocket.open(lockPort), await NsjSocket.open(lockPort)];
+  expect(await routine.call('try_lock(1)')).toBe('True');
+  const app = await startApp(database, { handlers: [] });
+  onTestFinished(() => app.close());
+  expect(await other.call('release_lock(1)')).toBe('False');
+  expect(await routine.call('release_lock(1)')).toBe('True');
+  expect(await other.call('try_lock(1)')).toBe('False');
+  await stop();
+});
+
+test('a process that has a worker itself gives no locks, though its worker has not begun', async () => {
+  const { notifyPort, lockPort, stop } = await serve();
+  await stop();
+  const app = await startApp(database, { server: { notifyPort, lockPort }, autoStart: false });
+  onTestFinished(() => app.close());
+  const worker = await NsjSocket.open(notifyPort);
+  for (const lock of [1, 2]) expect(await worker.call(`try_lock(${lock})`)).toBe('False');
 });
 
 test('tasks that are not due wake nobody', async () => {

@@ -17,6 +17,8 @@ export interface CoordinationServerParts {
   readonly messageTimeoutMs: number;
   /** How long a connection to the lock port may say nothing while it neither holds a lock nor listens. */
   readonly idleMs: number;
+  /** Whether locks are given at all: asked for each one that is free. Never rejects. */
+  readonly mayLock: () => Promise<boolean>;
   /** Rings for tasks of this queue wake the workers that wait. */
   readonly queue: string;
   /** Takes what people should know: of clients that were refused or cut. */
@@ -27,6 +29,8 @@ export interface CoordinationServerParts {
 const locksPerWorker = 4;
 /** Locks of one client. */
 const mostLocks = 10_000;
+/** Calls of one client that have no answer yet: nobody needs more than one. */
+const mostUnanswered = 10_000;
 /** How often clients that are refused or cut are told of: there may be many. */
 const tellAgainMs = 60_000;
 
@@ -38,6 +42,9 @@ interface Client {
   /** The queue whose rings it hears. */
   listensTo: string | undefined;
   idle: NodeJS.Timeout | undefined;
+  unanswered: number;
+  /** Resolves when all calls so far are answered, each after those before it. */
+  answered: Promise<void>;
 }
 
 /**
@@ -134,7 +141,14 @@ export class CoordinationServer {
         if (isFault) this.#tell(`cut the connection of ${peer.address}: ${why}`);
       },
     });
-    const client: Client = { peer, worker: workerOf(peer), listensTo: undefined, idle: undefined };
+    const client: Client = {
+      peer,
+      worker: workerOf(peer),
+      listensTo: undefined,
+      idle: undefined,
+      unanswered: 0,
+      answered: Promise.resolve(),
+    };
     this.#clients.add(client);
     return client;
   }
@@ -145,19 +159,28 @@ export class CoordinationServer {
     if (message.includes('\n')) return peer.cut('it speaks another protocol');
     const call = readCall(message);
     if (!call && worker?.hears(message)) return;
-    peer.send(call && this.#run(call, client, message) ? 'True' : 'False');
-    // Not before they have been answered.
+    const isDone = call !== undefined && this.#run(call, client, message);
+    client.unanswered += 1;
+    if (client.unanswered > mostUnanswered) return peer.cut('it goes on without waiting for answers');
+    client.answered = client.answered.then(async () => this.#answer(client, call, await isDone));
+  }
+
+  #answer(client: Client, call: Call | undefined, isDone: boolean): void {
+    const { peer, worker } = client;
+    client.unanswered -= 1;
+    if (!this.#clients.has(client)) return;
+    peer.send(isDone ? 'True' : 'False');
     if (call?.name === 'close') peer.close('it was closed by its wish');
     else if (call?.name === 'sleep') worker?.sleep();
     if (!worker) this.#watchIdle(client);
   }
 
   /** Answers whether it was done. */
-  #run(call: Call, client: Client, message: string): boolean {
+  #run(call: Call, client: Client, message: string): boolean | Promise<boolean> {
     const { worker } = client;
     switch (call.name) {
       case 'try_lock':
-        return this.#locks.countOf(client) < mostLocks && this.#locks.take(call.lock, client);
+        return this.#tryLock(call.lock, client);
       case 'release_lock':
         return this.#locks.release(call.lock, client);
       case 'sleep':
@@ -181,6 +204,14 @@ export class CoordinationServer {
         this.#ring(call.ring, client, message);
         return true;
     }
+  }
+
+  /** Held while it is asked about: nobody else gets it meanwhile. */
+  async #tryLock(lock: string, client: Client): Promise<boolean> {
+    if (this.#locks.countOf(client) >= mostLocks || !this.#locks.take(lock, client)) return false;
+    const may = await this.#parts.mayLock();
+    if (!may) this.#locks.release(lock, client);
+    return may;
   }
 
   /** The one who rings has heard it already. It goes on as it came: what else is in it is for those who listen to judge. */

@@ -18,6 +18,7 @@ beforeAll(async () => {
     maxClients: 50,
     messageTimeoutMs: 5_000,
     idleMs: 30_000,
+    mayLock: async () => true,
     queue: 'public.tasks',
     report: () => undefined,
   });

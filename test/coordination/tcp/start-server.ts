@@ -30,6 +30,7 @@ export async function startServer(parts: Partial<CoordinationServerParts> = {}):
     maxClients: 50,
     messageTimeoutMs,
     idleMs,
+    mayLock: async () => true,
     queue: 'public.tasks',
     report: (message) => reports.add(message),
     ...parts,
