@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import type { QueueEvents } from '../../../lib/events.js';
 import type { ProgressNote } from '../../../lib/storage/attempt.js';
-import type { QueueDatabase } from '../../../lib/storage/database.js';
 import { ProgressNotes, type NotedAttempt } from '../../../lib/worker/running/progress-notes.js';
 import { holdTimers } from '../../support/held-timers.js';
 
@@ -18,7 +17,7 @@ function openNotes(write: (notes: readonly ProgressNote[]) => Promise<void> = as
       return write(notes);
     },
   };
-  const database = { attempts } as unknown as Pick<QueueDatabase, 'attempts'>;
+  const database = { attempts } as unknown as ConstructorParameters<typeof ProgressNotes>[1];
   const notes = new ProgressNotes('9', database, events as unknown as QueueEvents);
   const ring = async (): Promise<void> => {
     timers.ringFirst();
