@@ -6,7 +6,7 @@ import { mysqlMutants } from './mysql-mutants.js';
 import { useMysql } from './open-mysql.js';
 import type { StatementMutant } from './statement-mutants.js';
 
-// What the suites are worth on MySQL and MariaDB, whose statements are other ones: see `mutants.test.ts`.
+// What the suites are worth on MySQL and MariaDB, whose statements are other ones: see `mutants.long.test.ts`.
 
 describe('statements of MySQL', () => {
   const open = useMysql('mariadb');
