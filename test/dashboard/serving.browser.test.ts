@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import {
   Catch,
   ForbiddenException,
@@ -217,7 +218,14 @@ describe('a login that has expired', () => {
     LoggedIn.refuses = () => true;
     const { url } = await bench.start({
       dashboard: { guards: [LoggedIn] },
-      configure: (app) => void app.useGlobalFilters(new ToLogin()),
+      configure: (app) => {
+        app.useGlobalFilters(new ToLogin());
+        // With an icon: a browser asks for one when it likes, and tells the console that there is none.
+        app.use('/login', (_: unknown, response: ServerResponse) => {
+          response.setHeader('content-type', 'text/html');
+          response.end('<link rel="icon" href="data:,">Log in');
+        });
+      },
     });
     const page = await bench.open('', { url });
     await seen(page.getByText('Live', { exact: true }));

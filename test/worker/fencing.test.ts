@@ -54,7 +54,9 @@ async function startHolding() {
 
 /** What another worker that claims a row does to it. */
 async function takeAway(id: string): Promise<void> {
-  await bench.pool.query('update tasks set reserva = reserva + 1 where id = $1', [id]);
+  await bench.pool.query('update tasks set reserva = reserva + 1, executor = executor + 1000 where id = $1', [
+    id,
+  ]);
 }
 
 async function effectsOf(id: string): Promise<unknown[]> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { ownSql } from '../support/run-database.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -70,7 +71,7 @@ test('progress neither waits for a row that its handler has locked, nor keeps it
     @TaskHandler()
     async any(_: unknown, ctx: TaskContext): Promise<void> {
       const { topic, id } = ctx.task;
-      if (topic === 'locks') await ctx.db.query('select from tasks where id = $1 for update', [id]);
+      if (topic === 'locks') await ctx.db.query(ownSql('select 1 from tasks where id = $1 for update'), [id]);
       else await other.promise;
       ctx.progress(topic ?? '');
       await ends.get(topic ?? '')?.promise;
@@ -110,6 +111,26 @@ test('progress after the end is nothing', async () => {
   await until(async () => (await bench.row(next)).mensagem === 'behind', 'the next one is written');
   expect(await bench.row(id)).toMatchObject({ mensagem: 'completed' });
   end.resolve();
+});
+
+test('what an onProgress rejects with is what the wait rejects with', async () => {
+  const end = deferred();
+  class Handlers {
+    @TaskHandler('long')
+    async long(_: unknown, ctx: TaskContext): Promise<void> {
+      ctx.progress('half');
+      await end.promise;
+    }
+  }
+  const { app, queue } = await bench.start({ handlers: [Handlers] });
+  const id = await queue.insertTask({ topic: 'long' });
+  const onProgress = async (message: string): Promise<void> => {
+    await Promise.resolve();
+    throw new Error(`not ${message}`);
+  };
+  await expect(app.get(QueueAdmin).waitFor(id, { onProgress })).rejects.toThrow('not half');
+  end.resolve();
+  await bench.ended(id);
 });
 
 test('waitFor refuses an onProgress that is no function', async () => {
