@@ -14,7 +14,7 @@ export interface WaitOptions {
    * Called with the message of the running attempt, which `ctx.progress` writes, whenever it has changed: it is looked at once a
    * second. What it throws, the wait rejects with.
    */
-  readonly onProgress?: ((message: string) => void) | undefined;
+  readonly onProgress?: ((message: string) => void | Promise<void>) | undefined;
 }
 
 /** How often progress is looked at. */
@@ -36,9 +36,10 @@ export async function waitForEnd<Result>(
   let told: string | null = null;
   const look = async (): Promise<EndedTask<Result> | undefined> => {
     const { current } = await findAttempts(tasks, firstAttemptId, true);
-    const { status, message } = current;
+    const { status, message, cancelledBy } = current;
     if (status === 'succeeded' || isRetriable(current)) return asEnded<Result>(current);
-    if (status === 'processing' && message !== null && message !== told) onProgress?.(message);
+    const isProgress = status === 'processing' && cancelledBy === null && message !== null;
+    if (isProgress && message !== told) await onProgress?.(message);
     told = message;
     return undefined;
   };

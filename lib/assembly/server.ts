@@ -61,12 +61,23 @@ async function start(
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `the server of the client-server mode cannot listen (${errorText(cause)}): is another one running here? Free the ports ` +
-        `${options.notifyPort} and ${options.lockPort}, or set server.notifyPort and server.lockPort`,
+      `the server of the client-server mode cannot listen: ${errorText(cause)}. ${remedyFor(cause, options)}`,
       { cause },
     );
   }
 }
+
+function remedyFor(
+  error: unknown,
+  { host, notifyPort, lockPort }: Pick<CoordinationServerParts, 'host' | 'notifyPort' | 'lockPort'>,
+): string {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    ? `Is another one running here? Free the ports ${notifyPort} and ${lockPort}, or set server.notifyPort and server.lockPort`
+    : `Give it an address of this computer as server.host (${host}), and ports that its user may have`;
+}
+
+/** A worker whose session is missing may be connecting again, and still runs its tasks. */
+const missingMs = 30_000;
 
 /**
  * Workers of this library on the queue. They keep no locks here, and do not see those of workers of nsj-queue-lib, so that both
@@ -76,13 +87,25 @@ class OwnWorkers {
   readonly #parts: Omit<ServerBasis, 'queue'>;
   /** What was told last. */
   #refusal: string | undefined;
+  /** The look under way: those who ask meanwhile share it. */
+  #look: Promise<boolean> | undefined;
+  /** When each worker was last seen with its session. */
+  readonly #seenAt = new Map<string, number>();
 
   constructor(parts: Omit<ServerBasis, 'queue'>) {
     this.#parts = parts;
   }
 
-  /** Asked by who wants a lock, which workers of nsj-queue-lib alone do. Tells when that changes what they get. */
-  async areNone(): Promise<boolean> {
+  /** Asked by who wants a lock, which workers of nsj-queue-lib alone do. */
+  areNone(): Promise<boolean> {
+    this.#look ??= this.#tell().finally(() => {
+      this.#look = undefined;
+    });
+    return this.#look;
+  }
+
+  /** Tells when that changes what they get. */
+  async #tell(): Promise<boolean> {
     const { events } = this.#parts;
     const refusal = await this.#find();
     const before = this.#refusal;
@@ -103,7 +126,10 @@ class OwnWorkers {
     const { reports, worker } = this.#parts;
     if (worker) return 'this process has a worker of the queue';
     try {
-      const living = (await reports.workers()).find(({ alive }) => alive !== false);
+      const workers = await reports.workers();
+      const now = performance.now();
+      for (const { id, alive } of workers) if (alive !== false) this.#seenAt.set(id, now);
+      const living = workers.find(({ id }) => now - (this.#seenAt.get(id) ?? -Infinity) < missingMs);
       return living && `process ${living.pid} on ${living.host} has a worker of the queue (${living.id})`;
     } catch (error) {
       return `whether the queue has other workers cannot be seen (${errorText(error)})`;

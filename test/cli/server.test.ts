@@ -1,4 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { sessions } from '../../lib/storage/mysql/statement.js';
 import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
 import { connectTo, useDatabase } from '../support/database.js';
 import { onPostgres } from '../support/run-database.js';
@@ -28,7 +29,7 @@ const [block, blocked, unblock] = onPostgres
     ]
   : [
       ['lock tables tasks write'],
-      `select 1 as one from information_schema.processlist where state like 'Waiting for table%'`,
+      `select 1 as one from ${sessions} where state like 'Waiting for table%'`,
       'unlock tables',
     ];
 
@@ -203,7 +204,7 @@ test('ports that another program has are named', async () => {
   expect([code, stderr]).toEqual([
     1,
     expect.stringMatching(
-      /cannot listen \(.*EADDRINUSE.*\): is another one running here\? Free the ports \d+ and 0/,
+      /cannot listen: .*EADDRINUSE.*\. Is another one running here\? Free the ports \d+ and 0/,
     ),
   ]);
   expect((await stop()).code).toBe(0);

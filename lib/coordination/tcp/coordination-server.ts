@@ -155,6 +155,7 @@ export class CoordinationServer {
 
   #received(client: Client, message: string): void {
     const { peer, worker } = client;
+    clearTimeout(client.idle);
     // A page in a browser of this computer can send requests here, with calls in their bodies.
     if (message.includes('\n')) return peer.cut('it speaks another protocol');
     const call = readCall(message);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { holdTimers } from '../../support/held-timers.js';
-import { until } from '../../support/waiting.js';
-import { messageTimeoutMs, startServer } from './start-server.js';
+import { deferred, until } from '../../support/waiting.js';
+import { idleMs, messageTimeoutMs, startServer } from './start-server.js';
 
 test('a worker that waits is told of work, locks what it runs, and waits again', async () => {
   const { server, worker } = await startServer();
@@ -148,4 +148,21 @@ test('a restarted server lets its workers lock again', async () => {
 test('a port that another program has is said, and the other port is free again', async () => {
   const { server } = await startServer();
   await expect(startServer({ lockPort: server.notifyPort })).rejects.toThrow(/EADDRINUSE/);
+});
+
+test('who waits for an answer is not sent away for its silence', async () => {
+  const timers = holdTimers((ms) => ms === idleMs);
+  const [asked, may] = [deferred(), deferred<boolean>()];
+  const mayLock = (): Promise<boolean> => {
+    asked.resolve();
+    return may.promise;
+  };
+  const { locker } = await startServer({ mayLock });
+  const one = await locker();
+  expect(await one.call('nothing')).toBe('False');
+  const answer = one.call('try_lock(7)');
+  await asked.promise;
+  while (timers.waiting > 0) timers.ringFirst();
+  may.resolve(true);
+  expect(await answer).toBe('True');
 });

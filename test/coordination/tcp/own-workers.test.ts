@@ -1,0 +1,57 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { openServer } from '../../../lib/assembly/server.js';
+import { QueueEvents } from '../../../lib/events.js';
+import type { WorkerStatus } from '../../../lib/storage/status-report.js';
+import { deferred } from '../../support/waiting.js';
+import { NsjSocket } from './nsj-socket.js';
+import { idleMs, messageTimeoutMs } from './start-server.js';
+
+const worker: WorkerStatus = {
+  id: '7',
+  host: 'one',
+  pid: 77,
+  version: '0.1.0',
+  concurrency: 1,
+  routes: [],
+  startedAt: new Date(0),
+  alive: 'lock',
+  missedAt: null,
+};
+
+/** A connection to a server that is told of these workers. */
+async function openLocker(workers: () => Promise<readonly WorkerStatus[]>): Promise<NsjSocket> {
+  const events = new QueueEvents();
+  const port = deferred<number>();
+  events.on('notice', ({ message }) => {
+    const [, found] = /port (\d+) for locks/.exec(message) ?? [];
+    if (found !== undefined) port.resolve(Number(found));
+  });
+  const close = await openServer(
+    {
+      host: '127.0.0.1',
+      notifyPort: 0,
+      lockPort: 0,
+      maxClients: 5,
+      messageTimeoutMs,
+      idleMs,
+      checkTasksMs: 600_003,
+    },
+    { reports: { workers, waitingRoutes: async () => [] }, worker: false, queue: 'public.tasks', events },
+  );
+  onTestFinished(close);
+  return NsjSocket.open(await port.promise);
+}
+
+test('a worker of this library whose session is missing for a moment still has its tasks', async () => {
+  let found: readonly WorkerStatus[] = [{ ...worker, alive: false }];
+  const locker = await openLocker(async () => found);
+  // One that was never seen alive was killed long ago.
+  expect(await locker.call('try_lock(1)')).toBe('True');
+  found = [worker];
+  expect(await locker.call('try_lock(2)')).toBe('False');
+  found = [{ ...worker, alive: false }];
+  expect(await locker.call('try_lock(2)')).toBe('False');
+  // It has stopped.
+  found = [];
+  expect(await locker.call('try_lock(2)')).toBe('True');
+});
