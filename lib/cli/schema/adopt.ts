@@ -64,7 +64,8 @@ export const adoptCommand: Command = {
 };
 
 const notOnMysql =
-  'only tables of nsj-queue-lib in PostgreSQL can be adopted: on MySQL and MariaDB make a new queue by `tarefa migrate`';
+  'only tables of nsj-queue-lib in PostgreSQL can be adopted: on MySQL and MariaDB make a new queue by `tarefa migrate`, and copy ' +
+  'the rows as docs/guides/from-nsj-queue-lib.md says';
 
 async function run(call: CommandCall): Promise<ExitCode> {
   const { positionals, options, output, env } = call;
