@@ -112,9 +112,9 @@ select coalesce(f.id_inicial, f.id)::text, false from ${queue} f
 where f.chave_unica ${keyOrder} = $14::text and ${hasUniqueKey} and not exists (select from made)`;
 
 /**
- * Inserts one task, or puts it in the place of the one that has its unique key and has not started. The table rings for what is
- * inserted, this for what is replaced. Values are those of the parameters, and nothing is read of the row, so that a producer needs
- * few rights. Parameters: those of a row, the key, the channel or null, the text of the ring after its time.
+ * Inserts one task, or puts it in the place of the one that has its unique key and has not started. It rings for both, because
+ * nothing is read of the row, so that a producer needs few rights: for what is inserted the table's trigger rings with the same text,
+ * and PostgreSQL sends that once. Parameters: those of a row, the key, the channel or null, the text of the ring after its time.
  */
 export const insertOrReplace = (queue: string): string => `-- name: insert_or_replace
 with made as (
