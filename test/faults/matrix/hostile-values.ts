@@ -5,8 +5,7 @@ export interface HostileValue {
 }
 
 /** The encodings that databases of this contract are found in. */
-export const encodings = ['UTF8', 'SQL_ASCII', 'WIN1252', 'LATIN1'] as const;
-export type Encoding = (typeof encodings)[number];
+export type Encoding = 'UTF8' | 'SQL_ASCII' | 'WIN1252' | 'LATIN1';
 
 /** Bytes that such a column may hold and that are not, or not all, characters for a client that speaks UTF-8. */
 const foreignBytes: Readonly<Record<Encoding, readonly HostileValue[]>> = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { RowDataPacket } from 'mysql2/promise';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { SessionWatcher } from '../../../lib/coordination/session.js';
 import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { MysqlSession } from '../../../lib/storage/mysql/connections/mysql-session.js';
@@ -21,7 +21,8 @@ import { until } from '../../support/waiting.js';
 const timing = { silentSeconds: 3, proofMs: 500 };
 const key = 'key:1';
 
-describe.each<MysqlFlavour>(['mariadb', 'mysql'])('a session on %s', (flavour) => {
+/** What holds locks, on a real server. */
+export function describeMysqlSession(flavour: MysqlFlavour): void {
   let database: MysqlTestDatabase;
 
   beforeAll(async () => {
@@ -176,7 +177,7 @@ describe.each<MysqlFlavour>(['mariadb', 'mysql'])('a session on %s', (flavour) =
     expect(await child.exit).toEqual({ code: 0, signal: null });
     expect(await holder()).toBeUndefined();
   });
-});
+}
 
 /** A network before the server whose connections can fall silent, new ones getting through, or be cut with all that follow. */
 async function startNetwork(
