@@ -1,4 +1,4 @@
-// Runs the tests of handlers on other versions of Nest: npm run test:nest
+// Runs the tests of what meets Nest on other versions of it: npm run test:nest
 //   --nest 11.0,12.0   on these; without, on all
 //   --closing FILE     writes the closing lines to a file as well
 // These are the oldest and the newest that the peer ranges of package.json allow, besides the one that the repository has itself
@@ -27,7 +27,11 @@ const root = dirname(import.meta.dirname);
 const pinned = join(root, 'test/versions/nest');
 // Below the repository's packages: what a version does not bring is found there.
 const cache = join(root, 'node_modules/.cache/tarefa-nest');
-const tests = ['--project', 'queue', 'test/subscribers/'];
+/** Handlers, modules, and the page on both of Nest's HTTP platforms. */
+const tests = [
+  ...['--project', 'queue', 'test/subscribers/', 'test/dashboard/serving', 'test/dashboard/whole-application'],
+  ...['lazy-modules', 'lifecycle', 'module-import', 'named-queues', 'schedule-module'].map((name) => `test/options/${name}`),
+];
 
 /** Taken once, and kept until this process ends. */
 let lock;
