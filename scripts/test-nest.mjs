@@ -29,8 +29,16 @@ const pinned = join(root, 'test/versions/nest');
 const cache = join(root, 'node_modules/.cache/tarefa-nest');
 /** Handlers, modules, and the page on both of Nest's HTTP platforms. */
 const tests = [
-  ...['--project', 'queue', 'test/subscribers/', 'test/dashboard/serving', 'test/dashboard/whole-application'],
-  ...['lazy-modules', 'lifecycle', 'module-import', 'named-queues', 'schedule-module'].map((name) => `test/options/${name}`),
+  ...[
+    '--project',
+    'queue',
+    'test/subscribers/',
+    'test/dashboard/serving',
+    'test/dashboard/whole-application',
+  ],
+  ...['lazy-modules', 'lifecycle', 'module-import', 'named-queues', 'schedule-module'].map(
+    (name) => `test/options/${name}`,
+  ),
 ];
 
 /** Taken once, and kept until this process ends. */

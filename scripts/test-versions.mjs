@@ -145,5 +145,5 @@ function runSuites({ name, server, program }) {
     DATABASE_URL: '',
   };
   const paths = [always, ...new Set(chosen.suites.flatMap((suite) => suites[suite]))];
-  return runTests(paths, { env, node });
+  return runTests(['--project', 'queue', '--project', 'servers', ...paths], { env, node });
 }

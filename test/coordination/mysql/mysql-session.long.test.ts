@@ -1,4 +1,6 @@
 import { describe } from 'vitest';
 import { describeMysqlSession } from './mysql-session-suite.js';
 
-describe('a session on MySQL', () => describeMysqlSession('mysql'));
+describe('a session on MySQL', () => {
+  describeMysqlSession('mysql');
+});
