@@ -1,10 +1,22 @@
 import type { Completion, WorkerId } from './attempt.js';
 import type { SqlHandle } from './sql-handle.js';
 
+/** A session as its server knows it. */
+export interface ServerSession {
+  readonly id: number;
+  /** Tells it from a later one of that number, and from one of another server. */
+  readonly mark: string;
+}
+
 /** Transactions in which a handler's work and its task's success commit together. */
 export interface TaskTransactions {
-  /** A transaction for one task, not opened yet. */
-  begin(workerId: WorkerId): TaskTransaction;
+  /**
+   * A transaction for one task, not opened yet.
+   *
+   * @param opened told where it runs once it is open, for somebody who may have to end it from outside: {@link endSession}. Not told
+   * where the server does not say, as behind a pooler
+   */
+  begin(workerId: WorkerId, opened?: (session: ServerSession) => void): TaskTransaction;
   /** A transaction for several tasks, not opened yet. */
   beginGroup(workerId: WorkerId): TaskGroup;
   /**
@@ -12,6 +24,8 @@ export interface TaskTransactions {
    * worker's, with `RIGHTS_MISSING` when it is, and that transaction does not see or may not change its row.
    */
   completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void>;
+  /** Ends a session whose client is gone, whatever it is at work on. Never rejects; one that is not there is nothing. */
+  endSession(session: ServerSession): Promise<void>;
 }
 
 /**

@@ -30,4 +30,7 @@ export class MemoryTransactions implements TaskTransactions {
     if (!row) throw lostElsewhere(completion.id);
     this.#table.complete(row, completion.message, completion.result);
   }
+
+  /** There are none: what runs here ends with its process. */
+  async endSession(): Promise<void> {}
 }

@@ -1,8 +1,9 @@
 import { TarefaError } from '../../errors.js';
 import type { Completion, WorkerId } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
-import type { TaskTransaction } from '../transactions.js';
+import type { ServerSession, TaskTransaction } from '../transactions.js';
 import { messageOf } from './connections/lost-connection.js';
+import { sessionOf } from './connections/session-place.js';
 import { isConnectionError, isReadOnlyError } from './mysql-errors.js';
 import { handlerClient } from './mysql-transaction-client.js';
 import { TransactionConnection, type HandlerAnswer } from './mysql-transaction-connection.js';
@@ -20,16 +21,19 @@ export class MysqlTransaction implements TaskTransaction {
   readonly #access: ServerAccess;
   readonly #workerId: WorkerId;
   readonly #guard: TransactionGuard;
+  readonly #opened: ((session: ServerSession) => void) | undefined;
   readonly #statements = new HandlerStatements();
   #connection: Promise<TransactionConnection> | undefined;
   #begun = false;
   /** True when the attempt is over: the handler's late statements are refused. */
   #ended = false;
 
-  constructor(access: ServerAccess, workerId: WorkerId) {
+  /** @param opened told where it runs */
+  constructor(access: ServerAccess, workerId: WorkerId, opened?: (session: ServerSession) => void) {
     this.#access = access;
     this.#workerId = workerId;
     this.#guard = (access.ways.guard ?? savepointGuard)(access);
+    this.#opened = opened;
   }
 
   get opened(): boolean {
@@ -97,9 +101,13 @@ export class MysqlTransaction implements TaskTransaction {
 
   async #take(): Promise<TransactionConnection> {
     const connection = await TransactionConnection.take(this.#access.tasks, this.#access.own);
-    if (!this.#ended) return connection;
-    connection.giveBack();
-    throw usedAfterEnd();
+    if (this.#ended) {
+      connection.giveBack();
+      throw usedAfterEnd();
+    }
+    const opened = this.#opened;
+    if (opened) void sessionOf(connection.raw).then((session) => session && opened(session));
+    return connection;
   }
 
   /** Not awaited: it goes before what the handler sends. Should it fail, the completion does. */

@@ -2,7 +2,8 @@ import type { Completion, WorkerId } from '../attempt.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { readStanding } from '../task-row.js';
 import { uncompletedElsewhere } from '../transaction-errors.js';
-import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import type { ServerSession, TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import { killSession } from './connections/session-place.js';
 import { translated } from './dialect.js';
 import { MysqlGroup } from './mysql-group.js';
 import { MysqlTransaction } from './mysql-transaction.js';
@@ -18,8 +19,8 @@ export class MysqlTransactions implements TaskTransactions {
     this.#access = access;
   }
 
-  begin(workerId: WorkerId): TaskTransaction {
-    return new MysqlTransaction(this.#access, workerId);
+  begin(workerId: WorkerId, opened?: (session: ServerSession) => void): TaskTransaction {
+    return new MysqlTransaction(this.#access, workerId, opened);
   }
 
   beginGroup(workerId: WorkerId): TaskGroup {
@@ -38,5 +39,9 @@ export class MysqlTransactions implements TaskTransactions {
     const [found] = await askHandle(handle, seen(tables), [id]);
     const standing = await this.#access.ask(stillHeld(tables), [idsJson([id]), workerId]);
     throw uncompletedElsewhere(workerId, completion, found, standing.map(readStanding));
+  }
+
+  async endSession(session: ServerSession): Promise<void> {
+    await this.#access.own.use((run) => killSession(session, run)).catch(() => undefined);
   }
 }

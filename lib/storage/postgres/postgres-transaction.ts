@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
-import type { TaskTransaction } from '../transactions.js';
+import type { ServerSession, TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/answer-limit.js';
-import { terminateBackend } from './connections/backend.js';
+import { backendOf, terminateBackend } from './connections/backend.js';
 import { beginHandlers, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { ownHandle } from './connections/in-transaction.js';
 import { inOneFlight } from './one-flight.js';
@@ -23,6 +23,8 @@ export interface PostgresTransactionParts {
   readonly complete: Statement;
   readonly texts: StorableTexts;
   readonly workerId: string;
+  /** Told where it runs. */
+  readonly opened?: ((session: ServerSession) => void) | undefined;
 }
 
 /**
@@ -130,7 +132,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   async #begin(): Promise<PoolClient> {
-    const { pool, reach } = this.#parts;
+    const { pool, reach, opened } = this.#parts;
     // It waits as long as the others need: a task that waits has not failed.
     const client = await pool.connect(Infinity);
     if (this.#ended) {
@@ -138,6 +140,7 @@ export class PostgresTransaction implements TaskTransaction {
       throw usedAfterEnd();
     }
     this.#giveBack = takeRelease(client);
+    if (opened) void backendOf(client).then((session) => session && opened(session));
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
     void this.#sent(

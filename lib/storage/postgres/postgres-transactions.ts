@@ -2,7 +2,8 @@ import type { Completion, WorkerId } from '../attempt.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { readStanding } from '../task-row.js';
 import { uncompletedElsewhere } from '../transaction-errors.js';
-import type { TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import type { ServerSession, TaskGroup, TaskTransaction, TaskTransactions } from '../transactions.js';
+import { endBackend } from './connections/backend.js';
 import { PostgresGroup } from './postgres-group.js';
 import { PostgresTransaction } from './postgres-transaction.js';
 import type { QueueAccess } from './queue-access.js';
@@ -15,9 +16,9 @@ export class PostgresTransactions implements TaskTransactions {
     this.#access = access;
   }
 
-  begin(workerId: WorkerId): TaskTransaction {
+  begin(workerId: WorkerId, opened?: (session: ServerSession) => void): TaskTransaction {
     const { pool, reach, texts, sql } = this.#access;
-    return new PostgresTransaction({ pool, reach, complete: sql.completeOrRaise, texts, workerId });
+    return new PostgresTransaction({ pool, reach, complete: sql.completeOrRaise, texts, workerId, opened });
   }
 
   beginGroup(workerId: WorkerId): TaskGroup {
@@ -34,5 +35,9 @@ export class PostgresTransactions implements TaskTransactions {
     const [seen] = await askHandle(tx, sql.seenElsewhere.text, [id]);
     const standing = await this.#access.ask(sql.stillHeld, [workerId, [id]]);
     throw uncompletedElsewhere(workerId, completion, seen, standing.map(readStanding));
+  }
+
+  endSession(session: ServerSession): Promise<void> {
+    return endBackend(session, this.#access.pool);
   }
 }

@@ -1,6 +1,10 @@
 import { expect } from 'vitest';
 import type { ClaimedTask } from '../../../lib/storage/attempt.js';
-import { GroupBroken, type GroupedTransaction } from '../../../lib/storage/transactions.js';
+import {
+  GroupBroken,
+  type GroupedTransaction,
+  type ServerSession,
+} from '../../../lib/storage/transactions.js';
 import { contract, contractOfEach } from './contract-test.js';
 import {
   claimNew,
@@ -94,6 +98,29 @@ export function exerciseTransactions(open: OpenDatabase): void {
     await transaction.complete(completionOf(claimed));
     await expect(transaction.query(working)).rejects.toMatchObject({ code: 'TASK_ENDED' });
     expect(await effects()).toBe(1);
+  });
+
+  contract('a transaction tells where it runs, and can be ended there by another process', async () => {
+    const { database, effects, undoes } = await open();
+    const worker = await register(database);
+    const claimed = await claimNew(database, worker);
+    const told: ServerSession[] = [];
+    const transaction = database.transactions.begin(worker.id, (session) => told.push(session));
+    await transaction.query(working);
+    const [session] = told;
+    // In memory nothing is left of a process that is gone.
+    expect(session !== undefined).toBe(undoes);
+    if (!session) return;
+    await database.transactions.endSession({ ...session, mark: 'of another one' });
+    await transaction.query(working);
+    await database.transactions.endSession(session);
+    await expect(transaction.complete(completionOf(claimed))).rejects.toMatchObject({
+      code: 'CONNECTION_LOST',
+    });
+    await transaction.rollback();
+    expect(await database.attempts.readOutcome(worker.id, claimed)).toBe('held');
+    expect(await effects()).toBe(0);
+    await expect(database.transactions.endSession(session)).resolves.toBeUndefined();
   });
 
   contract('an attempt is completed in a transaction of the application', async () => {

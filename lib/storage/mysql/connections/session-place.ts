@@ -1,4 +1,5 @@
 import type { Connection } from 'mysql2';
+import type { ServerSession } from '../../transactions.js';
 import { sessions } from '../statement.js';
 import type { Run } from './transactions.js';
 
@@ -7,6 +8,8 @@ import type { Run } from './transactions.js';
  * connection may lead to another server of a cluster, or to one that was started anew, where it is the number of another's session.
  */
 const places = new WeakMap<object, string>();
+/** Those of connections that still ask. */
+const asked = new WeakMap<object, Promise<void>>();
 
 /** Where MySQL's own table of sessions is switched off, and so empty, the older one is asked. */
 const placeWhere = (condition: string): string => `select host as place from ${sessions} where ${condition}
@@ -20,13 +23,22 @@ const placeWhere = (condition: string): string => `select host as place from ${s
  */
 export function notePlace(connection: Pick<Connection, 'threadId'>, run: Run): void {
   const text = `-- name: own_place\n${placeWhere(`id = connection_id() and id = ${connection.threadId}`)}`;
-  run(text).then(
+  const answered = run(text).then(
     ([answer]) => {
       const place = answer?.rows[0]?.['place'];
       if (place != null) places.set(connection, place);
     },
     () => undefined,
   );
+  asked.set(connection, answered);
+}
+
+/** The session of a connection, once its place is known; undefined where the server does not tell. */
+export async function sessionOf(
+  connection: Pick<Connection, 'threadId'>,
+): Promise<ServerSession | undefined> {
+  await asked.get(connection);
+  return knownSession(connection);
 }
 
 /**
@@ -36,8 +48,17 @@ export function notePlace(connection: Pick<Connection, 'threadId'>, run: Run): v
  * @param run sends statements on another connection
  */
 export async function endSession(connection: Pick<Connection, 'threadId'>, run: Run): Promise<void> {
-  const [place, { threadId }] = [places.get(connection), connection];
-  if (place === undefined) return;
-  const [answer] = await run(`-- name: session_at\n${placeWhere(`id = ${threadId}`)}`);
-  if (answer?.rows[0]?.['place'] === place) await run(`kill ${threadId}`);
+  const session = knownSession(connection);
+  if (session) await killSession(session, run);
+}
+
+/** The same of a session of another process. */
+export async function killSession({ id, mark }: ServerSession, run: Run): Promise<void> {
+  const [answer] = await run(`-- name: session_at\n${placeWhere(`id = ${id}`)}`);
+  if (answer?.rows[0]?.['place'] === mark) await run(`kill ${id}`);
+}
+
+function knownSession(connection: Pick<Connection, 'threadId'>): ServerSession | undefined {
+  const [mark, { threadId: id }] = [places.get(connection), connection];
+  return mark === undefined || id == null ? undefined : { id, mark };
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import type { ServerSession } from '../../transactions.js';
 import type { OwnPool } from './own-pool.js';
 import { ownTypes } from './own-types.js';
 import { processIdOf } from './pooler.js';
@@ -7,8 +8,7 @@ import { processIdOf } from './pooler.js';
  * When the backends of open connections have started. A process id says little: by the time that a backend is to be ended, connections
  * may lead to another server, or to one that was started anew, where another's backend has that id.
  */
-const starts = new WeakMap<object, string>();
-const asked = new WeakSet<object>();
+const sessions = new WeakMap<object, Promise<ServerSession | undefined>>();
 
 /** The same whatever formats and time zone a session has. */
 const startText = `to_char(a.backend_start at time zone 'UTC', 'YYYYMMDDHH24MISSUS')`;
@@ -21,19 +21,33 @@ const terminate = `-- name: terminate
 select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
 where a.pid = $1::int and ${startText} = $2::text and a.datname = current_database() and a.usename = current_user`;
 
-/** Asks a new connection when its backend has started, once. What is not known behind a pooler, which makes process ids up, stays so. */
-export async function noteBackend(client: ClientBase): Promise<void> {
-  if (asked.has(client)) return;
-  asked.add(client);
+/**
+ * Asks a new connection for its backend, once. Undefined where that is not known, as behind a pooler, which makes process ids up.
+ * Never rejects.
+ */
+export function noteBackend(client: ClientBase): Promise<ServerSession | undefined> {
+  const known = sessions.get(client) ?? askBackend(client);
+  sessions.set(client, known);
+  return known;
+}
+
+/** The backend of a connection that was asked for it; undefined where that is not known. */
+export async function backendOf(client: object): Promise<ServerSession | undefined> {
+  return sessions.get(client);
+}
+
+async function askBackend(client: ClientBase): Promise<ServerSession | undefined> {
   try {
     const { rows } = await client.query<{ pid: number; started: string | null }>({
       text: ownBackend,
       types: ownTypes,
     });
     const [row] = rows;
-    if (row?.started != null && row.pid === processIdOf(client)) starts.set(client, row.started);
+    if (row?.started == null || row.pid !== processIdOf(client)) return undefined;
+    return { id: row.pid, mark: row.started };
   } catch {
     // What the connection was opened for fails as well.
+    return undefined;
   }
 }
 
@@ -43,6 +57,10 @@ export async function noteBackend(client: ClientBase): Promise<void> {
  * @param pool by which it is told
  */
 export function terminateBackend(client: object, pool: Pick<OwnPool, 'query'>): void {
-  const started = starts.get(client);
-  if (started !== undefined) pool.query(terminate, [processIdOf(client), started]).catch(() => undefined);
+  void backendOf(client).then((session) => session && endBackend(session, pool));
+}
+
+/** Never rejects. */
+export async function endBackend({ id, mark }: ServerSession, pool: Pick<OwnPool, 'query'>): Promise<void> {
+  await pool.query(terminate, [id, mark]).catch(() => undefined);
 }
