@@ -11,10 +11,14 @@ import type { Route } from '../storage/attempt.js';
 import type { RouteRange } from '../storage/waiting-route.js';
 import type { TaskContext } from '../task.js';
 
-/** How one handler runs; undefined rules fall back to the queue's options. */
-export interface HandlerRules {
-  /** Attempts of this handler running at once in one worker. */
+/** What bounds how many attempts run at once in one worker: those of a handler, or of all that share it. */
+export interface Limit {
+  /** Undefined: as many as there are slots. */
   readonly concurrency: number | undefined;
+}
+
+/** How one handler runs; undefined rules fall back to the queue's options. */
+export interface HandlerRules extends Limit {
   readonly timeoutMs: number | undefined;
   readonly maxAttempts: number | undefined;
   /** Milliseconds from the failure of that attempt to the next one. */

@@ -18,7 +18,7 @@ import { Promotion } from './promotion.js';
 import { Reconciler } from './reconciler.js';
 import { RunningTasks } from './running/running-tasks.js';
 import { TaskStarter } from './task-starter.js';
-import type { Handler } from '../subscribers/handler-registry.js';
+import type { Limit } from '../subscribers/handler-registry.js';
 import { nextTurn } from '../timing/signal.js';
 import type { DispatcherParts } from './dispatcher-parts.js';
 
@@ -286,7 +286,7 @@ export class Dispatcher {
     this.#promotion.request();
   }
 
-  #freed(wasFull: Handler | undefined): void {
+  #freed(wasFull: Limit | undefined): void {
     if (wasFull) {
       // Earlier claims left its other tasks out.
       this.#map.freed(wasFull);

@@ -1,6 +1,6 @@
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask } from '../storage/attempt.js';
-import type { Handler } from '../subscribers/handler-registry.js';
+import type { Limit } from '../subscribers/handler-registry.js';
 import type { Capacity } from './claiming/capacity.js';
 import type { FanOut } from './fan-out.js';
 import type { Executor } from './running/executor.js';
@@ -15,9 +15,9 @@ export interface TaskStarterParts {
   /**
    * Called when a slot is free again.
    *
-   * @param wasFull its handler when that was at its own limit
+   * @param wasFull its limit when that was reached
    */
-  readonly freed: (wasFull: Handler | undefined) => void;
+  readonly freed: (wasFull: Limit | undefined) => void;
 }
 
 /** Starts claimed attempts, one per slot, and publications together; frees their slots when they have ended. */

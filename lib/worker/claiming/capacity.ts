@@ -1,17 +1,17 @@
 import type { ClaimedTask } from '../../storage/attempt.js';
 import { plainRoute } from '../../storage/route.js';
-import type { Handler } from '../../subscribers/handler-registry.js';
+import type { Limit } from '../../subscribers/handler-registry.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ServedRoutes } from './served-routes.js';
 
-/** Counts running attempts: no more than there are slots, and of no handler more than its own limit. */
+/** Counts running attempts: no more than there are slots, and of no handler more than its own limit, or the one that it shares. */
 export class Capacity {
-  readonly #served: Pick<ServedRoutes, 'handlerOf'>;
+  readonly #served: Pick<ServedRoutes, 'limitOf'>;
   readonly #options: Pick<WorkerOptions, 'concurrency'>;
-  readonly #running = new Map<Handler, number>();
+  readonly #running = new Map<Limit, number>();
   #taken = 0;
 
-  constructor(served: Pick<ServedRoutes, 'handlerOf'>, options: Pick<WorkerOptions, 'concurrency'>) {
+  constructor(served: Pick<ServedRoutes, 'limitOf'>, options: Pick<WorkerOptions, 'concurrency'>) {
     this.#served = served;
     this.#options = options;
   }
@@ -25,25 +25,25 @@ export class Capacity {
     return this.#options.concurrency - this.#taken - held;
   }
 
-  /** What a handler has left of its own limit. */
-  freeOf(handler: Handler | undefined): number {
-    const most = handler?.rules.concurrency;
-    return handler === undefined || most === undefined ? Infinity : most - (this.#running.get(handler) ?? 0);
+  /** What is left of a limit. */
+  freeOf(limit: Limit | undefined): number {
+    const most = limit?.concurrency;
+    return limit === undefined || most === undefined ? Infinity : most - (this.#running.get(limit) ?? 0);
   }
 
   start({ route }: ClaimedTask): void {
     this.#taken += 1;
-    const handler = this.#served.handlerOf(plainRoute(route));
-    if (handler) this.#running.set(handler, (this.#running.get(handler) ?? 0) + 1);
+    const limit = this.#served.limitOf(plainRoute(route));
+    if (limit) this.#running.set(limit, (this.#running.get(limit) ?? 0) + 1);
   }
 
-  /** Answers the handler when it was at its own limit, so that claims have left its other tasks out. */
-  end({ route }: ClaimedTask): Handler | undefined {
+  /** Answers the limit that was reached, so that claims have left its other tasks out. */
+  end({ route }: ClaimedTask): Limit | undefined {
     this.#taken -= 1;
-    const handler = this.#served.handlerOf(plainRoute(route));
-    if (!handler) return undefined;
-    const running = this.#running.get(handler) ?? 0;
-    this.#running.set(handler, running - 1);
-    return running >= (handler.rules.concurrency ?? Infinity) ? handler : undefined;
+    const limit = this.#served.limitOf(plainRoute(route));
+    if (!limit) return undefined;
+    const running = this.#running.get(limit) ?? 0;
+    this.#running.set(limit, running - 1);
+    return running >= (limit.concurrency ?? Infinity) ? limit : undefined;
   }
 }

@@ -1,7 +1,7 @@
 import type { Route, RouteDemand } from '../../storage/attempt.js';
-import type { Handler } from '../../subscribers/handler-registry.js';
+import type { Limit } from '../../subscribers/handler-registry.js';
 import type { Capacity } from './capacity.js';
-import type { HandlerRoom, RouteMap } from './route-map.js';
+import type { LimitRoom, RouteMap } from './route-map.js';
 import type { ServedRoutes } from './served-routes.js';
 
 /** How many attempts of a route a worker can take now, and whether it is known to have some. */
@@ -17,7 +17,7 @@ export interface Demand {
   readonly always: readonly RouteDemand[];
   /** Routes that were chosen because they have work. */
   readonly chosen: readonly KnownDemand[];
-  /** True when others that have work were left out, because a handler's last slot goes to its routes in turn. */
+  /** True when others that have work were left out, because the last slot of a limit goes to its routes in turn. */
   readonly isLeftOut: boolean;
 }
 
@@ -34,8 +34,8 @@ export interface DemandsParts {
 }
 
 /**
- * Says what may be claimed: no more than there are free slots, and of no handler more than its own limit. A handler at its
- * limit is left out, so it costs nothing.
+ * Says what may be claimed: no more than there are free slots, and of no limit more than is left of it. A handler at its limit is left
+ * out, so it costs nothing.
  */
 export class Demands {
   readonly #parts: DemandsParts;
@@ -63,35 +63,35 @@ export class Demands {
     const total = capacity.free(held);
     if (total <= 0) return nothing;
     const limit = Math.min(total, most);
-    const left = new Map<Handler, number>();
-    const room: HandlerRoom = {
-      of: (handler) => (handler && left.get(handler)) ?? capacity.freeOf(handler),
-      isFull: (handler) => capacity.freeOf(handler) <= 0,
+    const left = new Map<Limit, number>();
+    const room: LimitRoom = {
+      of: (bound) => (bound && left.get(bound)) ?? capacity.freeOf(bound),
+      isFull: (bound) => capacity.freeOf(bound) <= 0,
     };
     const { own } = served;
     const always: RouteDemand[] = [];
     let isLeftOut = false;
     for (const route of own.length <= mostAlways ? own : []) {
       if (except.has(route)) continue;
-      const handler = served.handlerOf(route);
-      const free = Math.min(limit, room.of(handler));
+      const bound = served.limitOf(route);
+      const free = Math.min(limit, room.of(bound));
       if (free <= 0) continue;
-      const kept = this.#keptForOthers(handler, free);
-      if (handler?.rules.concurrency !== undefined) left.set(handler, kept);
-      isLeftOut ||= kept === 0 && this.#hasOthers(handler);
+      const kept = this.#keptForOthers(bound, free);
+      if (bound?.concurrency !== undefined) left.set(bound, kept);
+      isLeftOut ||= kept === 0 && this.#hasOthers(bound);
       if (free > kept) always.push({ route, limit: free - kept, only: served.only(route) });
     }
     const chosen = map.choose(limit, order === 'fair', room, except);
     return { total, always, chosen, isLeftOut };
   }
 
-  #hasOthers(handler: Handler | undefined): boolean {
-    return handler?.rules.concurrency !== undefined && this.#parts.map.hasWorkFor(handler);
+  #hasOthers(bound: Limit | undefined): boolean {
+    return bound?.concurrency !== undefined && this.#parts.map.hasWorkFor(bound);
   }
 
-  /** Half of what a limited handler has left is for its other routes that have work; a single slot in turn. */
-  #keptForOthers(handler: Handler | undefined, free: number): number {
-    if (!this.#hasOthers(handler)) return 0;
+  /** Half of what is left of a limit is for the other routes that have work; a single slot in turn. */
+  #keptForOthers(bound: Limit | undefined, free: number): number {
+    if (!this.#hasOthers(bound)) return 0;
     if (free > 1) return Math.floor(free / 2);
     this.#turn = !this.#turn;
     return this.#turn ? 1 : 0;

@@ -1,7 +1,7 @@
 import type { ClaimedTask, Route, RouteDemand } from '../../storage/attempt.js';
 import { plainRoute } from '../../storage/route.js';
 import type { RouteHead } from '../../storage/waiting-route.js';
-import type { Handler } from '../../subscribers/handler-registry.js';
+import type { Limit } from '../../subscribers/handler-registry.js';
 import { Heap } from './heap.js';
 import type { ServedRoutes } from './served-routes.js';
 
@@ -15,9 +15,9 @@ interface Head extends RouteHead {
   readonly misses: number;
 }
 
-/** The routes with work of one handler. */
+/** The routes with work that one limit bounds. */
 interface Lane {
-  readonly handler: Handler | undefined;
+  readonly limit: Limit | undefined;
   /** Also those that are known better by now: they are left out when their turn comes. */
   readonly heads: Heap<Head>;
   /** Its place among the others; undefined while it has none. */
@@ -42,12 +42,12 @@ export interface ClaimEnd {
   readonly more: readonly Route[] | undefined;
 }
 
-/** What handlers have left. */
-export interface HandlerRoom {
+/** What is left of limits. */
+export interface LimitRoom {
   /** Slots that routes may fill now. */
-  of(handler: Handler | undefined): number;
-  /** True when it runs as much as it may: it comes back when it is freed. */
-  isFull(handler: Handler | undefined): boolean;
+  of(limit: Limit | undefined): number;
+  /** True when it is reached: its routes come back when it is freed. */
+  isFull(limit: Limit | undefined): boolean;
 }
 
 /** Routes that are kept in mind; of more than that, the others are found when these have no work left. */
@@ -67,14 +67,14 @@ const mostPassedOver = 1_000;
  * routes as it has slots: of those with the best heads, which hold the best attempts of all; in fair order, for the next ones
  * in turn. So what a claim costs depends on what it takes, not on how many routes wait.
  *
- * Fed by rings, by slices of the index and by what claims answer. Routes of handlers that are full, and routes that are paused,
+ * Fed by rings, by slices of the index and by what claims answer. Routes whose limit is reached, and routes that are paused,
  * stand aside until that changes.
  */
 export class RouteMap {
   readonly #served: ServedRoutes;
   /** In the order of turns. */
   readonly #heads = new Map<Route, Head>();
-  #lanes = new Map<Handler | undefined, Lane>();
+  #lanes = new Map<Limit | undefined, Lane>();
   #places = newPlaces();
   #placed = 0;
   /** Those of paused routes. */
@@ -104,8 +104,8 @@ export class RouteMap {
     return had;
   }
 
-  hasWorkFor(handler: Handler): boolean {
-    return (this.#lanes.get(handler)?.heads.size ?? 0) > 0;
+  hasWorkFor(limit: Limit): boolean {
+    return (this.#lanes.get(limit)?.heads.size ?? 0) > 0;
   }
 
   /** A moment, to compare what is learned later with what was sent before. */
@@ -128,9 +128,9 @@ export class RouteMap {
     });
   }
 
-  /** A handler that was full is not any more. */
-  freed(handler: Handler): void {
-    const lane = this.#lanes.get(handler);
+  /** A limit that was reached is not any more. */
+  freed(limit: Limit): void {
+    const lane = this.#lanes.get(limit);
     if (lane) this.#place(lane);
   }
 
@@ -141,12 +141,7 @@ export class RouteMap {
    * @param isFair true to take turns
    * @param except routes to leave out, plain ones with all their keys
    */
-  choose(
-    most: number,
-    isFair: boolean,
-    room: HandlerRoom,
-    except: ReadonlySet<Route>,
-  ): readonly RouteDemand[] {
+  choose(most: number, isFair: boolean, room: LimitRoom, except: ReadonlySet<Route>): readonly RouteDemand[] {
     if (this.#heads.size === 0) return [];
     if (except !== this.#except) this.#recall(except);
     const chosen = isFair
@@ -207,10 +202,9 @@ export class RouteMap {
 
   /** Puts a head into its lane. */
   #line(head: Head): void {
-    const handler = this.#served.handlerOf(head.plain);
-    let lane = this.#lanes.get(handler);
-    if (!lane)
-      this.#lanes.set(handler, (lane = { handler, heads: new Heap<Head>(isBetter), place: undefined }));
+    const limit = this.#served.limitOf(head.plain);
+    let lane = this.#lanes.get(limit);
+    if (!lane) this.#lanes.set(limit, (lane = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
     lane.heads.push(head);
     this.#place(lane);
   }
@@ -246,7 +240,7 @@ export class RouteMap {
     for (const head of aside) if (this.#heads.get(head.route) === head) this.#line(head);
   }
 
-  #best(most: number, room: HandlerRoom, except: ReadonlySet<Route>): Head[] {
+  #best(most: number, room: LimitRoom, except: ReadonlySet<Route>): Head[] {
     const chosen: Head[] = [];
     const taken = new Map<Lane, number>();
     while (chosen.length < most) {
@@ -256,8 +250,8 @@ export class RouteMap {
       if (lane.place !== place) continue;
       lane.place = undefined;
       const n = taken.get(lane) ?? 0;
-      if (room.of(lane.handler) <= n) {
-        if (!room.isFull(lane.handler)) taken.set(lane, n);
+      if (room.of(lane.limit) <= n) {
+        if (!room.isFull(lane.limit)) taken.set(lane, n);
         continue;
       }
       lane.heads.pop();
@@ -275,35 +269,35 @@ export class RouteMap {
     return chosen;
   }
 
-  #nextInTurn(most: number, room: HandlerRoom, except: ReadonlySet<Route>): Head[] {
+  #nextInTurn(most: number, room: LimitRoom, except: ReadonlySet<Route>): Head[] {
     const chosen: Head[] = [];
-    const taken = new Map<Handler | undefined, number>();
+    const taken = new Map<Limit | undefined, number>();
     // Those that have had their turn come again at the end.
     let left = Math.min(this.#heads.size, most + mostPassedOver);
     for (const [route, head] of this.#heads) {
       if (chosen.length >= most || left-- === 0) break;
-      const handler = this.#served.handlerOf(head.plain);
-      const n = taken.get(handler) ?? 0;
+      const limit = this.#served.limitOf(head.plain);
+      const n = taken.get(limit) ?? 0;
       // What is passed over comes last, or it would be passed over again and again.
       this.#heads.delete(route);
       this.#heads.set(route, head);
-      if (isLeftOut(head, except) || room.of(handler) <= n) continue;
+      if (isLeftOut(head, except) || room.of(limit) <= n) continue;
       chosen.push(head);
-      taken.set(handler, n + 1);
+      taken.set(limit, n + 1);
     }
     return chosen;
   }
 
-  /** Routes of one handler share what it has left. */
-  #divided(heads: readonly Head[], most: number, room: HandlerRoom): readonly RouteDemand[] {
-    const sharing = new Map<Handler | undefined, number>();
-    const handlers = heads.map(({ plain }) => this.#served.handlerOf(plain));
-    for (const handler of handlers) sharing.set(handler, (sharing.get(handler) ?? 0) + 1);
+  /** Routes that one limit bounds share what is left of it. */
+  #divided(heads: readonly Head[], most: number, room: LimitRoom): readonly RouteDemand[] {
+    const sharing = new Map<Limit | undefined, number>();
+    const limits = heads.map(({ plain }) => this.#served.limitOf(plain));
+    for (const bound of limits) sharing.set(bound, (sharing.get(bound) ?? 0) + 1);
     return heads.map(({ route, plain }, index) => {
-      const handler = handlers[index];
-      const free = room.of(handler);
+      const bound = limits[index];
+      const free = room.of(bound);
       // At least 1: no more are chosen than it has left.
-      const share = free === Infinity ? free : Math.floor(free / (sharing.get(handler) ?? 1));
+      const share = free === Infinity ? free : Math.floor(free / (sharing.get(bound) ?? 1));
       const limit = Math.min(most, share);
       return { route, limit, only: this.#served.only(plain), hasWork: true };
     });

@@ -2,7 +2,7 @@ import type { WorkerOptions } from '../../options/worker-options.js';
 import type { Route, RouteDemand } from '../../storage/attempt.js';
 import { keyedRange, publicationRoute } from '../../storage/route.js';
 import type { RouteRange } from '../../storage/waiting-route.js';
-import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
+import type { Handler, HandlerRegistry, Limit } from '../../subscribers/handler-registry.js';
 
 /** Which routes a worker serves, and what of each. All routes here are plain: without keys, not isolated. */
 export class ServedRoutes {
@@ -48,7 +48,7 @@ export class ServedRoutes {
   has(route: Route): boolean {
     if (route === publicationRoute) return true;
     if (this.#registry.leaves(route)) return false;
-    return this.handlerOf(route) !== undefined || this.#failsUnknown;
+    return this.#handlerOf(route) !== undefined || this.#failsUnknown;
   }
 
   /** True when no attempt of the route is, however much is learned of it. */
@@ -71,8 +71,13 @@ export class ServedRoutes {
     return live || this.#failsUnknown ? undefined : 'dead';
   }
 
-  /** The handler whose limit holds for the route: the live one, or the dead one where there is no other. */
-  handlerOf(route: Route): Handler | undefined {
+  /** The limit that holds for the route; undefined where no handler serves it. */
+  limitOf(route: Route): Limit | undefined {
+    return this.#handlerOf(route)?.rules;
+  }
+
+  /** The handler whose rules hold for the route: the live one, or the dead one where there is no other. */
+  #handlerOf(route: Route): Handler | undefined {
     const { live, dead } = this.#registry.of(route);
     return live ?? dead;
   }

@@ -1,31 +1,35 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ClaimedTask } from '../../../lib/storage/attempt.js';
-import type { Handler } from '../../../lib/subscribers/handler-registry.js';
+import type { Limit } from '../../../lib/subscribers/handler-registry.js';
 import { Heap } from '../../../lib/worker/claiming/heap.js';
-import { RouteMap, type HandlerRoom } from '../../../lib/worker/claiming/route-map.js';
+import { RouteMap, type LimitRoom } from '../../../lib/worker/claiming/route-map.js';
 import type { ServedRoutes } from '../../../lib/worker/claiming/served-routes.js';
 
-const handlers = new Map<string, Handler>();
-
-/** Routes of one letter share the handler of that letter, which has a limit when the letter is a capital. */
-function handlerOf(route: string): Handler {
-  const letter = route.slice(0, 1);
-  const concurrency = letter === letter.toUpperCase() ? 10 : undefined;
-  const handler = handlers.get(letter) ?? ({ name: letter, rules: { concurrency } } as unknown as Handler);
-  handlers.set(letter, handler);
-  return handler;
+interface NamedLimit extends Limit {
+  readonly name: string;
 }
 
+const limits = new Map<string, NamedLimit>();
+
+/** Routes of one letter share the limit of that letter, which is one when the letter is a capital. */
+function limitOf(route: string): NamedLimit {
+  const name = route.slice(0, 1);
+  const concurrency = name === name.toUpperCase() ? 10 : undefined;
+  const limit = limits.get(name) ?? { name, concurrency };
+  limits.set(name, limit);
+  return limit;
+}
+
+const freeOf = (limit: Limit | undefined): number =>
+  free[(limit as NamedLimit | undefined)?.name ?? ''] ?? Infinity;
+
 const free: Record<string, number> = {};
-const room: HandlerRoom = {
-  of: (handler) => free[handler?.name ?? ''] ?? Infinity,
-  isFull: (handler) => (free[handler?.name ?? ''] ?? Infinity) <= 0,
-};
+const room: LimitRoom = { of: freeOf, isFull: (limit) => freeOf(limit) <= 0 };
 const nobody: ReadonlySet<string> = new Set();
 
 function mapOf(...routes: readonly (readonly [route: string, dueMs: number, priority?: number])[]): RouteMap {
-  const map = new RouteMap({ handlerOf, only: () => undefined } as unknown as ServedRoutes);
+  const map = new RouteMap({ limitOf, only: () => undefined } as unknown as ServedRoutes);
   for (const [route, dueMs, priority = 50] of routes) map.learn({ route, dueMs, priority });
   return map;
 }
@@ -88,7 +92,7 @@ test('a handler gives no more than it has left, and comes back when it is freed'
   free['A'] = 0;
   expect(chosen(map)).toEqual(['b1']);
   free['A'] = 5;
-  map.freed(handlerOf('A'));
+  map.freed(limitOf('A'));
   expect(map.choose(100, false, room, nobody)[0]).toMatchObject({ route: 'A1', limit: 1 });
   expect(chosen(map)).toEqual(['A1', 'A2', 'A3', 'b1']);
   delete free['A'];
