@@ -17,6 +17,10 @@ export const errorTable = {
     when: 'The object that a module provides has no such method when it is to be called, though its class has: something removed or replaced it.',
     todo: 'Look at what makes the object: a mock, a factory, a constructor. The attempt has failed, nothing was run.',
   },
+  HANDLER_CRASHED: {
+    when: 'The thread or process of an isolated handler has ended while it ran: out of memory, an error that nothing caught, or `process.exit()`. Another one takes its place.',
+    todo: 'Read the message and its cause. Raise `isolation.maxMemoryMb` where the task needs more memory.',
+  },
   HANDLER_REFUSED: {
     when: 'A guard, which the message names, did not let the handler run.',
     todo: 'Let the guard accept tasks, which `isQueueContext()` tells apart, or take it off the handler. Guards of a class hold for its dead handlers, too.',

@@ -5,6 +5,7 @@ export type {
   QueueOptionsFactory,
 } from './options/module-options.js';
 export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
+export type { IsolationOptions } from './options/isolation-options.js';
 export type { QueueOptions } from './options/queue-options.js';
 export { tcp } from './options/bell-options.js';
 export type { QueueBell, TcpBellOptions } from './options/bell-options.js';

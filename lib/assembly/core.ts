@@ -6,6 +6,7 @@ import { EndListener } from '../coordination/end-listener.js';
 import { HistoryRecorder } from '../observability/history/history-recorder.js';
 import type { PurgeRoutine } from '../maintenance/purge.routine.js';
 import type { QueueEvents } from '../events.js';
+import { defaultQueueName } from '../options/part-token.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { CloseSteps } from './close-steps.js';
 import { openStorage } from './open-storage.js';
@@ -17,6 +18,7 @@ import type { TestAccess } from '../storage/test-access.js';
 import { unavailableTenants } from '../tenants/unavailable-tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
+import { ChildPool } from '../worker/children/child-pool.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { closingReserves, ClosingTime } from '../timing/closing-time.js';
 
@@ -39,6 +41,8 @@ export interface QueueBasis {
 
 /** A queue's core in a database whose tables are there. */
 export interface QueueCore extends QueueBasis {
+  /** In its application. */
+  readonly name: string;
   readonly storage: OpenedStorage;
   readonly prepared: PreparedQueue;
   /** What is hidden besides what is secret by its name. */
@@ -49,6 +53,8 @@ export interface QueueCore extends QueueBasis {
 
 /** What a core is assembled with besides its options. */
 export interface CoreOptions {
+  /** In its application. Default: that of the only one. */
+  readonly name?: string;
   /** Of the application: what its queues share is found by it. Default: one of its own. */
   readonly group?: object;
   /** The rules of its dashboard. Default: none. */
@@ -61,7 +67,7 @@ export interface CoreOptions {
 export async function assembleCore(
   options: ResolvedOptions,
   events: QueueEvents,
-  { group = {}, redact = [], signal }: CoreOptions = {},
+  { name = defaultQueueName, group = {}, redact = [], signal }: CoreOptions = {},
 ): Promise<QueueCore> {
   const steps = new CloseSteps();
   const closing = new ClosingTime(options.shutdownTimeoutMs);
@@ -94,6 +100,7 @@ export async function assembleCore(
     const runtime = { inserts: database.inserts, schemas, transaction, ring };
     const client = new QueueClient(storage.inserts, { table, maxPayloadBytes }, runtime);
     return {
+      name,
       options,
       events,
       closing,
@@ -117,7 +124,8 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { storage, database, events, closing, declared, tenants, redact, history } = core;
+  const { name, storage, database, events, closing, declared, tenants, redact, history } = core;
+  const childParts = { options: core.options, queue: name, events };
   return assembleParts({
     database,
     events,
@@ -126,6 +134,7 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     tenants,
     redact,
     counter: history?.tally,
+    children: { thread: new ChildPool('thread', childParts), process: new ChildPool('process', childParts) },
     bell: storage.bell,
     liveness: storage.liveness(),
     options: storage.workerOptions(),

@@ -10,6 +10,7 @@ import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueLogs } from '../observability/queue-logs.js';
 import { environmentWarnings } from '../options/environment.js';
+import { connectionsPerChild, isIsolatedChild } from '../options/isolation-options.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
@@ -47,19 +48,24 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   void closeUnlessMade(opening);
   try {
     refuseSameName(name, modules);
-    const options = resolveOptions(opening.options);
+    const options = resolveOptions(isIsolatedChild() ? inChild(opening.options) : opening.options);
     await startLogs(logs, events, options);
     await group.closeOnFailure(() => logs.close());
     const failed = new AbortController();
     await group.closeOnFailure(async () => failed.abort());
     const redact = readRedact(opening.redact);
-    const core = await openResolved(options, events, { group, redact, signal: failed.signal });
+    const core = await openResolved(options, events, { name, group, redact, signal: failed.signal });
     await group.closeOnFailure(() => core.close());
     return core;
   } catch (error) {
     await group.leave();
     throw error;
   }
+}
+
+/** In a child nothing is claimed or made. */
+function inChild(options: QueueOptions): QueueOptions {
+  return { ...options, worker: false, schema: 'check', poolSize: connectionsPerChild };
 }
 
 /** When another provider of the application fails, nobody else closes what its queues have opened. */

@@ -4,6 +4,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { RoutinesScheduler } from '../maintenance/routines.scheduler.js';
 import type { QueueBasis } from './core.js';
 import { TarefaError } from '../errors.js';
+import { isIsolatedChild } from '../options/isolation-options.js';
 import { defaultQueueName } from '../options/part-token.js';
 import type { QueueGroup } from './queue-group.js';
 import { describeRoute, isSubscriptionRoute } from '../storage/route.js';
@@ -52,7 +53,9 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    const { core, assembly, group } = this.#parts;
+    const { name, core, assembly, group, explorer } = this.#parts;
+    // Whatever there is to say was said by the parent's application.
+    if (isIsolatedChild()) return explorer.register(explorer.explore(), name, assembly.registry);
     this.#listen();
     this.#warnOfDropped();
     if (!core.options.worker) return;

@@ -24,6 +24,7 @@ import { ServedRoutes } from '../worker/claiming/served-routes.js';
 import { Dispatcher } from '../worker/dispatcher.js';
 import type { DispatcherParts } from '../worker/dispatcher-parts.js';
 import { Executor } from '../worker/running/executor.js';
+import type { ChildPools } from '../worker/children/child-pool.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { HiddenRows } from '../worker/hidden-rows.js';
 import { Listening } from '../worker/listening.js';
@@ -70,6 +71,8 @@ export interface WorkerBasis {
   readonly registry?: HandlerRegistry;
   /** Default: nothing counts. */
   readonly counter?: SuccessCounter | undefined;
+  /** Where isolated handlers run. Default: there are none. */
+  readonly children?: ChildPools | undefined;
   readonly holds?: DispatcherParts['holds'];
   /** What is hidden besides what is secret by its name. Default: nothing. */
   readonly redact?: readonly string[] | undefined;
@@ -78,19 +81,20 @@ export interface WorkerBasis {
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { database, bell, liveness, events, options, closing, declared, tenants } = basis;
-  const { registry = new HandlerRegistry(), counter, holds, redact = [] } = basis;
+  const { registry = new HandlerRegistry(), counter, holds, children, redact = [] } = basis;
   const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
-  const execution = (workerId: WorkerId): Execution => {
+  const execution = (workerId: WorkerId, pools?: ChildPools): Execution => {
     const signal = new Signal();
     const settler = new Settler(workerId, { database, events, signal, counter, propertiesOf });
-    const executor = new Executor(workerId, { database, settler, registry, tenants, options, events });
+    const running = { database, settler, registry, tenants, options, events, children: pools };
+    const executor = new Executor(workerId, running);
     const fanOut = new FanOut(workerId, { database, bell, settler, declared, options, events });
     return { executor, fanOut, settler, signal };
   };
   const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
-    const { executor, ...others } = execution(workerId);
+    const { executor, ...others } = execution(workerId, children);
     const halt = new HaltOrder(workerId, { database, events, options, ...halting });
-    const served = new ServedRoutes(registry, options);
+    const served = new ServedRoutes(registry, options, children);
     const capacity = new Capacity(served, options);
     const hidden = new HiddenRows(database);
     const trouble = new Trouble(workerId, events);
@@ -120,6 +124,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     listening: new Listening({ bell, ends, recovery, unserved, options, events }),
     registry,
     registered,
+    children,
     recovery,
     declared,
     closing,

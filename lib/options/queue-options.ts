@@ -1,4 +1,5 @@
 import type { SqlHandle } from '../storage/sql-handle.js';
+import type { IsolationOptions } from './isolation-options.js';
 import type { LokiOptions } from './loki-options.js';
 import type { ByTopic } from '../values/queue-topics.js';
 import type { StandardSchema } from '../values/standard-schema.js';
@@ -166,6 +167,8 @@ export interface QueueOptions {
    * are none.
    */
   readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
+  /** Where handlers with `isolate` run: see {@link IsolationOptions}. Default: there are none. */
+  readonly isolation?: IsolationOptions | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**

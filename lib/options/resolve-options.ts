@@ -9,6 +9,7 @@ import type { Environment } from './variables.js';
 import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './payload-limit.js';
 import { TarefaError } from '../errors.js';
+import { resolveIsolation, type ResolvedIsolation } from './isolation-options.js';
 import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
@@ -67,6 +68,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly server: ResolvedServerOptions | undefined;
   /** Undefined where tenants have no databases. */
   readonly tenantDatabases: ResolvedTenantOptions | undefined;
+  /** Undefined where no handler is isolated. */
+  readonly isolation: ResolvedIsolation | undefined;
   /** How sure a recovery must be, also when only the retry routine recovers. */
   readonly recoveryTiming: RecoveryOptions;
   /** Undefined where lines go to Nest's logger alone. */
@@ -126,6 +129,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   webhooks: true,
   server: true,
   tenantDatabases: true,
+  isolation: true,
   maxPayloadBytes: true,
   errorProperties: true,
   shutdownTimeoutMs: true,
@@ -263,6 +267,7 @@ export function resolveOptions(
     ),
     server: resolveServer(options.server, env, check),
     tenantDatabases: resolveTenantDatabases(options.tenantDatabases, env, check),
+    isolation: resolveIsolation(options.isolation, check),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,

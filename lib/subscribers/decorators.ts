@@ -50,6 +50,12 @@ export interface HandlerOptions<
    * one after the other. Default: false.
    */
   readonly grouped?: boolean | undefined;
+  /**
+   * `thread` or `process`: the method runs in one that the queue's option `isolation` describes, so that what it computes keeps
+   * nobody waiting, and its `timeoutMs` ends it whatever it does. A process also contains crashes of native code. Default: it runs
+   * on the event loop.
+   */
+  readonly isolate?: 'thread' | 'process' | undefined;
   /** Name of the queue, when there are several. */
   readonly queue?: string | undefined;
 }

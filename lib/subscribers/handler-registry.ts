@@ -1,4 +1,5 @@
 import { TarefaError } from '../errors.js';
+import type { IsolateKind } from '../options/isolation-options.js';
 import {
   everyTopic,
   isTopicRoute,
@@ -30,6 +31,8 @@ export interface HandlerRules extends Limit {
   readonly payload: 'json' | 'text' | 'stored';
   /** True when its tasks share transactions. */
   readonly grouped: boolean;
+  /** Where it runs; undefined: on the event loop. */
+  readonly isolate: IsolateKind | undefined;
 }
 
 /** A method that handles tasks, ready to be called. */
@@ -143,6 +146,12 @@ export class HandlerRegistry {
   /** Where routes are taken that have no handler of their own: those of all topics, when some handler takes every topic. */
   get takesAny(): readonly RouteRange[] {
     return this.#anyTopic !== undefined || this.#anyDeadTopic !== undefined ? [everyTopicRange] : [];
+  }
+
+  /** Names of the handlers that run in a thread, or in a process. */
+  isolated(kind: IsolateKind): readonly string[] {
+    const all = [...this.#live.values(), ...this.#dead.values(), this.#anyTopic, this.#anyDeadTopic];
+    return all.flatMap((handler) => (handler?.rules.isolate === kind ? [handler.name] : []));
   }
 
   get isEmpty(): boolean {

@@ -15,6 +15,7 @@ const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {
   schema: true,
   transformed: true,
   grouped: true,
+  isolate: true,
   queue: true,
 };
 
@@ -38,8 +39,18 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     ...Object.keys(knownOptions),
     ...(kind === 'subscriber' ? ['topic'] : []),
   ]);
-  const { concurrency, timeoutMs, maxAttempts, retryDelayMs, retry, payload, schema, transformed, grouped } =
-    options;
+  const {
+    concurrency,
+    timeoutMs,
+    maxAttempts,
+    retryDelayMs,
+    retry,
+    payload,
+    schema,
+    transformed,
+    grouped,
+    isolate,
+  } = options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
@@ -56,6 +67,13 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   if (kind === 'subscriber' && topic !== undefined && !isTopic(topic))
     check.mistake(`topic must be text of 1 to ${columnLength.topic} characters (got ${shownValue(topic)})`);
   if (grouped !== undefined) check.boolean('grouped', grouped);
+  if (isolate !== undefined) check.oneOf('isolate', isolate, ['thread', 'process']);
+  if (isolate !== undefined && grouped === true)
+    check.mistake('give grouped or isolate, not both: a group shares one transaction of this process');
+  if (isolate !== undefined && concurrency !== undefined)
+    check.mistake(
+      'give concurrency or isolate, not both: isolated handlers share isolation.threads or isolation.processes',
+    );
   check.throwIfAny(`the handler ${name}`);
   return {
     concurrency,
@@ -64,6 +82,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     retryDelay: retry ?? (retryDelayMs === undefined ? undefined : () => retryDelayMs),
     payload: payload ?? 'json',
     grouped: grouped ?? false,
+    isolate,
   };
 }
 

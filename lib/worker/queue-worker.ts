@@ -16,6 +16,7 @@ import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
 import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
+import type { ChildPools } from './children/child-pool.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './listening.js';
 import type { Standstill } from './standstill.js';
@@ -39,6 +40,8 @@ export interface QueueWorkerParts {
     workerId: WorkerId,
     halting: Pick<HaltOrderParts, 'stop' | 'restore' | 'isSilent'>,
   ) => RegisteredWorker;
+  /** Where isolated handlers run; undefined where there are none. */
+  readonly children?: ChildPools | undefined;
   readonly recovery: Recovery;
   readonly declared: Pick<DeclaredSubscriptions, 'restore'>;
   /** The time for everything that is closed with this worker. */
@@ -135,6 +138,7 @@ export class QueueWorker {
   async #start(): Promise<void> {
     const { registry, recovery, options, events } = this.#parts;
     this.#state = 'starting';
+    await this.#startChildren();
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
     const routes = [publicationRoute, ...registry.announced];
     const description = { ...this.#description, routes };
@@ -157,6 +161,21 @@ export class QueueWorker {
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();
+  }
+
+  async #startChildren(): Promise<void> {
+    const { children, registry } = this.#parts;
+    if (!children) return;
+    try {
+      await Promise.all(Object.values(children).map((pool) => pool.start(registry)));
+    } catch (error) {
+      await this.#closeChildren(0);
+      throw error;
+    }
+  }
+
+  async #closeChildren(mostMs: number): Promise<void> {
+    await Promise.all(Object.values(this.#parts.children ?? {}).map((pool) => pool.close(mostMs)));
   }
 
   get #description(): Omit<WorkerDescription, 'routes'> {
@@ -213,6 +232,7 @@ export class QueueWorker {
     // Without its parts it has registered and could not go on.
     const leaving = registered && id !== undefined ? this.#leave(id, registered) : this.#signOff(id);
     await Promise.all([leaving, this.#companion?.stop()]);
+    await this.#parts.closing.step((leftMs) => this.#closeChildren(leftMs), closingReserves.rest);
     this.#state = 'stopped';
   }
 
@@ -229,7 +249,7 @@ export class QueueWorker {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
       running.abort(reason);
       await closing.step(() => within(running.idle(), abortGraceMs), closingReserves.grace);
-      running.abandon(reason);
+      await closing.step(() => running.abandon(reason), closingReserves.settle);
     }
     executor.stop();
     await closing.step(async (leftMs) => {

@@ -16,6 +16,8 @@ export const sections: Readonly<Record<string, () => string>> = {
   'circuit-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'CircuitOptions')),
   'tcp-bell-options': () => fieldTable(readInterface('lib/options/bell-options.ts', 'TcpBellOptions')),
   'server-options': () => fieldTable(readInterface('lib/options/server-options.ts', 'ServerOptions')),
+  'isolation-options': () =>
+    fieldTable(readInterface('lib/options/isolation-options.ts', 'IsolationOptions')),
   'loki-options': () => fieldTable(readInterface('lib/options/loki-options.ts', 'LokiOptions')),
   'tenant-options': () => fieldTable(readInterface('lib/options/tenant-options.ts', 'TenantDatabaseOptions')),
   'tenant-service-options': () =>
@@ -123,6 +125,8 @@ const plainTypes: Readonly<Record<string, string>> = {
   TenantResolver: 'function',
   TenantServiceOptions: 'object',
   'boolean | ConnectionOptions': 'true, false or options of `node:tls`',
+  IsolationOptions: 'object',
+  'URL | string': '`file:` URL, or absolute path',
   'LokiOptions | false': 'object, or `false`',
   LokiBasicAuth: '`{ username, password }`',
   'Readonly<Record<string, string>>': 'texts by name',

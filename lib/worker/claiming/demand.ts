@@ -35,7 +35,7 @@ export interface DemandsParts {
 
 /**
  * Says what may be claimed: no more than there are free slots, and of no limit more than is left of it. A handler at its limit is left
- * out, so it costs nothing.
+ * out, so it costs nothing. Routes that share a limit are only asked for when they have work: those without would take from it.
  */
 export class Demands {
   readonly #parts: DemandsParts;
@@ -47,8 +47,9 @@ export class Demands {
 
   /** True when a route is asked for by every claim; what others have must be found out. */
   isAlwaysAsked(route: Route): boolean {
-    const { own } = this.#parts.served;
-    return own.length <= mostAlways && own.includes(route);
+    const { served } = this.#parts;
+    const { own } = served;
+    return own.length <= mostAlways && own.includes(route) && !served.sharesLimit(route);
   }
 
   /**
@@ -72,7 +73,7 @@ export class Demands {
     const always: RouteDemand[] = [];
     let isLeftOut = false;
     for (const route of own.length <= mostAlways ? own : []) {
-      if (except.has(route)) continue;
+      if (except.has(route) || served.sharesLimit(route)) continue;
       const bound = served.limitOf(route);
       const free = Math.min(limit, room.of(bound));
       if (free <= 0) continue;

@@ -1,3 +1,4 @@
+import type { IsolateKind } from '../../options/isolation-options.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { Route, RouteDemand } from '../../storage/attempt.js';
 import { keyedRange, publicationRoute } from '../../storage/route.js';
@@ -8,10 +9,17 @@ import type { Handler, HandlerRegistry, Limit } from '../../subscribers/handler-
 export class ServedRoutes {
   readonly #registry: HandlerRegistry;
   readonly #options: Pick<WorkerOptions, 'unknownTasks'>;
+  readonly #shared: Readonly<Record<IsolateKind, Limit>> | undefined;
 
-  constructor(registry: HandlerRegistry, options: Pick<WorkerOptions, 'unknownTasks'>) {
+  /** @param shared what isolated handlers share. Default: nothing, they run here as all others */
+  constructor(
+    registry: HandlerRegistry,
+    options: Pick<WorkerOptions, 'unknownTasks'>,
+    shared?: Readonly<Record<IsolateKind, Limit>>,
+  ) {
     this.#registry = registry;
     this.#options = options;
+    this.#shared = shared;
   }
 
   /** Routes with a handler of their own, and that of publications. */
@@ -73,7 +81,17 @@ export class ServedRoutes {
 
   /** The limit that holds for the route; undefined where no handler serves it. */
   limitOf(route: Route): Limit | undefined {
-    return this.#handlerOf(route)?.rules;
+    return this.#sharedOf(route) ?? this.#handlerOf(route)?.rules;
+  }
+
+  /** True when the attempts of other routes count against its limit as well. */
+  sharesLimit(route: Route): boolean {
+    return this.#sharedOf(route) !== undefined;
+  }
+
+  #sharedOf(route: Route): Limit | undefined {
+    const isolate = this.#handlerOf(route)?.rules.isolate;
+    return isolate && this.#shared?.[isolate];
   }
 
   /** The handler whose rules hold for the route: the live one, or the dead one where there is no other. */

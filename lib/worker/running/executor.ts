@@ -7,14 +7,16 @@ import { untreatedMessage } from '../../storage/buried.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
 import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
-import { attemptsOf } from '../../subscribers/task-rules.js';
+import { attemptsOf, timeoutOf } from '../../subscribers/task-rules.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
 import { checkAttempt, checkSize } from './attempt-limits.js';
+import type { ChildPool, ChildPools } from '../children/child-pool.js';
+import { ChildRun } from '../children/child-run.js';
 import { Conclusion } from './conclusion.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
-import { HandlerContext, type Surroundings } from './handler-context.js';
+import { HandlerContext, surroundingsOf, type Surroundings } from './handler-context.js';
 import { decodePayload } from './payload.js';
 import { ProgressNotes } from './progress-notes.js';
 import type { RunEnd } from './run-end.js';
@@ -29,6 +31,8 @@ export interface ExecutorParts {
   readonly tenants: TenantSource;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
+  /** Where isolated handlers run. Default: here, as in tests that run one attempt at a time. */
+  readonly children?: ChildPools | undefined;
 }
 
 /** An end after which the handler does not run again. */
@@ -46,14 +50,8 @@ export class Executor {
 
   constructor(workerId: WorkerId, parts: ExecutorParts) {
     this.#parts = parts;
-    const { database, tenants, events } = parts;
-    const { maxPayloadBytes: maxResultBytes } = parts.options;
-    const warn: Surroundings['warn'] = ({ task }, problem) => {
-      const message = `task ${task.firstAttemptId} has ended all the same: ${failureMessage(problem)}`;
-      events.emit('warning', { message });
-    };
-    const notes = new ProgressNotes(workerId, database, events);
-    this.#surroundings = { database, workerId, tenants, maxResultBytes, notes, warn };
+    const notes = new ProgressNotes(workerId, parts.database, parts.events);
+    this.#surroundings = { ...surroundingsOf(parts), workerId, notes };
     this.#turns = new GroupedTurns(workerId, parts.database);
     this.#conclusion = new Conclusion(workerId, parts);
   }
@@ -105,10 +103,12 @@ export class Executor {
    */
   #begin(running: RunningTask, handler: Handler, grouped: boolean): Promise<RunEnd> {
     const { claimed } = running;
-    const { database, options } = this.#parts;
+    const { database, options, children } = this.#parts;
     checkAttempt(claimed.task, attemptsOf(claimed.task, handler.rules, options));
     // The envelope of a delivery may exceed the limit, which is its publication's.
     if (claimed.task.subscriptionId === null) checkSize(claimed, options.maxPayloadBytes);
+    const { isolate } = handler.rules;
+    if (isolate && children) return this.#runInChild(running, handler, children[isolate]);
     if (claimed.payload !== undefined) return this.#call(running, handler, claimed.payload, grouped);
     return database.attempts
       .loadPayload(claimed.id)
@@ -120,8 +120,17 @@ export class Executor {
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
     const context = new HandlerContext(claimed, subscription, this.#surroundings);
     running.context = context;
-    const run: HandlerRun = { handler, payload, context, surroundings: this.#surroundings };
+    const timeoutMs = timeoutOf(claimed.task, handler.rules);
+    const run: HandlerRun = { handler, payload, context, surroundings: this.#surroundings, timeoutMs };
     return grouped ? this.#runInGroup(run) : runHandler(run);
+  }
+
+  #runInChild(running: RunningTask, handler: Handler, pool: ChildPool): Promise<RunEnd> {
+    const { workerId, notes } = this.#surroundings;
+    const { transactions } = this.#parts.database;
+    const run = new ChildRun(running.claimed, handler, { pool, transactions, workerId, notes });
+    running.context = run;
+    return run.run();
   }
 
   async #runInGroup(run: HandlerRun): Promise<RunEnd> {

@@ -2,12 +2,14 @@ import { AsyncResource } from 'node:async_hooks';
 import type { DriverClient } from '../../storage/driver-client.js';
 import { readTransaction, type SqlHandle } from '../../storage/sql-handle.js';
 import { TarefaError } from '../../errors.js';
+import type { QueueEvents } from '../../events.js';
+import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ClaimedTask, Completion, WorkerId } from '../../storage/attempt.js';
-import type { GroupedTransaction, TaskTransaction } from '../../storage/transactions.js';
+import type { GroupedTransaction, ServerSession, TaskTransaction } from '../../storage/transactions.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
-import { cleanMessage } from '../../values/failure-text.js';
+import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { shownValue } from '../../values/shown-value.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import type { ProgressNotes } from './progress-notes.js';
@@ -22,6 +24,27 @@ export interface Surroundings {
   readonly notes: Pick<ProgressNotes, 'add'>;
   /** Told what went wrong after an attempt had ended. */
   readonly warn: (claimed: ClaimedTask, problem: unknown) => void;
+  /** Told where an attempt's transaction runs, once it is open. */
+  readonly opened?: ((session: ServerSession) => void) | undefined;
+}
+
+/** What is the same for all workers of a queue. */
+export function surroundingsOf({
+  database,
+  tenants,
+  options,
+  events,
+}: {
+  readonly database: Surroundings['database'];
+  readonly tenants: TenantSource;
+  readonly options: Pick<WorkerOptions, 'maxPayloadBytes'>;
+  readonly events: QueueEvents;
+}): Omit<Surroundings, 'workerId' | 'notes'> {
+  const warn: Surroundings['warn'] = ({ task }, problem) => {
+    const message = `task ${task.firstAttemptId} has ended all the same: ${failureMessage(problem)}`;
+    events.emit('warning', { message });
+  };
+  return { database, tenants, maxResultBytes: options.maxPayloadBytes, warn };
 }
 
 /** The context of one attempt. Its parts are made when the handler first uses them. */
@@ -179,8 +202,8 @@ export class HandlerContext implements TaskContext {
 
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
-      const { database, workerId } = this.#surroundings;
-      this.#transaction = database.transactions.begin(workerId);
+      const { database, workerId, opened } = this.#surroundings;
+      this.#transaction = database.transactions.begin(workerId, opened);
       // First used after the end: a transaction that is over before it began refuses every statement.
       if (this.#ended) void this.#transaction.rollback();
     }

@@ -26,15 +26,17 @@ export function invokeWithin(
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<Invocation>((resolve) => {
     timer = setTimeout(() => {
-      const error = new TarefaError(
-        'TASK_TIMEOUT',
-        `${handler.name} did not end within its timeoutMs (${timeoutMs})`,
-      );
+      const error = timedOut(handler.name, timeoutMs);
       context.destroy(error);
       resolve({ kind: 'timed out', error, handlerEnded: running.then(ignore, ignore) });
     }, timeoutMs);
   });
   return Promise.race([running.then(returned), timeout]).finally(() => clearTimeout(timer));
+}
+
+/** Of a handler that did not end in time. */
+export function timedOut(handler: string, timeoutMs: number): TarefaError {
+  return new TarefaError('TASK_TIMEOUT', `${handler} did not end within its timeoutMs (${timeoutMs})`);
 }
 
 function returned(value: unknown): Invocation {

@@ -3,7 +3,6 @@ import { hiddenInTransaction } from '../../storage/transaction-errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
-import { timeoutOf } from '../../subscribers/task-rules.js';
 import type { HandlerContext, Surroundings } from './handler-context.js';
 import { invokeWithin } from './invoke-within.js';
 import { readReturn, type RecordedReturn } from './recorded-return.js';
@@ -15,12 +14,13 @@ export interface HandlerRun {
   readonly payload: unknown;
   readonly context: HandlerContext;
   readonly surroundings: Surroundings;
+  /** Undefined: it may take as long as it likes. */
+  readonly timeoutMs: number | undefined;
 }
 
 /** Runs a handler and closes what it used: its tenant's connection, its transaction. Never rejects. */
 export async function runHandler(run: HandlerRun): Promise<RunEnd> {
-  const { handler, payload, context, surroundings } = run;
-  const timeoutMs = timeoutOf(context.task, handler.rules);
+  const { handler, payload, context, surroundings, timeoutMs } = run;
   try {
     let returned: unknown;
     if (timeoutMs === undefined) {

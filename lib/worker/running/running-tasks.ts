@@ -2,10 +2,19 @@ import { TarefaError } from '../../errors.js';
 import type { ClaimedTask } from '../../storage/attempt.js';
 import type { HandlerContext } from './handler-context.js';
 
+/** What tells the handler of an attempt to stop, wherever it runs. */
+export interface RunningContext extends Pick<
+  HandlerContext,
+  'aborted' | 'completedElsewhere' | 'abort' | 'destroy'
+> {
+  /** True when `destroy` ends the handler itself, not only its transaction. */
+  readonly endsWhenDestroyed?: true;
+}
+
 /** What aborting a running attempt needs. */
 export interface RunningTask {
   readonly claimed: ClaimedTask;
-  context: HandlerContext | undefined;
+  context: RunningContext | undefined;
   /** True since another row was claimed here under its id: its end is no longer that row's. */
   isReplaced: boolean;
 }
@@ -93,8 +102,13 @@ export class RunningTasks {
     for (const { context } of this.#byId.values()) context?.abort(reason);
   }
 
-  /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
-  abandon(reason: Error): void {
+  /**
+   * Cuts the transactions of handlers that do not end, so that none can commit after we have left. Resolves when those have ended
+   * that do so when they are destroyed.
+   */
+  async abandon(reason: Error): Promise<void> {
     for (const { context } of this.#byId.values()) context?.destroy(reason);
+    const isEnding = (): boolean => this.all().some(({ context }) => context?.endsWhenDestroyed);
+    while (isEnding()) await new Promise<void>((resolve) => (this.#onEnd = resolve));
   }
 }

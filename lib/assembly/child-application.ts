@@ -1,0 +1,132 @@
+import 'reflect-metadata';
+import { Logger, type INestApplicationContext, type LogLevel, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { TarefaError } from '../errors.js';
+import { getPartToken } from '../options/part-token.js';
+import { errorProperties } from '../redaction/error-properties.js';
+import { Redaction } from '../redaction/redaction.js';
+import { failureMessage } from '../values/failure-text.js';
+import { ChildRunner } from '../worker/children/child-runner.js';
+import type { ChildReady } from '../worker/children/messages.js';
+import { surroundingsOf, type Surroundings } from '../worker/running/handler-context.js';
+import type { QueueCore } from './core.js';
+import type { QueueWorkerAssembly } from './worker.js';
+
+type Told = Pick<Surroundings, 'opened' | 'notes'>;
+
+/** What `@Module()` leaves on a class. */
+const moduleKeys = ['imports', 'providers', 'controllers', 'exports'];
+const kinds = ['thread', 'process'] as const;
+const everyLevel: LogLevel[] = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'];
+
+/** The application of a thread or process, which runs isolated handlers and nothing else. */
+export class ChildApplication {
+  readonly runner: ChildRunner;
+  readonly ready: ChildReady;
+  readonly #app: INestApplicationContext;
+
+  private constructor(app: INestApplicationContext, queue: string, told: Told) {
+    this.#app = app;
+    const core = app.get<QueueCore>(getPartToken(queue, 'core'), { strict: false });
+    const { registry } = app.get<QueueWorkerAssembly>(getPartToken(queue, 'assembly'), { strict: false });
+    const { database, options, redact } = core;
+    this.runner = new ChildRunner({
+      database,
+      registry,
+      surroundings: { ...surroundingsOf(core), ...told },
+      propertiesOf: errorProperties(options.errorProperties, new Redaction(redact)),
+    });
+    const handlers = kinds.flatMap((kind) => registry.isolated(kind));
+    this.ready = { type: 'ready', handlers, stoppedJobs: stopJobs(app) };
+  }
+
+  /**
+   * @param module URL of the file with the module
+   * @param queue name of the queue in its application
+   * @param told what the parent has to know of an attempt that runs
+   * @throws {TarefaError} `OPTIONS_INVALID`, or what the start of an application raises
+   */
+  static async boot(module: string, queue: string, told: Told): Promise<ChildApplication> {
+    const type = await loadModule(module);
+    const logger: LogLevel[] = ['warn', 'error', 'fatal'];
+    const app = await NestFactory.createApplicationContext(type, { logger, abortOnError: false });
+    try {
+      refuseWithoutQueue(app, type, queue);
+      // The lines of the start stand in the parent's log already; those of handlers do not.
+      Logger.overrideLogger(everyLevel);
+      return new ChildApplication(app, queue, told);
+    } catch (error) {
+      await app.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#app.close();
+  }
+}
+
+/** @throws {TarefaError} `OPTIONS_INVALID` */
+async function loadModule(href: string): Promise<Type> {
+  let exported: Readonly<Record<string, unknown>>;
+  try {
+    exported = (await import(href)) as Readonly<Record<string, unknown>>;
+  } catch (cause) {
+    throw invalid(`isolation.module (${href}) cannot be loaded: ${failureMessage(cause)}`, cause);
+  }
+  // Of CommonJS only the default is certain.
+  const all = [...Object.values(exported), ...Object.values(Object(exported['default']) as object)];
+  const modules = [...new Set(all.filter(isModule))];
+  const [type, another] = modules;
+  if (type && !another) return type;
+  const found = type
+    ? `exports ${modules.map(({ name }) => name).join(' and ')}`
+    : 'exports no class with @Module()';
+  throw invalid(
+    `isolation.module (${href}) ${found}: export exactly one, which imports the queue and provides the handlers`,
+  );
+}
+
+function isModule(value: unknown): value is Type {
+  return typeof value === 'function' && moduleKeys.some((key) => Reflect.hasOwnMetadata(key, value));
+}
+
+function refuseWithoutQueue(app: INestApplicationContext, { name }: Type, queue: string): void {
+  try {
+    app.get(getPartToken(queue, 'core'), { strict: false });
+  } catch {
+    throw invalid(
+      `${name} of isolation.module does not import the queue '${queue}': import the same QueueModule.forRoot() there that the ` +
+        `application has`,
+    );
+  }
+}
+
+/** Jobs of the application run in the parent; each child would run them once more. */
+function stopJobs(app: INestApplicationContext): readonly string[] {
+  const registry = schedulerOf(app);
+  if (!registry) return [];
+  const [jobs, intervals, timeouts] = [
+    registry.getCronJobs(),
+    registry.getIntervals(),
+    registry.getTimeouts(),
+  ];
+  for (const job of jobs.values()) void job.stop();
+  for (const name of intervals) clearInterval(registry.getInterval<NodeJS.Timeout>(name));
+  for (const name of timeouts) clearTimeout(registry.getTimeout<NodeJS.Timeout>(name));
+  return [...jobs.keys(), ...intervals, ...timeouts];
+}
+
+function schedulerOf(app: INestApplicationContext): SchedulerRegistry | undefined {
+  try {
+    return app.get<SchedulerRegistry>(SchedulerRegistry, { strict: false });
+  } catch {
+    // Without a `ScheduleModule` there is none.
+    return undefined;
+  }
+}
+
+function invalid(message: string, cause?: unknown): TarefaError {
+  return new TarefaError('OPTIONS_INVALID', message, cause === undefined ? {} : { cause });
+}

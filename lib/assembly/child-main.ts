@@ -1,0 +1,58 @@
+import { parentPort } from 'node:worker_threads';
+import { Logger } from '@nestjs/common';
+import { becomeIsolatedChild } from '../options/isolation-options.js';
+import { carryError } from '../worker/children/carried-error.js';
+import type { ChildOrder, ChildReport } from '../worker/children/messages.js';
+import type { NotedAttempt } from '../worker/running/progress-notes.js';
+import { ChildApplication } from './child-application.js';
+
+// What a thread or process of isolated handlers runs: it makes the application, and does what its parent says.
+becomeIsolatedChild();
+let application: ChildApplication | undefined;
+
+function tell(report: ChildReport): void {
+  if (parentPort) parentPort.postMessage(report);
+  else process.send?.(report);
+}
+
+/** What is said after the end would be taken for a word of the next attempt. */
+function tellProgress({ ended }: NotedAttempt, message: string): void {
+  if (!ended) tell({ type: 'progress', message });
+}
+
+async function boot(module: string, queue: string): Promise<void> {
+  try {
+    application = await ChildApplication.boot(module, queue, {
+      opened: (session) => tell({ type: 'opened', session }),
+      notes: { add: tellProgress },
+    });
+    tell(application.ready);
+  } catch (error) {
+    tell({ type: 'refused', error: carryError(error) });
+  }
+}
+
+async function obey(order: ChildOrder): Promise<void> {
+  switch (order.type) {
+    case 'boot':
+      return boot(order.module, order.queue);
+    case 'run':
+      if (application) tell({ type: 'ended', end: await application.runner.run(order) });
+      return;
+    case 'abort':
+      return application?.runner.abort(order.reason);
+    case 'close':
+      // What the application leaves open ends with its thread or process.
+      await application?.close().catch((error: unknown) => Logger.error(error, 'Tarefa'));
+      process.exit();
+  }
+}
+
+if (parentPort) parentPort.on('message', (order: ChildOrder) => void obey(order));
+else {
+  // A terminal sends its signals to all processes of a group; when this one is to end its parent says.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  // The parent is gone.
+  process.once('disconnect', () => process.exit(1));
+  process.on('message', (order) => void obey(order as ChildOrder));
+}

@@ -1,0 +1,206 @@
+import { TarefaError } from '../../errors.js';
+import type { QueueEvents } from '../../events.js';
+import {
+  connectionsPerChild,
+  defaultSize,
+  type IsolateKind,
+  type ResolvedIsolation,
+} from '../../options/isolation-options.js';
+import type { ResolvedOptions } from '../../options/resolve-options.js';
+import type { HandlerRegistry, Limit } from '../../subscribers/handler-registry.js';
+import { Backoff } from '../../timing/backoff.js';
+import { failureMessage } from '../../values/failure-text.js';
+import { Child } from './child.js';
+import type { ChildReady } from './messages.js';
+
+export interface ChildPoolParts {
+  readonly options: Pick<ResolvedOptions, 'isolation' | 'connection'>;
+  /** Name of the queue in its application. */
+  readonly queue: string;
+  readonly events: QueueEvents;
+}
+
+/** The children of each kind. */
+export type ChildPools = Readonly<Record<IsolateKind, ChildPool>>;
+
+/** The option that says how many there are. */
+const sizeOption = { thread: 'threads', process: 'processes' } as const;
+
+type Take = (child: Child | undefined) => void;
+
+/**
+ * The threads or processes of isolated handlers: never more than the option says, started when they are needed, used again, and
+ * replaced when they have ended.
+ */
+export class ChildPool implements Limit {
+  readonly #kind: IsolateKind;
+  readonly #parts: ChildPoolParts;
+  /** Also those that are ending: they count until nothing is left of them. */
+  readonly #children = new Set<Child>();
+  readonly #free = new Set<Child>();
+  readonly #waiting = new Set<Take>();
+  readonly #backoff = new Backoff({ firstMs: 250, mostMs: 10_000 });
+  /** Those whose applications are being made, and failed ones that are about to be tried again. */
+  #booting = 0;
+  #closed = false;
+
+  constructor(kind: IsolateKind, parts: ChildPoolParts) {
+    this.#kind = kind;
+    this.#parts = parts;
+  }
+
+  /** How many there are at most. */
+  get concurrency(): number {
+    return this.#parts.options.isolation?.[sizeOption[this.#kind]] ?? 0;
+  }
+
+  /**
+   * Starts one child, to know that the module can be used; without isolated handlers none.
+   *
+   * @throws {TarefaError} `OPTIONS_INVALID` when there is no module, it cannot be loaded or lacks a handler, or what its start raises
+   */
+  async start(registry: Pick<HandlerRegistry, 'isolated'>): Promise<void> {
+    const handlers = registry.isolated(this.#kind);
+    if (handlers.length === 0) return;
+    const isolation = this.#isolationFor(handlers);
+    const child = this.#add(isolation);
+    const ready = await child.ready;
+    refuseMissing(handlers, ready, isolation);
+    this.#report(ready);
+    this.#serve(child);
+  }
+
+  /** Resolves with a child for one run; with undefined when the signal aborts first. */
+  async take(signal: AbortSignal): Promise<Child | undefined> {
+    if (signal.aborted || this.#closed) return undefined;
+    for (const free of this.#free) {
+      this.#free.delete(free);
+      if (!free.isEnding) return free;
+    }
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve);
+      const leave = (): void => {
+        if (this.#waiting.delete(resolve)) resolve(undefined);
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      this.#grow();
+    });
+  }
+
+  /** The run has ended. */
+  giveBack(child: Child): void {
+    if (!child.isEnding) this.#serve(child);
+  }
+
+  /** Lets the applications of all children close, for so long, and ends them. Idempotent. */
+  async close(mostMs: number): Promise<void> {
+    this.#closed = true;
+    this.#backoff.cancel();
+    for (const take of this.#waiting) take(undefined);
+    this.#waiting.clear();
+    await Promise.all([...this.#children].map((child) => child.close(mostMs)));
+  }
+
+  /** An isolated handler must not run on the event loop because an option is missing. */
+  #isolationFor(handlers: readonly string[]): ResolvedIsolation {
+    const { isolation, connection } = this.#parts.options;
+    const names = handlers.join(', ');
+    if (!isolation) {
+      throw new TarefaError(
+        'OPTIONS_INVALID',
+        `${names} has isolate, and the options of QueueModule have no isolation: give isolation: { module: ` +
+          `new URL('./tasks.thread.js', import.meta.url) }, the file of a module that provides it and imports the queue`,
+      );
+    }
+    if (connection.address !== 'embedded') return isolation;
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `${names} has isolate, and connection is 'embedded', which others cannot join: start that server by ` +
+        `startEmbeddedPostgres() and give its url, or leave out isolate`,
+    );
+  }
+
+  #add(isolation: ResolvedIsolation): Child {
+    const child = new Child(this.#kind, isolation, this.#parts.queue);
+    this.#children.add(child);
+    void child.gone.then(() => this.#forget(child));
+    return child;
+  }
+
+  #forget(child: Child): void {
+    this.#children.delete(child);
+    this.#free.delete(child);
+    this.#grow();
+  }
+
+  /** Starts children for those who wait. */
+  #grow(): void {
+    const { isolation } = this.#parts.options;
+    if (this.#closed || !isolation) return;
+    while (this.#booting < this.#waiting.size && this.#children.size < this.concurrency)
+      void this.#boot(isolation);
+  }
+
+  async #boot(isolation: ResolvedIsolation): Promise<void> {
+    this.#booting += 1;
+    const child = this.#add(isolation);
+    try {
+      await child.ready;
+      this.#backoff.reset();
+      this.#serve(child);
+    } catch (error) {
+      child.kill(error as Error);
+      if (!this.#closed)
+        this.#warn(
+          `a ${this.#kind} of isolated handlers could not start, and is tried again: ${failureMessage(error)}`,
+        );
+      await this.#backoff.wait();
+    }
+    this.#booting -= 1;
+    this.#grow();
+  }
+
+  /** Whoever waits longest gets it. */
+  #serve(child: Child): void {
+    const [first] = this.#waiting;
+    if (!first) return void this.#free.add(child);
+    this.#waiting.delete(first);
+    first(child);
+  }
+
+  #report({ stoppedJobs }: ChildReady): void {
+    const [kind, option, size] = [this.#kind, sizeOption[this.#kind], this.concurrency];
+    this.#parts.events.emit('notice', {
+      message: `isolated handlers run in up to ${size} ${option}, each with up to ${connectionsPerChild} connections`,
+    });
+    if (size > defaultSize) {
+      this.#warn(
+        `isolation.${option} is ${size}, and this machine leaves ${defaultSize} processors to them: more take turns, and slow ` +
+          `down the event loop`,
+      );
+    }
+    if (stoppedJobs.length === 0) return;
+    this.#warn(
+      `isolation.module imports jobs of @nestjs/schedule (${stoppedJobs.join(', ')}), which are stopped in each ${kind}: leave ` +
+        `them out of that module`,
+    );
+  }
+
+  #warn(message: string): void {
+    this.#parts.events.emit('warning', { message });
+  }
+}
+
+function refuseMissing(
+  handlers: readonly string[],
+  { handlers: found }: ChildReady,
+  { module }: ResolvedIsolation,
+): void {
+  const missing = handlers.filter((name) => !found.includes(name));
+  if (missing.length === 0) return;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `isolation.module (${module.href}) has no isolated handler ${missing.join(', ')}: import the modules that provide them ` +
+      `there, or leave out their isolate`,
+  );
+}

@@ -1,0 +1,96 @@
+import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { TaskTransactions } from '../../storage/transactions.js';
+import type { Handler } from '../../subscribers/handler-registry.js';
+import { timeoutOf } from '../../subscribers/task-rules.js';
+import { timedOut } from '../running/invoke-within.js';
+import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
+import type { RunEnd } from '../running/run-end.js';
+import type { RunningContext } from '../running/running-tasks.js';
+import { carryError, uncarryError } from './carried-error.js';
+import type { Child, ChildEnd } from './child.js';
+import type { ChildPool } from './child-pool.js';
+import { sendable } from './messages.js';
+
+export interface ChildRunParts {
+  readonly pool: Pick<ChildPool, 'take' | 'giveBack'>;
+  readonly transactions: Pick<TaskTransactions, 'endSession'>;
+  readonly workerId: WorkerId;
+  readonly notes: Pick<ProgressNotes, 'add'>;
+}
+
+/**
+ * One attempt whose handler runs in a child. The child completes the attempt in the transaction that it has itself, under this
+ * worker's id and reservation: whatever becomes of the child, that guard decides.
+ */
+export class ChildRun implements RunningContext, NotedAttempt {
+  readonly endsWhenDestroyed = true;
+  readonly completedElsewhere = undefined;
+  readonly claimed: ClaimedTask;
+  readonly #parts: ChildRunParts;
+  readonly #handler: Handler;
+  readonly #stop = new AbortController();
+  #child: Child | undefined;
+
+  constructor(claimed: ClaimedTask, handler: Handler, parts: ChildRunParts) {
+    this.claimed = claimed;
+    this.#handler = handler;
+    this.#parts = parts;
+  }
+
+  get aborted(): Error | undefined {
+    return this.#stop.signal.reason as Error | undefined;
+  }
+
+  get ended(): boolean {
+    return this.#child === undefined;
+  }
+
+  /** Tells the handler to stop; one that has no child yet does not start. */
+  abort(reason: Error): void {
+    this.#stop.abort(reason);
+    this.#child?.tell({ type: 'abort', reason: carryError(reason) });
+  }
+
+  /** Ends the handler with its child. */
+  destroy(reason: Error): void {
+    this.#stop.abort(reason);
+    this.#child?.kill(reason);
+  }
+
+  /** Runs the handler when a child is free. Never rejects. */
+  async run(): Promise<RunEnd> {
+    const { pool, workerId, notes } = this.#parts;
+    const child = await pool.take(this.#stop.signal);
+    if (!child) return { kind: 'not started' };
+    if (this.aborted) {
+      pool.giveBack(child);
+      return { kind: 'not started' };
+    }
+    this.#child = child;
+    const timer = this.#startTimer(child);
+    const order = { type: 'run', workerId, claimed: sendable(this.claimed) } as const;
+    const ended = await child.run(order, (message) => notes.add(this, message));
+    clearTimeout(timer);
+    this.#child = undefined;
+    pool.giveBack(child);
+    return this.#readEnd(ended);
+  }
+
+  #startTimer(child: Child): NodeJS.Timeout | undefined {
+    const { name, rules } = this.#handler;
+    const timeoutMs = timeoutOf(this.claimed.task, rules);
+    if (timeoutMs === undefined) return undefined;
+    return setTimeout(() => child.kill(timedOut(name, timeoutMs)), timeoutMs);
+  }
+
+  async #readEnd(ended: ChildEnd): Promise<RunEnd> {
+    if (ended.kind === 'gone') {
+      // A server at work on a statement does not notice that its client is gone, and keeps its locks.
+      if (ended.session) await this.#parts.transactions.endSession(ended.session);
+      // Its COMMIT may have been on the way.
+      return { kind: 'unknown', error: ended.error, recorded: undefined };
+    }
+    const { end } = ended;
+    return 'error' in end ? { ...end, error: uncarryError(end.error) } : end;
+  }
+}

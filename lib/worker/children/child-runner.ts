@@ -1,0 +1,88 @@
+import { TarefaError } from '../../errors.js';
+import type { QueueDatabase } from '../../storage/database.js';
+import { describeRoute, plainRoute } from '../../storage/route.js';
+import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
+import type { PropertiesOf } from '../../values/failure-text.js';
+import { HandlerContext, type Surroundings } from '../running/handler-context.js';
+import { decodePayload } from '../running/payload.js';
+import type { RunEnd } from '../running/run-end.js';
+import { runHandler } from '../running/run-handler.js';
+import { carryError, uncarryError, type CarriedError } from './carried-error.js';
+import type { CarriedEnd, RunOrder } from './messages.js';
+
+export interface ChildRunnerParts {
+  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly registry: Pick<HandlerRegistry, 'of'>;
+  readonly surroundings: Omit<Surroundings, 'workerId'>;
+  readonly propertiesOf: PropertiesOf;
+}
+
+/** Runs attempts in a child, one at a time. */
+export class ChildRunner {
+  readonly #parts: ChildRunnerParts;
+  #context: HandlerContext | undefined;
+  /** Why the attempt is to stop. */
+  #aborted: Error | undefined;
+
+  constructor(parts: ChildRunnerParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves with how the handler has ended. Never rejects. */
+  async run(order: RunOrder): Promise<CarriedEnd> {
+    const { propertiesOf } = this.#parts;
+    this.#aborted = undefined;
+    try {
+      return carryEnd(await this.#call(order), propertiesOf);
+    } catch (error) {
+      return { kind: 'failed', error: carryError(error, propertiesOf) };
+    } finally {
+      this.#context = undefined;
+    }
+  }
+
+  /** Tells the handler that runs to stop. */
+  abort(reason: CarriedError): void {
+    this.#aborted = uncarryError(reason) as Error;
+    this.#context?.abort(this.#aborted);
+  }
+
+  /** The stored text is read and parsed here, so that a large payload keeps nobody else waiting. */
+  async #call({ workerId, claimed }: RunOrder): Promise<RunEnd> {
+    const { database } = this.#parts;
+    const handler = this.#handlerOf(claimed);
+    const stored =
+      claimed.payload === undefined ? await database.attempts.loadPayload(claimed.id) : claimed.payload;
+    const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
+    const surroundings = { ...this.#parts.surroundings, workerId };
+    const context = new HandlerContext(claimed, subscription, surroundings);
+    this.#context = context;
+    if (this.#aborted) context.abort(this.#aborted);
+    // Without its timeout: the parent ends this child with a handler that takes too long.
+    return runHandler({ handler, payload, context, surroundings, timeoutMs: undefined });
+  }
+
+  /** @throws {TarefaError} `HANDLER_NOT_REGISTERED` */
+  #handlerOf({ route, task }: RunOrder['claimed']): Handler {
+    const { live, dead } = this.#parts.registry.of(plainRoute(route));
+    const handler = task.dead ? dead : live;
+    if (handler) return handler;
+    throw new TarefaError(
+      'HANDLER_NOT_REGISTERED',
+      `not registered: no method of isolation.module handles ${describeRoute(plainRoute(route))}`,
+    );
+  }
+}
+
+function carryEnd(end: RunEnd, propertiesOf: PropertiesOf): CarriedEnd {
+  switch (end.kind) {
+    case 'succeeded':
+    case 'committed':
+      return end;
+    case 'failed':
+    case 'unknown':
+      return { ...end, error: carryError(end.error, propertiesOf) };
+    default:
+      throw new Error(`an isolated handler cannot end as '${end.kind}'`);
+  }
+}

@@ -1,0 +1,182 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import type { EventEmitter } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { TarefaError } from '../../errors.js';
+import type { IsolateKind, ResolvedIsolation } from '../../options/isolation-options.js';
+import type { ServerSession } from '../../storage/transactions.js';
+import { within } from '../../timing/deadline.js';
+import { failureMessage } from '../../values/failure-text.js';
+import { ownFile } from '../../values/own-file.js';
+import { uncarryError } from './carried-error.js';
+import type { CarriedEnd, ChildOrder, ChildReady, ChildReport, RunOrder } from './messages.js';
+
+/** How a run ended: told by the child; or the child is gone, and the session of its transaction may still be at work. */
+export type ChildEnd =
+  | { readonly kind: 'told'; readonly end: CarriedEnd }
+  | { readonly kind: 'gone'; readonly error: Error; readonly session: ServerSession | undefined };
+
+/** An application that is not there by then will not be. */
+const bootMs = 180_000;
+/** JavaScript is interrupted at once; a thread in native code ends when that returns. */
+const killMs = 1_000;
+
+/** A thread or a process with an application of its own, as its parent sees it. It runs one attempt at a time. */
+export class Child {
+  /** Resolves when its application is there; rejects with why it is not. */
+  readonly ready: Promise<ChildReady>;
+  /** Resolves when nothing is left of it. */
+  readonly gone: Promise<void>;
+  readonly #kind: IsolateKind;
+  readonly #maxMemoryMb: number | undefined;
+  /** Both tell of themselves by the events `message`, `error` and `exit`. */
+  readonly #carrier: Worker | ChildProcess;
+  #booting:
+    { readonly resolve: (ready: ChildReady) => void; readonly reject: (reason: Error) => void } | undefined;
+  #running:
+    | { readonly resolve: (end: ChildEnd) => void; readonly progressed: (message: string) => void }
+    | undefined;
+  #session: ServerSession | undefined;
+  /** Why it ends; undefined while it does not. */
+  #failure: Error | undefined;
+
+  /** @param queue name of the queue in its application */
+  constructor(kind: IsolateKind, { module, maxMemoryMb }: ResolvedIsolation, queue: string) {
+    this.#kind = kind;
+    this.#maxMemoryMb = maxMemoryMb;
+    this.#carrier = kind === 'thread' ? startThread(maxMemoryMb) : startProcess(maxMemoryMb);
+    const events: EventEmitter = this.#carrier;
+    this.ready = new Promise((resolve, reject) => (this.#booting = { resolve, reject }));
+    events.on('message', (report: ChildReport) => this.#heard(report));
+    events.on('error', (error: unknown) => (this.#failure ??= this.#crash(error)));
+    this.gone = new Promise((resolve) => {
+      events.once('exit', (code: number | null, signal?: NodeJS.Signals | null) => {
+        this.#end((this.#failure ??= this.#exited(code, signal)));
+        resolve();
+      });
+    });
+    const late = setTimeout(() => this.kill(this.#crashed(`did not start in ${bootMs / 1_000} s`)), bootMs);
+    const started = (): void => clearTimeout(late);
+    void this.ready.then(started, started);
+    this.tell({ type: 'boot', module: module.href, queue });
+  }
+
+  /** True when it takes no more attempts. */
+  get isEnding(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /**
+   * Runs an attempt. Never rejects.
+   *
+   * @param progressed told what its handler says of its progress
+   */
+  run(order: RunOrder, progressed: (message: string) => void): Promise<ChildEnd> {
+    this.#session = undefined;
+    return new Promise((resolve) => {
+      this.#running = { resolve, progressed };
+      if (this.#failure) this.#end(this.#failure);
+      else this.tell(order);
+    });
+  }
+
+  tell(order: ChildOrder): void {
+    if (this.#carrier instanceof Worker) this.#carrier.postMessage(order);
+    // One that has ended says so by its event.
+    else this.#carrier.send(order, () => undefined);
+  }
+
+  /** Ends it, whatever it does: what it runs ends at once with that reason. A thread in native code goes when that returns. */
+  kill(reason: Error): void {
+    this.#failure ??= reason;
+    if (this.#carrier instanceof Worker) void this.#carrier.terminate();
+    else this.#carrier.kill('SIGKILL');
+    this.#end(this.#failure);
+  }
+
+  /** Lets its application close, for so long, and ends it. */
+  async close(mostMs: number): Promise<void> {
+    if (!this.#failure) this.tell({ type: 'close' });
+    await within(this.gone, mostMs);
+    this.kill(this.#crashed('did not close in time'));
+    await within(this.gone, killMs);
+  }
+
+  #heard(report: ChildReport): void {
+    switch (report.type) {
+      case 'ready':
+        this.#booting?.resolve(report);
+        break;
+      case 'refused':
+        this.#booting?.reject(uncarryError(report.error) as Error);
+        break;
+      case 'opened':
+        this.#session = report.session;
+        break;
+      case 'progress':
+        this.#running?.progressed(report.message);
+        break;
+      case 'ended':
+        this.#finish({ kind: 'told', end: report.end });
+        break;
+    }
+  }
+
+  #end(error: Error): void {
+    this.#booting?.reject(error);
+    this.#finish({ kind: 'gone', error, session: this.#session });
+  }
+
+  #finish(end: ChildEnd): void {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.resolve(end);
+  }
+
+  #crash(error: unknown): TarefaError {
+    const isMemory = (error as { readonly code?: unknown } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    if (isMemory) return this.#crashed(`ran out of memory${this.#limit}`, error);
+    return this.#crashed(`ended by an error that nothing caught: ${failureMessage(error)}`, error);
+  }
+
+  /** A process tells no more than that; what it has written to its output says why. */
+  #exited(code: number | null, signal: NodeJS.Signals | null | undefined): TarefaError {
+    if (!signal) return this.#crashed(`ended itself with the exit code ${code}`);
+    const mayBeMemory = signal === 'SIGABRT' ? `, as when it runs out of memory${this.#limit}` : '';
+    return this.#crashed(`was ended by ${signal}${mayBeMemory}`);
+  }
+
+  get #limit(): string {
+    return this.#maxMemoryMb === undefined ? '' : ` (isolation.maxMemoryMb is ${this.#maxMemoryMb})`;
+  }
+
+  /** @param what follows "the thread of the handler" */
+  #crashed(what: string, cause?: unknown): TarefaError {
+    const message = `the ${this.#kind} of the handler ${what}`;
+    return new TarefaError('HANDLER_CRASHED', message, cause === undefined ? {} : { cause });
+  }
+}
+
+function startThread(maxMemoryMb: number | undefined): Worker {
+  const limits = maxMemoryMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb } };
+  return new Worker(mainFile(), { ...limits });
+}
+
+function startProcess(maxMemoryMb: number | undefined): ChildProcess {
+  // Two processes cannot be inspected at one port.
+  const own = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
+  const limits = maxMemoryMb === undefined ? [] : [`--max-old-space-size=${maxMemoryMb}`];
+  const child = fork(fileURLToPath(mainFile()), [], {
+    serialization: 'advanced',
+    execArgv: [...own, ...limits],
+  });
+  // One that could not be started tells of no exit.
+  child.once('error', () => {
+    if (child.pid === undefined) child.emit('exit', null, null);
+  });
+  return child;
+}
+
+function mainFile(): URL {
+  return ownFile('assembly/child-main.js', 'an isolated handler');
+}

@@ -1,0 +1,74 @@
+import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { ServerSession } from '../../storage/transactions.js';
+import type { Task } from '../../task.js';
+import type { RunEnd } from '../running/run-end.js';
+import type { CarriedError } from './carried-error.js';
+
+/** What a child is told. */
+export type ChildOrder =
+  /** Makes the application of the module in that file; its queue has that name. */
+  | { readonly type: 'boot'; readonly module: string; readonly queue: string }
+  | RunOrder
+  /** The attempt is to stop: its signal aborts. */
+  | { readonly type: 'abort'; readonly reason: CarriedError }
+  /** It is to close its application and end. */
+  | { readonly type: 'close' };
+
+/** Runs one attempt, which that worker holds. */
+export interface RunOrder {
+  readonly type: 'run';
+  readonly workerId: WorkerId;
+  readonly claimed: ClaimedTask;
+}
+
+/** What a child tells. */
+export type ChildReport =
+  | ChildReady
+  /** Its application could not be made. */
+  | { readonly type: 'refused'; readonly error: CarriedError }
+  /** Where the attempt's transaction runs, for when the child cannot end it. */
+  | { readonly type: 'opened'; readonly session: ServerSession }
+  /** What the handler says of its progress. */
+  | { readonly type: 'progress'; readonly message: string }
+  | { readonly type: 'ended'; readonly end: CarriedEnd };
+
+/** Its application is there. */
+export interface ChildReady {
+  readonly type: 'ready';
+  /** Names of its isolated handlers. */
+  readonly handlers: readonly string[];
+  /** Jobs of `@nestjs/schedule` that were stopped there. */
+  readonly stoppedJobs: readonly string[];
+}
+
+/** How a handler ended in a child: a {@link RunEnd} that can be sent. */
+export type CarriedEnd =
+  | Extract<RunEnd, { kind: 'succeeded' | 'committed' }>
+  | (Omit<Extract<RunEnd, { kind: 'failed' }>, 'error'> & { readonly error: CarriedError })
+  | (Omit<Extract<RunEnd, { kind: 'unknown' }>, 'error'> & { readonly error: CarriedError });
+
+/** A claim as it can be sent: the task of a row has getters, which get lost on the way. */
+export function sendable(claimed: ClaimedTask): ClaimedTask {
+  const { task } = claimed;
+  const sent: { readonly [Field in keyof Task]: Task[Field] } = {
+    id: task.id,
+    firstAttemptId: task.firstAttemptId,
+    key: task.key,
+    attempt: task.attempt,
+    topic: task.topic,
+    origin: task.origin,
+    destination: task.destination,
+    externalKey: task.externalKey,
+    tenant: task.tenant,
+    group: task.group,
+    priority: task.priority,
+    dueAt: task.dueAt,
+    firstDueAt: task.firstDueAt,
+    publicationId: task.publicationId,
+    subscriptionId: task.subscriptionId,
+    dead: task.dead,
+    liveId: task.liveId,
+    metadata: task.metadata,
+  };
+  return { ...claimed, task: sent };
+}

@@ -1,0 +1,265 @@
+import 'reflect-metadata';
+import { readFileSync } from 'node:fs';
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
+import { Injectable, Module, UseGuards, type CanActivate } from '@nestjs/common';
+import {
+  Ctx,
+  DeadSubscriber,
+  DeadTaskHandler,
+  Payload,
+  QueueClient,
+  QueueModule,
+  RetryIn,
+  Subscriber,
+  TaskHandler,
+  UnrecoverableError,
+  type TaskContext,
+} from '../../../lib/index.js';
+import { leaveEffect } from '../leave-effect.js';
+import { ownSql } from '../run-database.js';
+
+/**
+ * Isolated handlers of the queue `tasks`, and the module that a thread makes an application of. Its database is in
+ * `ISOLATED_URL`. Handlers tell what they do on the channel `isolated`, and hear there what they are to do.
+ */
+const isolated = { isolate: 'thread', maxAttempts: 1 } as const;
+/** Nothing else asks for a timer of that time: a test lets it ring. */
+export const limitMs = 2_001;
+
+/** Something that is injected. */
+@Injectable()
+export class Greeting {
+  of(name: string): string {
+    return `hello ${name}`;
+  }
+}
+
+class Nobody implements CanActivate {
+  canActivate(): boolean {
+    return false;
+  }
+}
+
+function tell(message: object): void {
+  const channel = new BroadcastChannel('isolated');
+  channel.postMessage(message);
+  channel.close();
+}
+
+/** Resolves when the test says that on the channel. */
+async function hear(word: string): Promise<void> {
+  const channel = new BroadcastChannel('isolated');
+  await new Promise<void>((resolve) => {
+    channel.onmessage = (event: unknown) => {
+      if ((event as { readonly data: unknown }).data === word) resolve();
+    };
+  });
+  channel.close();
+}
+
+function exhaust(): void {
+  const kept: string[][] = [];
+  for (;;) kept.push(Array.from({ length: 10_000 }, (_, index) => `text ${index}`));
+}
+
+const here = (): object => ({ isMainThread, threadId });
+
+@Injectable()
+export class IsolatedHandlers {
+  constructor(
+    private readonly greeting: Greeting,
+    private readonly queue: QueueClient,
+  ) {}
+
+  @TaskHandler('inline')
+  inline(): object {
+    return here();
+  }
+
+  @TaskHandler('greet', isolated)
+  greet({ name }: { readonly name: string }, { task, subscription }: TaskContext): object {
+    return { ...here(), greeting: this.greeting.of(name), topic: task.topic, subscription, key: task.key };
+  }
+
+  @TaskHandler('measure', isolated)
+  measure({ text }: { readonly text: string }): object {
+    return { ...here(), length: text.length };
+  }
+
+  @TaskHandler('parameters', isolated)
+  parameters(@Payload('name') name: string, @Ctx() { task }: TaskContext): object {
+    return { name, attempt: task.attempt };
+  }
+
+  @TaskHandler('guarded', isolated)
+  @UseGuards(Nobody)
+  guarded(): void {}
+
+  /** Writes in its transaction, and inserts beside it. */
+  @TaskHandler('write', isolated)
+  async write(payload: { readonly fail?: boolean }, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    await this.queue.insertTask({ topic: 'beside' });
+    await this.queue.insertTask({ topic: 'together' }, { tx: ctx.db });
+    if (payload.fail) throw new Error('after the write');
+  }
+
+  @TaskHandler('client', isolated)
+  async client(_: unknown, ctx: TaskContext): Promise<void> {
+    const client = await ctx.client();
+    await client.query(ownSql('insert into effect (task_root, attempt) values ($1, $2)'), [ctx.task.id, 1]);
+  }
+
+  @TaskHandler('fail', isolated)
+  fail(payload: { readonly kind: string }): never {
+    const cause = Object.assign(new TypeError('the cause'), { code: 'E_CAUSE' });
+    if (payload.kind === 'hopeless') throw new UnrecoverableError('never again', { cause });
+    if (payload.kind === 'value') throw 'thrown text' as unknown as Error;
+    throw Object.assign(new RangeError('out of range', { cause }), { code: 'E_RANGE', status: 404 });
+  }
+
+  @TaskHandler('later', { isolate: 'thread', maxAttempts: 2 })
+  later(): never {
+    throw new RetryIn(3_600_000);
+  }
+
+  @TaskHandler('give up', isolated)
+  giveUp(): never {
+    throw new Error('given up');
+  }
+
+  @DeadTaskHandler('give up', isolated)
+  gaveUp(payload: unknown, { task }: TaskContext): object {
+    return { ...here(), payload, dead: task.dead };
+  }
+
+  @Subscriber('mail', { ...isolated, topic: 'placed' })
+  mail(payload: unknown, { subscription }: TaskContext): object {
+    if (payload === 'fail') throw new Error('no mail');
+    return { ...here(), payload, id: subscription?.id };
+  }
+
+  @DeadSubscriber('mail', isolated)
+  noMail(payload: unknown, { subscription }: TaskContext): object {
+    return { ...here(), payload, id: subscription?.id };
+  }
+
+  /** Runs until the test says `release`. */
+  @TaskHandler('hold', isolated)
+  async hold(_: unknown, { task }: TaskContext): Promise<object> {
+    const released = hear('release');
+    tell({ started: task.id, ...here() });
+    await released;
+    return here();
+  }
+
+  /** The same under another topic: both share the threads. */
+  @TaskHandler('hold too', isolated)
+  holdToo(payload: unknown, ctx: TaskContext): Promise<object> {
+    return this.hold(payload, ctx);
+  }
+
+  /** Blocks its thread for ever, after it has written. */
+  @TaskHandler('spin', { ...isolated, timeoutMs: limitMs })
+  async spin(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    tell({ started: ctx.task.id, ...here() });
+    for (;;);
+  }
+
+  /** The expression of Node's guide on its text: it would not end either. */
+  @TaskHandler('match', { ...isolated, timeoutMs: limitMs })
+  match(_: unknown, { task }: TaskContext): boolean {
+    tell({ started: task.id, ...here() });
+    return /(\/.+)+$/.test(`${'/'.repeat(100)}\n`);
+  }
+
+  /** Waits in native code until something writes into that pipe: nothing ends a thread there. */
+  @TaskHandler('pipe', { ...isolated, timeoutMs: limitMs })
+  pipe({ path }: { readonly path: string }, { task }: TaskContext): void {
+    tell({ started: task.id, ...here() });
+    readFileSync(path);
+  }
+
+  /** Blocks its server for ever. */
+  @TaskHandler('sleep', { ...isolated, timeoutMs: limitMs })
+  async sleep(_: unknown, { db, task }: TaskContext): Promise<void> {
+    tell({ started: task.id, ...here() });
+    await db.query(ownSql('select pg_sleep(3600)'));
+  }
+
+  @TaskHandler('obey', isolated)
+  async obey(_: unknown, { signal, task }: TaskContext): Promise<object> {
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
+    tell({ started: task.id, ...here() });
+    await aborted;
+    const { code, message } = signal.reason as { readonly code: string; readonly message: string };
+    return { code, message };
+  }
+
+  @TaskHandler('exit', isolated)
+  async exit(_: unknown, ctx: TaskContext): Promise<never> {
+    await leaveEffect(ctx);
+    process.exit(3);
+  }
+
+  @TaskHandler('uncaught', isolated)
+  async uncaught(): Promise<void> {
+    setImmediate(() => {
+      throw new Error('nobody catches this');
+    });
+    await new Promise(() => undefined);
+  }
+
+  @TaskHandler('exhaust', isolated)
+  exhaust(): void {
+    exhaust();
+  }
+}
+
+/** The same in processes. */
+@Injectable()
+export class ProcessHandlers {
+  constructor(private readonly queue: QueueClient) {}
+
+  @TaskHandler('process', { isolate: 'process', maxAttempts: 1 })
+  async work(
+    { then }: { readonly then?: 'crash' | 'exit' | 'exhaust' | 'hold' },
+    ctx: TaskContext,
+  ): Promise<object> {
+    await leaveEffect(ctx);
+    if (then === 'crash') process.kill(process.pid, 'SIGSEGV');
+    if (then === 'exit') process.exit(3);
+    if (then === 'exhaust') exhaust();
+    // Commits alone, so that the test sees it.
+    if (then === 'hold') await this.queue.insertTask({ topic: 'holding' });
+    if (then !== undefined) await new Promise((resolve) => setTimeout(resolve, 3_600_000));
+    return { pid: process.pid, isMainThread };
+  }
+
+  @TaskHandler('process spin', { isolate: 'process', maxAttempts: 1, timeoutMs: 3_000 })
+  async spin(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    for (;;);
+  }
+}
+
+@Module({ providers: [Greeting, IsolatedHandlers, ProcessHandlers] })
+class ProvidingModule {}
+
+@Module({
+  imports: [
+    ProvidingModule,
+    QueueModule.forRootAsync({
+      useFactory: () => ({
+        connection: process.env['ISOLATED_URL'] ?? '',
+        queue: 'tasks',
+        ...(JSON.parse(process.env['ISOLATED_OPTIONS'] ?? '{}') as object),
+      }),
+    }),
+  ],
+})
+export class IsolatedModule {}
+
+// Threads and processes that are started now never have an application.
+if (process.env['ISOLATED_BOOT'] === 'never') await new Promise(() => undefined);

@@ -1,0 +1,124 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TaskHandler } from '../../../lib/index.js';
+import { useQueue } from '../queue-bench.js';
+import { childFile, useIsolated } from './isolated-bench.js';
+
+const bench = useQueue();
+const isolated = useIsolated(bench);
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tarefa-isolated-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function fileWith(text: string): Promise<URL> {
+  const file = join(folder, `${text.length}.mjs`);
+  await writeFile(file, text);
+  return pathToFileURL(file);
+}
+
+test('a module that is not there refuses the start', async () => {
+  const module = pathToFileURL(join(folder, 'absent.js'));
+  await expect(isolated.start({ module })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringContaining(
+      `isolation.module (${module.href}) cannot be loaded: Cannot find module`,
+    ) as unknown,
+  });
+});
+
+test('a module that throws when it is loaded refuses the start, with its error as the cause', async () => {
+  const module = await fileWith("throw new Error('half a module');");
+  await expect(isolated.start({ module })).rejects.toMatchObject({
+    message: `isolation.module (${module.href}) cannot be loaded: half a module`,
+    cause: { message: 'half a module' },
+  });
+});
+
+test('a file without a module refuses the start', async () => {
+  const module = await fileWith('export class Orders {}');
+  await expect(isolated.start({ module })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: `isolation.module (${module.href}) exports no class with @Module(): export exactly one, which imports the queue and provides the handlers`,
+  });
+});
+
+test('a process that ends while its module is loaded refuses the start', async () => {
+  const module = await fileWith('process.exit(7);');
+  await expect(isolated.start({ module })).rejects.toMatchObject({
+    code: 'HANDLER_CRASHED',
+    message: 'the thread of the handler ended itself with the exit code 7',
+  });
+});
+
+test('a module without the handler refuses the start, and names it', async () => {
+  class Elsewhere {
+    @TaskHandler('elsewhere', { isolate: 'thread' })
+    work(): void {}
+  }
+  const module = childFile('isolated-module');
+  process.env['ISOLATED_URL'] = bench.database.url;
+  await expect(bench.start({ handlers: [Elsewhere], isolation: { module } })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message:
+      `isolation.module (${module.href}) has no isolated handler Elsewhere.work: import the modules that provide them there, ` +
+      `or leave out their isolate`,
+  });
+});
+
+test('a module without the queue refuses the start', async () => {
+  const module = childFile('isolated-module');
+  class Named {
+    @TaskHandler('named', { isolate: 'thread', queue: 'other' })
+    work(): void {}
+  }
+  process.env['ISOLATED_URL'] = bench.database.url;
+  await expect(
+    bench.start({ name: 'other', handlers: [Named], isolation: { module } }),
+  ).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message:
+      `IsolatedModule of isolation.module does not import the queue 'other': import the same QueueModule.forRoot() there ` +
+      `that the application has`,
+  });
+});
+
+test('an isolated handler without the option refuses the start; the option without one starts nothing', async () => {
+  class Lonely {
+    @TaskHandler('lonely', { isolate: 'thread' })
+    work(): void {}
+  }
+  await expect(bench.start({ handlers: [Lonely] })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringMatching(
+      /^Lonely\.work has isolate, and the options of QueueModule have no isolation/,
+    ) as unknown,
+  });
+  const module = pathToFileURL(join(folder, 'absent.js'));
+  await bench.start({ isolation: { module } });
+});
+
+test('the options are checked, all at once', async () => {
+  class Grouped {
+    @TaskHandler('grouped', { isolate: 'thread', grouped: true, concurrency: 1 })
+    work(): void {}
+  }
+  await expect(
+    bench.start({ handlers: [Grouped], isolation: { module: childFile('absent') } }),
+  ).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /give grouped or isolate, not both[^]*give concurrency or isolate, not both/,
+    ) as unknown,
+  });
+  const isolation = { module: './tasks.js', threads: 0, maxMemoryMb: 1, thread: 2 };
+  await expect(bench.start({ isolation })).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /no option 'isolation\.thread'[^]*isolation\.maxMemoryMb must be[^]*isolation\.module must be the file: URL[^]*isolation\.threads must be/,
+    ) as unknown,
+  });
+});

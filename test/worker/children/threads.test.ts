@@ -1,0 +1,138 @@
+import { expect, test, vi } from 'vitest';
+import { nextEvent, until } from '../../support/waiting.js';
+import { useQueue, type AttemptRow } from '../queue-bench.js';
+import { useIsolated } from './isolated-bench.js';
+
+const bench = useQueue();
+const isolated = useIsolated(bench);
+const inThread = { isMainThread: false, threadId: expect.any(Number) as unknown };
+
+async function resultOf(id: string): Promise<unknown> {
+  const { status, mensagem, resultado } = await bench.ended(id);
+  expect({ status, mensagem }).toEqual({ status: 'sucesso', mensagem: 'completed' });
+  return typeof resultado === 'string' ? JSON.parse(resultado) : resultado;
+}
+
+test('an isolated handler runs in a thread, with its injection, payload and context; others run where they did', async () => {
+  const { queue } = await isolated.start();
+  const [greeted = '', inline = '', decorated = ''] = await queue.insertTasks([
+    { topic: 'greet', payload: { name: 'Ana' } },
+    { topic: 'inline' },
+    { topic: 'parameters', payload: { name: 'Bea' } },
+  ]);
+  expect(await resultOf(greeted)).toEqual({
+    ...inThread,
+    greeting: 'hello Ana',
+    topic: 'greet',
+    key: expect.stringMatching(/^[0-9a-f]{32}$/) as unknown,
+  });
+  expect(await resultOf(inline)).toMatchObject({ isMainThread: true });
+  expect(await resultOf(decorated)).toEqual({ name: 'Bea', attempt: 1 });
+});
+
+test('a payload is parsed in the thread and nowhere else, however large', async () => {
+  const { queue } = await isolated.start({}, { maxPayloadBytes: 8_000_000 });
+  const parsed = vi.spyOn(JSON, 'parse');
+  const [small = '', large = ''] = await queue.insertTasks([
+    { topic: 'measure', payload: { text: 'measured'.repeat(10) } },
+    { topic: 'measure', payload: { text: 'measured'.repeat(500_000) } },
+  ]);
+  await Promise.all([bench.ended(small), bench.ended(large)]);
+  const here = parsed.mock.calls.filter(([text]) => text.includes('measured'));
+  parsed.mockRestore();
+  expect(here).toEqual([]);
+  expect(await resultOf(small)).toEqual({ ...inThread, length: 80 });
+  expect(await resultOf(large)).toEqual({ ...inThread, length: 4_000_000 });
+});
+
+test('what an isolated handler does in its transaction commits with its success', async () => {
+  const { queue } = await isolated.start();
+  const ids = await queue.insertTasks([{ topic: 'write', payload: {} }, { topic: 'client' }]);
+  for (const id of ids) expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+  expect(await isolated.effects()).toEqual(expect.arrayContaining(ids));
+  const { rows } = await bench.pool.query('select processo from tasks order by id');
+  expect(rows.map(({ processo }: { processo?: unknown }) => processo)).toEqual([
+    'write',
+    'client',
+    'beside',
+    'together',
+  ]);
+});
+
+test('what an isolated handler did before it threw is undone', async () => {
+  const { queue } = await isolated.start();
+  const id = await queue.insertTask({ topic: 'write', payload: { fail: true } });
+  expect(await bench.ended(id)).toMatchObject({
+    status: 'falha',
+    mensagem: 'after the write (no attempts left)',
+  });
+  expect(await isolated.effects()).not.toContain(id);
+  const { rows } = await bench.pool.query("select 1 as one from tasks where processo = 'together'");
+  expect(rows).toEqual([]);
+});
+
+test('an error keeps its name, stack, code and causes on its way out of the thread', async () => {
+  const { queue, events } = await isolated.start({}, { errorProperties: ['status'] });
+  const failed = nextEvent(events, 'task.failed');
+  const id = await queue.insertTask({ topic: 'fail', payload: { kind: 'plain' } });
+  const { mensagem, erro } = await bench.ended(id);
+  expect(mensagem).toBe('out of range (no attempts left)');
+  expect(erro).toMatch(/^RangeError: out of range\n +at IsolatedHandlers\.fail \(/);
+  expect(erro).toContain("code: 'E_RANGE'");
+  expect(erro).toContain('[cause]: TypeError: the cause');
+  expect(erro).toContain("code: 'E_CAUSE'");
+  expect((await failed).error).toMatchObject({
+    name: 'RangeError',
+    code: 'E_RANGE',
+    cause: { name: 'TypeError' },
+  });
+});
+
+test('what an error says of the next attempt holds for isolated handlers', async () => {
+  const { queue } = await isolated.start();
+  const [hopeless = '', later = '', value = ''] = await queue.insertTasks([
+    { topic: 'fail', payload: { kind: 'hopeless' } },
+    { topic: 'later' },
+    { topic: 'fail', payload: { kind: 'value' } },
+  ]);
+  expect(await bench.ended(hopeless)).toMatchObject({ status: 'falha', estouro_tentativas: true });
+  const { data_hora, proxima_tentativa } = await bench.ended(later);
+  expect((proxima_tentativa as Date).getTime() - (data_hora as Date).getTime()).toBeGreaterThanOrEqual(
+    3_600_000,
+  );
+  expect(await bench.ended(value)).toMatchObject({ mensagem: 'thrown text (no attempts left)' });
+});
+
+test('a guard refuses an isolated handler in its thread', async () => {
+  const { queue } = await isolated.start();
+  const id = await queue.insertTask({ topic: 'guarded' });
+  const { status, mensagem } = await bench.ended(id);
+  expect(status).toBe('falha');
+  expect(mensagem).toContain('Nobody');
+});
+
+test('a dead twin runs in a thread as well', async () => {
+  const { queue } = await isolated.start();
+  const task = await queue.insertTask({ topic: 'give up', payload: 'data' });
+  const [, dead] = await bench.endedChain(task, 2);
+  expect(dead).toMatchObject({ status: 'sucesso', dead: true });
+  expect(await resultOf(String(dead?.id))).toEqual({ ...inThread, payload: 'data', dead: true });
+});
+
+test('subscribers and their dead twins do, with the subscription', async () => {
+  const { queue } = await isolated.start();
+  await queue.insertTaskPubSub({ topic: 'placed', payload: 'letter' });
+  await queue.insertTaskPubSub({ topic: 'placed', payload: 'fail' });
+  const deliveries = await until(async () => {
+    const { rows } = await bench.pool.query<AttemptRow>(
+      "select * from tasks where subscriber_id = 'mail' and status in ('sucesso', 'falha') order by id",
+    );
+    return rows.length === 3 && rows;
+  }, 'two deliveries and a dead one');
+  const succeeded = deliveries.filter(({ status }) => status === 'sucesso');
+  const results = await Promise.all(succeeded.map(({ id }) => resultOf(id)));
+  expect(results).toEqual([
+    { ...inThread, payload: 'letter', id: 'mail' },
+    { ...inThread, payload: 'fail', id: 'mail' },
+  ]);
+});
