@@ -37,7 +37,8 @@ export class MysqlTransactions implements TaskTransactions {
     const [row] = await askHandle(handle, changedRows, []);
     if (Number(row?.['changed']) === 1) return;
     const [found] = await askHandle(handle, seen(tables), [id]);
-    const standing = await this.#access.ask(stillHeld(tables), [idsJson([id]), workerId]);
+    // A child has no connection that claims.
+    const { rows: standing } = await this.#access.own.query(stillHeld(tables), [idsJson([id]), workerId]);
     throw uncompletedElsewhere(workerId, completion, found, standing.map(readStanding));
   }
 

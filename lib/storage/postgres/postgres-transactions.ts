@@ -33,11 +33,13 @@ export class PostgresTransactions implements TaskTransactions {
     const { rows } = await tx.query(sql.completeElsewhere.text, values);
     if (rows.length > 0) return;
     const [seen] = await askHandle(tx, sql.seenElsewhere.text, [id]);
-    const standing = await this.#access.ask(sql.stillHeld, [workerId, [id]]);
+    // A child has no connection that claims.
+    const standing = await askHandle(this.#access.inserts, sql.stillHeld.text, [workerId, [id]]);
     throw uncompletedElsewhere(workerId, completion, seen, standing.map(readStanding));
   }
 
   endSession(session: ServerSession): Promise<void> {
-    return endBackend(session, this.#access.pool);
+    // Not by the pool: handlers that hold all of it may wait for the locks of this session.
+    return endBackend(session, this.#access.inserts);
   }
 }

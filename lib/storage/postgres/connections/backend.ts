@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { ServerSession } from '../../transactions.js';
+import type { SqlHandle } from '../../sql-handle.js';
 import type { OwnPool } from './own-pool.js';
 import { ownTypes } from './own-types.js';
 import { processIdOf } from './pooler.js';
@@ -61,6 +62,9 @@ export function terminateBackend(client: object, pool: Pick<OwnPool, 'query'>): 
 }
 
 /** Never rejects. */
-export async function endBackend({ id, mark }: ServerSession, pool: Pick<OwnPool, 'query'>): Promise<void> {
-  await pool.query(terminate, [id, mark]).catch(() => undefined);
+export async function endBackend(
+  { id, mark }: ServerSession,
+  handle: Pick<SqlHandle, 'query'>,
+): Promise<void> {
+  await handle.query(terminate, [id, mark]).catch(() => undefined);
 }
