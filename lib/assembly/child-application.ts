@@ -13,12 +13,12 @@ import { surroundingsOf, type Surroundings } from '../worker/running/handler-con
 import type { QueueCore } from './core.js';
 import type { QueueWorkerAssembly } from './worker.js';
 
-type Told = Pick<Surroundings, 'opened' | 'notes'>;
+type Told = Pick<Surroundings, 'opened' | 'completed' | 'notes'>;
 
 /** What `@Module()` leaves on a class. */
 const moduleKeys = ['imports', 'providers', 'controllers', 'exports'];
 const kinds = ['thread', 'process'] as const;
-const everyLevel: LogLevel[] = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'];
+const levels: LogLevel[] = ['log', 'warn', 'error', 'fatal'];
 
 /** The application of a thread or process, which runs isolated handlers and nothing else. */
 export class ChildApplication {
@@ -37,7 +37,7 @@ export class ChildApplication {
       surroundings: { ...surroundingsOf(core), ...told },
       propertiesOf: errorProperties(options.errorProperties, new Redaction(redact)),
     });
-    const handlers = kinds.flatMap((kind) => registry.isolated(kind));
+    const handlers = kinds.flatMap((kind) => registry.isolated(kind).map(({ serves }) => serves));
     this.ready = { type: 'ready', handlers, stoppedJobs: stopJobs(app) };
   }
 
@@ -54,7 +54,8 @@ export class ChildApplication {
     try {
       refuseWithoutQueue(app, type, queue);
       // The lines of the start stand in the parent's log already; those of handlers do not.
-      Logger.overrideLogger(everyLevel);
+      const { options } = app.get<QueueCore>(getPartToken(queue, 'core'), { strict: false });
+      Logger.overrideLogger(options.logDebug ? ['verbose', 'debug', ...levels] : levels);
       return new ChildApplication(app, queue, told);
     } catch (error) {
       await app.close();
@@ -112,10 +113,12 @@ function stopJobs(app: INestApplicationContext): readonly string[] {
     registry.getIntervals(),
     registry.getTimeouts(),
   ];
-  for (const job of jobs.values()) void job.stop();
-  for (const name of intervals) clearInterval(registry.getInterval<NodeJS.Timeout>(name));
-  for (const name of timeouts) clearTimeout(registry.getTimeout<NodeJS.Timeout>(name));
-  return [...jobs.keys(), ...intervals, ...timeouts];
+  const names = [...jobs.keys()];
+  // A cron job with a delay begins later, unless it is not registered any more.
+  for (const name of names) registry.deleteCronJob(name);
+  for (const name of intervals) registry.deleteInterval(name);
+  for (const name of timeouts) registry.deleteTimeout(name);
+  return [...names, ...intervals, ...timeouts];
 }
 
 function schedulerOf(app: INestApplicationContext): SchedulerRegistry | undefined {

@@ -24,6 +24,7 @@ async function boot(module: string, queue: string): Promise<void> {
   try {
     application = await ChildApplication.boot(module, queue, {
       opened: (session) => tell({ type: 'opened', session }),
+      completed: (recorded) => tell({ type: 'completed', recorded }),
       notes: { add: tellProgress },
     });
     tell(application.ready);

@@ -125,7 +125,8 @@ export async function assembleCore(
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
   const { name, storage, database, events, closing, declared, tenants, redact, history } = core;
-  const childParts = { options: core.options, queue: name, events };
+  const ring = (): void => void storage.bell.ring('tasks', {});
+  const childParts = { options: core.options, queue: name, events, ring };
   return assembleParts({
     database,
     events,

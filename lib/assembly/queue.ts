@@ -63,9 +63,9 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
   }
 }
 
-/** In a child nothing is claimed or made. */
+/** In a child nothing is claimed or made, and nobody is served. */
 function inChild(options: QueueOptions): QueueOptions {
-  return { ...options, worker: false, schema: 'check', poolSize: connectionsPerChild };
+  return { ...options, worker: false, server: false, schema: 'check', poolSize: connectionsPerChild };
 }
 
 /** When another provider of the application fails, nobody else closes what its queues have opened. */

@@ -14,9 +14,9 @@ export interface IsolationOptions {
    * class with `@Module()`, which imports the queue and provides the handlers.
    */
   readonly module: URL | string;
-  /** Threads at most; each runs one task at a time. Default: one less than there are processors, at least 1. */
+  /** Threads at most; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
   readonly threads?: number | undefined;
-  /** Processes at most; each runs one task at a time. Default: one less than there are processors, at least 1. */
+  /** Processes at most; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
   readonly processes?: number | undefined;
   /**
    * MiB of JavaScript heap that each may use: the task of one that needs more fails. A `Buffer` is not on the heap.
@@ -51,7 +51,9 @@ export function isIsolatedChild(): boolean {
 export const connectionsPerChild = 2;
 
 /** As many as leave a processor to the event loop. */
-export const defaultSize = Math.max(1, availableParallelism() - 1);
+export const processorsLeft = Math.max(1, availableParallelism() - 1);
+/** Of 10 slots, the default of a queue, as many as leave half of them to other handlers. */
+const defaultSize = Math.min(5, processorsLeft);
 
 const knownOptions: Record<keyof IsolationOptions, true> = {
   module: true,

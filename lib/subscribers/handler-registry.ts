@@ -58,6 +58,14 @@ export interface RouteHandlers {
   readonly dead: Handler | undefined;
 }
 
+/** A handler that does not run on the event loop. */
+export interface IsolatedHandler {
+  /** Its class and method, for people: what packs an application may give them other names there. */
+  readonly name: string;
+  /** What it handles; the same wherever it is declared. */
+  readonly serves: string;
+}
+
 /** Routes that another worker of this process serves. */
 export interface LeftRoutes {
   includes(route: Route): boolean;
@@ -95,6 +103,7 @@ export class HandlerRegistry {
       );
     }
     this.#put(target, handler);
+    this.#refuseApart(target);
   }
 
   /** Leaves some routes to another worker of this process, though their dead tasks may have handlers here. */
@@ -148,10 +157,17 @@ export class HandlerRegistry {
     return this.#anyTopic !== undefined || this.#anyDeadTopic !== undefined ? [everyTopicRange] : [];
   }
 
-  /** Names of the handlers that run in a thread, or in a process. */
-  isolated(kind: IsolateKind): readonly string[] {
-    const all = [...this.#live.values(), ...this.#dead.values(), this.#anyTopic, this.#anyDeadTopic];
-    return all.flatMap((handler) => (handler?.rules.isolate === kind ? [handler.name] : []));
+  /** The handlers that run in a thread, or in a process. */
+  isolated(kind: IsolateKind): readonly IsolatedHandler[] {
+    const all: readonly (readonly [string, Handler | undefined])[] = [
+      ...[...this.#live].map(([route, handler]) => [`live ${route}`, handler] as const),
+      ...[...this.#dead].map(([route, handler]) => [`dead ${route}`, handler] as const),
+      ['live', this.#anyTopic],
+      ['dead', this.#anyDeadTopic],
+    ];
+    return all.flatMap(([serves, handler]) =>
+      handler?.rules.isolate === kind ? [{ name: handler.name, serves }] : [],
+    );
   }
 
   get isEmpty(): boolean {
@@ -161,6 +177,23 @@ export class HandlerRegistry {
   /** Routes with a dead handler but no live one: more likely a mistake than a plan. */
   deadOnlyRoutes(): readonly Route[] {
     return [...this.#dead.keys()].filter((route) => this.of(route).live === undefined);
+  }
+
+  /** One limit holds for the live and the dead tasks of a route: they run in the same place. */
+  #refuseApart({ kind, id }: HandlerTarget): void {
+    const routes = id === undefined ? this.routes().filter(isTopicRoute) : [routeOf(kind, id)];
+    const pairs = [
+      ...routes.map((route) => this.of(route)),
+      { live: this.#anyTopic, dead: this.#anyDeadTopic },
+    ];
+    for (const { live, dead } of pairs) {
+      if (!live || !dead || live.rules.isolate === dead.rules.isolate) continue;
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `${live.name} has ${isolateText(live)}, and ${dead.name}, which handles its dead tasks, has ${isolateText(dead)}: they share ` +
+          `one limit, so give both the same isolate, or none`,
+      );
+    }
   }
 
   #find(target: HandlerTarget): Handler | undefined {
@@ -177,6 +210,10 @@ export class HandlerRegistry {
   #mapOf({ kind }: HandlerTarget): Map<Route, Handler> {
     return kind === 'subscriber' || kind === 'task' ? this.#live : this.#dead;
   }
+}
+
+function isolateText({ rules: { isolate } }: Handler): string {
+  return isolate === undefined ? 'no isolate' : `isolate: '${isolate}'`;
 }
 
 const everyTopicRange = routesAfter(topicPrefix);

@@ -70,6 +70,8 @@ export class QueueWorker {
   #state: QueueWorker['state'] = 'idle';
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** True while the first child of each kind is started. */
+  #isBooting = false;
   #companion: QueueWorker | undefined;
   #isCompanion = false;
 
@@ -122,7 +124,10 @@ export class QueueWorker {
         'this process only produces (worker: false): it has no worker to start',
       );
     }
-    this.#starting ??= this.#start();
+    this.#starting ??= this.#start().catch(async (error: unknown) => {
+      await this.#closeChildren(0);
+      throw error;
+    });
     await this.#starting;
   }
 
@@ -166,12 +171,9 @@ export class QueueWorker {
   async #startChildren(): Promise<void> {
     const { children, registry } = this.#parts;
     if (!children) return;
-    try {
-      await Promise.all(Object.values(children).map((pool) => pool.start(registry)));
-    } catch (error) {
-      await this.#closeChildren(0);
-      throw error;
-    }
+    this.#isBooting = true;
+    await Promise.all(Object.values(children).map((pool) => pool.start(registry)));
+    this.#isBooting = false;
   }
 
   async #closeChildren(mostMs: number): Promise<void> {
@@ -226,6 +228,8 @@ export class QueueWorker {
   }
 
   async #stop(): Promise<void> {
+    // Nobody waits for applications of children that will run nothing.
+    if (this.#isBooting) await this.#closeChildren(0);
     await this.#starting?.catch(() => undefined);
     this.#state = 'stopping';
     const [id, registered] = [this.#id, this.#registered];

@@ -2,12 +2,12 @@ import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
 import {
   connectionsPerChild,
-  defaultSize,
+  processorsLeft,
   type IsolateKind,
   type ResolvedIsolation,
 } from '../../options/isolation-options.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
-import type { HandlerRegistry, Limit } from '../../subscribers/handler-registry.js';
+import type { HandlerRegistry, IsolatedHandler, Limit } from '../../subscribers/handler-registry.js';
 import { Backoff } from '../../timing/backoff.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { Child } from './child.js';
@@ -18,6 +18,8 @@ export interface ChildPoolParts {
   /** Name of the queue in its application. */
   readonly queue: string;
   readonly events: QueueEvents;
+  /** There may be something to do: there is room again that claims have left out. */
+  readonly ring: () => void;
 }
 
 /** The children of each kind. */
@@ -40,8 +42,8 @@ export class ChildPool implements Limit {
   readonly #free = new Set<Child>();
   readonly #waiting = new Set<Take>();
   readonly #backoff = new Backoff({ firstMs: 250, mostMs: 10_000 });
-  /** Those whose applications are being made, and failed ones that are about to be tried again. */
-  #booting = 0;
+  /** True while an application is being made, or has failed and is about to be tried again: one at a time. */
+  #isBooting = false;
   #closed = false;
 
   constructor(kind: IsolateKind, parts: ChildPoolParts) {
@@ -49,8 +51,12 @@ export class ChildPool implements Limit {
     this.#parts = parts;
   }
 
-  /** How many there are at most. */
+  /** How many run attempts at most: in the place of one that is ending there is nobody yet. */
   get concurrency(): number {
+    return this.#size - [...this.#children].filter(({ isEnding }) => isEnding).length;
+  }
+
+  get #size(): number {
     return this.#parts.options.isolation?.[sizeOption[this.#kind]] ?? 0;
   }
 
@@ -102,9 +108,9 @@ export class ChildPool implements Limit {
   }
 
   /** An isolated handler must not run on the event loop because an option is missing. */
-  #isolationFor(handlers: readonly string[]): ResolvedIsolation {
+  #isolationFor(handlers: readonly IsolatedHandler[]): ResolvedIsolation {
     const { isolation, connection } = this.#parts.options;
-    const names = handlers.join(', ');
+    const names = namesOf(handlers);
     if (!isolation) {
       throw new TarefaError(
         'OPTIONS_INVALID',
@@ -130,19 +136,20 @@ export class ChildPool implements Limit {
   #forget(child: Child): void {
     this.#children.delete(child);
     this.#free.delete(child);
+    if (this.#closed) return;
     this.#grow();
+    this.#parts.ring();
   }
 
-  /** Starts children for those who wait. */
+  /** Starts a child for those who wait. */
   #grow(): void {
     const { isolation } = this.#parts.options;
-    if (this.#closed || !isolation) return;
-    while (this.#booting < this.#waiting.size && this.#children.size < this.concurrency)
-      void this.#boot(isolation);
+    if (this.#closed || this.#isBooting || !isolation) return;
+    if (this.#waiting.size > 0 && this.#children.size < this.#size) void this.#boot(isolation);
   }
 
   async #boot(isolation: ResolvedIsolation): Promise<void> {
-    this.#booting += 1;
+    this.#isBooting = true;
     const child = this.#add(isolation);
     try {
       await child.ready;
@@ -156,7 +163,7 @@ export class ChildPool implements Limit {
         );
       await this.#backoff.wait();
     }
-    this.#booting -= 1;
+    this.#isBooting = false;
     this.#grow();
   }
 
@@ -169,13 +176,13 @@ export class ChildPool implements Limit {
   }
 
   #report({ stoppedJobs }: ChildReady): void {
-    const [kind, option, size] = [this.#kind, sizeOption[this.#kind], this.concurrency];
+    const [kind, option, size] = [this.#kind, sizeOption[this.#kind], this.#size];
     this.#parts.events.emit('notice', {
       message: `isolated handlers run in up to ${size} ${option}, each with up to ${connectionsPerChild} connections`,
     });
-    if (size > defaultSize) {
+    if (size > processorsLeft) {
       this.#warn(
-        `isolation.${option} is ${size}, and this machine leaves ${defaultSize} processors to them: more take turns, and slow ` +
+        `isolation.${option} is ${size}, and this machine leaves ${processorsLeft} processors to them: more take turns, and slow ` +
           `down the event loop`,
       );
     }
@@ -192,15 +199,19 @@ export class ChildPool implements Limit {
 }
 
 function refuseMissing(
-  handlers: readonly string[],
+  handlers: readonly IsolatedHandler[],
   { handlers: found }: ChildReady,
   { module }: ResolvedIsolation,
 ): void {
-  const missing = handlers.filter((name) => !found.includes(name));
+  const missing = handlers.filter(({ serves }) => !found.includes(serves));
   if (missing.length === 0) return;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `isolation.module (${module.href}) has no isolated handler ${missing.join(', ')}: import the modules that provide them ` +
+    `isolation.module (${module.href}) has no isolated handler ${namesOf(missing)}: import the modules that provide them ` +
       `there, or leave out their isolate`,
   );
+}
+
+function namesOf(handlers: readonly IsolatedHandler[]): string {
+  return handlers.map(({ name }) => name).join(', ');
 }

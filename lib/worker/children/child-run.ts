@@ -4,6 +4,7 @@ import type { Handler } from '../../subscribers/handler-registry.js';
 import { timeoutOf } from '../../subscribers/task-rules.js';
 import { timedOut } from '../running/invoke-within.js';
 import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
+import type { RecordedReturn } from '../running/recorded-return.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { RunningContext } from '../running/running-tasks.js';
 import { carryError, uncarryError } from './carried-error.js';
@@ -24,7 +25,6 @@ export interface ChildRunParts {
  */
 export class ChildRun implements RunningContext, NotedAttempt {
   readonly endsWhenDestroyed = true;
-  readonly completedElsewhere = undefined;
   readonly claimed: ClaimedTask;
   readonly #parts: ChildRunParts;
   readonly #handler: Handler;
@@ -43,6 +43,10 @@ export class ChildRun implements RunningContext, NotedAttempt {
 
   get ended(): boolean {
     return this.#child === undefined;
+  }
+
+  get completedElsewhere(): RecordedReturn | undefined {
+    return this.#child?.completed;
   }
 
   /** Tells the handler to stop; one that has no child yet does not start. */

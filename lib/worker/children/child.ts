@@ -8,6 +8,7 @@ import type { ServerSession } from '../../storage/transactions.js';
 import { within } from '../../timing/deadline.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { ownFile } from '../../values/own-file.js';
+import type { RecordedReturn } from '../running/recorded-return.js';
 import { uncarryError } from './carried-error.js';
 import type { CarriedEnd, ChildOrder, ChildReady, ChildReport, RunOrder } from './messages.js';
 
@@ -37,6 +38,7 @@ export class Child {
     | { readonly resolve: (end: ChildEnd) => void; readonly progressed: (message: string) => void }
     | undefined;
   #session: ServerSession | undefined;
+  #completed: RecordedReturn | undefined;
   /** Why it ends; undefined while it does not. */
   #failure: Error | undefined;
 
@@ -66,6 +68,11 @@ export class Child {
     return this.#failure !== undefined;
   }
 
+  /** What the handler that runs, or the last one, finished its task with inside a transaction of its own; undefined when it did not. */
+  get completed(): RecordedReturn | undefined {
+    return this.#completed;
+  }
+
   /**
    * Runs an attempt. Never rejects.
    *
@@ -73,6 +80,7 @@ export class Child {
    */
   run(order: RunOrder, progressed: (message: string) => void): Promise<ChildEnd> {
     this.#session = undefined;
+    this.#completed = undefined;
     return new Promise((resolve) => {
       this.#running = { resolve, progressed };
       if (this.#failure) this.#end(this.#failure);
@@ -116,6 +124,9 @@ export class Child {
       case 'progress':
         this.#running?.progressed(report.message);
         break;
+      case 'completed':
+        this.#completed = report.recorded;
+        break;
       case 'ended':
         this.#finish({ kind: 'told', end: report.end });
         break;
@@ -136,14 +147,14 @@ export class Child {
   #crash(error: unknown): TarefaError {
     const isMemory = (error as { readonly code?: unknown } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
     if (isMemory) return this.#crashed(`ran out of memory${this.#limit}`, error);
-    return this.#crashed(`ended by an error that nothing caught: ${failureMessage(error)}`, error);
+    return this.#crashed(`ended by an uncaught error: ${failureMessage(error)}`, error);
   }
 
   /** A process tells no more than that; what it has written to its output says why. */
   #exited(code: number | null, signal: NodeJS.Signals | null | undefined): TarefaError {
-    if (!signal) return this.#crashed(`ended itself with the exit code ${code}`);
+    if (!signal) return this.#crashed(`exited with code ${code}`);
     const mayBeMemory = signal === 'SIGABRT' ? `, as when it runs out of memory${this.#limit}` : '';
-    return this.#crashed(`was ended by ${signal}${mayBeMemory}`);
+    return this.#crashed(`was killed by ${signal}${mayBeMemory}`);
   }
 
   get #limit(): string {
@@ -163,18 +174,26 @@ function startThread(maxMemoryMb: number | undefined): Worker {
 }
 
 function startProcess(maxMemoryMb: number | undefined): ChildProcess {
-  // Two processes cannot be inspected at one port.
-  const own = process.execArgv.filter((argument) => !argument.startsWith('--inspect'));
   const limits = maxMemoryMb === undefined ? [] : [`--max-old-space-size=${maxMemoryMb}`];
   const child = fork(fileURLToPath(mainFile()), [], {
     serialization: 'advanced',
-    execArgv: [...own, ...limits],
+    execArgv: [...inherited(process.execArgv), ...limits],
   });
   // One that could not be started tells of no exit.
   child.once('error', () => {
     if (child.pid === undefined) child.emit('exit', null, null);
   });
   return child;
+}
+
+const ofParent = /^(?:--inspect(?:-|=|$)|-[ep]+(?:=|$)|--(?:eval|print)(?:=|$))/;
+const withValue = new Set(['-e', '-p', '-pe', '--eval', '--print', '--inspect-port']);
+
+/** Options of Node.js without the program that this process was given by them; two cannot be inspected at one port. */
+export function inherited(options: readonly string[]): readonly string[] {
+  return options.filter(
+    (option, index) => !ofParent.test(option) && !withValue.has(options[index - 1] ?? ''),
+  );
 }
 
 function mainFile(): URL {

@@ -1,6 +1,7 @@
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { ServerSession } from '../../storage/transactions.js';
 import type { Task } from '../../task.js';
+import type { RecordedReturn } from '../running/recorded-return.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { CarriedError } from './carried-error.js';
 
@@ -30,12 +31,14 @@ export type ChildReport =
   | { readonly type: 'opened'; readonly session: ServerSession }
   /** What the handler says of its progress. */
   | { readonly type: 'progress'; readonly message: string }
+  /** The handler has finished its task inside a transaction of its own, and may go on with something else. */
+  | { readonly type: 'completed'; readonly recorded: RecordedReturn }
   | { readonly type: 'ended'; readonly end: CarriedEnd };
 
 /** Its application is there. */
 export interface ChildReady {
   readonly type: 'ready';
-  /** Names of its isolated handlers. */
+  /** What its isolated handlers serve. */
   readonly handlers: readonly string[];
   /** Jobs of `@nestjs/schedule` that were stopped there. */
   readonly stoppedJobs: readonly string[];

@@ -26,6 +26,8 @@ export interface Surroundings {
   readonly warn: (claimed: ClaimedTask, problem: unknown) => void;
   /** Told where an attempt's transaction runs, once it is open. */
   readonly opened?: ((session: ServerSession) => void) | undefined;
+  /** Told what a handler finished its task with inside a transaction of its own, before that is committed. */
+  readonly completed?: ((recorded: RecordedReturn) => void) | undefined;
 }
 
 /** What is the same for all workers of a queue. */
@@ -104,6 +106,7 @@ export class HandlerContext implements TaskContext {
     };
     await database.transactions.completeIn(handle, workerId, completion);
     this.#completedElsewhere = recorded;
+    this.#surroundings.completed?.(recorded);
   }
 
   progress(progress: number | string): void {

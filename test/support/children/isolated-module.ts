@@ -1,11 +1,14 @@
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
+import { createConnection } from 'mysql2/promise';
+import { Client } from 'pg';
 import { Injectable, Module, UseGuards, type CanActivate } from '@nestjs/common';
 import {
   Ctx,
   DeadSubscriber,
   DeadTaskHandler,
+  fromMysql2,
   Payload,
   QueueClient,
   QueueModule,
@@ -13,10 +16,11 @@ import {
   Subscriber,
   TaskHandler,
   UnrecoverableError,
+  type SqlHandle,
   type TaskContext,
 } from '../../../lib/index.js';
 import { leaveEffect } from '../leave-effect.js';
-import { ownSql } from '../run-database.js';
+import { onPostgres, ownSql } from '../run-database.js';
 
 /**
  * Isolated handlers of the queue `tasks`, and the module that a thread makes an application of. Its database is in
@@ -55,6 +59,26 @@ async function hear(word: string): Promise<void> {
     };
   });
   channel.close();
+}
+
+/** On a connection that is not the queue's. */
+async function inOwnTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  const url = process.env['ISOLATED_URL'] ?? '';
+  if (!onPostgres) {
+    const connection = await createConnection(url);
+    await connection.beginTransaction();
+    const done = await work(fromMysql2(connection));
+    await connection.commit();
+    await connection.end();
+    return done;
+  }
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query('begin');
+  const done = await work(client);
+  await client.query('commit');
+  await client.end();
+  return done;
 }
 
 function exhaust(): void {
@@ -195,6 +219,26 @@ export class IsolatedHandlers {
     await aborted;
     const { code, message } = signal.reason as { readonly code: string; readonly message: string };
     return { code, message };
+  }
+
+  /** Finishes its task in a transaction of its own, and goes on until the test says `release`. */
+  @TaskHandler('finish', isolated)
+  async finish(_: unknown, ctx: TaskContext): Promise<void> {
+    await inOwnTransaction((tx) => ctx.completeIn(tx, 'finished'));
+    const released = hear('release');
+    tell({ started: ctx.task.id, ...here() });
+    await released;
+    tell({ started: `${ctx.task.id} to its end` });
+  }
+
+  /** Finishes its task twice. */
+  @TaskHandler('finish twice', isolated)
+  async finishTwice(_: unknown, ctx: TaskContext): Promise<void> {
+    const again = await inOwnTransaction(async (tx) => {
+      await ctx.completeIn(tx);
+      return ctx.completeIn(tx).catch((error: unknown) => error);
+    });
+    tell({ started: (again as { readonly code?: string } | undefined)?.code ?? String(again) });
   }
 
   @TaskHandler('exit', isolated)

@@ -33,11 +33,11 @@ test('an isolated handler runs in a process, whose transaction commits with its 
 });
 
 test.each([
-  ['crash', 'the process of the handler was ended by SIGSEGV (no attempts left)'],
-  ['exit', 'the process of the handler ended itself with the exit code 3 (no attempts left)'],
+  ['crash', 'the process of the handler was killed by SIGSEGV (no attempts left)'],
+  ['exit', 'the process of the handler exited with code 3 (no attempts left)'],
   [
     'exhaust',
-    'the process of the handler was ended by SIGABRT, as when it runs out of memory (isolation.maxMemoryMb is 64) (no attempts left)',
+    'the process of the handler was killed by SIGABRT, as when it runs out of memory (isolation.maxMemoryMb is 64) (no attempts left)',
   ],
 ])('a process that ends by %s fails its task only, and is replaced', async (then, mensagem) => {
   const { queue } = await isolated.startInProcesses({ processes: 1, maxMemoryMb: 64 });

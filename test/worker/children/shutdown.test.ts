@@ -42,6 +42,16 @@ test('a task whose thread has not started yet is given back unstarted', async ()
   expect(await bench.row(second)).toMatchObject({ status: 'pendente', tentativa: 1 });
 });
 
+test('a worker that is stopped while its first thread starts waits for no application', async () => {
+  process.env['ISOLATED_BOOT'] = 'never';
+  onTestFinished(() => void delete process.env['ISOLATED_BOOT']);
+  const { worker } = await isolated.start({}, { autoStart: false });
+  const started = worker.start();
+  const refused = expect(started).rejects.toMatchObject({ code: 'HANDLER_CRASHED' });
+  await worker.stop();
+  await refused;
+});
+
 test('one that does not stop is ended with its thread; its attempt fails, and nothing of it is kept', async () => {
   const { queue, close } = await isolated.start({}, { shutdownTimeoutMs: 50 });
   const id = await queue.insertTask({ topic: 'hold' });

@@ -1,9 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TaskHandler } from '../../../lib/index.js';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { DeadTaskHandler, TaskHandler } from '../../../lib/index.js';
+import { inherited } from '../../../lib/worker/children/child.js';
 import { useQueue } from '../queue-bench.js';
 import { childFile, useIsolated } from './isolated-bench.js';
 
@@ -52,7 +54,7 @@ test('a process that ends while its module is loaded refuses the start', async (
   const module = await fileWith('process.exit(7);');
   await expect(isolated.start({ module })).rejects.toMatchObject({
     code: 'HANDLER_CRASHED',
-    message: 'the thread of the handler ended itself with the exit code 7',
+    message: 'the thread of the handler exited with code 7',
   });
 });
 
@@ -69,6 +71,35 @@ test('a module without the handler refuses the start, and names it', async () =>
       `isolation.module (${module.href}) has no isolated handler Elsewhere.work: import the modules that provide them there, ` +
       `or leave out their isolate`,
   });
+});
+
+test('a handler is known by what it handles: a packed application may give its class another name', async () => {
+  class A {
+    @TaskHandler('greet', { isolate: 'thread' })
+    b(): void {}
+  }
+  process.env['ISOLATED_URL'] = bench.database.url;
+  const { queue } = await bench.start({
+    handlers: [A],
+    isolation: { module: childFile('isolated-module') },
+  });
+  const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Ana' } });
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+});
+
+test('a process gets the options of this one, but neither its program nor its inspector', () => {
+  const given = [
+    '--no-warnings',
+    '-e',
+    'run()',
+    '--inspect-port',
+    '0',
+    '--inspect-brk',
+    '--eval=run()',
+    '-r',
+    'x.js',
+  ];
+  expect(inherited(given)).toEqual(['--no-warnings', '-r', 'x.js']);
 });
 
 test('a module without the queue refuses the start', async () => {
@@ -102,6 +133,48 @@ test('an isolated handler without the option refuses the start; the option witho
   const module = pathToFileURL(join(folder, 'absent.js'));
   await bench.start({ isolation: { module } });
 });
+
+test('of an application that is a server only the parent is', async () => {
+  const server = { notifyPort: await freePort(), lockPort: await freePort() };
+  process.env['ISOLATED_OPTIONS'] = JSON.stringify({ server });
+  onTestFinished(() => void delete process.env['ISOLATED_OPTIONS']);
+  const { queue } = await isolated.start({}, { server });
+  const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Ana' } });
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+});
+
+test('a handler and that of its dead tasks run in the same place', async () => {
+  class Apart {
+    @TaskHandler('apart', { isolate: 'thread' })
+    work(): void {}
+    @DeadTaskHandler('apart')
+    bury(): void {}
+  }
+  class Any {
+    @TaskHandler('one')
+    work(): void {}
+    @DeadTaskHandler({ isolate: 'process' })
+    bury(): void {}
+  }
+  const isolation = { module: childFile('isolated-module') };
+  await expect(bench.start({ handlers: [Apart], isolation })).rejects.toMatchObject({
+    code: 'HANDLER_INVALID',
+    message:
+      "Apart.work has isolate: 'thread', and Apart.bury, which handles its dead tasks, has no isolate: they share one limit, so give " +
+      'both the same isolate, or none',
+  });
+  await expect(bench.start({ handlers: [Any], isolation })).rejects.toMatchObject({
+    message: expect.stringMatching(/^Any\.work has no isolate, and Any\.bury/) as unknown,
+  });
+});
+
+async function freePort(): Promise<number> {
+  const holder = createServer();
+  await new Promise<void>((listening) => holder.listen(0, '127.0.0.1', listening));
+  const { port } = holder.address() as AddressInfo;
+  await new Promise((closed) => holder.close(closed));
+  return port;
+}
 
 test('the options are checked, all at once', async () => {
   class Grouped {

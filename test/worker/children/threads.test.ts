@@ -103,6 +103,29 @@ test('what an error says of the next attempt holds for isolated handlers', async
   expect(await bench.ended(value)).toMatchObject({ mensagem: 'thrown text (no attempts left)' });
 });
 
+test('an isolated handler may go on after the commit that completed its task: it is not taken for lost', async () => {
+  const { queue, events, worker } = await isolated.start({}, { pollIntervalMs: 50 });
+  const id = await queue.insertTask({ topic: 'finish' });
+  await isolated.started(id);
+  // What it holds according to the table, and knows nothing of, it gives back when it compares the two.
+  const compared = nextEvent(events, 'task.released');
+  await bench.pool.query(
+    `insert into tasks (processo, status, executor, reserva) values ('unknown to it', 'processando', $1, 1)`,
+    [worker.id],
+  );
+  await compared;
+  isolated.release();
+  await isolated.started(`${id} to its end`);
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', mensagem: 'finished' });
+});
+
+test('an isolated handler that completes what is not its own any more is told so', async () => {
+  const { queue } = await isolated.start();
+  const id = await queue.insertTask({ topic: 'finish twice' });
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+  expect(await isolated.started('TASK_LOST')).toEqual({ started: 'TASK_LOST' });
+});
+
 test('a guard refuses an isolated handler in its thread', async () => {
   const { queue } = await isolated.start();
   const id = await queue.insertTask({ topic: 'guarded' });
