@@ -1,4 +1,5 @@
 import type { Bell } from '../coordination/bell.js';
+import { nextTurn } from '../timing/signal.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
@@ -103,6 +104,8 @@ export class Reconciler {
     const before = running.all();
     const ids = before.map(({ claimed }) => claimed.id);
     const standing = ids.length === 0 ? [] : await database.attempts.stillHeld(this.#workerId, ids);
+    // What a child told before its commit may arrive in the same turn as the answer that has seen it.
+    await nextTurn();
     this.#stop(before, standing, running);
     if (this.isSure && !this.#pace.due) return;
     const held = await this.#pace.walk(() => database.attempts.heldBy(this.#workerId, heldPage));
