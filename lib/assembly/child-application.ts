@@ -8,12 +8,12 @@ import { errorProperties } from '../redaction/error-properties.js';
 import { Redaction } from '../redaction/redaction.js';
 import { failureMessage } from '../values/failure-text.js';
 import { ChildRunner } from '../worker/children/child-runner.js';
-import type { ChildReady } from '../worker/children/messages.js';
-import { surroundingsOf, type Surroundings } from '../worker/running/handler-context.js';
+import type { ChildReady, ChildReport } from '../worker/children/messages.js';
+import { surroundingsOf } from '../worker/running/handler-context.js';
 import type { QueueCore } from './core.js';
 import type { QueueWorkerAssembly } from './worker.js';
 
-type Told = Pick<Surroundings, 'opened' | 'completed' | 'notes'>;
+type Tell = (report: ChildReport) => void;
 
 /** What `@Module()` leaves on a class. */
 const moduleKeys = ['imports', 'providers', 'controllers', 'exports'];
@@ -26,7 +26,7 @@ export class ChildApplication {
   readonly ready: ChildReady;
   readonly #app: INestApplicationContext;
 
-  private constructor(app: INestApplicationContext, queue: string, told: Told) {
+  private constructor(app: INestApplicationContext, queue: string, tell: Tell) {
     this.#app = app;
     const core = app.get<QueueCore>(getPartToken(queue, 'core'), { strict: false });
     const { registry } = app.get<QueueWorkerAssembly>(getPartToken(queue, 'assembly'), { strict: false });
@@ -34,7 +34,8 @@ export class ChildApplication {
     this.runner = new ChildRunner({
       database,
       registry,
-      surroundings: { ...surroundingsOf(core), ...told },
+      surroundings: surroundingsOf(core),
+      tell,
       propertiesOf: errorProperties(options.errorProperties, new Redaction(redact)),
     });
     const handlers = kinds.flatMap((kind) => registry.isolated(kind).map(({ serves }) => serves));
@@ -44,10 +45,10 @@ export class ChildApplication {
   /**
    * @param module URL of the file with the module
    * @param queue name of the queue in its application
-   * @param told what the parent has to know of an attempt that runs
+   * @param tell told what the parent has to know of an attempt that runs
    * @throws {TarefaError} `OPTIONS_INVALID`, or what the start of an application raises
    */
-  static async boot(module: string, queue: string, told: Told): Promise<ChildApplication> {
+  static async boot(module: string, queue: string, tell: Tell): Promise<ChildApplication> {
     const type = await loadModule(module);
     const logger: LogLevel[] = ['warn', 'error', 'fatal'];
     const app = await NestFactory.createApplicationContext(type, { logger, abortOnError: false });
@@ -56,7 +57,7 @@ export class ChildApplication {
       // The lines of the start stand in the parent's log already; those of handlers do not.
       const { options } = app.get<QueueCore>(getPartToken(queue, 'core'), { strict: false });
       Logger.overrideLogger(options.logDebug ? ['verbose', 'debug', ...levels] : levels);
-      return new ChildApplication(app, queue, told);
+      return new ChildApplication(app, queue, tell);
     } catch (error) {
       await app.close();
       throw error;

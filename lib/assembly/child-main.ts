@@ -3,7 +3,6 @@ import { Logger } from '@nestjs/common';
 import { becomeIsolatedChild } from '../options/isolation-options.js';
 import { carryError } from '../worker/children/carried-error.js';
 import type { ChildOrder, ChildReport } from '../worker/children/messages.js';
-import type { NotedAttempt } from '../worker/running/progress-notes.js';
 import { ChildApplication } from './child-application.js';
 
 // What a thread or process of isolated handlers runs: it makes the application, and does what its parent says.
@@ -15,18 +14,9 @@ function tell(report: ChildReport): void {
   else process.send?.(report);
 }
 
-/** What is said after the end would be taken for a word of the next attempt. */
-function tellProgress({ ended }: NotedAttempt, message: string): void {
-  if (!ended) tell({ type: 'progress', message });
-}
-
 async function boot(module: string, queue: string): Promise<void> {
   try {
-    application = await ChildApplication.boot(module, queue, {
-      opened: (session) => tell({ type: 'opened', session }),
-      completed: (recorded) => tell({ type: 'completed', recorded }),
-      notes: { add: tellProgress },
-    });
+    application = await ChildApplication.boot(module, queue, tell);
     tell(application.ready);
   } catch (error) {
     tell({ type: 'refused', error: carryError(error) });

@@ -8,12 +8,14 @@ import { decodePayload } from '../running/payload.js';
 import type { RunEnd } from '../running/run-end.js';
 import { runHandler } from '../running/run-handler.js';
 import { carryError, uncarryError, type CarriedError } from './carried-error.js';
-import type { CarriedEnd, RunOrder } from './messages.js';
+import type { CarriedEnd, ChildReport, RunOrder } from './messages.js';
 
 export interface ChildRunnerParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly registry: Pick<HandlerRegistry, 'of'>;
-  readonly surroundings: Omit<Surroundings, 'workerId'>;
+  readonly surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>;
+  /** Tells the parent. */
+  readonly tell: (report: ChildReport) => void;
   readonly propertiesOf: PropertiesOf;
 }
 
@@ -54,8 +56,18 @@ export class ChildRunner {
     const stored =
       claimed.payload === undefined ? await database.attempts.loadPayload(claimed.id) : claimed.payload;
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
-    const surroundings = { ...this.#parts.surroundings, workerId };
-    const context = new HandlerContext(claimed, subscription, surroundings);
+    // What is said after the end would be taken for a word of the next attempt.
+    const tell = (report: ChildReport): void => {
+      if (this.#context === context) this.#parts.tell(report);
+    };
+    const surroundings: Surroundings = {
+      ...this.#parts.surroundings,
+      workerId,
+      notes: { add: (_, message) => tell({ type: 'progress', message }) },
+      opened: (session) => tell({ type: 'opened', session }),
+      completed: (recorded) => tell({ type: 'completed', recorded }),
+    };
+    const context: HandlerContext = new HandlerContext(claimed, subscription, surroundings);
     this.#context = context;
     if (this.#aborted) context.abort(this.#aborted);
     // Without its timeout: the parent ends this child with a handler that takes too long.

@@ -41,7 +41,7 @@ export function surroundingsOf({
   readonly tenants: TenantSource;
   readonly options: Pick<WorkerOptions, 'maxPayloadBytes'>;
   readonly events: QueueEvents;
-}): Omit<Surroundings, 'workerId' | 'notes'> {
+}): Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'> {
   const warn: Surroundings['warn'] = ({ task }, problem) => {
     const message = `task ${task.firstAttemptId} has ended all the same: ${failureMessage(problem)}`;
     events.emit('warning', { message });

@@ -90,6 +90,8 @@ const here = (): object => ({ isMainThread, threadId });
 
 @Injectable()
 export class IsolatedHandlers {
+  private reported: TaskContext | undefined;
+
   constructor(
     private readonly greeting: Greeting,
     private readonly queue: QueueClient,
@@ -177,7 +179,19 @@ export class IsolatedHandlers {
     return here();
   }
 
-  /** The same under another topic: both share the threads. */
+  /** Says how far it is; then what ran before it here does so, too late. Runs until the test says `release`. */
+  @TaskHandler('report', isolated)
+  async report(_: unknown, ctx: TaskContext): Promise<void> {
+    await ctx.db.query('select 1');
+    const released = hear('release');
+    ctx.progress(0.5);
+    this.reported?.progress('late');
+    this.reported = ctx;
+    tell({ started: ctx.task.id, ...here() });
+    await released;
+  }
+
+  /** The same as `hold` under another topic: both share the threads. */
   @TaskHandler('hold too', isolated)
   holdToo(payload: unknown, ctx: TaskContext): Promise<object> {
     return this.hold(payload, ctx);

@@ -126,6 +126,19 @@ test('an isolated handler that completes what is not its own any more is told so
   expect(await isolated.started('TASK_LOST')).toEqual({ started: 'TASK_LOST' });
 });
 
+test('progress is written while an isolated handler runs, and none of one that has ended', async () => {
+  const { queue } = await isolated.start({ threads: 1 });
+  const before = await queue.insertTask({ topic: 'report' });
+  await isolated.started(before);
+  isolated.release();
+  expect(await bench.ended(before)).toMatchObject({ status: 'sucesso', mensagem: 'completed' });
+  const id = await queue.insertTask({ topic: 'report' });
+  await until(async () => (await bench.row(id)).mensagem === '50 %', 'its progress');
+  isolated.release();
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', mensagem: 'completed' });
+  expect(await bench.row(before)).toMatchObject({ mensagem: 'completed' });
+});
+
 test('a guard refuses an isolated handler in its thread', async () => {
   const { queue } = await isolated.start();
   const id = await queue.insertTask({ topic: 'guarded' });
