@@ -86,7 +86,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const execution = (workerId: WorkerId, pools?: ChildPools): Execution => {
     const signal = new Signal();
     const settler = new Settler(workerId, { database, events, signal, counter, propertiesOf });
-    const running = { database, settler, registry, tenants, options, events, children: pools };
+    const running = { database, bell, settler, registry, tenants, options, events, children: pools };
     const executor = new Executor(workerId, running);
     const fanOut = new FanOut(workerId, { database, bell, settler, declared, options, events });
     return { executor, fanOut, settler, signal };

@@ -14,9 +14,9 @@ export interface IsolationOptions {
    * class with `@Module()`, which imports the queue and provides the handlers.
    */
   readonly module: URL | string;
-  /** Threads at most; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
+  /** How many threads there are; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
   readonly threads?: number | undefined;
-  /** Processes at most; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
+  /** How many processes there are; each runs one task at a time. Default: one less than there are processors, from 1 to 5. */
   readonly processes?: number | undefined;
   /**
    * MiB of JavaScript heap that each may use: the task of one that needs more fails. A `Buffer` is not on the heap.

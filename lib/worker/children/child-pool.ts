@@ -1,11 +1,6 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
-import {
-  connectionsPerChild,
-  processorsLeft,
-  type IsolateKind,
-  type ResolvedIsolation,
-} from '../../options/isolation-options.js';
+import { processorsLeft, type IsolateKind, type ResolvedIsolation } from '../../options/isolation-options.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
 import type { HandlerRegistry, IsolatedHandler, Limit } from '../../subscribers/handler-registry.js';
 import { Backoff } from '../../timing/backoff.js';
@@ -18,7 +13,7 @@ export interface ChildPoolParts {
   /** Name of the queue in its application. */
   readonly queue: string;
   readonly events: QueueEvents;
-  /** There may be something to do: there is room again that claims have left out. */
+  /** There may be something to do: there is room that claims have left out. */
   readonly ring: () => void;
 }
 
@@ -28,22 +23,19 @@ export type ChildPools = Readonly<Record<IsolateKind, ChildPool>>;
 /** The option that says how many there are. */
 const sizeOption = { thread: 'threads', process: 'processes' } as const;
 
-type Take = (child: Child | undefined) => void;
-
 /**
- * The threads or processes of isolated handlers: never more than the option says, started when they are needed, used again, and
- * replaced when they have ended.
+ * The threads or processes of isolated handlers: as many as the option says, started ahead of tasks, used again, and replaced when
+ * they have ended.
  */
 export class ChildPool implements Limit {
   readonly #kind: IsolateKind;
   readonly #parts: ChildPoolParts;
-  /** Also those that are ending: they count until nothing is left of them. */
+  /** Also those that start or end: they count until nothing is left of them. */
   readonly #children = new Set<Child>();
-  readonly #free = new Set<Child>();
-  readonly #waiting = new Set<Take>();
   readonly #backoff = new Backoff({ firstMs: 250, mostMs: 10_000 });
-  /** True while an application is being made, or has failed and is about to be tried again: one at a time. */
-  #isBooting = false;
+  /** What they are made of; undefined until the first one has shown that they can be. */
+  #isolation: ResolvedIsolation | undefined;
+  #isFilling = false;
   #closed = false;
 
   constructor(kind: IsolateKind, parts: ChildPoolParts) {
@@ -51,9 +43,14 @@ export class ChildPool implements Limit {
     this.#parts = parts;
   }
 
-  /** How many run attempts at most: in the place of one that is ending there is nobody yet. */
+  /** How many run attempts at most: in the place of one that starts or ends there is nobody yet. */
   get concurrency(): number {
-    return this.#size - [...this.#children].filter(({ isEnding }) => isEnding).length;
+    return [...this.#children].filter(({ isReady }) => isReady).length;
+  }
+
+  /** One that can run an attempt now; undefined when there is none. */
+  get free(): Child | undefined {
+    return [...this.#children].find(({ isFree }) => isFree);
   }
 
   get #size(): number {
@@ -61,7 +58,7 @@ export class ChildPool implements Limit {
   }
 
   /**
-   * Starts one child, to know that the module can be used; without isolated handlers none.
+   * Starts the first child, to know that the module can be used, and then the others; without isolated handlers none.
    *
    * @throws {TarefaError} `OPTIONS_INVALID` when there is no module, it cannot be loaded or lacks a handler, or what its start raises
    */
@@ -69,41 +66,17 @@ export class ChildPool implements Limit {
     const handlers = registry.isolated(this.#kind);
     if (handlers.length === 0) return;
     const isolation = this.#isolationFor(handlers);
-    const child = this.#add(isolation);
-    const ready = await child.ready;
+    const ready = await this.#add(isolation).ready;
     refuseMissing(handlers, ready, isolation);
     this.#report(ready);
-    this.#serve(child);
-  }
-
-  /** Resolves with a child for one run; with undefined when the signal aborts first. */
-  async take(signal: AbortSignal): Promise<Child | undefined> {
-    if (signal.aborted || this.#closed) return undefined;
-    for (const free of this.#free) {
-      this.#free.delete(free);
-      if (!free.isEnding) return free;
-    }
-    return new Promise((resolve) => {
-      this.#waiting.add(resolve);
-      const leave = (): void => {
-        if (this.#waiting.delete(resolve)) resolve(undefined);
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      this.#grow();
-    });
-  }
-
-  /** The run has ended. */
-  giveBack(child: Child): void {
-    if (!child.isEnding) this.#serve(child);
+    this.#isolation = isolation;
+    void this.#fill();
   }
 
   /** Lets the applications of all children close, for so long, and ends them. Idempotent. */
   async close(mostMs: number): Promise<void> {
     this.#closed = true;
     this.#backoff.cancel();
-    for (const take of this.#waiting) take(undefined);
-    this.#waiting.clear();
     await Promise.all([...this.#children].map((child) => child.close(mostMs)));
   }
 
@@ -135,50 +108,37 @@ export class ChildPool implements Limit {
 
   #forget(child: Child): void {
     this.#children.delete(child);
-    this.#free.delete(child);
-    if (this.#closed) return;
-    this.#grow();
-    this.#parts.ring();
+    void this.#fill();
   }
 
-  /** Starts a child for those who wait. */
-  #grow(): void {
-    const { isolation } = this.#parts.options;
-    if (this.#closed || this.#isBooting || !isolation) return;
-    if (this.#waiting.size > 0 && this.#children.size < this.#size) void this.#boot(isolation);
+  /** Starts children until there are as many as there may be, one at a time: each keeps a processor busy. */
+  async #fill(): Promise<void> {
+    if (!this.#isolation || this.#isFilling) return;
+    this.#isFilling = true;
+    while (!this.#closed && this.#children.size < this.#size) await this.#boot(this.#isolation);
+    this.#isFilling = false;
   }
 
   async #boot(isolation: ResolvedIsolation): Promise<void> {
-    this.#isBooting = true;
-    const child = this.#add(isolation);
+    let child: Child | undefined;
     try {
+      child = this.#add(isolation);
       await child.ready;
       this.#backoff.reset();
-      this.#serve(child);
+      this.#parts.ring();
     } catch (error) {
-      child.kill(error as Error);
-      if (!this.#closed)
-        this.#warn(
-          `a ${this.#kind} of isolated handlers could not start, and is tried again: ${failureMessage(error)}`,
-        );
+      child?.kill(error as Error);
+      if (this.#closed) return;
+      const why = failureMessage(error);
+      this.#warn(`a ${this.#kind} of isolated handlers could not start, and is tried again: ${why}`);
       await this.#backoff.wait();
     }
-    this.#isBooting = false;
-    this.#grow();
-  }
-
-  /** Whoever waits longest gets it. */
-  #serve(child: Child): void {
-    const [first] = this.#waiting;
-    if (!first) return void this.#free.add(child);
-    this.#waiting.delete(first);
-    first(child);
   }
 
   #report({ stoppedJobs }: ChildReady): void {
     const [kind, option, size] = [this.#kind, sizeOption[this.#kind], this.#size];
     this.#parts.events.emit('notice', {
-      message: `isolated handlers run in up to ${size} ${option}, each with up to ${connectionsPerChild} connections`,
+      message: `isolated handlers run in up to ${size} ${option}`,
     });
     if (size > processorsLeft) {
       this.#warn(

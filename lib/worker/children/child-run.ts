@@ -13,7 +13,7 @@ import type { ChildPool } from './child-pool.js';
 import { sendable } from './messages.js';
 
 export interface ChildRunParts {
-  readonly pool: Pick<ChildPool, 'take' | 'giveBack'>;
+  readonly pool: Pick<ChildPool, 'free'>;
   readonly transactions: Pick<TaskTransactions, 'endSession'>;
   readonly workerId: WorkerId;
   readonly notes: Pick<ProgressNotes, 'add'>;
@@ -24,12 +24,11 @@ export interface ChildRunParts {
  * worker's id and reservation: whatever becomes of the child, that guard decides.
  */
 export class ChildRun implements RunningContext, NotedAttempt {
-  readonly endsWhenDestroyed = true;
   readonly claimed: ClaimedTask;
   readonly #parts: ChildRunParts;
   readonly #handler: Handler;
-  readonly #stop = new AbortController();
   #child: Child | undefined;
+  #aborted: Error | undefined;
 
   constructor(claimed: ClaimedTask, handler: Handler, parts: ChildRunParts) {
     this.claimed = claimed;
@@ -38,7 +37,7 @@ export class ChildRun implements RunningContext, NotedAttempt {
   }
 
   get aborted(): Error | undefined {
-    return this.#stop.signal.reason as Error | undefined;
+    return this.#aborted;
   }
 
   get ended(): boolean {
@@ -49,34 +48,29 @@ export class ChildRun implements RunningContext, NotedAttempt {
     return this.#child?.completed;
   }
 
-  /** Tells the handler to stop; one that has no child yet does not start. */
+  /** Tells the handler to stop. */
   abort(reason: Error): void {
-    this.#stop.abort(reason);
+    this.#aborted ??= reason;
     this.#child?.tell({ type: 'abort', reason: carryError(reason) });
   }
 
   /** Ends the handler with its child. */
   destroy(reason: Error): void {
-    this.#stop.abort(reason);
+    this.#aborted ??= reason;
     this.#child?.kill(reason);
   }
 
-  /** Runs the handler when a child is free. Never rejects. */
+  /** Runs the handler, unless no child is free: then claims have brought too many, or one has just ended. Never rejects. */
   async run(): Promise<RunEnd> {
     const { pool, workerId, notes } = this.#parts;
-    const child = await pool.take(this.#stop.signal);
+    const child = pool.free;
     if (!child) return { kind: 'not started' };
-    if (this.aborted) {
-      pool.giveBack(child);
-      return { kind: 'not started' };
-    }
     this.#child = child;
     const timer = this.#startTimer(child);
     const order = { type: 'run', workerId, claimed: sendable(this.claimed) } as const;
     const ended = await child.run(order, (message) => notes.add(this, message));
     clearTimeout(timer);
     this.#child = undefined;
-    pool.giveBack(child);
     return this.#readEnd(ended);
   }
 

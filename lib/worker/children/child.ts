@@ -34,6 +34,7 @@ export class Child {
   readonly #carrier: Worker | ChildProcess;
   #booting:
     { readonly resolve: (ready: ChildReady) => void; readonly reject: (reason: Error) => void } | undefined;
+  #isReady = false;
   #running:
     | { readonly resolve: (end: ChildEnd) => void; readonly progressed: (message: string) => void }
     | undefined;
@@ -63,9 +64,14 @@ export class Child {
     this.tell({ type: 'boot', module: module.href, queue });
   }
 
-  /** True when it takes no more attempts. */
-  get isEnding(): boolean {
-    return this.#failure !== undefined;
+  /** True while it has its application, and does not end. */
+  get isReady(): boolean {
+    return this.#isReady && this.#failure === undefined;
+  }
+
+  /** True when it can run an attempt. */
+  get isFree(): boolean {
+    return this.isReady && this.#running === undefined;
   }
 
   /** What the handler that runs, or the last one, finished its task with inside a transaction of its own; undefined when it did not. */
@@ -113,6 +119,7 @@ export class Child {
   #heard(report: ChildReport): void {
     switch (report.type) {
       case 'ready':
+        this.#isReady = true;
         this.#booting?.resolve(report);
         break;
       case 'refused':

@@ -1,3 +1,4 @@
+import type { Bell } from '../../coordination/bell.js';
 import { hasCode } from '../../errors.js';
 import { reference, type QueueEvents } from '../../events.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
@@ -14,6 +15,7 @@ import type { RunEnd } from './run-end.js';
 import type { Settler } from './settler.js';
 
 export interface ConclusionParts {
+  readonly bell: Pick<Bell, 'ring'>;
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly settler: Pick<Settler, 'complete' | 'completed' | 'fail' | 'lose' | 'leave'>;
   readonly options: Pick<WorkerOptions, 'maxAttempts' | 'maxSnoozes' | 'retryIntervalMinutes'>;
@@ -125,12 +127,13 @@ export class Conclusion {
     }
   }
 
-  /** It had no effect and this worker is stopping: another worker runs it. */
+  /** It had no effect, as this worker stops or has no child for it: another worker runs it. */
   async #giveBack(claimed: ClaimedTask): Promise<void> {
-    const { database, settler, events } = this.#parts;
+    const { database, settler, bell, events } = this.#parts;
     const released = await database.attempts.releaseMany(this.#workerId, [claimed]);
     if (released.length === 0) return settler.lose(claimed);
-    events.emit('task.released', { task: reference(claimed), reason: 'the worker stops before its turn' });
+    events.emit('task.released', { task: reference(claimed), reason: 'the worker could not start it' });
+    void bell.ring('tasks', { dueMs: 0 });
   }
 }
 

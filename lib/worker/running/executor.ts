@@ -1,3 +1,4 @@
+import type { Bell } from '../../coordination/bell.js';
 import { hasCode, TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
@@ -25,6 +26,7 @@ import type { RunningTask } from './running-tasks.js';
 import type { Settler } from './settler.js';
 
 export interface ExecutorParts {
+  readonly bell: Pick<Bell, 'ring'>;
   readonly database: Pick<QueueDatabase, 'attempts' | 'transactions'>;
   readonly settler: Pick<Settler, 'complete' | 'completed' | 'fail' | 'lose' | 'leave'>;
   readonly registry: Pick<HandlerRegistry, 'of'>;

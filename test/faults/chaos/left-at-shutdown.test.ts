@@ -70,14 +70,14 @@ test.each(['transaction', 'completeIn'])(
     const settler = new Settler('1', { database, events, signal: new Signal() });
     const options = { maxPayloadBytes: 1_000, maxAttempts: 1 } as WorkerOptions;
     const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
-    const executor = new Executor('1', { database, settler, registry, tenants, options, events });
+    const bell = { ring: () => Promise.resolve() };
+    const executor = new Executor('1', { database, bell, settler, registry, tenants, options, events });
 
     const ended = executor.run({ claimed, context: undefined, isReplaced: false });
     await asked.promise;
     executor.stop();
     await ended;
     // The server is back: the table says that this worker holds the row, and nothing runs here.
-    const bell = { ring: () => Promise.resolve() };
     const served = {} as never;
     const reconciler = new Reconciler('1', { database, bell, settler, served, events });
     reconciler.requireFull();

@@ -319,5 +319,6 @@ class ProvidingModule {}
 })
 export class IsolatedModule {}
 
-// Threads and processes that are started now never have an application.
+// Threads and processes that are started now have no application.
+if (process.env['ISOLATED_BOOT'] === 'fails') throw new Error('not now');
 if (process.env['ISOLATED_BOOT'] === 'never') await new Promise(() => undefined);

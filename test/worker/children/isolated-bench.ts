@@ -60,9 +60,9 @@ export function useIsolated(bench: QueueBench): IsolatedBench {
       return told;
     },
     start: (isolation, options) =>
-      startWith([IsolatedHandlers], { isolation: { module, threads: 2, ...isolation }, ...options }),
+      startWith([IsolatedHandlers], { isolation: { module, threads: 1, ...isolation }, ...options }),
     startInProcesses: (isolation, options) =>
-      startWith([ProcessHandlers], { isolation: { module, processes: 2, ...isolation }, ...options }),
+      startWith([ProcessHandlers], { isolation: { module, processes: 1, ...isolation }, ...options }),
     started: (id) =>
       until(async () => told.find(({ started }) => started === id), `the start of attempt ${id}`),
     release: () => {

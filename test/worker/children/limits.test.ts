@@ -7,7 +7,7 @@ import { TaskHandler, type TaskContext } from '../../../lib/index.js';
 import { Greeting, IsolatedHandlers, limitMs } from '../../support/children/isolated-module.js';
 import { holdTimers, type HeldTimers } from '../../support/held-timers.js';
 import { onPostgres } from '../../support/run-database.js';
-import { deferred, until } from '../../support/waiting.js';
+import { deferred, nextEvent, until } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 import { useIsolated } from './isolated-bench.js';
 
@@ -31,7 +31,7 @@ async function statusOf(id: string): Promise<string> {
 
 test('a handler that blocks its thread keeps nobody waiting, and its timeout ends it and no other', async () => {
   const timeouts = holdTimeouts();
-  const { queue } = await isolated.start();
+  const { queue } = await isolated.start({ threads: 2 });
   const [spin = '', hold = ''] = await queue.insertTasks([{ topic: 'spin' }, { topic: 'hold' }]);
   await Promise.all([isolated.started(spin), isolated.started(hold)]);
   const inline = await queue.insertTask({ topic: 'inline' });
@@ -145,6 +145,24 @@ test.each([
   expect(await statusOf(hold)).toBe('processando');
   isolated.release();
   expect(await bench.ended(hold)).toMatchObject({ status: 'sucesso' });
+});
+
+test('while no thread can be started, its tasks wait in the table and others go on; then they run', async () => {
+  const { queue, events } = await isolated.start({ threads: 1 });
+  process.env['ISOLATED_BOOT'] = 'fails';
+  onTestFinished(() => void delete process.env['ISOLATED_BOOT']);
+  const warned = nextEvent(events, 'warning');
+  const exit = await queue.insertTask({ topic: 'exit' });
+  expect(await bench.ended(exit)).toMatchObject({ status: 'falha' });
+  expect((await warned).message).toMatch(
+    /^a thread of isolated handlers could not start, and is tried again: .*: not now$/,
+  );
+  const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Eva' } });
+  const inline = await queue.insertTask({ topic: 'inline' });
+  expect(await bench.ended(inline)).toMatchObject({ status: 'sucesso' });
+  expect(await statusOf(id)).toBe('pendente');
+  delete process.env['ISOLATED_BOOT'];
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
 });
 
 test('no more run than there are threads; the others wait in the table, whatever their topics, and inline ones go on', async () => {

@@ -96,7 +96,8 @@ function bench(given: Bench = {}) {
   events.on('task.released', ({ reason }) => told.push(['released', reason]));
   const options = { maxAttempts: 3, maxPayloadBytes: 100, retryIntervalMinutes: 1 } as WorkerOptions;
   const tenants = { open: () => Promise.reject(new Error('nobody asks for it')) };
-  const executor = new Executor('7', { database, settler, registry, tenants, options, events });
+  const bell = { ring: async () => undefined };
+  const executor = new Executor('7', { database, bell, settler, registry, tenants, options, events });
   const running = (more?: Partial<ClaimedTask>): RunningTask => ({
     claimed: claimedOf('t:a', { payload: '{"n":1}', ...more }),
     context: undefined,
@@ -289,7 +290,7 @@ test('an attempt told to stop before its group takes it is given back', async ()
   gate.resolve();
   await runs;
   expect(attempts.releaseMany).toHaveBeenCalledWith('7', [waiting.claimed]);
-  expect(told).toContainEqual(['released', 'the worker stops before its turn']);
+  expect(told).toContainEqual(['released', 'the worker could not start it']);
 });
 
 test('an attempt above the limit is not run, whatever its payload', async () => {
