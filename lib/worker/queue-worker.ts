@@ -253,7 +253,7 @@ export class QueueWorker {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');
       running.abort(reason);
       await closing.step(() => within(running.idle(), abortGraceMs), closingReserves.grace);
-      await closing.step(() => running.abandon(reason), closingReserves.settle);
+      running.abandon(reason);
     }
     executor.stop();
     await closing.step(async (leftMs) => {

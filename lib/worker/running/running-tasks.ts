@@ -3,13 +3,10 @@ import type { ClaimedTask } from '../../storage/attempt.js';
 import type { HandlerContext } from './handler-context.js';
 
 /** What tells the handler of an attempt to stop, wherever it runs. */
-export interface RunningContext extends Pick<
+export type RunningContext = Pick<
   HandlerContext,
   'aborted' | 'completedElsewhere' | 'abort' | 'destroy'
-> {
-  /** True when `destroy` ends the handler itself, not only its transaction. */
-  readonly endsWhenDestroyed?: true;
-}
+>;
 
 /** What aborting a running attempt needs. */
 export interface RunningTask {
@@ -102,13 +99,8 @@ export class RunningTasks {
     for (const { context } of this.#byId.values()) context?.abort(reason);
   }
 
-  /**
-   * Cuts the transactions of handlers that do not end, so that none can commit after we have left. Resolves when those have ended
-   * that do so when they are destroyed.
-   */
-  async abandon(reason: Error): Promise<void> {
+  /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
+  abandon(reason: Error): void {
     for (const { context } of this.#byId.values()) context?.destroy(reason);
-    const isEnding = (): boolean => this.all().some(({ context }) => context?.endsWhenDestroyed);
-    while (isEnding()) await new Promise<void>((resolve) => (this.#onEnd = resolve));
   }
 }

