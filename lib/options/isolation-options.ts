@@ -47,9 +47,6 @@ export function isIsolatedChild(): boolean {
   return process.env[childVariable] === String(process.pid);
 }
 
-/** Connections that a child opens at most: its task's transaction, and what it inserts meanwhile. */
-export const connectionsPerChild = 2;
-
 /** As many as leave a processor to the event loop. */
 export const processorsLeft = Math.max(1, availableParallelism() - 1);
 /** Of 10 slots, the default of a queue, as many as leave half of them to other handlers. */
