@@ -18,7 +18,7 @@ export const errorTable = {
     todo: 'Look at what makes the object: a mock, a factory, a constructor. The attempt has failed, nothing was run.',
   },
   HANDLER_CRASHED: {
-    when: 'The thread or process of an isolated handler has ended while it ran: out of memory, an error that nothing caught, or `process.exit()`. Another one takes its place.',
+    when: 'The thread or process of an isolated handler has ended while it ran: out of memory, an uncaught error, or `process.exit()`. Another one takes its place.',
     todo: 'Read the message and its cause. Raise `isolation.maxMemoryMb` where the task needs more memory.',
   },
   HANDLER_REFUSED: {

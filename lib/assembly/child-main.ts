@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
-import { becomeIsolatedChild } from '../options/isolation-options.js';
-import { carryError } from '../worker/children/carried-error.js';
+import { markAsIsolatedChild } from '../options/isolation-options.js';
+import { serializeError } from '../worker/children/serialized-error.js';
 import type { ChildOrder, ChildReport } from '../worker/children/messages.js';
 import { ChildApplication } from './child-application.js';
 
 // What a thread or process of isolated handlers runs: it makes the application, and does what its parent says.
-becomeIsolatedChild();
+markAsIsolatedChild();
 let application: ChildApplication | undefined;
 
 function tell(report: ChildReport): void {
@@ -19,7 +19,7 @@ async function boot(module: string, queue: string): Promise<void> {
     application = await ChildApplication.boot(module, queue, tell);
     tell(application.ready);
   } catch (error) {
-    tell({ type: 'refused', error: carryError(error) });
+    tell({ type: 'refused', error: serializeError(error) });
   }
 }
 

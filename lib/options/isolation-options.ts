@@ -38,7 +38,7 @@ export interface ResolvedIsolation {
 const childVariable = 'TAREFA_CHILD';
 
 /** From now on this thread or process runs isolated handlers. The environment of a thread is a copy of its own. */
-export function becomeIsolatedChild(): void {
+export function markAsIsolatedChild(): void {
   process.env[childVariable] = String(process.pid);
 }
 

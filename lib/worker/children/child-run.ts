@@ -7,7 +7,7 @@ import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
 import type { RecordedReturn } from '../running/recorded-return.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { RunningContext } from '../running/running-tasks.js';
-import { carryError, uncarryError } from './carried-error.js';
+import { serializeError, deserializeError } from './serialized-error.js';
 import type { Child, ChildEnd } from './child.js';
 import type { ChildPool } from './child-pool.js';
 import { sendable } from './messages.js';
@@ -51,7 +51,7 @@ export class ChildRun implements RunningContext, NotedAttempt {
   /** Tells the handler to stop. */
   abort(reason: Error): void {
     this.#aborted ??= reason;
-    this.#child?.tell({ type: 'abort', reason: carryError(reason) });
+    this.#child?.tell({ type: 'abort', reason: serializeError(reason) });
   }
 
   /** Ends the handler with its child. */
@@ -89,6 +89,6 @@ export class ChildRun implements RunningContext, NotedAttempt {
       return { kind: 'unknown', error: ended.error, recorded: undefined };
     }
     const { end } = ended;
-    return 'error' in end ? { ...end, error: uncarryError(end.error) } : end;
+    return 'error' in end ? { ...end, error: deserializeError(end.error) } : end;
   }
 }

@@ -7,8 +7,8 @@ import { HandlerContext, type Surroundings } from '../running/handler-context.js
 import { decodePayload } from '../running/payload.js';
 import type { RunEnd } from '../running/run-end.js';
 import { runHandler } from '../running/run-handler.js';
-import { carryError, uncarryError, type CarriedError } from './carried-error.js';
-import type { CarriedEnd, ChildReport, RunOrder } from './messages.js';
+import { serializeError, deserializeError, type SerializedError } from './serialized-error.js';
+import type { SerializedEnd, ChildReport, RunOrder } from './messages.js';
 
 export interface ChildRunnerParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
@@ -31,21 +31,21 @@ export class ChildRunner {
   }
 
   /** Resolves with how the handler has ended. Never rejects. */
-  async run(order: RunOrder): Promise<CarriedEnd> {
+  async run(order: RunOrder): Promise<SerializedEnd> {
     const { propertiesOf } = this.#parts;
     this.#aborted = undefined;
     try {
-      return carryEnd(await this.#call(order), propertiesOf);
+      return serializeEnd(await this.#call(order), propertiesOf);
     } catch (error) {
-      return { kind: 'failed', error: carryError(error, propertiesOf) };
+      return { kind: 'failed', error: serializeError(error, propertiesOf) };
     } finally {
       this.#context = undefined;
     }
   }
 
   /** Tells the handler that runs to stop. */
-  abort(reason: CarriedError): void {
-    this.#aborted = uncarryError(reason) as Error;
+  abort(reason: SerializedError): void {
+    this.#aborted = deserializeError(reason) as Error;
     this.#context?.abort(this.#aborted);
   }
 
@@ -86,14 +86,14 @@ export class ChildRunner {
   }
 }
 
-function carryEnd(end: RunEnd, propertiesOf: PropertiesOf): CarriedEnd {
+function serializeEnd(end: RunEnd, propertiesOf: PropertiesOf): SerializedEnd {
   switch (end.kind) {
     case 'succeeded':
     case 'committed':
       return end;
     case 'failed':
     case 'unknown':
-      return { ...end, error: carryError(end.error, propertiesOf) };
+      return { ...end, error: serializeError(end.error, propertiesOf) };
     default:
       throw new Error(`an isolated handler cannot end as '${end.kind}'`);
   }

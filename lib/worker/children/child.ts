@@ -9,12 +9,12 @@ import { within } from '../../timing/deadline.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { ownFile } from '../../values/own-file.js';
 import type { RecordedReturn } from '../running/recorded-return.js';
-import { uncarryError } from './carried-error.js';
-import type { CarriedEnd, ChildOrder, ChildReady, ChildReport, RunOrder } from './messages.js';
+import { deserializeError } from './serialized-error.js';
+import type { SerializedEnd, ChildOrder, ChildReady, ChildReport, RunOrder } from './messages.js';
 
 /** How a run ended: told by the child; or the child is gone, and the session of its transaction may still be at work. */
 export type ChildEnd =
-  | { readonly kind: 'told'; readonly end: CarriedEnd }
+  | { readonly kind: 'told'; readonly end: SerializedEnd }
   | { readonly kind: 'gone'; readonly error: Error; readonly session: ServerSession | undefined };
 
 /** An application that is not there by then will not be. */
@@ -123,7 +123,7 @@ export class Child {
         this.#booting?.resolve(report);
         break;
       case 'refused':
-        this.#booting?.reject(uncarryError(report.error) as Error);
+        this.#booting?.reject(deserializeError(report.error) as Error);
         break;
       case 'opened':
         this.#session = report.session;

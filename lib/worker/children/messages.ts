@@ -3,7 +3,7 @@ import type { ServerSession } from '../../storage/transactions.js';
 import type { Task } from '../../task.js';
 import type { RecordedReturn } from '../running/recorded-return.js';
 import type { RunEnd } from '../running/run-end.js';
-import type { CarriedError } from './carried-error.js';
+import type { SerializedError } from './serialized-error.js';
 
 /** What a child is told. */
 export type ChildOrder =
@@ -11,7 +11,7 @@ export type ChildOrder =
   | { readonly type: 'boot'; readonly module: string; readonly queue: string }
   | RunOrder
   /** The attempt is to stop: its signal aborts. */
-  | { readonly type: 'abort'; readonly reason: CarriedError }
+  | { readonly type: 'abort'; readonly reason: SerializedError }
   /** It is to close its application and end. */
   | { readonly type: 'close' };
 
@@ -26,14 +26,14 @@ export interface RunOrder {
 export type ChildReport =
   | ChildReady
   /** Its application could not be made. */
-  | { readonly type: 'refused'; readonly error: CarriedError }
+  | { readonly type: 'refused'; readonly error: SerializedError }
   /** Where the attempt's transaction runs, for when the child cannot end it. */
   | { readonly type: 'opened'; readonly session: ServerSession }
   /** What the handler says of its progress. */
   | { readonly type: 'progress'; readonly message: string }
   /** The handler has finished its task inside a transaction of its own, and may go on with something else. */
   | { readonly type: 'completed'; readonly recorded: RecordedReturn }
-  | { readonly type: 'ended'; readonly end: CarriedEnd };
+  | { readonly type: 'ended'; readonly end: SerializedEnd };
 
 /** Its application is there. */
 export interface ChildReady {
@@ -45,10 +45,10 @@ export interface ChildReady {
 }
 
 /** How a handler ended in a child: a {@link RunEnd} that can be sent. */
-export type CarriedEnd =
+export type SerializedEnd =
   | Extract<RunEnd, { kind: 'succeeded' | 'committed' }>
-  | (Omit<Extract<RunEnd, { kind: 'failed' }>, 'error'> & { readonly error: CarriedError })
-  | (Omit<Extract<RunEnd, { kind: 'unknown' }>, 'error'> & { readonly error: CarriedError });
+  | (Omit<Extract<RunEnd, { kind: 'failed' }>, 'error'> & { readonly error: SerializedError })
+  | (Omit<Extract<RunEnd, { kind: 'unknown' }>, 'error'> & { readonly error: SerializedError });
 
 /** A claim as it can be sent: the task of a row has getters, which get lost on the way. */
 export function sendable(claimed: ClaimedTask): ClaimedTask {

@@ -5,7 +5,7 @@ import { safely } from '../../values/safely.js';
 import { shownValue } from '../../values/shown-value.js';
 
 /** What was thrown, in a form that a thread can send: of an error its class's name, its stack and its causes, not its class. */
-export type CarriedError =
+export type SerializedError =
   | {
       readonly kind: 'error';
       readonly name: string;
@@ -15,8 +15,8 @@ export type CarriedError =
       readonly isRefusal: boolean;
       /** What decides over the next attempt, and what the option `errorProperties` names. */
       readonly fields: Readonly<Record<string, unknown>>;
-      readonly cause: CarriedError | undefined;
-      readonly errors: readonly CarriedError[];
+      readonly cause: SerializedError | undefined;
+      readonly errors: readonly SerializedError[];
     }
   /** No error: its text. */
   | { readonly kind: 'value'; readonly text: string };
@@ -25,13 +25,13 @@ const deepest = 8;
 const mostOfOne = 5;
 
 /** Makes of what was thrown what can be sent. Never throws. */
-export function carryError(error: unknown, propertiesOf: PropertiesOf = () => ({}), level = 0): CarriedError {
-  const indescribable: CarriedError = { kind: 'value', text: `the handler threw ${shownValue(error)}` };
-  return safely((): CarriedError => {
+export function serializeError(error: unknown, propertiesOf: PropertiesOf = () => ({}), level = 0): SerializedError {
+  const indescribable: SerializedError = { kind: 'value', text: `the handler threw ${shownValue(error)}` };
+  return safely((): SerializedError => {
     if (!isError(error)) return { kind: 'value', text: failureDetail(error, propertiesOf) };
     // Its type says text, but an error may carry any value.
     const { message, cause, errors }: { message: unknown; cause?: unknown; errors?: unknown } = error;
-    const below = (one: unknown): CarriedError => carryError(one, propertiesOf, level + 1);
+    const below = (one: unknown): SerializedError => serializeError(one, propertiesOf, level + 1);
     const isDeepest = level >= deepest;
     return {
       kind: 'error',
@@ -47,21 +47,21 @@ export function carryError(error: unknown, propertiesOf: PropertiesOf = () => ({
 }
 
 /** The same as an error again: one of ours has its class, others have the name of theirs. */
-export function uncarryError(carried: CarriedError): unknown {
-  if (carried.kind === 'value') return carried.text;
-  const { name, message, stack, fields, cause, errors } = carried;
-  const options = cause && { cause: uncarryError(cause) };
+export function deserializeError(serialized: SerializedError): unknown {
+  if (serialized.kind === 'value') return serialized.text;
+  const { name, message, stack, fields, cause, errors } = serialized;
+  const options = cause && { cause: deserializeError(cause) };
   const error =
     errors.length > 0
-      ? new AggregateError(errors.map(uncarryError), message, options)
-      : ours(carried, options);
+      ? new AggregateError(errors.map(deserializeError), message, options)
+      : ours(serialized, options);
   if (error.name !== name) Object.defineProperty(error, 'name', { value: name, configurable: true });
   if (stack !== undefined) Object.defineProperty(error, 'stack', { value: stack, configurable: true });
   return Object.assign(error, fields);
 }
 
 function ours(
-  { name, message, fields, isRefusal }: CarriedError & { kind: 'error' },
+  { name, message, fields, isRefusal }: SerializedError & { kind: 'error' },
   options?: ErrorOptions,
 ): Error {
   const { code } = fields;

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { hasCode, RetryAt, RetryIn, TarefaError, UnrecoverableError } from '../../../lib/errors.js';
 import { HandlerRefusal } from '../../../lib/subscribers/handler-refusal.js';
 import { failureDetail } from '../../../lib/values/failure-text.js';
-import { carryError, uncarryError } from '../../../lib/worker/children/carried-error.js';
+import { serializeError, deserializeError } from '../../../lib/worker/children/serialized-error.js';
 import { nextAttempt } from '../../../lib/worker/running/next-attempt.js';
 
 /** An error that has been sent. */
-const sent = (error: unknown): unknown => uncarryError(structuredClone(carryError(error)));
+const sent = (error: unknown): unknown => deserializeError(structuredClone(serializeError(error)));
 
 class CarrierError extends Error {
   readonly request = (): void => undefined;
