@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DeadTaskHandler, TaskHandler } from '../../../lib/index.js';
 import { inherited } from '../../../lib/worker/children/child.js';
+import { nextEvent } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 import { childFile, useIsolated } from './isolated-bench.js';
 
@@ -85,6 +86,30 @@ test('a handler is known by what it handles: a packed application may give its c
   });
   const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Ana' } });
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+});
+
+test('jobs of the application do not run in its threads, and a warning names them', async () => {
+  class Scheduled {
+    @TaskHandler('jobs', { isolate: 'thread' })
+    jobs(): void {}
+  }
+  process.env['ISOLATED_URL'] = bench.database.url;
+  const isolation = { module: childFile('scheduled-module'), threads: 1 };
+  const { queue, worker, events } = await bench.start({
+    handlers: [Scheduled],
+    isolation,
+    autoStart: false,
+  });
+  const warned = nextEvent(events, 'warning');
+  await worker.start();
+  expect((await warned).message).toBe(
+    'isolation.module imports jobs of @nestjs/schedule (report, later report, tick, once), which are stopped in each thread: ' +
+      'leave them out of that module',
+  );
+  const id = await queue.insertTask({ topic: 'jobs' });
+  const { resultado } = await bench.ended(id);
+  const result: unknown = typeof resultado === 'string' ? JSON.parse(resultado) : resultado;
+  expect(result).toEqual({ listed: [], ticked: 0 });
 });
 
 test('a process gets the options of this one, but neither its program nor its inspector', () => {
