@@ -36,8 +36,7 @@ export class Child {
     { readonly resolve: (ready: ChildReady) => void; readonly reject: (reason: Error) => void } | undefined;
   #isReady = false;
   #running:
-    | { readonly resolve: (end: ChildEnd) => void; readonly progressed: (message: string) => void }
-    | undefined;
+    { readonly resolve: (end: ChildEnd) => void; readonly progressed: (message: string) => void } | undefined;
   #session: ServerSession | undefined;
   #completed: RecordedReturn | undefined;
   /** Why it ends; undefined while it does not. */

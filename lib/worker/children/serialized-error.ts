@@ -25,7 +25,11 @@ const deepest = 8;
 const mostOfOne = 5;
 
 /** Makes of what was thrown what can be sent. Never throws. */
-export function serializeError(error: unknown, propertiesOf: PropertiesOf = () => ({}), level = 0): SerializedError {
+export function serializeError(
+  error: unknown,
+  propertiesOf: PropertiesOf = () => ({}),
+  level = 0,
+): SerializedError {
   const indescribable: SerializedError = { kind: 'value', text: `the handler threw ${shownValue(error)}` };
   return safely((): SerializedError => {
     if (!isError(error)) return { kind: 'value', text: failureDetail(error, propertiesOf) };

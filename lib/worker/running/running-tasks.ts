@@ -3,10 +3,7 @@ import type { ClaimedTask } from '../../storage/attempt.js';
 import type { HandlerContext } from './handler-context.js';
 
 /** What tells the handler of an attempt to stop, wherever it runs. */
-export type RunningContext = Pick<
-  HandlerContext,
-  'aborted' | 'completedElsewhere' | 'abort' | 'destroy'
->;
+export type RunningContext = Pick<HandlerContext, 'aborted' | 'completedElsewhere' | 'abort' | 'destroy'>;
 
 /** What aborting a running attempt needs. */
 export interface RunningTask {
