@@ -8,6 +8,7 @@ import { decodePayload } from '../running/payload.js';
 import type { RunEnd } from '../running/run-end.js';
 import { runHandler } from '../running/run-handler.js';
 import { serializeError, deserializeError, type SerializedError } from './serialized-error.js';
+import { LatestWord } from './latest-word.js';
 import type { SerializedEnd, ChildReport, RunOrder } from './messages.js';
 
 export interface ChildRunnerParts {
@@ -60,10 +61,11 @@ export class ChildRunner {
     const tell = (report: ChildReport): void => {
       if (this.#context === context) this.#parts.tell(report);
     };
+    const progress = new LatestWord((message) => tell({ type: 'progress', message }));
     const surroundings: Surroundings = {
       ...this.#parts.surroundings,
       workerId,
-      notes: { add: (_, message) => tell({ type: 'progress', message }) },
+      notes: { add: (_, message) => progress.say(message) },
       opened: (session) => tell({ type: 'opened', session }),
       completed: (recorded) => tell({ type: 'completed', recorded }),
     };
