@@ -106,6 +106,15 @@ export interface QueueEventMap {
    * until it goes on.
    */
   'worker.stalled': { readonly workerId: string; readonly reason: string; readonly forMs: number };
+  /**
+   * The event loop of this process stood still for `blockedMs`, while handlers of these tasks ran: one of them computes, or waits
+   * synchronously. Told every ten seconds at most.
+   */
+  'loop.blocked': {
+    readonly workerId: string;
+    readonly blockedMs: number;
+    readonly tasks: readonly TaskReference[];
+  };
   'connection.lost': { readonly connection: string; readonly error: unknown };
   'connection.restored': { readonly connection: string };
   'routine.finished': { readonly routine: string; readonly affected: number; readonly durationMs: number };

@@ -28,6 +28,7 @@ import type { ChildPools } from '../worker/children/child-pool.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { HiddenRows } from '../worker/hidden-rows.js';
 import { Listening } from '../worker/listening.js';
+import { LoopMonitor } from '../worker/loop-monitor.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
 import { Standstill } from '../worker/standstill.js';
@@ -102,7 +103,8 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
     const { running } = dispatcher;
     const standstill = new Standstill({ workerId, liveness, hidden, trouble, running, events });
-    return { dispatcher, executor, halt, standstill };
+    const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
+    return { dispatcher, executor, halt, standstill, loop };
   };
   const unserved = new UnservedWatch({ database, events, options });
   const timing = options.recoveryTiming;

@@ -1,6 +1,7 @@
 import type { QueueEventMap, QueueEventName, TaskReference } from '../events.js';
 import { inconsistencyText, mostNamed } from '../storage/inconsistencies.js';
 import { describeRoute } from '../storage/route.js';
+import { eventLoopLink } from '../values/docs-link.js';
 import { errorStack, errorText, isOpaque } from './error-text.js';
 import type { LogFields, LogLine } from './log-line.js';
 
@@ -54,6 +55,17 @@ export const eventLines: Lines = {
       `worker ${workerId} has stood still for ${Math.round(forMs / 1_000)} s and takes no tasks: ${reason}`,
       { workerId, reason, stalledMs: forMs },
     ),
+  'loop.blocked': ({ workerId, blockedMs, tasks }) => {
+    const named = tasks.slice(0, mostNamed).map(describe).join(', ');
+    const more = tasks.length > mostNamed ? ` and ${tasks.length - mostNamed} more` : '';
+    return line(
+      'warn',
+      'worker',
+      `the event loop stood still for ${blockedMs} ms while ${named}${more} ran: a handler that computes ` +
+        `or waits synchronously keeps everything else waiting. Await in between, or isolate it: ${eventLoopLink()}`,
+      { workerId, blockedMs, tasks: tasks.length },
+    );
+  },
   'task.failed': ({ task, message, error, nextAttemptInMs }) => {
     const said = isOpaque(error) ? errorText(error) : message;
     const next =

@@ -169,6 +169,16 @@ export interface QueueOptions {
   readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
   /** Where handlers with `isolate` run: see {@link IsolationOptions}. Default: there are none. */
   readonly isolation?: IsolationOptions | undefined;
+  /**
+   * Handlers that run while the event loop stands still for longer, in ms, are named in the log (`loop.blocked`); 0: never.
+   * Default 1000.
+   */
+  readonly maxLoopDelayMs?: number | undefined;
+  /**
+   * True: a worker whose event loop has just stood still for longer than `maxLoopDelayMs` claims nothing until it is on time
+   * again, and leaves tasks to workers of other processes. Default false.
+   */
+  readonly pauseWhileBlocked?: boolean | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**

@@ -130,6 +130,8 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   server: true,
   tenantDatabases: true,
   isolation: true,
+  maxLoopDelayMs: true,
+  pauseWhileBlocked: true,
   maxPayloadBytes: true,
   errorProperties: true,
   shutdownTimeoutMs: true,
@@ -268,6 +270,8 @@ export function resolveOptions(
     server: resolveServer(options.server, env, check),
     tenantDatabases: resolveTenantDatabases(options.tenantDatabases, env, check),
     isolation: resolveIsolation(options.isolation, check),
+    maxLoopDelayMs: check.number('maxLoopDelayMs', options.maxLoopDelayMs ?? 1_000, 0, longestTimer),
+    pauseWhileBlocked: check.boolean('pauseWhileBlocked', options.pauseWhileBlocked ?? false),
     maxPayloadBytes: check.whole(
       'maxPayloadBytes',
       options.maxPayloadBytes ?? defaultMaxPayloadBytes,

@@ -22,6 +22,10 @@ export interface WorkerOptions {
   readonly interop: 'nsj' | undefined;
   /** True when the notification HALT alone stops the worker, from any sender. */
   readonly halt: boolean;
+  /** The event loop may stand still for so long; 0 however long. */
+  readonly maxLoopDelayMs: number;
+  /** True when nothing is claimed while the event loop is later than that. */
+  readonly pauseWhileBlocked: boolean;
   readonly shutdownTimeoutMs: number;
   /** Undefined when lost workers are only recovered by the retry routine at its minutes. */
   readonly recovery: RecoveryOptions | undefined;

@@ -18,6 +18,11 @@ export function cleaningLink(): string {
   return `${docs}/guides/testing.md#between-tests`;
 }
 
+/** What to do about handlers that block the event loop. */
+export function eventLoopLink(): string {
+  return `${docs}/event-loop.md#a-handler-that-computes`;
+}
+
 /** A heading of the deployment guide, which says what roles need. */
 export function rolesLink(): string {
   return `${docs}/guides/deployment.md#roles`;

@@ -19,6 +19,7 @@ import type { Executor } from './running/executor.js';
 import type { ChildPools } from './children/child-pool.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './listening.js';
+import type { LoopMonitor } from './loop-monitor.js';
 import type { Standstill } from './standstill.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
@@ -29,6 +30,7 @@ export interface RegisteredWorker {
   readonly executor: Pick<Executor, 'stop'>;
   readonly halt: HaltOrder;
   readonly standstill: Standstill;
+  readonly loop: LoopMonitor;
 }
 
 export interface QueueWorkerParts {
@@ -153,7 +155,7 @@ export class QueueWorker {
     const restore = (): Promise<void> => this.#restore(id, description);
     const halting = { stop: () => void this.stop(), restore, isSilent };
     const registered = this.#parts.registered(id, halting);
-    const { dispatcher, halt, standstill } = registered;
+    const { dispatcher, halt, standstill, loop } = registered;
     this.#registered = registered;
     await this.#parts.listening.start({ id, dispatcher, halt, isSilent });
     dispatcher.start();
@@ -162,7 +164,10 @@ export class QueueWorker {
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
     recovery.start(id);
     // The other worker of this process looks for both.
-    if (!this.#isCompanion) this.#parts.unserved.start();
+    if (!this.#isCompanion) {
+      this.#parts.unserved.start();
+      loop.start();
+    }
     this.#state = 'running';
     events.emit('worker.started', { workerId: id, routes });
     await this.#companion?.start();
@@ -240,11 +245,15 @@ export class QueueWorker {
     this.#state = 'stopped';
   }
 
-  async #leave(id: WorkerId, { dispatcher, executor, halt, standstill }: RegisteredWorker): Promise<void> {
+  async #leave(
+    id: WorkerId,
+    { dispatcher, executor, halt, standstill, loop }: RegisteredWorker,
+  ): Promise<void> {
     const { recovery, closing, events } = this.#parts;
     const { running } = dispatcher;
     halt.end();
     standstill.stop();
+    loop.stop();
     this.#parts.unserved.stop();
     dispatcher.stopClaiming();
     const recovered = recovery.stop();

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { TaskHandler, type QueueEventMap } from '../../lib/index.js';
 import { useDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
 import { startApp } from '../support/queue-app.js';
@@ -46,4 +47,22 @@ test('a handler that blocks the event loop keeps its task, and its neighbours th
   ]);
   expect(recovered).toEqual([]);
   await looker.close();
+});
+
+test('a handler that blocks the event loop is named, with its task', async () => {
+  class Handlers {
+    @TaskHandler('computes')
+    computes(): void {
+      const endAt = performance.now() + 500;
+      while (performance.now() < endAt);
+    }
+  }
+  const { queue, events, close } = await startApp(database, { handlers: [Handlers], maxLoopDelayMs: 200 });
+  onTestFinished(close);
+  const told: QueueEventMap['loop.blocked'][] = [];
+  events.on('loop.blocked', (event) => told.push(event));
+  const id = await queue.insertTask({ topic: 'computes' });
+  await until(async () => told.length > 0, 'it is told');
+  expect(told[0]).toMatchObject({ tasks: [{ id, topic: 'computes' }] });
+  expect(told[0]?.blockedMs).toBeGreaterThan(200);
 });

@@ -10,6 +10,8 @@ export class Capacity {
   readonly #options: Pick<WorkerOptions, 'concurrency'>;
   readonly #running = new Map<Limit, number>();
   #taken = 0;
+  /** True while nothing is to be claimed. */
+  isPaused = false;
 
   constructor(served: Pick<ServedRoutes, 'limitOf'>, options: Pick<WorkerOptions, 'concurrency'>) {
     this.#served = served;
@@ -17,12 +19,12 @@ export class Capacity {
   }
 
   /**
-   * Slots that are free.
+   * Slots that may be filled.
    *
    * @param held rows that are held beside those that run
    */
   free(held: number): number {
-    return this.#options.concurrency - this.#taken - held;
+    return this.isPaused ? 0 : this.#options.concurrency - this.#taken - held;
   }
 
   /** What is left of a limit. */

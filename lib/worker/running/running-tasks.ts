@@ -18,6 +18,8 @@ export class RunningTasks {
   readonly #byId = new Map<string, RunningTask>();
   #onEnd: (() => void) | undefined;
   #begun = 0;
+  /** Undefined until somebody takes them. */
+  #ended: RunningTask[] | undefined;
 
   /** How many have begun so far. */
   get begun(): number {
@@ -80,7 +82,15 @@ export class RunningTasks {
     }
   }
 
+  /** What has ended since the last call; the first one answers nothing. */
+  takeEnded(): readonly RunningTask[] {
+    const ended = this.#ended ?? [];
+    this.#ended = [];
+    return ended;
+  }
+
   end(running: RunningTask): void {
+    this.#ended?.push(running);
     // Given back by hand, it may have been claimed here again meanwhile.
     if (this.includes(running)) this.#byId.delete(running.claimed.id);
     this.#onEnd?.();

@@ -1,0 +1,70 @@
+import { reference, type QueueEvents } from '../events.js';
+import type { WorkerOptions } from '../options/worker-options.js';
+import type { WorkerId } from '../storage/attempt.js';
+import type { Capacity } from './claiming/capacity.js';
+import type { Dispatcher } from './dispatcher.js';
+import { HandlerContext } from './running/handler-context.js';
+import type { RunningTask } from './running/running-tasks.js';
+
+export interface LoopMonitorParts {
+  readonly dispatcher: Pick<Dispatcher, 'running' | 'wake'>;
+  readonly capacity: Pick<Capacity, 'isPaused'>;
+  readonly options: Pick<WorkerOptions, 'maxLoopDelayMs' | 'pauseWhileBlocked'>;
+  readonly events: QueueEvents;
+}
+
+/** Between two looks at the clock. */
+const tickMs = 50;
+/** Between two events: a handler that blocks with each of its tasks would fill the log. */
+const quietMs = 10_000;
+
+/**
+ * Notices that the event loop has stood still, and names the handlers that ran meanwhile: one of them computes, or waits
+ * synchronously.
+ */
+export class LoopMonitor {
+  readonly #workerId: WorkerId;
+  readonly #parts: LoopMonitorParts;
+  #timer: NodeJS.Timeout | undefined;
+  #lastAt = 0;
+  #toldAt = -Infinity;
+
+  constructor(workerId: WorkerId, parts: LoopMonitorParts) {
+    this.#workerId = workerId;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#parts.options.maxLoopDelayMs === 0) return;
+    this.#lastAt = performance.now();
+    this.#timer = setInterval(() => this.#tick(), tickMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #tick(): void {
+    const { capacity, dispatcher, options } = this.#parts;
+    const now = performance.now();
+    const ended = dispatcher.running.takeEnded();
+    const blockedMs = now - this.#lastAt - tickMs;
+    this.#lastAt = now;
+    const isBlocked = blockedMs > options.maxLoopDelayMs;
+    if (isBlocked && now - this.#toldAt >= quietMs) {
+      this.#tell(blockedMs, [...ended, ...dispatcher.running.all()], now);
+    }
+    const wasPaused = capacity.isPaused;
+    capacity.isPaused = isBlocked && options.pauseWhileBlocked;
+    if (wasPaused && !capacity.isPaused) dispatcher.wake();
+  }
+
+  /** Without a handler that runs here something else of the process has blocked it, such as its start. */
+  #tell(blockedMs: number, ran: readonly RunningTask[], now: number): void {
+    const inline = ran.filter(({ context }) => context instanceof HandlerContext);
+    if (inline.length === 0) return;
+    this.#toldAt = now;
+    const tasks = inline.map(({ claimed }) => reference(claimed));
+    this.#parts.events.emit('loop.blocked', { workerId: this.#workerId, blockedMs: Math.round(blockedMs), tasks });
+  }
+}
