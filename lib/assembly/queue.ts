@@ -165,12 +165,12 @@ export interface RuntimeParts {
 /** Makes what starts and stops a queue's worker with the application. */
 export function makeRuntime({ core, nest, scheduler, module, ...parts }: RuntimeParts): QueueRuntime {
   const { creator, ...found } = nest;
-  const { globalEnhancers, wrapHandler } = core.options;
+  const { globalEnhancers, wrapHandler, lanes } = core.options;
   const enhanced = new EnhancedHandlers(creator, nest.modules, globalEnhancers);
   return new QueueRuntime({
     ...parts,
     core,
-    explorer: new SubscriberExplorer({ ...found, enhanced, schemas: core.schemas, wrapHandler }),
+    explorer: new SubscriberExplorer({ ...found, enhanced, schemas: core.schemas, wrapHandler, lanes }),
     enhanced,
     scheduler: scheduler ?? new SchedulerRegistry(),
     modules: nest.modules,

@@ -61,6 +61,11 @@ export interface QueueOptions {
   readonly autoStart?: boolean | undefined;
   /** Attempts that run at once in this process; 1 for strict order. Default 10. */
   readonly concurrency?: number | undefined;
+  /**
+   * How many attempts of all handlers with that `lane` run at once in this process, by name: `{ short: 8, long: 2 }`, so that long
+   * ones cannot take all slots. Default: there are none.
+   */
+  readonly lanes?: Readonly<Record<string, number>> | undefined;
   /** Connections for handlers' transactions, fan-out and inserts. Default: `concurrency`, at most 10. */
   readonly poolSize?: number | undefined;
   /** Attempts a task may have. Variable `QUEUE_MAX_RETRY`. Default 100. */

@@ -10,6 +10,7 @@ import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './payload-limit.js';
 import { TarefaError } from '../errors.js';
 import { resolveIsolation, type ResolvedIsolation } from './isolation-options.js';
+import { resolveLanes, type Lane } from './lanes.js';
 import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
@@ -58,6 +59,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly wake: Wake;
   /** Undefined where the database alone wakes. */
   readonly bell: ResolvedBell | undefined;
+  /** What handlers share, by name. */
+  readonly lanes: ReadonlyMap<string, Lane>;
   readonly transaction: (() => SqlHandle | undefined) | undefined;
   readonly schemas: Readonly<Record<string, StandardSchema>>;
   readonly wrapHandler: WrapHandler | undefined;
@@ -102,6 +105,7 @@ const knownOptions: Record<keyof QueueOptions, true> = {
   worker: true,
   autoStart: true,
   concurrency: true,
+  lanes: true,
   poolSize: true,
   maxAttempts: true,
   maxSnoozes: true,
@@ -228,6 +232,7 @@ export function resolveOptions(
     worker: check.boolean('worker', options.worker ?? true),
     autoStart: check.boolean('autoStart', options.autoStart ?? true),
     concurrency,
+    lanes: resolveLanes(options.lanes, check),
     poolSize: check.whole('poolSize', options.poolSize ?? Math.min(concurrency, 10), 1, 1_000),
     maxAttempts: check.whole('maxAttempts', options.maxAttempts ?? 100, 1, 1_000_000),
     maxSnoozes: check.whole('maxSnoozes', options.maxSnoozes ?? 1_000, 0, 1_000_000),

@@ -21,6 +21,8 @@ export interface HandlerOptions<
 > {
   /** Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all. */
   readonly concurrency?: number | undefined;
+  /** Which of the queue's `lanes` it shares with other handlers. Default: none. */
+  readonly lane?: string | undefined;
   /**
    * Milliseconds after which the attempt fails and `ctx.signal` aborts. The handler's slot stays taken until its
    * promise settles: inline code can be told to stop, not stopped. Default: none.

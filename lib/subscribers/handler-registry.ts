@@ -20,6 +20,8 @@ export interface Limit {
 
 /** How one handler runs; undefined rules fall back to the queue's options. */
 export interface HandlerRules extends Limit {
+  /** What it shares with other handlers; undefined: nothing. */
+  readonly lane: Limit | undefined;
   readonly timeoutMs: number | undefined;
   readonly maxAttempts: number | undefined;
   /** Milliseconds from the failure of that attempt to the next one. */
@@ -179,7 +181,7 @@ export class HandlerRegistry {
     return [...this.#dead.keys()].filter((route) => this.of(route).live === undefined);
   }
 
-  /** One limit holds for the live and the dead tasks of a route: they run in the same place. */
+  /** One limit holds for the live and the dead tasks of a route. */
   #refuseApart({ kind, id }: HandlerTarget): void {
     const routes = id === undefined ? this.routes().filter(isTopicRoute) : [routeOf(kind, id)];
     const pairs = [
@@ -187,11 +189,13 @@ export class HandlerRegistry {
       { live: this.#anyTopic, dead: this.#anyDeadTopic },
     ];
     for (const { live, dead } of pairs) {
-      if (!live || !dead || live.rules.isolate === dead.rules.isolate) continue;
+      if (!live || !dead) continue;
+      const differs = (['isolate', 'lane'] as const).find((rule) => live.rules[rule] !== dead.rules[rule]);
+      if (differs === undefined) continue;
       throw new TarefaError(
         'HANDLER_INVALID',
-        `${live.name} has ${isolateText(live)}, and ${dead.name}, which handles its dead tasks, has ${isolateText(dead)}: they share ` +
-          `one limit, so give both the same isolate, or none`,
+        `${live.name} and ${dead.name}, which handles its dead tasks, differ in ${differs}: they share one limit, so give both the ` +
+          `same ${differs}, or none`,
       );
     }
   }
@@ -210,10 +214,6 @@ export class HandlerRegistry {
   #mapOf({ kind }: HandlerTarget): Map<Route, Handler> {
     return kind === 'subscriber' || kind === 'task' ? this.#live : this.#dead;
   }
-}
-
-function isolateText({ rules: { isolate } }: Handler): string {
-  return isolate === undefined ? 'no isolate' : `isolate: '${isolate}'`;
 }
 
 const everyTopicRange = routesAfter(topicPrefix);

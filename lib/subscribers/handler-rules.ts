@@ -1,5 +1,6 @@
 import { OptionCheck } from '../options/option-check.js';
 import { isStandardSchema } from '../values/standard-schema.js';
+import type { Lane } from '../options/lanes.js';
 import { columnLength } from '../storage/columns.js';
 import type { HandlerMetadata, SubscriberOptions } from './decorators.js';
 import { shownValue } from '../values/shown-value.js';
@@ -7,6 +8,7 @@ import type { HandlerRules } from './handler-registry.js';
 
 const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {
   concurrency: true,
+  lane: true,
   timeoutMs: true,
   maxAttempts: true,
   retryDelayMs: true,
@@ -23,9 +25,14 @@ const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {
  * Checks a handler's options.
  *
  * @param name `Class.method`, for the message
+ * @param lanes those of the queue
  * @throws {TarefaError} `OPTIONS_INVALID`, with all mistakes at once
  */
-export function resolveHandlerRules({ target, options }: HandlerMetadata, name: string): HandlerRules {
+export function resolveHandlerRules(
+  { target, options }: HandlerMetadata,
+  name: string,
+  lanes: ReadonlyMap<string, Lane>,
+): HandlerRules {
   const check = new OptionCheck([]);
   const { kind, id } = target;
   const ofSubscription = kind === 'subscriber' || kind === 'dead-subscriber';
@@ -41,6 +48,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   ]);
   const {
     concurrency,
+    lane,
     timeoutMs,
     maxAttempts,
     retryDelayMs,
@@ -52,6 +60,11 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     isolate,
   } = options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
+  if (lane !== undefined && !lanes.has(lane)) check.mistake(unknownLane(lane, lanes));
+  if (lane !== undefined && concurrency !== undefined)
+    check.mistake('give concurrency or lane, not both: handlers of a lane share its slots');
+  if (lane !== undefined && isolate !== undefined)
+    check.mistake('give isolate or lane, not both: isolated handlers share isolation.threads or isolation.processes');
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
   if (retryDelayMs !== undefined) check.number('retryDelayMs', retryDelayMs, 0, 315_360_000_000);
@@ -77,6 +90,7 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
   check.throwIfAny(`the handler ${name}`);
   return {
     concurrency,
+    lane: lane === undefined ? undefined : lanes.get(lane),
     timeoutMs,
     maxAttempts,
     retryDelay: retry ?? (retryDelayMs === undefined ? undefined : () => retryDelayMs),
@@ -84,6 +98,12 @@ export function resolveHandlerRules({ target, options }: HandlerMetadata, name: 
     grouped: grouped ?? false,
     isolate,
   };
+}
+
+function unknownLane(lane: unknown, lanes: ReadonlyMap<string, Lane>): string {
+  const known = [...lanes.keys()].map((name) => `'${name}'`).join(', ');
+  const todo = known === '' ? `the option lanes of the queue names none` : `the option lanes of the queue has ${known}`;
+  return `there is no lane ${shownValue(lane)}: ${todo}`;
 }
 
 function isTopic(topic: unknown): boolean {

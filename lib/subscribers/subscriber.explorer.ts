@@ -18,6 +18,7 @@ import {
   type NamedMethod,
   type Wrapping,
 } from './handler-invocation.js';
+import type { Lane } from '../options/lanes.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
@@ -55,6 +56,7 @@ export interface SubscriberExplorerParts {
   readonly enhanced: EnhancedHandlers;
   readonly schemas: TopicSchemas;
   readonly wrapHandler: WrapHandler | undefined;
+  readonly lanes: ReadonlyMap<string, Lane>;
 }
 
 /** Finds decorated methods on all providers and controllers of the application. */
@@ -158,7 +160,7 @@ export class SubscriberExplorer {
   /** What is the application's starts with the async context of the module, whichever loop calls it. */
   #handlerOf(found: FoundHandler): Handler {
     const { metadata, name } = found;
-    const rules = resolveHandlerRules(metadata, name);
+    const rules = resolveHandlerRules(metadata, name, this.#parts.lanes);
     refuseGenerator(found);
     const invoke = wrapInvocation(this.#invokeOf(found), {
       wrapHandler: this.#parts.wrapHandler,

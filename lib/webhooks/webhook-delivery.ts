@@ -60,6 +60,7 @@ export class WebhookDelivery {
         retryDelay: isStandard ? (attempt) => standardDelayMs(attempt) ?? 0 : undefined,
         payload: 'stored',
         grouped: false,
+        lane: undefined,
         isolate: undefined,
       },
       invoke: (payload, ctx) => this.#deliver(payload as string | null, ctx),

@@ -61,6 +61,7 @@ const rules: HandlerRules = {
   retryDelay: undefined,
   payload: 'json',
   grouped: false,
+  lane: undefined,
   isolate: undefined,
 };
 

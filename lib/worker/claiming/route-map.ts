@@ -16,7 +16,7 @@ interface Head extends RouteHead {
 }
 
 /** The routes with work that one limit bounds. */
-interface Lane {
+interface BoundedRoutes {
   readonly limit: Limit | undefined;
   /** Also those that are known better by now: they are left out when their turn comes. */
   readonly heads: Heap<Head>;
@@ -24,9 +24,9 @@ interface Lane {
   place: Place | undefined;
 }
 
-/** A lane stands where its best head does. */
+/** They stand where their best head does. */
 interface Place {
-  readonly lane: Lane;
+  readonly bounded: BoundedRoutes;
   readonly head: Head;
 }
 
@@ -56,7 +56,7 @@ export const mostHeads = 20_000;
 /** So many routes are asked for at least, where that many have work: their order holds even where heads are guessed. */
 const leastAsked = 100;
 
-/** Heads that are put into lanes before the outdated ones among them are forgotten. */
+/** Heads that are placed before the outdated ones among them are forgotten. */
 const mostPlaced = 5 * mostHeads;
 
 /** In fair order, routes that are passed over before a claim goes with fewer than it could. */
@@ -74,7 +74,7 @@ export class RouteMap {
   readonly #served: ServedRoutes;
   /** In the order of turns. */
   readonly #heads = new Map<Route, Head>();
-  #lanes = new Map<Limit | undefined, Lane>();
+  #byLimit = new Map<Limit | undefined, BoundedRoutes>();
   #places = newPlaces();
   #placed = 0;
   /** Those of paused routes. */
@@ -105,7 +105,7 @@ export class RouteMap {
   }
 
   hasWorkFor(limit: Limit): boolean {
-    return (this.#lanes.get(limit)?.heads.size ?? 0) > 0;
+    return (this.#byLimit.get(limit)?.heads.size ?? 0) > 0;
   }
 
   /** A moment, to compare what is learned later with what was sent before. */
@@ -130,8 +130,8 @@ export class RouteMap {
 
   /** A limit that was reached is not any more. */
   freed(limit: Limit): void {
-    const lane = this.#lanes.get(limit);
-    if (lane) this.#place(lane);
+    const bounded = this.#byLimit.get(limit);
+    if (bounded) this.#place(bounded);
   }
 
   /**
@@ -200,25 +200,25 @@ export class RouteMap {
     this.#line(head);
   }
 
-  /** Puts a head into its lane. */
+  /** Puts a head among those that its limit bounds. */
   #line(head: Head): void {
     const limit = this.#served.limitOf(head.plain);
-    let lane = this.#lanes.get(limit);
-    if (!lane) this.#lanes.set(limit, (lane = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
-    lane.heads.push(head);
-    this.#place(lane);
+    let bounded = this.#byLimit.get(limit);
+    if (!bounded) this.#byLimit.set(limit, (bounded = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
+    bounded.heads.push(head);
+    this.#place(bounded);
   }
 
-  #place(lane: Lane): void {
-    const head = lane.heads.best;
-    if (head === undefined || lane.place?.head === head) return;
-    lane.place = { lane, head };
-    this.#places.push(lane.place);
+  #place(bounded: BoundedRoutes): void {
+    const head = bounded.heads.best;
+    if (head === undefined || bounded.place?.head === head) return;
+    bounded.place = { bounded, head };
+    this.#places.push(bounded.place);
   }
 
   /** Forgets the heads that are known better by now. */
   #tidy(): void {
-    this.#lanes = new Map();
+    this.#byLimit = new Map();
     this.#places = newPlaces();
     this.#placed = this.#heads.size;
     this.#aside = [];
@@ -242,30 +242,30 @@ export class RouteMap {
 
   #best(most: number, room: LimitRoom, except: ReadonlySet<Route>): Head[] {
     const chosen: Head[] = [];
-    const taken = new Map<Lane, number>();
+    const taken = new Map<BoundedRoutes, number>();
     while (chosen.length < most) {
       const place = this.#places.pop();
       if (!place) break;
-      const { lane, head } = place;
-      if (lane.place !== place) continue;
-      lane.place = undefined;
-      const n = taken.get(lane) ?? 0;
-      if (room.of(lane.limit) <= n) {
-        if (!room.isFull(lane.limit)) taken.set(lane, n);
+      const { bounded, head } = place;
+      if (bounded.place !== place) continue;
+      bounded.place = undefined;
+      const n = taken.get(bounded) ?? 0;
+      if (room.of(bounded.limit) <= n) {
+        if (!room.isFull(bounded.limit)) taken.set(bounded, n);
         continue;
       }
-      lane.heads.pop();
+      bounded.heads.pop();
       const isCurrent = this.#heads.get(head.route) === head;
       if (isCurrent && isLeftOut(head, except)) this.#setAside(head);
       else if (isCurrent) {
         chosen.push(head);
-        taken.set(lane, n + 1);
+        taken.set(bounded, n + 1);
       }
-      this.#place(lane);
+      this.#place(bounded);
     }
     // They keep their places until the answer comes.
     for (const head of chosen) this.#line(head);
-    for (const lane of taken.keys()) this.#place(lane);
+    for (const bounded of taken.keys()) this.#place(bounded);
     return chosen;
   }
 

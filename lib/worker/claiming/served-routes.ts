@@ -90,8 +90,8 @@ export class ServedRoutes {
   }
 
   #sharedOf(route: Route): Limit | undefined {
-    const isolate = this.#handlerOf(route)?.rules.isolate;
-    return isolate && this.#shared?.[isolate];
+    const rules = this.#handlerOf(route)?.rules;
+    return rules?.lane ?? (rules?.isolate && this.#shared?.[rules.isolate]);
   }
 
   /** The handler whose rules hold for the route: the live one, or the dead one where there is no other. */

@@ -185,11 +185,11 @@ test('a handler and that of its dead tasks run in the same place', async () => {
   await expect(bench.start({ handlers: [Apart], isolation })).rejects.toMatchObject({
     code: 'HANDLER_INVALID',
     message:
-      "Apart.work has isolate: 'thread', and Apart.bury, which handles its dead tasks, has no isolate: they share one limit, so give " +
-      'both the same isolate, or none',
+      'Apart.work and Apart.bury, which handles its dead tasks, differ in isolate: they share one limit, so give both the same ' +
+      'isolate, or none',
   });
   await expect(bench.start({ handlers: [Any], isolation })).rejects.toMatchObject({
-    message: expect.stringMatching(/^Any\.work has no isolate, and Any\.bury/) as unknown,
+    message: expect.stringMatching(/^Any\.work and Any\.bury, [^]* differ in isolate/) as unknown,
   });
 });
 
