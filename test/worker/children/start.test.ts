@@ -1,10 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DeadTaskHandler, TaskHandler } from '../../../lib/index.js';
+import { resolveIsolation } from '../../../lib/options/isolation-options.js';
+import { OptionCheck } from '../../../lib/options/option-check.js';
 import { inherited } from '../../../lib/worker/children/child.js';
 import { nextEvent } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
@@ -166,6 +168,26 @@ test('of an application that is a server only the parent is', async () => {
   const { queue } = await isolated.start({}, { server });
   const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Ana' } });
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
+});
+
+test('one processor is left to the event loop unless more threads are asked for, with a warning', async () => {
+  const most = Math.min(5, Math.max(1, availableParallelism() - 1));
+  const module = childFile('isolated-module');
+  expect(resolveIsolation({ module }, new OptionCheck([]))).toMatchObject({ threads: most, processes: most });
+  class Greeting {
+    @TaskHandler('greet', { isolate: 'thread' })
+    greet(): void {}
+  }
+  process.env['ISOLATED_URL'] = bench.database.url;
+  const threads = availableParallelism();
+  const { worker, events } = await bench.start({
+    handlers: [Greeting],
+    isolation: { module, threads },
+    autoStart: false,
+  });
+  const warned = nextEvent(events, 'warning');
+  await worker.start();
+  expect((await warned).message).toContain(`isolation.threads is ${threads}, and this machine leaves`);
 });
 
 test('a handler and that of its dead tasks run in the same place', async () => {
