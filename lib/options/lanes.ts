@@ -12,7 +12,9 @@ export function resolveLanes(
   check: OptionCheck,
 ): ReadonlyMap<string, Lane> {
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    check.mistake(`lanes must be an object of numbers by name, such as { short: 8, long: 2 } (got ${shownValue(given)})`);
+    check.mistake(
+      `lanes must be an object of numbers by name, such as { short: 8, long: 2 } (got ${shownValue(given)})`,
+    );
     return new Map();
   }
   return new Map(

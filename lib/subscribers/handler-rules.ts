@@ -64,7 +64,9 @@ export function resolveHandlerRules(
   if (lane !== undefined && concurrency !== undefined)
     check.mistake('give concurrency or lane, not both: handlers of a lane share its slots');
   if (lane !== undefined && isolate !== undefined)
-    check.mistake('give isolate or lane, not both: isolated handlers share isolation.threads or isolation.processes');
+    check.mistake(
+      'give isolate or lane, not both: isolated handlers share isolation.threads or isolation.processes',
+    );
   if (timeoutMs !== undefined) check.number('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   if (maxAttempts !== undefined) check.whole('maxAttempts', maxAttempts, 1, 1_000_000);
   if (retryDelayMs !== undefined) check.number('retryDelayMs', retryDelayMs, 0, 315_360_000_000);
@@ -102,7 +104,8 @@ export function resolveHandlerRules(
 
 function unknownLane(lane: unknown, lanes: ReadonlyMap<string, Lane>): string {
   const known = [...lanes.keys()].map((name) => `'${name}'`).join(', ');
-  const todo = known === '' ? `the option lanes of the queue names none` : `the option lanes of the queue has ${known}`;
+  const todo =
+    known === '' ? `the option lanes of the queue names none` : `the option lanes of the queue has ${known}`;
   return `there is no lane ${shownValue(lane)}: ${todo}`;
 }
 

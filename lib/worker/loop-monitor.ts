@@ -65,6 +65,10 @@ export class LoopMonitor {
     if (inline.length === 0) return;
     this.#toldAt = now;
     const tasks = inline.map(({ claimed }) => reference(claimed));
-    this.#parts.events.emit('loop.blocked', { workerId: this.#workerId, blockedMs: Math.round(blockedMs), tasks });
+    this.#parts.events.emit('loop.blocked', {
+      workerId: this.#workerId,
+      blockedMs: Math.round(blockedMs),
+      tasks,
+    });
   }
 }

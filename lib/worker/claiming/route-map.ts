@@ -204,7 +204,8 @@ export class RouteMap {
   #line(head: Head): void {
     const limit = this.#served.limitOf(head.plain);
     let bounded = this.#byLimit.get(limit);
-    if (!bounded) this.#byLimit.set(limit, (bounded = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
+    if (!bounded)
+      this.#byLimit.set(limit, (bounded = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
     bounded.heads.push(head);
     this.#place(bounded);
   }
