@@ -6,18 +6,18 @@ export interface Lane {
   readonly concurrency: number;
 }
 
+/** By name. */
+export type Lanes = Readonly<Record<string, Lane>>;
+
 /** Reads the option, the mistakes of which `check` collects. */
-export function resolveLanes(
-  given: Readonly<Record<string, number>> | undefined,
-  check: OptionCheck,
-): ReadonlyMap<string, Lane> {
+export function resolveLanes(given: Readonly<Record<string, number>> | undefined, check: OptionCheck): Lanes {
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     check.mistake(
       `lanes must be an object of numbers by name, such as { short: 8, long: 2 } (got ${shownValue(given)})`,
     );
-    return new Map();
+    return {};
   }
-  return new Map(
+  return Object.fromEntries(
     Object.entries(given ?? {}).map(([name, concurrency]) => [
       name,
       { concurrency: check.whole(`lanes.${name}`, concurrency, 1, 10_000) },

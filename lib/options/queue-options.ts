@@ -63,7 +63,7 @@ export interface QueueOptions {
   readonly concurrency?: number | undefined;
   /**
    * How many attempts of all handlers with that `lane` run at once in this process, by name: `{ short: 8, long: 2 }`, so that long
-   * ones cannot take all slots. Default: there are none.
+   * ones cannot take all slots. Default: no lane.
    */
   readonly lanes?: Readonly<Record<string, number>> | undefined;
   /** Connections for handlers' transactions, fan-out and inserts. Default: `concurrency`, at most 10. */

@@ -10,7 +10,7 @@ import { OptionCheck } from './option-check.js';
 import { defaultMaxPayloadBytes } from './payload-limit.js';
 import { TarefaError } from '../errors.js';
 import { resolveIsolation, type ResolvedIsolation } from './isolation-options.js';
-import { resolveLanes, type Lane } from './lanes.js';
+import { resolveLanes, type Lanes } from './lanes.js';
 import { resolveLoki, type ResolvedLokiOptions } from './resolve-loki.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import { channelNameProblem, subscriptionTableNameProblem, tableNameProblem } from '../values/table-name.js';
@@ -60,7 +60,7 @@ export interface ResolvedOptions extends WorkerOptions {
   /** Undefined where the database alone wakes. */
   readonly bell: ResolvedBell | undefined;
   /** What handlers share, by name. */
-  readonly lanes: ReadonlyMap<string, Lane>;
+  readonly lanes: Lanes;
   readonly transaction: (() => SqlHandle | undefined) | undefined;
   readonly schemas: Readonly<Record<string, StandardSchema>>;
   readonly wrapHandler: WrapHandler | undefined;

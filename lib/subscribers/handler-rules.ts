@@ -1,6 +1,6 @@
 import { OptionCheck } from '../options/option-check.js';
 import { isStandardSchema } from '../values/standard-schema.js';
-import type { Lane } from '../options/lanes.js';
+import type { Lanes } from '../options/lanes.js';
 import { columnLength } from '../storage/columns.js';
 import type { HandlerMetadata, SubscriberOptions } from './decorators.js';
 import { shownValue } from '../values/shown-value.js';
@@ -31,7 +31,7 @@ const knownOptions: Record<Exclude<keyof SubscriberOptions, 'topic'>, true> = {
 export function resolveHandlerRules(
   { target, options }: HandlerMetadata,
   name: string,
-  lanes: ReadonlyMap<string, Lane>,
+  lanes: Lanes,
 ): HandlerRules {
   const check = new OptionCheck([]);
   const { kind, id } = target;
@@ -60,7 +60,7 @@ export function resolveHandlerRules(
     isolate,
   } = options;
   if (concurrency !== undefined) check.whole('concurrency', concurrency, 1, 10_000);
-  if (lane !== undefined && !lanes.has(lane)) check.mistake(unknownLane(lane, lanes));
+  if (lane !== undefined && !Object.hasOwn(lanes, lane)) check.mistake(unknownLane(lane, lanes));
   if (lane !== undefined && concurrency !== undefined)
     check.mistake('give concurrency or lane, not both: handlers of a lane share its slots');
   if (lane !== undefined && isolate !== undefined)
@@ -92,7 +92,7 @@ export function resolveHandlerRules(
   check.throwIfAny(`the handler ${name}`);
   return {
     concurrency,
-    lane: lane === undefined ? undefined : lanes.get(lane),
+    lane: lane === undefined ? undefined : lanes[lane],
     timeoutMs,
     maxAttempts,
     retryDelay: retry ?? (retryDelayMs === undefined ? undefined : () => retryDelayMs),
@@ -102,8 +102,10 @@ export function resolveHandlerRules(
   };
 }
 
-function unknownLane(lane: unknown, lanes: ReadonlyMap<string, Lane>): string {
-  const known = [...lanes.keys()].map((name) => `'${name}'`).join(', ');
+function unknownLane(lane: unknown, lanes: Lanes): string {
+  const known = Object.keys(lanes)
+    .map((name) => `'${name}'`)
+    .join(', ');
   const todo =
     known === '' ? `the option lanes of the queue names none` : `the option lanes of the queue has ${known}`;
   return `there is no lane ${shownValue(lane)}: ${todo}`;

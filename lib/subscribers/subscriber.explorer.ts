@@ -18,7 +18,7 @@ import {
   type NamedMethod,
   type Wrapping,
 } from './handler-invocation.js';
-import type { Lane } from '../options/lanes.js';
+import type { Lanes } from '../options/lanes.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
@@ -56,7 +56,7 @@ export interface SubscriberExplorerParts {
   readonly enhanced: EnhancedHandlers;
   readonly schemas: TopicSchemas;
   readonly wrapHandler: WrapHandler | undefined;
-  readonly lanes: ReadonlyMap<string, Lane>;
+  readonly lanes: Lanes;
 }
 
 /** Finds decorated methods on all providers and controllers of the application. */

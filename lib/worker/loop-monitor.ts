@@ -37,6 +37,7 @@ export class LoopMonitor {
   start(): void {
     if (this.#parts.options.maxLoopDelayMs === 0) return;
     this.#lastAt = performance.now();
+    this.#parts.dispatcher.running.takeEnded();
     this.#timer = setInterval(() => this.#tick(), tickMs).unref();
   }
 

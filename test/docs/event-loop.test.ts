@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 
 test('each rule of the guide has the test that the page names', async () => {
   const page = await readFile(join(root, 'docs/event-loop.md'), 'utf8');
-  const rules = [...page.matchAll(/^\| (R\d+) .*\|\s*(.*?)\s*\|$/gm)].map(([, rule = '', named = '']) => ({
+  const rules = [...page.matchAll(/^\| (R\d+) .*\| *([^|\n]*?) *\|$/gm)].map(([, rule = '', named = '']) => ({
     rule,
     named,
   }));

@@ -34,6 +34,7 @@ const words: Readonly<Record<string, unknown>> = {
   },
   'they commit alone': undefined,
   'no topic has one': {},
+  'no lane': {},
   'nothing does': undefined,
   "they go to Nest's logger alone": undefined,
   'they do not': undefined,
