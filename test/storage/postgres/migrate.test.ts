@@ -4,8 +4,6 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { TaskHandler } from '../../../lib/index.js';
 import { migrate, planMigration } from '../../../lib/storage/postgres/migration/migrate.js';
 import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
-import { schemaVersions } from '../../../lib/storage/postgres/migration/schema-versions.js';
-import { schemaVersion } from '../../../lib/storage/postgres/schema/schema.js';
 import { useDatabase } from '../../support/database.js';
 import { createQueue, startApp } from '../../support/queue-app.js';
 import { deferred, nextEvent, until } from '../../support/waiting.js';
@@ -256,52 +254,6 @@ describe('a table that somebody else has locked', () => {
     });
     await withSession((session) => migrate(session, names()));
   });
-});
-
-test('versions are passed through one by one, each with its changes to rows, and once', async () => {
-  await agedQueue(pool, schema);
-  const versions = [
-    ...schemaVersions,
-    {
-      version: schemaVersion + 1,
-      what: 'greets',
-      statements: ({ queue }: { readonly queue: string }) => [
-        `update ${queue} set origem = coalesce(origem, '') || 'a'`,
-      ],
-    },
-    {
-      version: schemaVersion + 2,
-      what: 'greets twice',
-      statements: ({ queue }: { readonly queue: string }) => [`update ${queue} set origem = origem || 'b'`],
-    },
-  ];
-  // Killed between the two.
-  const broken = withSession((session) =>
-    migrate(
-      session,
-      names(),
-      {
-        onStart: async ({ what }) => {
-          if (what.endsWith('greets twice')) await terminate(session);
-        },
-      },
-      versions,
-    ),
-  );
-  await expect(broken).rejects.toThrow(/terminat|connection/i);
-  const version = async () => (await pool.query(`select version from ${schema}.tarefa_migration`)).rows;
-  expect(await version()).toEqual([{ version: schemaVersion + 1 }]);
-  // This library knows less than what it has made.
-  await pool.query(`update ${schema}.tarefa_migration set version = ${schemaVersion}`);
-  await pool.query(`update ${schema}.tasks set origem = null`);
-  await withSession((session) => migrate(session, names(), {}, versions));
-  expect(await version()).toEqual([{ version: schemaVersion + 2 }]);
-  expect((await pool.query(`select distinct origem from ${schema}.tasks`)).rows).toEqual([{ origem: 'ab' }]);
-});
-
-test('the last version of the list is the one that is written down', () => {
-  expect(schemaVersions.at(-1)?.version).toBe(schemaVersion);
-  expect(schemaVersions.map(({ version }) => version)).toEqual(schemaVersions.map((_, index) => index + 1));
 });
 
 test('attempts that are there twice keep an index from being built: it says which, and leaves no invalid one', async () => {

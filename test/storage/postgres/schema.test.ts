@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { beforeAll, expect, test } from 'vitest';
+import { schemaVersion } from '../../../lib/storage/postgres/schema/schema.js';
 import { createDatabase, useDatabase } from '../../support/database.js';
 import { startApp } from '../../support/queue-app.js';
 import { readColumns, readIndexes, readSchema } from './catalog.js';
@@ -178,7 +179,7 @@ test('a worker writes down who and where it is, and when it stopped', async () =
 test('starting again makes nothing, and keeps the identity of the queue', async () => {
   const identity = () => pool.query('select table_name, version, identity from tarefa_migration');
   const before = { schema: await readSchema(pool, 'public'), identity: (await identity()).rows };
-  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: 5 }]);
+  expect(before.identity).toMatchObject([{ table_name: 'tasks', version: schemaVersion }]);
   await (await startApp(database)).close();
   expect({ schema: await readSchema(pool, 'public'), identity: (await identity()).rows }).toEqual(before);
 });

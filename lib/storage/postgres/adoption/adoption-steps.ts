@@ -11,7 +11,6 @@ import {
   type Survey,
 } from '../migration/migration-steps.js';
 import type { SchemaSession } from '../migration/schema-session.js';
-import { schemaVersions } from '../migration/schema-versions.js';
 import { locks, shortStep, type Step } from '../migration/step.js';
 import { addColumnsSql, columnSql, fillFactor, ownName } from '../schema/schema-objects.js';
 import { contractColumns, ownColumns, queueIndexes, type IndexDefinition } from '../schema/schema.js';
@@ -54,7 +53,7 @@ export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly
     ...functionSteps(survey),
     ...viewSteps(survey),
     ...(isConverted ? [] : drops),
-    ...versionSteps(survey.tables, survey.found, schemaVersions),
+    ...versionSteps(survey),
   ];
 }
 

@@ -14,7 +14,6 @@ import { countOlderWorkers } from './kept-indexes.js';
 import { creationSteps, upgradeSteps, type Survey } from './migration-steps.js';
 import type { SchemaSession } from './schema-session.js';
 import { readShape, readWantedShape } from './schema-shape.js';
-import type { SchemaVersion } from './schema-versions.js';
 import { runSteps, type Step, type StepHooks } from './step.js';
 
 /** The steps of a migration. */
@@ -33,11 +32,7 @@ export interface MigrationPlan {
  *
  * @throws {TarefaError} `SCHEMA_CONFLICT` for a table that is something else, newer, or to be adopted
  */
-export async function planMigration(
-  session: SchemaSession,
-  names: QueueNames,
-  versions?: readonly SchemaVersion[],
-): Promise<MigrationPlan> {
+export async function planMigration(session: SchemaSession, names: QueueNames): Promise<MigrationPlan> {
   const survey = await surveyQueue(session, names);
   const { tables, found } = survey;
   refuseConflicts(found, tables);
@@ -47,7 +42,7 @@ export async function planMigration(
     tables,
     version: found.version,
     rows: found.rows,
-    steps: exists ? upgradeSteps(survey, versions) : creationSteps(survey),
+    steps: exists ? upgradeSteps(survey) : creationSteps(survey),
   };
 }
 
@@ -56,10 +51,9 @@ export async function migrate(
   session: SchemaSession,
   names: QueueNames,
   hooks: StepHooks & { readonly onPlan?: (plan: MigrationPlan) => void | Promise<void> } = {},
-  versions?: readonly SchemaVersion[],
 ): Promise<MigrationPlan> {
   await session.takeTurn(await resolveTables(session, names));
-  const plan = await planMigration(session, names, versions);
+  const plan = await planMigration(session, names);
   await hooks.onPlan?.(plan);
   await runSteps(session, plan.steps, hooks);
   return plan;

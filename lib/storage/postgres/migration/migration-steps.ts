@@ -1,6 +1,6 @@
 import type { SqlHandle } from '../../sql-handle.js';
 import { TarefaError } from '../../../errors.js';
-import { quoteLiteral, type QueueTables } from '../identifiers.js';
+import type { QueueTables } from '../identifiers.js';
 import type { Inspection, QueueNames } from '../schema/inspect-schema.js';
 import {
   addColumnsSql,
@@ -23,7 +23,6 @@ import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js
 import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
 import { keptIndexSteps } from './kept-indexes.js';
-import { schemaVersions, type SchemaVersion } from './schema-versions.js';
 import type { SchemaShape } from './schema-shape.js';
 import { locks, shortStep, type Step } from './step.js';
 
@@ -54,10 +53,7 @@ export function creationSteps({ tables, names, schemaExists }: Survey): readonly
 }
 
 /** Steps that bring an existing queue up to date; empty when it is. */
-export function upgradeSteps(
-  survey: Survey,
-  versions: readonly SchemaVersion[] = schemaVersions,
-): readonly Step[] {
+export function upgradeSteps(survey: Survey): readonly Step[] {
   const { tables, found, wanted } = survey;
   const kept = keptIndexSteps(tables, { ...survey, inPartitions: found.isPartitioned });
   return [
@@ -68,7 +64,7 @@ export function upgradeSteps(
     ...triggerSteps(survey),
     ...functionSteps(survey),
     ...viewSteps(survey),
-    ...versionSteps(tables, found, versions),
+    ...versionSteps(survey),
   ];
 }
 
@@ -212,31 +208,14 @@ async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
   }
 }
 
-/** Each version in its turn: what it does to rows, and its number. */
-export function versionSteps(
-  tables: QueueTables,
-  { version: before }: Pick<Inspection, 'version'>,
-  versions: readonly SchemaVersion[],
-): readonly Step[] {
-  if (before === undefined) {
-    return [
-      shortStep(`write down version ${schemaVersion}`, {
-        lock: locks.none,
-        table: tables.migrations,
-        sql: [recordQueueSql(tables)],
-      }),
-    ];
-  }
-  return versions
-    .filter(({ version }) => version > before)
-    .map(({ version, what, statements }) =>
-      shortStep(`version ${version}: ${what}`, {
-        lock: statements ? 'rows' : locks.none,
-        table: tables.migrations,
-        sql: [
-          ...(statements?.(tables) ?? []),
-          `update ${tables.migrations} set version = ${version}, applied_at = clock_timestamp() where table_name = ${quoteLiteral(tables.table)} and version < ${version}`,
-        ],
-      }),
-    );
+/** The version that the tables have by then. */
+export function versionSteps({ tables, found }: Survey): readonly Step[] {
+  if (found.version === schemaVersion) return [];
+  return [
+    shortStep(`write down version ${schemaVersion}`, {
+      lock: locks.none,
+      table: tables.migrations,
+      sql: [recordQueueSql(tables)],
+    }),
+  ];
 }

@@ -25,7 +25,7 @@ import {
 } from './schema-rights.js';
 import { refuseRowSecurity } from './row-security.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
-import { ownColumns, schemaVersion, type IndexDefinition } from './schema.js';
+import { ownColumns, type IndexDefinition } from './schema.js';
 
 /** What `prepareSchema` is asked for. */
 export interface SchemaRequest extends QueueNames, RightsRequest {
@@ -146,11 +146,6 @@ async function create(
     });
   }
   await tx.query(recordQueueSql(tables));
-  await tx.query(
-    `update ${tables.migrations} set version = $2::int, applied_at = clock_timestamp()
-     where table_name = $1::text and version < $2::int`,
-    [tables.table, schemaVersion],
-  );
   refuseTakenNames(listMissing(await inspectSchema(tx, tables), tables, request), tables);
   return missing;
 }

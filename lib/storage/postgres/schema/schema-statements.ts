@@ -69,10 +69,11 @@ export function schemaStatements(
   ];
 }
 
-/** Records this library's version for a queue's tables. A recorded queue keeps its version. */
+/** Records this library's version for a queue's tables; a recorded queue keeps its identity. */
 export function recordQueueSql({ migrations, table }: QueueTables): string {
-  return `insert into ${migrations} (table_name, version) values (${quoteLiteral(table)}, ${schemaVersion})
-on conflict (table_name) do nothing`;
+  return `insert into ${migrations} as m (table_name, version) values (${quoteLiteral(table)}, ${schemaVersion})
+on conflict (table_name) do update set version = excluded.version, applied_at = clock_timestamp()
+where m.version < excluded.version`;
 }
 
 /**

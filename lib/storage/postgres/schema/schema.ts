@@ -1,7 +1,7 @@
 import { routeExpression } from '../statement.js';
 
-/** Version of what `schemaStatements` makes; recorded per table. What each brought: `migration/schema-versions.ts`. */
-export const schemaVersion = 5;
+/** Version of what `schemaStatements` makes; recorded per table. */
+export const schemaVersion = 1;
 
 /** A column: its name, its type as PostgreSQL prints it, and the rest of its definition. */
 export interface ColumnDefinition {
