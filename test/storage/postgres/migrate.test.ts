@@ -73,44 +73,6 @@ test('an old queue that is small becomes the same by a start', async () => {
   );
 });
 
-test.each([
-  ['a migration', () => withSession((session) => migrate(session, names()))],
-  [
-    'a start',
-    async () =>
-      (await startApp(database, { table: `${schema}.tasks`, queue: 'bell', worker: false })).close(),
-  ],
-])(
-  'what running workers of 0.1 walk stays beside the new index in %s, until they have stopped',
-  async (_, bringUp) => {
-    await agedQueue(pool, schema);
-    await pool.query(`drop view ${schema}.tasks_tasks`);
-    await pool.query(
-      `insert into ${schema}.tasks_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{}')`,
-    );
-    await bringUp();
-    await pool.query(
-      `insert into ${schema}.tasks (processo) select 'a' from generate_series(1, 1000); analyze ${schema}.tasks`,
-    );
-    const plan = await pool.query<{ 'QUERY PLAN': string }>(`explain select id from ${schema}.tasks f
-    where status = 'pendente' and (case when pub_sub and not dead then 'p' when subscriber_id is not null then 's:' || subscriber_id
-      else 't:' || coalesce(processo, '') end) collate "C" = 't:a'
-    order by prioridade desc, data_hora, id limit 10`);
-    expect(plan.rows.map((row) => row['QUERY PLAN']).join()).toContain('tasks_ready_o');
-    const { steps } = await withSession((session) => planMigration(session, names()));
-    expect(steps.map(({ what }) => what).filter((what) => what !== 'make the trigger tasks_ring')).toEqual(
-      [],
-    );
-
-    await pool.query(`update ${schema}.tasks_worker set stopped_at = now() where stopped_at is null`);
-    await withSession((session) => migrate(session, names()));
-    const isRing = (line: string): boolean => line.startsWith('CREATE TRIGGER tasks_ring');
-    expect((await definitions()).filter((line) => !isRing(line))).toEqual(
-      (await freshDefinitions('bell')).filter((line) => !isRing(line)),
-    );
-  },
-);
-
 test('killed within any step, it goes on when it is run again', async () => {
   await agedQueue(pool, schema);
   const { steps } = await withSession((session) => planMigration(session, names()));

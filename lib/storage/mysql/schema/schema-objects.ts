@@ -103,7 +103,6 @@ export function workersTableSql({ workers }: QueueTables): string {
   lease_until datetime(6),
   missed_at datetime(6),
   halt_at datetime(6),
-  schema_version int,
   key stopped (stopped_at)
 ) ${storage}`;
 }

@@ -1,6 +1,5 @@
 import type { QueueTables } from '../identifiers.js';
 import { leaseMs } from '../../workers.js';
-import { schemaVersion } from '../schema/schema.js';
 import { after, epochMs, now } from '../sql-time.js';
 import { named } from '../statement.js';
 
@@ -9,13 +8,13 @@ type Workers = Pick<QueueTables, 'workers'>;
 /** A parameter that is a JSON array of ids, as rows. */
 const ids = `json_table(?, '$[*]' columns (id bigint path '$'))`;
 
-/** Writes down a starting worker, with the version of the tables that it was written for. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
+/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
 export const registerWorker = ({ workers }: Workers): string =>
   named(
     'register_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schema_version)
-values (?, ?, ?, ?, ?, ?, ${schemaVersion})`,
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes)
+values (?, ?, ?, ?, ?, ?)`,
   );
 
 /** Writes a running worker down again. Parameters: as {@link registerWorker}, id. */
@@ -23,8 +22,8 @@ export const restoreWorker = ({ workers }: Workers): string =>
   named(
     'restore_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schema_version, id)
-values (?, ?, ?, ?, ?, ?, ${schemaVersion}, ?)
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, id)
+values (?, ?, ?, ?, ?, ?, ?)
 on duplicate key update id = id`,
   );
 

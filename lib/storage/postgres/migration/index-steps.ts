@@ -12,7 +12,7 @@ import { locks, type Step } from './step.js';
 /** Ending of the name of an index that will take another one's place: short, because PostgreSQL cuts long names. */
 const successorEnding = '_n';
 
-/** Builds the indexes that are missing, invalid or those of an older version, while the table is used. */
+/** Builds the indexes that are missing, invalid or of another definition, while the table is used. */
 export function indexSteps(
   tables: QueueTables,
   found: SchemaShape,
@@ -71,7 +71,7 @@ function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, def
 }
 
 /** The same for an index of a partitioned table. */
-export function dropPartitionedStep(tables: QueueTables, name: string): Step {
+function dropPartitionedStep(tables: QueueTables, name: string): Step {
   return {
     what: `drop the index ${name}`,
     lock: locks.instant(tables.queue),
@@ -106,7 +106,7 @@ function replaceStep(tables: QueueTables, index: IndexDefinition, definition: st
     `alter index ${qualifiedIndex(tables, successor)} rename to ${quoteIdentifier(name)}`,
   ];
   return {
-    what: `build the index ${name} anew, in place of an older version's`,
+    what: `build the index ${name} anew, in place of one that differs`,
     lock: `${locks.online(tables.queue)}; then ${locks.instant(tables.queue)}`,
     sql: [indexSql(tables, index, { concurrently: true, name: successor }), ...swap],
     run: async (session) => {

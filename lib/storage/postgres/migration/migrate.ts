@@ -10,7 +10,6 @@ import {
 import { ownName } from '../schema/schema-objects.js';
 import { refuseHiddenVersion } from '../schema/schema-rights.js';
 import { ownColumns, queueIndexes } from '../schema/schema.js';
-import { countOlderWorkers } from './kept-indexes.js';
 import { creationSteps, upgradeSteps, type Survey } from './migration-steps.js';
 import type { SchemaSession } from './schema-session.js';
 import { readShape, readWantedShape } from './schema-shape.js';
@@ -83,7 +82,6 @@ export async function surveyQueue(session: SchemaSession, names: QueueNames): Pr
       shape,
       // Nothing to compare with where nothing is.
       wanted: found.queueColumns.size > 0 ? await readWantedShape(tx, tables, shape) : shape,
-      olderWorkers: found.relations.has(tables.workers) ? await countOlderWorkers(tx, tables) : 0,
       schemaExists,
       subscriptionIndexes: new Set(indexes.map((row) => String(row['name']))),
     };

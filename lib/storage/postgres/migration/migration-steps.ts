@@ -22,7 +22,6 @@ import { insertFunctionSql } from '../schema/insert-function.js';
 import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js';
 import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
-import { keptIndexSteps } from './kept-indexes.js';
 import type { SchemaShape } from './schema-shape.js';
 import { locks, shortStep, type Step } from './step.js';
 
@@ -33,8 +32,6 @@ export interface Survey {
   readonly found: Inspection;
   readonly shape: SchemaShape;
   readonly wanted: SchemaShape;
-  /** Running workers that were written for older tables. */
-  readonly olderWorkers: number;
   readonly schemaExists: boolean;
   /** Names of the indexes of the subscriptions table. */
   readonly subscriptionIndexes: ReadonlySet<string>;
@@ -54,13 +51,11 @@ export function creationSteps({ tables, names, schemaExists }: Survey): readonly
 
 /** Steps that bring an existing queue up to date; empty when it is. */
 export function upgradeSteps(survey: Survey): readonly Step[] {
-  const { tables, found, wanted } = survey;
-  const kept = keptIndexSteps(tables, { ...survey, inPartitions: found.isPartitioned });
+  const { tables, found, shape, wanted } = survey;
   return [
     ...companionSteps(survey),
     ...columnSteps(survey),
-    ...kept.steps,
-    ...indexSteps(tables, kept.shape, wanted, found.isPartitioned),
+    ...indexSteps(tables, shape, wanted, found.isPartitioned),
     ...triggerSteps(survey),
     ...functionSteps(survey),
     ...viewSteps(survey),

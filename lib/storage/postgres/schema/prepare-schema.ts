@@ -11,7 +11,6 @@ import {
   type Inspection,
   type QueueNames,
 } from './inspect-schema.js';
-import { countOlderWorkers, isKept, keepIndex } from '../migration/kept-indexes.js';
 import { migrationLockKey, schemaLockKey } from '../migration/schema-locks.js';
 import { outdatedIndexes, qualifiedIndex } from '../migration/schema-shape.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
@@ -134,11 +133,8 @@ async function create(
   const { channel, webhooks } = request;
   const layout = found.queueColumns.size > 0 ? layoutOf(found) : request.layout;
   const rings = !found.triggers.has(ownName(tables, 'ring'));
-  const hasOlderWorkers = found.relations.has(tables.workers) && (await countOlderWorkers(tx, tables)) > 0;
-  for (const index of outdated) {
-    const name = ownName(tables, index.suffix);
-    if (hasOlderWorkers && isKept(index)) await keepIndex(tx, tables, name);
-    else await tx.query(`drop index ${qualifiedIndex(tables, name)}`);
+  for (const { suffix } of outdated) {
+    await tx.query(`drop index ${qualifiedIndex(tables, ownName(tables, suffix))}`);
   }
   for (const text of schemaStatements(tables, channel, { rings, webhooks, ...(layout && { layout }) })) {
     await tx.query(text).catch((error: unknown) => {

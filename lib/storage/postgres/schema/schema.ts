@@ -91,7 +91,6 @@ export const laterWorkerColumns: readonly ColumnDefinition[] = [
   { name: 'missed_at', type: 'timestamp with time zone' },
   { name: 'dead_routes', type: 'text[]' },
   { name: 'halt_at', type: 'timestamp with time zone' },
-  { name: 'schema_version', type: 'integer' },
 ];
 
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */

@@ -1,15 +1,14 @@
 import type { QueueTables } from '../identifiers.js';
 import { insertSealSql } from '../schema/schema-objects.js';
-import { schemaVersion } from '../schema/schema.js';
 import { ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
-const description = `host, pid, version, concurrency, routes, dead_routes, schema_version`;
-const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], ${schemaVersion}`;
+const description = `host, pid, version, concurrency, routes, dead_routes`;
+const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[]`;
 
 /**
- * Writes down a starting worker, with the version of the tables that it was written for; answers its id, and whether attempts are
- * held by it: then it was another's, whose row was deleted and whose sequence began anew. Nothing is answered where the id is taken.
+ * Writes down a starting worker; answers its id, and whether attempts are held by it: then it was another's, whose row was
+ * deleted and whose sequence began anew. Nothing is answered where the id is taken.
  * Parameters: host, pid, version, concurrency, routes, routes of dead attempts.
  */
 export const registerWorker = statement(
