@@ -61,18 +61,6 @@ test('an old queue becomes what a new one is, keeps its rows and its channel, an
   await close();
 });
 
-test('an old queue that is small becomes the same by a start', async () => {
-  await agedQueue(pool, schema);
-  await pool.query(`drop view ${schema}.tasks_tasks`);
-  await createQueue(database, { table: `${schema}.tasks`, queue: 'bell' });
-  const found = await definitions();
-  // A start keeps the trigger that rings, whose condition is newer than the first version.
-  const isRing = (line: string): boolean => line.startsWith('CREATE TRIGGER tasks_ring');
-  expect(found.filter((line) => !isRing(line))).toEqual(
-    (await freshDefinitions('bell')).filter((line) => !isRing(line)),
-  );
-});
-
 test('killed within any step, it goes on when it is run again', async () => {
   await agedQueue(pool, schema);
   const { steps } = await withSession((session) => planMigration(session, names()));

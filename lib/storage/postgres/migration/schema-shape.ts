@@ -5,7 +5,7 @@ import { partitionedLayout } from '../partitions/partitioned-layout.js';
 import { insertFunctionSignature } from '../schema/insert-function.js';
 import { ownName } from '../schema/schema-objects.js';
 import { plainLayout, schemaStatements } from '../schema/schema-statements.js';
-import { queueIndexes, type IndexDefinition } from '../schema/schema.js';
+import { queueIndexes } from '../schema/schema.js';
 
 /** Definitions of a queue table's parts, as PostgreSQL prints them, without the names of the queue. */
 export interface SchemaShape {
@@ -189,19 +189,6 @@ export async function readShape(tx: SqlHandle, tables: QueueTables): Promise<Sch
     functions: bySuffix(functions, (row) => String(row['body']).replaceAll(tables.queue, 'queue')),
     view: view === undefined ? undefined : withoutNames(view as string, /FROM \S+ f\b/),
   };
-}
-
-/** Indexes that differ from what this library makes, such as those of an older version. */
-export async function outdatedIndexes(
-  tx: SqlHandle,
-  tables: QueueTables,
-): Promise<readonly IndexDefinition[]> {
-  const found = await readShape(tx, tables);
-  const wanted = await readWantedShape(tx, tables, found);
-  return queueIndexes.filter(({ suffix }) => {
-    const index = found.indexes.get(suffix);
-    return index?.isValid === true && index.definition !== wanted.indexes.get(suffix)?.definition;
-  });
 }
 
 /** An index's name in SQL, with its schema. */

@@ -12,7 +12,6 @@ import {
   type QueueNames,
 } from './inspect-schema.js';
 import { migrationLockKey, schemaLockKey } from '../migration/schema-locks.js';
-import { outdatedIndexes, qualifiedIndex } from '../migration/schema-shape.js';
 import { partitionedLayout } from '../partitions/partitioned-layout.js';
 import { insertFunctionName, insertFunctionSignature } from './insert-function.js';
 import { ownName } from './schema-objects.js';
@@ -24,7 +23,7 @@ import {
 } from './schema-rights.js';
 import { refuseRowSecurity } from './row-security.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
-import { ownColumns, type IndexDefinition } from './schema.js';
+import { ownColumns } from './schema.js';
 
 /** What `prepareSchema` is asked for. */
 export interface SchemaRequest extends QueueNames, RightsRequest {
@@ -128,14 +127,10 @@ async function create(
   const found = await inspectSchema(tx, tables);
   const missing = listMissing(found, tables, request);
   if (missing.length === 0) return missing;
-  const outdated = found.queueColumns.size > 0 ? await outdatedIndexes(tx, tables) : [];
-  refuseLongLock(found, tables, outdated);
+  refuseLongLock(found, tables);
   const { channel, webhooks } = request;
   const layout = found.queueColumns.size > 0 ? layoutOf(found) : request.layout;
   const rings = !found.triggers.has(ownName(tables, 'ring'));
-  for (const { suffix } of outdated) {
-    await tx.query(`drop index ${qualifiedIndex(tables, ownName(tables, suffix))}`);
-  }
   for (const text of schemaStatements(tables, channel, { rings, webhooks, ...(layout && { layout }) })) {
     await tx.query(text).catch((error: unknown) => {
       throw explainDuplicates(error, tables);
@@ -158,11 +153,8 @@ function migrating({ qualifiedName }: QueueTables): TarefaError {
 }
 
 /** Building an index inside of a transaction keeps every producer waiting until it is built. */
-function refuseLongLock(found: Inspection, tables: QueueTables, outdated: readonly IndexDefinition[]): void {
-  const indexes = [
-    ...missingIndexes(found, tables),
-    ...outdated.map(({ suffix }) => ownName(tables, suffix)),
-  ];
+function refuseLongLock(found: Inspection, tables: QueueTables): void {
+  const indexes = missingIndexes(found, tables);
   if (found.rows < mostRowsUnderLock || indexes.length === 0) return;
   const isOurs = ownColumns.some(({ name }) => found.queueColumns.has(name));
   const command = isOurs ? 'npx tarefa migrate' : `npx tarefa adopt ${tables.qualifiedName}`;
