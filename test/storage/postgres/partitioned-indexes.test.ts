@@ -13,15 +13,15 @@ let count = 0;
 let schema = '';
 const layout = { partitionIds: 100 };
 
-/** A partitioned queue whose index of deliveries is that of an older version. */
+/** A partitioned queue whose index of deliveries differs from what the library makes. */
 beforeEach(async () => {
   count += 1;
   schema = `s${count}`;
   await createQueue(database, { table: `${schema}.tasks`, layout });
-  await age();
+  await spoil();
 });
 
-async function age(): Promise<void> {
+async function spoil(): Promise<void> {
   await pool.query(`
     drop index ${schema}.tasks_deliveries;
     create index tasks_deliveries on ${schema}.tasks (publication_id, subscriber_id, rodada, dead, tentativa)
@@ -47,7 +47,7 @@ const replaced = [
   { name: 'tasks_deliveries_PART', valid: true, is_new: true, n: 3 },
 ];
 
-test('an older index of a partitioned queue stays in use until the new one is built, and nobody waits', async () => {
+test('an index of a partitioned queue that differs stays in use until the right one is built, and nobody waits', async () => {
   const migration = await withClient(database, async (other) => {
     // Building concurrently waits for who writes to the partition; who would lock everybody out waits as well.
     await other.query(`begin; insert into ${schema}.tasks_p1 (id, processo) values (50, 'theirs')`);
@@ -75,12 +75,12 @@ test('an older index of a partitioned queue stays in use until the new one is bu
   expect(await withSession((session) => planMigration(session, names()))).toMatchObject({ steps: [] });
 });
 
-test('an index is replaced as often as versions change it', async () => {
+test('an index is replaced as often as it differs', async () => {
   for (let times = 0; times < 2; times += 1) {
     await withSession((session) => migrate(session, names()));
     expect(await indexes()).toEqual(replaced);
     // The new parts have the names that theirs had.
-    await age();
+    await spoil();
   }
 });
 

@@ -21,6 +21,12 @@ export const sessionsOf =
     }
   };
 
+/** Ends a session's connection, as the death of its process does. */
+export async function terminate(pool: Pool, session: SchemaSession): Promise<void> {
+  const { rows } = await session.query('select pg_backend_pid() as pid');
+  await pool.query('select pg_terminate_backend($1)', [rows[0]?.['pid']]);
+}
+
 /** What the queue `tasks` of a schema is called. */
 export const namesIn = (schema: string) => ({
   table: { schema, table: 'tasks' },

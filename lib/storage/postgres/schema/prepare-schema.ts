@@ -194,7 +194,7 @@ async function readIdentity(tx: SqlHandle, tables: QueueTables): Promise<string>
   return String(rows[0]?.['identity']);
 }
 
-/** Whoever may insert may run it, unless it was revoked or is not there yet. */
+/** Whoever may insert may run it, unless it was revoked. */
 async function mayInsertByFunction(tx: SqlHandle, tables: QueueTables): Promise<boolean> {
   const { rows } = await tx.query(
     `select has_function_privilege(to_regprocedure($1::text), 'execute') as may`,
