@@ -60,11 +60,6 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['the table of pauses', 'drop table tasks_paused', ['table "public"."tasks_paused"']],
   ['the key of seals', 'delete from tasks_seal', ['the key in "public"."tasks_seal"']],
   ['the table of that key', 'drop table tasks_seal', ['table "public"."tasks_seal"']],
-  [
-    'a later column of the worker table',
-    'alter table tasks_worker drop column halt_at',
-    ['column "public"."tasks_worker".halt_at'],
-  ],
   ['the worker table', 'drop table tasks_worker', ['table "public"."tasks_worker"']],
   [
     'the entry of the version',

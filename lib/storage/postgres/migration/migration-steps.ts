@@ -20,7 +20,7 @@ import {
 } from '../schema/schema-objects.js';
 import { insertFunctionSql } from '../schema/insert-function.js';
 import { recordQueueSql, schemaStatements } from '../schema/schema-statements.js';
-import { laterWorkerColumns, ownColumns, schemaVersion } from '../schema/schema.js';
+import { ownColumns, schemaVersion } from '../schema/schema.js';
 import { indexSteps } from './index-steps.js';
 import type { SchemaShape } from './schema-shape.js';
 import { locks, shortStep, type Step } from './step.js';
@@ -68,16 +68,12 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
   const { relations } = found;
   const make = (what: string, table: string, sql: readonly string[]): Step =>
     shortStep(what, { lock: locks.none, table, sql });
-  const lateColumns = laterWorkerColumns.filter(({ name }) => !found.workerColumns.has(name));
   const steps: Step[] = [];
   if (!relations.has(tables.migrations)) {
     steps.push(make('make the table of versions', tables.migrations, [migrationsTableSql(tables)]));
   }
   if (!relations.has(tables.workers)) {
-    steps.push(make('make the table of workers', tables.workers, workersTableSql(tables)));
-  } else if (lateColumns.length > 0) {
-    const what = `add ${lateColumns.map(({ name }) => name).join(', ')} to the table of workers`;
-    steps.push(make(what, tables.workers, [addColumnsSql(tables.workers, lateColumns)]));
+    steps.push(make('make the table of workers', tables.workers, [workersTableSql(tables)]));
   }
   if (!relations.has(tables.paused)) {
     steps.push(make('make the table of pauses', tables.paused, [pausedTableSql(tables)]));

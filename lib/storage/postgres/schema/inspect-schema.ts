@@ -7,7 +7,6 @@ import { ownName } from './schema-objects.js';
 import { mayRead } from './schema-rights.js';
 import {
   contractColumns,
-  laterWorkerColumns,
   ownColumns,
   queueIndexes,
   schemaVersion,
@@ -32,7 +31,6 @@ export interface Inspection {
   readonly isVersionHidden: boolean;
   readonly queueColumns: ReadonlyMap<string, string>;
   readonly subscriptionColumns: ReadonlyMap<string, string>;
-  readonly workerColumns: ReadonlyMap<string, string>;
   /** Valid ones. */
   readonly indexes: ReadonlySet<string>;
   /** Trigger name to its channel (for the ring) or an empty text. */
@@ -116,7 +114,6 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
     isVersionHidden,
     queueColumns,
     subscriptionColumns: subscriptionTypes,
-    workerColumns: await readColumnTypes(tx, tables.workers),
     indexes: new Set(indexes.rows.map((row) => String(row['name']))),
     triggers: triggerChannels,
     hasInsertFunction: await hasInsertFunction(tx, tables),
@@ -200,9 +197,6 @@ export function listMissing(
     else {
       missing.push(...missingColumns(found.subscriptionColumns, subscriptionColumns, tables.subscriptions));
     }
-  }
-  if (found.relations.has(tables.workers)) {
-    missing.push(...missingColumns(found.workerColumns, laterWorkerColumns, tables.workers));
   }
   for (const index of missingIndexes(found, tables)) missing.push(`index ${index}`);
   for (const suffix of ['schedule', 'ring']) {

@@ -4,7 +4,6 @@ import { quoteIdentifier, quoteLiteral, type QueueTables } from '../identifiers.
 import {
   contractColumns,
   keyOrder,
-  laterWorkerColumns,
   ownColumns,
   subscriptionColumns,
   type ColumnDefinition,
@@ -184,20 +183,21 @@ export function subscriptionsSql(tables: QueueTables, subscriptions: string): re
 }
 
 /** The queue's workers. */
-export function workersTableSql({ workers }: QueueTables): readonly string[] {
-  return [
-    `create table if not exists ${workers} (
+export function workersTableSql({ workers }: QueueTables): string {
+  return `create table if not exists ${workers} (
   id bigint generated always as identity primary key,
   host text not null,
   pid integer not null,
   version text not null,
   concurrency integer not null,
   routes text[] not null,
+  dead_routes text[],
   started_at timestamptz not null default clock_timestamp(),
-  stopped_at timestamptz
-)`,
-    `alter table ${workers} ${laterWorkerColumns.map((c) => `add column if not exists ${columnSql(c)}`).join(', ')}`,
-  ];
+  stopped_at timestamptz,
+  lease_until timestamptz,
+  missed_at timestamptz,
+  halt_at timestamptz
+)`;
 }
 
 /** Paused routes. */

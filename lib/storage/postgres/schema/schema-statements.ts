@@ -59,7 +59,7 @@ export function schemaStatements(
     ...(rings ? ringTriggerSql(tables, channel) : []),
     insertFunctionSql(tables),
     ...(tables.subscriptions ? subscriptionsSql(tables, tables.subscriptions) : []),
-    ...workersTableSql(tables),
+    workersTableSql(tables),
     pausedTableSql(tables),
     historyTableSql(tables),
     ...sealTableSql(tables),

@@ -85,14 +85,6 @@ export const subscriptionColumns: readonly ColumnDefinition[] = [
   { name: 'created_at', type: 'timestamp with time zone', rest: 'not null default now()' },
 ];
 
-/** Columns that the workers' table got after its first version. */
-export const laterWorkerColumns: readonly ColumnDefinition[] = [
-  { name: 'lease_until', type: 'timestamp with time zone' },
-  { name: 'missed_at', type: 'timestamp with time zone' },
-  { name: 'dead_routes', type: 'text[]' },
-  { name: 'halt_at', type: 'timestamp with time zone' },
-];
-
 /** An index of the queue table: partial wherever a row on the success path can stay out of it. */
 export interface IndexDefinition {
   readonly suffix: string;
