@@ -44,7 +44,7 @@ test('a URL alone does not take the headers to another origin, neither directly 
 });
 
 testOnPostgres(
-  'what signs for one origin never signs for another, also with a secret of an earlier version',
+  'what signs for one origin never signs for another, also with a secret that was made for none',
   async () => {
     await app.webhooks.createSecret('crm');
     await bench.pool.query(`update tasks_webhook set secrets = jsonb_build_array((secrets -> 0) - 'origin')`);

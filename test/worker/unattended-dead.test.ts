@@ -163,19 +163,4 @@ describe('while another worker announces a dead handler', () => {
     expect((await treated).task).toMatchObject({ topic: 'killed', dead: true });
     end.resolve();
   });
-
-  testOnPostgres(
-    'a worker of the first version, which does not say what it handles, counts by what it serves',
-    async () => {
-      const { pool } = bench;
-      await bench.start({ unknownTasks: 'leave', recovery: false });
-      await pool.query(
-        `insert into tasks_worker (host, pid, version, concurrency, routes) values ('old', 1, '0.1.0', 1, '{t:old}')`,
-      );
-      const kept = await bury('processo', `'old'`);
-      await dead(await bury('processo', `'lost'`));
-      expect((await bench.chain(kept))[1]).toMatchObject({ status: 'pendente' });
-      await pool.query('delete from tasks_worker where host = $1', ['old']);
-    },
-  );
 });

@@ -276,8 +276,8 @@ export const statementMutants: readonly StatementMutant[] = [
     'due in spite of another worker',
     'idle looks',
     /^next_due$/,
-    'where w.stopped_at is null and coalesce',
-    'where false and coalesce',
+    'where w.stopped_at is null and w.dead_routes',
+    'where false and w.dead_routes',
   ),
 
   without(

@@ -191,7 +191,7 @@ export function workersTableSql({ workers }: QueueTables): string {
   version text not null,
   concurrency integer not null,
   routes text[] not null,
-  dead_routes text[],
+  dead_routes text[] not null default '{}',
   started_at timestamptz not null default clock_timestamp(),
   stopped_at timestamptz,
   lease_until timestamptz,

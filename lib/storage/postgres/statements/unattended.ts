@@ -11,9 +11,8 @@ const lockings: Readonly<Record<'row' | 'task', { readonly suffix: string; reado
 
 /**
  * Claims dead attempts for the default treatment: no running worker has announced a handler for their route, or for every
- * topic. A worker of the first version does not say which dead attempts it handles, so all that it serves counts. A missing
- * worker counts as running until it is confirmed lost: its session may only be reconnecting, and an attempt that the default
- * treatment has ended cannot be handled any more.
+ * topic. A missing worker counts as running until it is confirmed lost: its session may only be reconnecting, and an attempt
+ * that the default treatment has ended cannot be handled any more.
  *
  * Parameters: worker, limit, ids to leave out.
  */
@@ -29,7 +28,7 @@ with best as materialized (
     and not exists (
       select from ${workers} w
       where w.stopped_at is null
-        and coalesce(w.dead_routes, w.routes) && array[${plainRouteOf('f.')}, case when f.subscriber_id is null then '${everyTopic}' end]
+        and w.dead_routes && array[${plainRouteOf('f.')}, case when f.subscriber_id is null then '${everyTopic}' end]
     )
   order by f.data_hora, f.id
   limit $2::int

@@ -22,7 +22,7 @@ const isDeadForUs = ({ workers, paused }: QueueTables, deadRoutes: string): stri
   return `not exists (select from ${paused} p where p.route = ${route})
      and (${deadRoutes} && ${announced} or not exists (
        select from ${workers} w
-       where w.stopped_at is null and coalesce(w.dead_routes, w.routes) && ${announced}
+       where w.stopped_at is null and w.dead_routes && ${announced}
      ))`;
 };
 

@@ -196,8 +196,8 @@ const signsStill = `case when s.value ->> 'until' is null then true
   else false end`;
 
 /**
- * Secrets that sign now, the newest first, and the origin each is for: one made by an earlier version is for any origin of
- * the subscription. Parameters: subscription.
+ * Secrets that sign now, the newest first, and the origin each is for: one made while the subscription led nowhere is for
+ * where it leads. Parameters: subscription.
  */
 export const readSecrets = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_secrets
 select s.value ->> 'secret' as secret, coalesce(s.value ->> 'origin', (select u.url from ${subscriptions} u where u.id = w.subscriber_id)) as origin
