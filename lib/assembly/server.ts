@@ -26,7 +26,7 @@ interface DueLookParts extends Pick<ServerBasis, 'reports' | 'events'> {
  * @throws {TarefaError} `OPTIONS_INVALID` where it cannot have its ports
  */
 export async function openServer(
-  { checkTasksMs, ...options }: ResolvedServerOptions,
+  { checkIntervalMs, ...options }: ResolvedServerOptions,
   { queue, ...basis }: ServerBasis,
 ): Promise<() => Promise<void>> {
   const { reports, events } = basis;
@@ -41,7 +41,7 @@ export async function openServer(
       message: `the server of the client-server mode listens on ${host}, and its wire has neither authentication nor encryption: let only workers reach its ports`,
     });
   }
-  const look = new DueLook({ reports, everyMs: checkTasksMs, due: () => server.wake(), events });
+  const look = new DueLook({ reports, everyMs: checkIntervalMs, due: () => server.wake(), events });
   return async () => {
     // Its workers need not wait for what the database may be slow to answer.
     const looked = look.stop();

@@ -29,7 +29,10 @@ export async function runServer(call: CommandCall): Promise<ExitCode> {
     connectRetryMs: readConnectRetry(given),
     server: readServerOptions(given),
   } satisfies QueueOptions;
-  const server = { ...resolveOptions(options, env).server, unauthenticated: options.server.unauthenticated };
+  const server = {
+    ...resolveOptions(options, env).server,
+    allowUnauthenticated: options.server.allowUnauthenticated,
+  };
   const app = await NestFactory.createApplicationContext(
     { module: ServerOnlyModule, imports: [QueueModule.forRoot({ ...options, server })] },
     { logger: outputLogger(output), abortOnError: false },
@@ -48,12 +51,12 @@ function readServerOptions(given: OptionValues): ServerOptions {
   };
   return withoutUnset({
     host: textOption(given, 'host'),
-    unauthenticated: flagOption(given, 'unauthenticated') || undefined,
+    allowUnauthenticated: flagOption(given, 'allow-unauthenticated') || undefined,
     notifyPort: whole('notify-port', 0, 65_535),
     lockPort: whole('lock-port', 0, 65_535),
     maxClients: whole('max-clients', 1, 10_000),
-    checkTasksMs: ms('check-interval'),
-    idleMs: ms('idle'),
+    checkIntervalMs: ms('check-interval'),
+    idleTimeoutMs: ms('idle-timeout'),
     messageTimeoutMs: ms('message-timeout'),
   });
 }

@@ -7,14 +7,14 @@ import type { Environment } from './variables.js';
 /** How this process is the server of nsj-queue-lib's client-server mode. */
 export interface ServerOptions {
   /**
-   * Address that it listens on. One that other computers reach needs `unauthenticated: true`. Default `127.0.0.1`.
+   * Address that it listens on. One that other computers reach needs `allowUnauthenticated: true`. Default `127.0.0.1`.
    */
   readonly host?: string | undefined;
   /**
    * True: you know that whoever reaches the ports can wake workers and take the locks of tasks, because the wire has neither
    * authentication nor encryption. Default false.
    */
-  readonly unauthenticated?: boolean | undefined;
+  readonly allowUnauthenticated?: boolean | undefined;
   /** Where workers wait for work; 0: any free port. Variable `NOTIFY_SERVICE_PORT`. Default 8770. */
   readonly notifyPort?: number | undefined;
   /** Where routines lock, and processes of this library ring; 0: any free port. Variable `LOCK_SERVICE_PORT`. Default 8970. */
@@ -25,12 +25,12 @@ export interface ServerOptions {
    */
   readonly maxClients?: number | undefined;
   /** How often it looks for due tasks, for which nobody has rung; the variable is in seconds. Variable `CHECK_TASKS_INTERVAL`. Default 15000. */
-  readonly checkTasksMs?: number | undefined;
+  readonly checkIntervalMs?: number | undefined;
   /**
    * How long a connection to the lock port may say nothing while it neither holds a lock nor listens; the variable is in
    * seconds. Variable `LOCK_SERVICE_WAIT_CONN_INTERVAL`. Default 30000.
    */
-  readonly idleMs?: number | undefined;
+  readonly idleTimeoutMs?: number | undefined;
   /**
    * How long a message may take from its first byte to its last one, and a worker to answer that it is awake; the variable is
    * in seconds. Variable `TIMEOUT_SOCKET_MESSAGE`. Default 5000.
@@ -40,21 +40,21 @@ export interface ServerOptions {
 
 /** The same, checked and complete. */
 export type ResolvedServerOptions = {
-  readonly [Name in Exclude<keyof ServerOptions, 'unauthenticated'>]-?: NonNullable<ServerOptions[Name]>;
+  readonly [Name in Exclude<keyof ServerOptions, 'allowUnauthenticated'>]-?: NonNullable<ServerOptions[Name]>;
 };
 
 const amounts = {
   notifyPort: { variable: 'NOTIFY_SERVICE_PORT', unit: 1, default: 8_770, least: 0, most: 65_535 },
   lockPort,
   maxClients: { variable: 'MAX_CLIENT_THREADS', unit: 1, default: 50, least: 1, most: 10_000 },
-  checkTasksMs: {
+  checkIntervalMs: {
     variable: 'CHECK_TASKS_INTERVAL',
     unit: 1_000,
     default: 15_000,
     least: 10,
     most: 3_600_000,
   },
-  idleMs: {
+  idleTimeoutMs: {
     variable: 'LOCK_SERVICE_WAIT_CONN_INTERVAL',
     unit: 1_000,
     default: 30_000,
@@ -67,12 +67,12 @@ type AmountName = keyof typeof amounts;
 
 const known: Readonly<Record<keyof ServerOptions, true>> = {
   host: true,
-  unauthenticated: true,
+  allowUnauthenticated: true,
   notifyPort: true,
   lockPort: true,
   maxClients: true,
-  checkTasksMs: true,
-  idleMs: true,
+  checkIntervalMs: true,
+  idleTimeoutMs: true,
   messageTimeoutMs: true,
 };
 
@@ -107,16 +107,16 @@ export function isLoopback(host: string): boolean {
 }
 
 function readHost(
-  { host = '127.0.0.1', unauthenticated = false }: ServerOptions,
+  { host = '127.0.0.1', allowUnauthenticated = false }: ServerOptions,
   check: OptionCheck,
 ): string {
-  const isSaid = check.boolean('server.unauthenticated', unauthenticated);
+  const isSaid = check.boolean('server.allowUnauthenticated', allowUnauthenticated);
   if (typeof host !== 'string' || host === '') {
     check.mistake('server.host must be an address, such as 127.0.0.1');
   } else if (!isLoopback(host) && !isSaid) {
     check.mistake(
       `server.host is ${JSON.stringify(host)}, which other computers may reach, and the wire has neither authentication nor encryption: ` +
-        'whoever reaches the ports can wake workers and take the locks of tasks. Set server.unauthenticated: true where a firewall lets ' +
+        'whoever reaches the ports can wake workers and take the locks of tasks. Set server.allowUnauthenticated: true where a firewall lets ' +
         'only workers in',
     );
   }

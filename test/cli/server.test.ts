@@ -187,9 +187,9 @@ test('an address that others reach has to be said twice, and is warned of', asyn
   const refused = await runCli(['server', '--host', '0.0.0.0'], { env });
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringContaining('server.unauthenticated: true'),
+    expect.stringContaining('server.allowUnauthenticated: true'),
   ]);
-  const { notifyPort, stop } = await serve(['--host', '0.0.0.0', '--unauthenticated']);
+  const { notifyPort, stop } = await serve(['--host', '0.0.0.0', '--allow-unauthenticated']);
   expect(await (await NsjSocket.open(notifyPort)).call('nothing')).toBe('False');
   const { code, stdout } = await stop();
   expect(code).toBe(0);

@@ -13,8 +13,8 @@ const defaults = {
   notifyPort: 8_770,
   lockPort: 8_970,
   maxClients: 50,
-  checkTasksMs: 15_000,
-  idleMs: 30_000,
+  checkIntervalMs: 15_000,
+  idleTimeoutMs: 30_000,
   messageTimeoutMs: 5_000,
 };
 
@@ -29,8 +29,8 @@ test.each([
   ['NOTIFY_SERVICE_PORT', ' 9000 ', { notifyPort: 9_000 }],
   ['LOCK_SERVICE_PORT', '9001', { lockPort: 9_001 }],
   ['MAX_CLIENT_THREADS', '7', { maxClients: 7 }],
-  ['CHECK_TASKS_INTERVAL', '0.5', { checkTasksMs: 500 }],
-  ['LOCK_SERVICE_WAIT_CONN_INTERVAL', '60', { idleMs: 60_000 }],
+  ['CHECK_TASKS_INTERVAL', '0.5', { checkIntervalMs: 500 }],
+  ['LOCK_SERVICE_WAIT_CONN_INTERVAL', '60', { idleTimeoutMs: 60_000 }],
   ['TIMEOUT_SOCKET_MESSAGE', '2', { messageTimeoutMs: 2_000 }],
 ])('%s is read, and an option stands above it', (variable, text, expected) => {
   const env = { [variable]: text };
@@ -51,7 +51,7 @@ test.each([
   [{ maxClients: 0 }, /server\.maxClients must be a whole number from 1 to 10000/],
   [{ notifyPort: 9_000, lockPort: 9_000 }, /server\.notifyPort and server\.lockPort are both 9000/],
   [{ host: '' }, /server\.host must be an address/],
-  [{ unauthenticated: 'yes' }, /server\.unauthenticated must be true or false/],
+  [{ allowUnauthenticated: 'yes' }, /server\.allowUnauthenticated must be true or false/],
 ])('%j is a mistake', (server, message) => {
   expect(() => resolve(server as ServerOptions)).toThrow(message);
 });
@@ -63,8 +63,10 @@ describe('an address that other computers reach', () => {
       expect(() => resolve({ host })).toThrow(
         /server\.host is ".+", which other computers may reach, and the wire has neither authentication nor encryption/,
       );
-      expect(() => resolve({ host, unauthenticated: false })).toThrow(/Set server\.unauthenticated: true/);
-      expect(resolve({ host, unauthenticated: true })).toEqual({ ...defaults, host });
+      expect(() => resolve({ host, allowUnauthenticated: false })).toThrow(
+        /Set server\.allowUnauthenticated: true/,
+      );
+      expect(resolve({ host, allowUnauthenticated: true })).toEqual({ ...defaults, host });
     },
   );
 

@@ -9,12 +9,12 @@ export const serverCommand: Command = {
     'Workers of nsj-queue-lib with CLIENT_SERVER_MODE=TRUE connect to it instead of the server of that library: it tells those that ' +
     'wait when a task is due, and keeps their locks, each of which goes with the connection that took it. The queue stays in its ' +
     'table, which is made if it is missing.\n\n' +
-    'It listens on this computer only. The wire has neither authentication nor encryption: with --host, --unauthenticated has to ' +
+    'It listens on this computer only. The wire has neither authentication nor encryption: with --host, --allow-unauthenticated has to ' +
     'say that you know it. One server serves one queue.\n\n' +
     'Ctrl-C and SIGTERM stop it. When the database goes it waits for it to come back.',
   options: {
     host: { type: 'string', value: '<address>', description: 'where it listens. Default 127.0.0.1' },
-    unauthenticated: {
+    'allow-unauthenticated': {
       type: 'boolean',
       description: 'whoever reaches the ports may wake workers and take locks; required for another --host',
     },
@@ -38,7 +38,7 @@ export const serverCommand: Command = {
       value: '<seconds>',
       description: 'how often it looks for due tasks. Default: CHECK_TASKS_INTERVAL, else 15',
     },
-    idle: {
+    'idle-timeout': {
       type: 'string',
       value: '<seconds>',
       description:
@@ -50,7 +50,7 @@ export const serverCommand: Command = {
       description: 'for one message, and for the answer of a worker. Default: TIMEOUT_SOCKET_MESSAGE, else 5',
     },
   },
-  examples: ['tarefa server', 'tarefa server --host 10.0.0.5 --unauthenticated --max-clients 200'],
+  examples: ['tarefa server', 'tarefa server --host 10.0.0.5 --allow-unauthenticated --max-clients 200'],
   // Loaded for this command only: the other ones need no Nest.
   run: async (call) => (await import('../run-server.js')).runServer(call),
 };

@@ -16,7 +16,7 @@ export interface CoordinationServerParts {
   /** How long a message may take, and the answer to NOTIFY. */
   readonly messageTimeoutMs: number;
   /** How long a connection to the lock port may say nothing while it neither holds a lock nor listens. */
-  readonly idleMs: number;
+  readonly idleTimeoutMs: number;
   /** Whether locks are given at all: asked for each one that is free. Never rejects. */
   readonly mayLock: () => Promise<boolean>;
   /** Rings for tasks of this queue wake the workers that wait. */
@@ -227,7 +227,7 @@ export class CoordinationServer {
     clearTimeout(client.idle);
     if (!this.#clients.has(client) || client.listensTo !== undefined || this.#locks.countOf(client) > 0)
       return;
-    client.idle = setTimeout(() => client.peer.close('it says nothing'), this.#parts.idleMs);
+    client.idle = setTimeout(() => client.peer.close('it says nothing'), this.#parts.idleTimeoutMs);
   }
 
   #forget(client: Client): void {

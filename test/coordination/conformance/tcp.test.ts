@@ -17,7 +17,7 @@ beforeAll(async () => {
     lockPort: 0,
     maxClients: 50,
     messageTimeoutMs: 5_000,
-    idleMs: 30_000,
+    idleTimeoutMs: 30_000,
     mayLock: async () => true,
     queue: 'public.tasks',
     report: () => undefined,

@@ -33,8 +33,8 @@ async function openLocker(workers: () => Promise<readonly WorkerStatus[]>): Prom
       lockPort: 0,
       maxClients: 5,
       messageTimeoutMs,
-      idleMs,
-      checkTasksMs: 600_003,
+      idleTimeoutMs: idleMs,
+      checkIntervalMs: 600_003,
     },
     { reports: { workers, waitingRoutes: async () => [] }, worker: false, queue: 'public.tasks', events },
   );

@@ -29,7 +29,7 @@ export async function startServer(parts: Partial<CoordinationServerParts> = {}):
     lockPort: 0,
     maxClients: 50,
     messageTimeoutMs,
-    idleMs,
+    idleTimeoutMs: idleMs,
     mayLock: async () => true,
     queue: 'public.tasks',
     report: (message) => reports.add(message),
