@@ -64,7 +64,7 @@ export default defineConfig({
   test: {
     // One PostgreSQL, one MariaDB or MySQL where it is asked for, and one compiled copy of the library for the whole run; one
     // database per test file.
-    globalSetup: ['test/support/server.ts', 'test/support/mysql-run.ts'],
+    globalSetup: ['test/support/server.ts', 'test/support/mysql-run.ts', 'test/support/client-server-run.ts'],
     setupFiles: ['test/support/end-of-file.ts'],
     pool: 'forks',
     maxWorkers: 2,

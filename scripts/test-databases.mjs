@@ -1,4 +1,6 @@
 // Runs the tests of what the library does on MariaDB or MySQL: npm run test:databases -- --database mariadb|mysql
+//   --client-server  instead the files of simple tasks, publish/subscribe and webhooks, with every application woken through a server
+//                    of nsj-queue-lib's client-server mode
 //   --closing FILE   writes the closing lines to a file as well
 // The files that it runs stand in database-suites.json, with the reasons why the others are PostgreSQL's own. Files that fail, if
 // they are few, run again, each alone; what passed only then is named. A server that cannot be had is left out in one line.
@@ -12,17 +14,24 @@ import { servers, unpackedServer } from './unpack-mysql.mjs';
 import { runTests } from './vitest-twice.mjs';
 
 const root = dirname(import.meta.dirname);
-const { files } = JSON.parse(readFileSync(join(import.meta.dirname, 'database-suites.json'), 'utf8'));
+const suites = JSON.parse(readFileSync(join(import.meta.dirname, 'database-suites.json'), 'utf8'));
 
-const { database = '', closing } = readArguments();
-const { title } = servers[database];
+const { database = '', 'client-server': inMode, closing } = readArguments();
+const files = inMode ? suites.clientServer : suites.files;
+const title = `${servers[database].title}${inMode ? ' in client-server mode' : ''}`;
 
 if (canBeHad()) await runAll();
 else close(`left out ${title}: \`node scripts/install-mysql.mjs ${database}\` has not unpacked it`);
 
 function readArguments() {
   try {
-    const { values } = parseArgs({ options: { database: { type: 'string' }, closing: { type: 'string' } } });
+    const { values } = parseArgs({
+      options: {
+        database: { type: 'string' },
+        'client-server': { type: 'boolean' },
+        closing: { type: 'string' },
+      },
+    });
     if (Object.hasOwn(servers, values.database ?? '')) return values;
     const known = Object.keys(servers).join(' or ');
     throw new Error(
@@ -43,7 +52,7 @@ function canBeHad() {
 
 async function runAll() {
   const missing = files.filter((file) => !existsSync(join(root, file)));
-  const env = { TAREFA_TEST_DATABASE: database };
+  const env = { TAREFA_TEST_DATABASE: database, ...(inMode && { TAREFA_TEST_MODE: 'client-server' }) };
   const { results, seconds, fault, ...lines } = await runTests(files, { env });
   const [failures, unstable] = [lines.failures, lines.unstable].map((list) => list.map(named));
   const isGreen = failures.length === 0 && fault === undefined && results.length === files.length;
