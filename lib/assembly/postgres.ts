@@ -236,6 +236,7 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
         : parseTableName(subscriptionTable, subscriptionTableNameProblem),
     channel: queue,
     mode: schema,
+    refusesForeign: options.server !== undefined && !options.worker,
     ...(layout !== 'plain' && { layout: partitionedLayout(layout.partitionIds) }),
     webhooks: options.webhooks !== undefined,
     works: options.worker,

@@ -2,10 +2,12 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { sessions } from '../../lib/storage/mysql/statement.js';
 import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
 import { connectTo, useDatabase } from '../support/database.js';
-import { onPostgres } from '../support/run-database.js';
+import { createNsjTable } from '../storage/postgres/nsj-table.js';
+import { onPostgres, testOnPostgres } from '../support/run-database.js';
 import { startApp } from '../support/queue-app.js';
-import { deferred, until } from '../support/waiting.js';
-import { runCli, type CliResult } from './support.js';
+import { until } from '../support/waiting.js';
+import { serveByCli, type Served } from './serve.js';
+import { runCli } from './support.js';
 
 const database = await useDatabase();
 let env: Record<string, string>;
@@ -33,29 +35,7 @@ const [block, blocked, unblock] = onPostgres
       'unlock tables',
     ];
 
-interface Served {
-  readonly notifyPort: number;
-  readonly lockPort: number;
-  readonly stop: () => Promise<CliResult>;
-}
-
-/** A server of this process, once it listens. */
-async function serve(args: readonly string[] = []): Promise<Served> {
-  const controller = new AbortController();
-  const listening = deferred<readonly number[]>();
-  const onOutput = (text: string): void => {
-    const [, notify, lock] = /listens on \S+: port (\d+) for workers, port (\d+) for locks/.exec(text) ?? [];
-    if (lock !== undefined) listening.resolve([Number(notify), Number(lock)]);
-  };
-  const ended = runCli(['server', ...args], { env, signal: controller.signal, onOutput });
-  const failed = ended.then((result) => Promise.reject(new Error(`ended: ${JSON.stringify(result)}`)));
-  const [notifyPort = 0, lockPort = 0] = await Promise.race([listening.promise, failed]);
-  const stop = (): Promise<CliResult> => {
-    controller.abort();
-    return ended;
-  };
-  return { notifyPort, lockPort, stop };
-}
+const serve = (args: readonly string[] = []): Promise<Served> => serveByCli(env, args);
 
 test('makes the tables, wakes a worker when a task is due, keeps its locks, and ends when it is told to', async () => {
   const { notifyPort, lockPort, stop } = await serve();
@@ -72,6 +52,20 @@ test('makes the tables, wakes a worker when a task is due, keeps its locks, and 
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/made .*tasks/);
   await Promise.all([worker.closed, routine.closed]);
+});
+
+testOnPostgres('a table of nsj-queue-lib is left as it is, and what adopts it is named', async () => {
+  await createNsjTable(database.pool, 'bare');
+  const relations = async (): Promise<unknown> =>
+    (
+      await database.pool.query(
+        `select relname, relnatts from pg_class where relname like 'bare%' and relkind in ('r', 'i', 'v') order by 1`,
+      )
+    ).rows;
+  const before = await relations();
+  const { code, stderr } = await runCli(['server'], { env: { ...env, QUEUE_TABLE: 'bare' } });
+  expect([code, stderr]).toEqual([2, expect.stringContaining('run `npx tarefa adopt public.bare` first')]);
+  expect(await relations()).toEqual(before);
 });
 
 test('workers let go at once, however long a look for due tasks takes', async () => {

@@ -8,7 +8,7 @@ export const serverCommand: Command = {
   description:
     'Workers of nsj-queue-lib with CLIENT_SERVER_MODE=TRUE connect to it instead of the server of that library: it tells those that ' +
     'wait when a task is due, and keeps their locks, each of which goes with the connection that took it. The queue stays in its ' +
-    'table, which is made if it is missing.\n\n' +
+    'table, which is made if it is missing; one of nsj-queue-lib has to be adopted first.\n\n' +
     'It listens on this computer only. The wire has neither authentication nor encryption: with --host, --allow-unauthenticated has to ' +
     'say that you know it. One server serves one queue.\n\n' +
     'Ctrl-C and SIGTERM stop it. When the database goes it waits for it to come back.',

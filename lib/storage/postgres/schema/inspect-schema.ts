@@ -250,6 +250,11 @@ export function refuseConflicts(found: Inspection, tables: QueueTables): void {
   }
 }
 
+/** True for a queue table that is there and that this library has neither made nor adopted. */
+export function isForeign(found: Inspection): boolean {
+  return found.queueColumns.size > 0 && found.version === undefined && !found.isVersionHidden;
+}
+
 /** @throws {TarefaError} `SCHEMA_CONFLICT` when a newer version of this library made the tables */
 export function refuseNewer(found: Inspection, tables: QueueTables): void {
   if (found.version === undefined || found.version <= schemaVersion) return;

@@ -3,6 +3,7 @@ import type { SqlHandle } from '../../sql-handle.js';
 import type { QueueTables } from '../identifiers.js';
 import {
   inspectSchema,
+  isForeign,
   isPartitioned,
   listMissing,
   missingIndexes,
@@ -28,6 +29,8 @@ import { ownColumns } from './schema.js';
 /** What `prepareSchema` is asked for. */
 export interface SchemaRequest extends QueueNames, RightsRequest {
   readonly mode: 'create' | 'check';
+  /** Leaves a table of nsj-queue-lib as it is, and refuses it. Default: what it lacks is made like anything else that is missing. */
+  readonly refusesForeign?: boolean;
   /** Layout of a new queue; an existing table keeps its layout. Default: plain. */
   readonly layout?: TableLayout;
 }
@@ -75,7 +78,13 @@ export async function prepareSchema(
     const found = await inspectSchema(tx, tables);
     const missing = listMissing(found, tables, request);
     refuseConflicts(found, tables);
-
+    if (request.refusesForeign && isForeign(found)) {
+      throw new TarefaError(
+        'SCHEMA_MISSING',
+        `${tables.queue} is a table of nsj-queue-lib, which a process that only serves leaves as it is: run \`npx tarefa adopt ` +
+          `${tables.qualifiedName}\` first, after which its Python workers go on as before`,
+      );
+    }
     if (missing.length > 0 && request.mode === 'check') {
       throw new TarefaError(
         'SCHEMA_MISSING',
