@@ -1,9 +1,11 @@
 // Runs the real nsj-queue-lib beside workers of this library, on a database of its own:
 //
-//   node scripts/interop.mjs <folder with nsj_queue_lib and what it needs> [mixed scheduled adoption replays]
-//     --url postgres://…  a server where databases may be made; default: an embedded one
+//   node scripts/interop.mjs <folder with nsj_queue_lib and what it needs> [mixed scheduled adoption replays served]
+//     --url postgres://…  a server where databases may be made; default: one that is started for this
+//     --mariadb           served: on MariaDB, whose driver for Python (mysql.connector) is in the folder as well
 //     --python <program>  default: python3      --seed <n>  default: 1
 //     --tasks <n>         instead of each scenario's own number
+//     --kills <n>         mixed, served: the same
 //     --without-interop   scheduled: what happens without the option
 //     --compiled          as it was compiled last: for a run beside another one
 //
@@ -11,11 +13,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
-import { Client, Pool } from 'pg';
+import { createPool } from 'mysql2/promise';
+import { Pool } from 'pg';
 import { Fleet } from './interop/fleet.mjs';
 import { adoption, mixed, replays, scheduled } from './interop/scenarios.mjs';
+import { served } from './interop/served.mjs';
 
-const scenarios = { mixed, scheduled, adoption, replays };
+const scenarios = { mixed, scheduled, adoption, replays, served };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,12 +28,14 @@ const { values, positionals } = parseArgs({
     python: { type: 'string', default: 'python3' },
     seed: { type: 'string', default: '1' },
     tasks: { type: 'string' },
+    kills: { type: 'string' },
+    mariadb: { type: 'boolean' },
     'without-interop': { type: 'boolean' },
     compiled: { type: 'boolean' },
   },
 });
 const [folder, ...chosen] = positionals;
-const unknown = chosen.filter((name) => !(name in scenarios));
+const unknown = chosen.filter((name) => !(name in scenarios) || (values.mariadb && name !== 'served'));
 if (folder === undefined || unknown.length > 0) {
   process.stderr.write(
     `node scripts/interop.mjs <folder of the real library> [${Object.keys(scenarios).join(' ')}]\n`,
@@ -45,8 +51,8 @@ const server = values.url ? undefined : await startServer();
 const base = values.url ?? server.url;
 let isRight = true;
 try {
-  for (const name of chosen.length > 0 ? chosen : Object.keys(scenarios))
-    isRight = (await run(name)) && isRight;
+  const all = values.mariadb ? ['served'] : Object.keys(scenarios);
+  for (const name of chosen.length > 0 ? chosen : all) isRight = (await run(name)) && isRight;
 } finally {
   await server?.stop();
 }
@@ -63,6 +69,11 @@ function compile() {
 }
 
 async function startServer() {
+  if (values.mariadb) {
+    const { startMysql } = await import(built('../test/support/mysql-server.js'));
+    // Python workers ask for the time of their session.
+    return startMysql('mariadb', { more: ['default-time-zone=+00:00'] });
+  }
   const { startEmbeddedPostgres } = await import(built('embedded/embedded-postgres.js'));
   return startEmbeddedPostgres();
 }
@@ -73,8 +84,7 @@ async function run(name) {
   const url = new URL(base);
   url.pathname = `/${database}`;
   const table = 'fila';
-  const pool = new Pool({ connectionString: url.href });
-  pool.on('error', () => undefined);
+  const pool = openPool(url.href);
   await pool.query('create table interop_effects (task text, kind text, worker text)');
   const fleet = new Fleet({
     url: url.href,
@@ -82,15 +92,18 @@ async function run(name) {
     folder,
     python: values.python,
     library: built('index.js'),
+    cli: built('cli/main.js'),
   });
   const cli = [new URL(`../${output}/lib/cli/main.js`, import.meta.url).pathname];
   const adoptArgs = [...cli, 'adopt', `public.${table}`, '--url', url.href, '--json'];
   const result = await scenarios[name]({
     pool,
+    query: (text, given) => pool.query(text, given),
     fleet,
     table,
     random: seeded(Number(values.seed)),
     ...(values.tasks && { tasks: Number(values.tasks) }),
+    ...(values.kills && { kills: Number(values.kills) }),
     ...(values['without-interop'] && { interop: 'off' }),
     adopt: Object.assign(
       () => asJson(spawnSync(process.execPath, [...adoptArgs, '--yes'], { encoding: 'utf8' })),
@@ -103,7 +116,7 @@ async function run(name) {
       spawned([...cli, 'retry', id, '--table', `public.${table}`, '--queue', table, '--url', url.href]),
   }).finally(() => fleet.close());
   await pool.end();
-  await onServer(`drop database ${database} with (force)`);
+  await onServer(`drop database ${database}${values.mariadb ? '' : ' with (force)'}`);
   const { lost = 0, doubled = 0, stuck = 0, undelivered = 0, refusedInserts = [], wrong = [] } = result;
   const isFine = lost + doubled + stuck + undelivered + refusedInserts.length + wrong.length === 0;
   process.stdout.write(
@@ -126,10 +139,23 @@ async function spawned(args) {
   return { status, stdout, stderr };
 }
 
+/** Answers rows, on MariaDB as well. */
+function openPool(address) {
+  if (values.mariadb) {
+    const pool = createPool({ uri: address });
+    return {
+      query: async (text, given) => ({ rows: (await pool.query(text.replace(/\$\d+/g, '?'), given))[0] }),
+      end: () => pool.end(),
+    };
+  }
+  const pool = new Pool({ connectionString: address });
+  pool.on('error', () => undefined);
+  return pool;
+}
+
 async function onServer(sql) {
-  const client = new Client({ connectionString: base });
-  await client.connect();
-  await client.query(sql).finally(() => client.end());
+  const pool = openPool(base);
+  await pool.query(sql).finally(() => pool.end());
 }
 
 /** Mulberry32: the same kills for the same seed. */

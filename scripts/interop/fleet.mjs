@@ -24,19 +24,21 @@ export class Fleet {
   /** Variables that both libraries read. */
   #env(more = {}) {
     const { url, table, folder, library } = this.#where;
-    const { hostname, port, pathname, username, password } = new URL(url);
+    const { protocol, hostname, port, pathname, username, password } = new URL(url);
+    const isPostgres = protocol.startsWith('postgres');
+    const qualified = isPostgres ? `public.${table}` : table;
     return {
       ...process.env,
       DATABASE_URL: url,
       DB_HOST: hostname,
-      DB_PORT: port || '5432',
+      DB_PORT: port || (isPostgres ? '5432' : '3306'),
       DB_BASE: pathname.slice(1),
       DB_USER: decodeURIComponent(username),
       DB_PASS: decodeURIComponent(password),
-      DB_DRIVER: 'POSTGRES',
+      DB_DRIVER: isPostgres ? 'POSTGRES' : 'MYSQL',
       QUEUE_NAME: table,
-      QUEUE_TABLE: `public.${table}`,
-      QUEUE_SUBSCRIBER_TABLE: `public.${table}_subscriber`,
+      QUEUE_TABLE: qualified,
+      QUEUE_SUBSCRIBER_TABLE: `${qualified}_subscriber`,
       QUEUE_MAX_RETRY: '6',
       QUEUE_BASE_INTERVAL_RETRY: '0',
       QUEUE_MINUTE_RETRY_THREAD: everyMinute,
@@ -68,6 +70,34 @@ export class Fleet {
       ...more,
       QUEUE_MINUTE_PURGE_THREAD: '0',
     });
+  }
+
+  /** Our server of the client-server mode, which makes the tables; answers what makes Python workers join it. */
+  async startServer() {
+    const child = this.#spawn('server', process.execPath, [fileURLToPath(this.#where.cli), 'server'], {
+      NOTIFY_SERVICE_PORT: '0',
+      LOCK_SERVICE_PORT: '0',
+      CHECK_TASKS_INTERVAL: '1',
+      QUEUE_MINUTE_PURGE_THREAD: '0',
+    });
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [, notify, lock] = /port (\d+) for workers, port (\d+) for locks/.exec(line) ?? [];
+      if (lock === undefined) continue;
+      child.stdout.resume();
+      return {
+        CLIENT_SERVER_MODE: 'TRUE',
+        NOTIFY_SERVICE_PORT: notify,
+        LOCK_SERVICE_PORT: lock,
+        QUEUE_MAX_RETRY: '3',
+      };
+    }
+    throw new Error(`the server ended before it listened: ${this.troubles.join('; ')}`);
+  }
+
+  /** Ends one worker as a deployment does. */
+  async end({ child }) {
+    child.kill();
+    await once(child, 'exit');
   }
 
   /** A Python producer; `insert` answers `ok` or the error. */

@@ -6,8 +6,9 @@ import { NestFactory } from '@nestjs/core';
 
 const { QueueModule, Subscriber, DeadTaskHandler, TaskHandler } = await import(process.env.TAREFA_LIBRARY);
 
+const values = process.env.DB_DRIVER === 'MYSQL' ? '?, ?' : '$1, $2';
 const note = (db, task, kind) =>
-  db.query(`insert into interop_effects (task, kind, worker) values ($1, $2, 'node')`, [task, kind]);
+  db.query(`insert into interop_effects (task, kind, worker) values (${values}, 'node')`, [task, kind]);
 
 class Handlers {
   async run({ ms = 0, fail = 0 }, { db, task }) {
@@ -42,8 +43,9 @@ const queue = QueueModule.forRoot({
   maxAttempts: Number(process.env.QUEUE_MAX_RETRY),
   retryIntervalMinutes: 0,
 });
-await NestFactory.createApplicationContext(
+const app = await NestFactory.createApplicationContext(
   { module: Handlers, imports: [queue], providers: [Handlers] },
   { logger: ['error', 'warn'], abortOnError: false },
 );
+app.enableShutdownHooks();
 process.stdout.write('ready\n');

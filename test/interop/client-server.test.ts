@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
+import { UnseenLocks } from './nsj-locks.js';
 import { NsjWorker } from './nsj-worker.js';
 
 const bench = useQueue();
@@ -27,7 +28,7 @@ async function startClient() {
     await end.promise;
     return 'done';
   };
-  const nsj = await NsjWorker.start(bench.database.url, handler, { locks: new Set() });
+  const nsj = await NsjWorker.start(bench.database.url, handler, { locks: new UnseenLocks() });
   const run = async (): Promise<string> => {
     const { rows } = await bench.pool.query<{ id: string }>(
       `insert into tasks (processo) values ('slow') returning id`,

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { DatabaseLocks, type NsjLockOwner, type NsjLocks } from './nsj-locks.js';
 import { NsjTable, type NsjRow } from './nsj-table-access.js';
 
 /** What a {@link NsjWorker} does with a task: statements on a connection of its own, in a transaction. */
@@ -10,16 +11,15 @@ export interface NsjWorkerOptions {
   readonly maxAttempts?: number;
   /** Minutes that each further attempt waits longer. */
   readonly retryMinutes?: number;
-  /** Where tasks are locked: in the database, or, in client-server mode, in the server that its workers share. */
-  readonly locks?: 'database' | ReadonlySet<string>;
+  /** Where it locks. Default: in the database; in client-server mode in the server that workers share. */
+  readonly locks?: NsjLocks;
 }
 
 /** Advisory locks of its jobs. */
 const job = { retry: '1', notify: '3' } as const;
 
 /**
- * A worker that sends what those of nsj-queue-lib send: it lists what is due, locks a task by `pg_try_advisory_lock` of
- * its bare id, reads it again, marks it by its id in a commit of its own, runs it on another connection and writes its
+ * A worker that sends what those of nsj-queue-lib send: it lists what is due, locks a task by its bare id, reads it again, marks it by its id in a commit of its own, runs it on another connection and writes its
  * end by the id alone. Values stand in the text of statements, as its driver writes them. Its jobs run when they are
  * told to.
  */
@@ -53,13 +53,14 @@ export class NsjWorker {
       client.on('error', () => undefined);
       await client.connect();
     }
+    const [work, jobs] = clients;
     const filled = {
       table: 'tasks',
       maxAttempts: 3,
       retryMinutes: 0,
-      locks: 'database',
+      locks: new DatabaseLocks({ work, jobs }),
       ...options,
-    } as const;
+    };
     return new NsjWorker(url, handler, clients, filled);
   }
 
@@ -77,7 +78,7 @@ export class NsjWorker {
    * @param listed what happens between the list and its changes
    */
   async promote(listed: (ids: readonly string[]) => Promise<void> = async () => undefined): Promise<boolean> {
-    return this.#underLock(this.#jobs, job.notify, async () => {
+    return this.#underLock('jobs', job.notify, async () => {
       const ids = await this.#access.listScheduled(this.#jobs);
       await listed(ids);
       for (const id of ids) {
@@ -92,9 +93,9 @@ export class NsjWorker {
   /** The retry job; answers the tasks that it took for crashed. */
   async retryCrashed(): Promise<readonly string[]> {
     const crashed: string[] = [];
-    await this.#underLock(this.#jobs, job.retry, async () => {
+    await this.#underLock('jobs', job.retry, async () => {
       for (const item of await this.#access.listRunning(this.#jobs)) {
-        await this.#underLock(this.#jobs, item.id, async () => {
+        await this.#underLock('jobs', item.id, async () => {
           const row = await this.#access.read(this.#jobs, item.id);
           if (row?.status !== 'processando') return;
           await this.#access.fail(this.#jobs, item, 'falha_processando', 'aborted abruptly');
@@ -107,6 +108,7 @@ export class NsjWorker {
 
   /** As `kill -9` does it: every connection is gone, nothing was said. */
   kill(): void {
+    this.#options.locks.cut();
     for (const client of [this.#main, this.#jobs, ...this.#open]) client.connection.stream.destroy();
   }
 
@@ -116,7 +118,7 @@ export class NsjWorker {
 
   async #execute(id: string): Promise<boolean> {
     let isRun = false;
-    await this.#underLock(this.#main, id, async () => {
+    await this.#underLock('work', id, async () => {
       const row = await this.#access.read(this.#main, id);
       if (row?.status !== 'pendente') return;
       await this.#access.setStatus(this.#main, id, 'processando');
@@ -154,33 +156,14 @@ export class NsjWorker {
   }
 
   /** Answers false, and does nothing, when somebody else has the lock. */
-  async #underLock(client: Client, id: string, work: () => Promise<void>): Promise<boolean> {
+  async #underLock(owner: NsjLockOwner, id: string, work: () => Promise<void>): Promise<boolean> {
     const { locks } = this.#options;
-    if (!(await lock(client, id, locks))) return false;
+    if (!(await locks.tryLock(owner, id))) return false;
     try {
       await work();
       return true;
     } finally {
-      await unlock(client, id, locks);
+      await locks.unlock(owner, id);
     }
   }
-}
-
-async function lock(
-  client: Client,
-  id: string,
-  locks: 'database' | Set<string> | ReadonlySet<string>,
-): Promise<boolean> {
-  if (locks === 'database') {
-    const { rows } = await client.query<{ lock: boolean }>(`SELECT pg_try_advisory_lock(${id}) as lock`);
-    return rows[0]?.lock === true;
-  }
-  if (locks.has(id)) return false;
-  (locks as Set<string>).add(id);
-  return true;
-}
-
-async function unlock(client: Client, id: string, locks: 'database' | ReadonlySet<string>): Promise<void> {
-  if (locks === 'database') await client.query(`SELECT pg_advisory_unlock(${id})`).catch(() => undefined);
-  else (locks as Set<string>).delete(id);
 }
