@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { WalkPace } from '../../lib/timing/walk-pace.js';
 import { TaskHandler } from '../../lib/index.js';
 import { Reminders } from '../../lib/worker/claiming/reminders.js';
+import { holdTimers } from '../support/held-timers.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -79,8 +80,11 @@ test('a poll holds for a claim that follows a statement which hung meanwhile', a
 const hanging = `select from pg_stat_activity
   where datname = current_database() and wait_event = 'advisory' and query like '-- name: fail%'`;
 
-test('a poll that the process could not make in time is known to be missed', () => {
-  const reminders = new Reminders({
+function remindersWith(options: {
+  readonly pollIntervalMs: number;
+  readonly busyPollMs?: number;
+}): Reminders {
+  return new Reminders({
     wake: () => undefined,
     look: () => undefined,
     compare: () => undefined,
@@ -89,8 +93,24 @@ test('a poll that the process could not make in time is known to be missed', () 
     nextDue: () => Promise.reject(new Error('nobody asks')),
     askHalted: () => undefined,
     halted: () => undefined,
-    pollIntervalMs: 50,
+    ...options,
   });
+}
+
+test('who never polls does so once a second while it hears nothing, also where work makes polls frequent', () => {
+  const timers = holdTimers(() => true);
+  const reminders = remindersWith({ pollIntervalMs: 0, busyPollMs: 100 });
+  reminders.start();
+  expect(timers.asked).toEqual([]);
+  reminders.hears(false);
+  expect(timers.asked).toEqual([1_000]);
+  reminders.hears(true);
+  expect(timers.waiting).toBe(0);
+  reminders.stop();
+});
+
+test('a poll that the process could not make in time is known to be missed', () => {
+  const reminders = remindersWith({ pollIntervalMs: 50 });
   expect(reminders.pollMissed).toBe(false);
   reminders.start();
   expect(reminders.pollMissed).toBe(false);

@@ -52,7 +52,8 @@ export class Reminders {
     this.#claim = new Alarm(parts.wake);
     this.#pollMs = parts.pollIntervalMs;
     const { busyPollMs: busyMs, pollIntervalMs: idleMs } = parts;
-    this.#pace = busyMs === undefined ? undefined : new PollPace({ busyMs, idleMs });
+    // Who never polls does so while it hears nothing, at the pace of that.
+    this.#pace = busyMs === undefined || idleMs === 0 ? undefined : new PollPace({ busyMs, idleMs });
   }
 
   start(): void {
