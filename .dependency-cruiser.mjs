@@ -20,6 +20,7 @@ const floors = [
     'coordination/lease/',
     'coordination/memory/',
     'coordination/tcp/',
+    'coordination/brokers/',
   ],
   ['client/'],
   ['subscribers/', 'admin/'],

@@ -7,8 +7,8 @@ export type {
 export type { DashboardAction, DashboardOptions } from './options/dashboard-options.js';
 export type { IsolationOptions } from './options/isolation-options.js';
 export type { QueueOptions } from './options/queue-options.js';
-export { tcp } from './options/bell-options.js';
-export type { QueueBell, TcpBellOptions } from './options/bell-options.js';
+export { nats, redis, tcp } from './options/bell-options.js';
+export type { NatsBellOptions, QueueBell, RedisBellOptions, TcpBellOptions } from './options/bell-options.js';
 export type { MysqlConfig, MysqlConnection, MysqlPool, MysqlPoolConfig } from './options/mysql-connection.js';
 export type { PostgresConfig, PostgresConnection, PostgresPool } from './options/postgres-connection.js';
 export type { RecoveryOptions } from './options/worker-options.js';

@@ -44,7 +44,7 @@ export async function openMysql(
   address: MysqlConnection,
   dialect: Dialect = mysqlDialect,
 ): Promise<MysqlStorage> {
-  const { options, events, closing, starting, group, serverBell, onClose } = opening;
+  const { options, events, closing, starting, group, remoteBell, onClose } = opening;
   const mysql = await loadMysql2();
   const place = startPlace(address);
   const { config, ...connections } = openConnections(mysql, {
@@ -58,7 +58,7 @@ export async function openMysql(
     }),
     warn: (message) => events.emit('warning', { message }),
   });
-  const ringAll = (ring: RingRequest): Promise<void> => (serverBell ?? coordination.bell).ring('tasks', ring);
+  const ringAll = (ring: RingRequest): Promise<void> => (remoteBell ?? coordination.bell).ring('tasks', ring);
   const database = new MysqlDatabase({
     ...connections,
     schema: schemaRequest(options),
@@ -80,7 +80,7 @@ export async function openMysql(
       dialect: dialect.name,
       tables: () => database.access.tables,
       workers: () => database.workers,
-      listens: options.worker && options.wake === 'kill' && !serverBell,
+      listens: options.worker && options.wake === 'kill' && !remoteBell,
       graceMs: options.recoveryTiming.graceMs,
       warn: (message) => events.emit('warning', { message }),
     }),
@@ -112,7 +112,7 @@ export class MysqlStorage implements OpenedStorage {
   }
 
   get bell(): Bell {
-    return this.#opening.serverBell ?? this.#coordination.bell;
+    return this.#opening.remoteBell ?? this.#coordination.bell;
   }
 
   get prepared(): PreparedQueue {
@@ -160,7 +160,7 @@ export class MysqlStorage implements OpenedStorage {
   }
 
   async settled(): Promise<void> {
-    await Promise.all([this.#coordination.bell.settled(), this.#opening.serverBell?.settled()]);
+    await Promise.all([this.#coordination.bell.settled(), this.#opening.remoteBell?.settled()]);
   }
 }
 

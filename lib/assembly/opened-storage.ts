@@ -1,5 +1,5 @@
 import type { Bell } from '../coordination/bell.js';
-import type { TcpBell } from '../coordination/tcp/tcp-bell.js';
+import type { RemoteBell } from '../coordination/remote-bell.js';
 import type { Liveness } from '../coordination/liveness.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -21,7 +21,7 @@ export interface StorageOpening {
   /** Of the application: what its queues share is found by it. */
   readonly group: object;
   /** What wakes the queue's processes besides the database, where it is told to. */
-  readonly serverBell?: TcpBell | undefined;
+  readonly remoteBell?: RemoteBell | undefined;
   /** Keeps how something is closed that was just opened; what was opened last is closed first. */
   readonly onClose: (step: () => Promise<unknown>) => void;
 }

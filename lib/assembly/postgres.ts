@@ -3,7 +3,6 @@ import type { Liveness } from '../coordination/liveness.js';
 import type { Bell } from '../coordination/bell.js';
 import { JoinedBell } from '../coordination/joined-bell.js';
 import { PostgresBell } from '../coordination/postgres/postgres-bell.js';
-import type { TcpBell } from '../coordination/tcp/tcp-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
 import { haltText, changedText } from '../coordination/ring.js';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.js';
@@ -24,7 +23,6 @@ import { SharedSessions } from '../storage/postgres/connections/shared-sessions.
 import { PostgresImportTransactions } from '../storage/postgres/import-transactions.js';
 import { partitionedLayout } from '../storage/postgres/partitions/partitioned-layout.js';
 import { PostgresDatabase } from '../storage/postgres/postgres-database.js';
-import type { InsertBell } from '../storage/postgres/postgres-inserts.js';
 import { PostgresTestAccess } from '../storage/postgres/postgres-test-access.js';
 import type { PreparedSchema, SchemaRequest } from '../storage/postgres/schema/prepare-schema.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
@@ -47,7 +45,7 @@ export async function openPostgres(
   opening: StorageOpening,
   address: PostgresConnection,
 ): Promise<PostgresStorage> {
-  const { options, events, closing, starting, group, serverBell, onClose } = opening;
+  const { options, events, closing, starting, group, remoteBell, onClose } = opening;
   const connection = await resolveConnection(opening, address);
   const routing = await resolveRouting(options, connection, starting);
   refuseInteropThroughPooler(options, routing);
@@ -68,7 +66,13 @@ export async function openPostgres(
     reach: routing.mainReach,
     interop: options.interop !== undefined,
     schema: schemaRequest(options),
-    bell: { channel: options.queue, ringer: ringerOf(bell, serverBell), haltText, changedText },
+    bell: {
+      channel: options.queue,
+      ringer: bell.ringer,
+      beside: remoteBell && ((ring) => void remoteBell.ring('tasks', ring)),
+      haltText,
+      changedText,
+    },
     warn: (message) => events.emit('warning', { message }),
   });
   onClose(() =>
@@ -103,7 +107,7 @@ export class PostgresStorage implements OpenedStorage {
   constructor(opening: StorageOpening, { database, bell, connections, schema }: PostgresParts) {
     this.database = database;
     this.#ownBell = bell;
-    this.bell = opening.serverBell ? new JoinedBell(bell, opening.serverBell) : bell;
+    this.bell = opening.remoteBell ? new JoinedBell(bell, opening.remoteBell) : bell;
     this.schema = schema;
     this.#opening = opening;
     this.#connections = connections;
@@ -126,8 +130,11 @@ export class PostgresStorage implements OpenedStorage {
     events.emit('warning', {
       message:
         `the connection goes through a pooler, so this worker cannot listen to PostgreSQL and holds no session locks: it looks for ` +
-        `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. Set sessionConnection to the ` +
-        `address of PostgreSQL itself (or of a pooler in session mode) to be woken at once`,
+        `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. ` +
+        (options.bell
+          ? `Its bell wakes it for what this library inserts itself; set sessionConnection to the address of PostgreSQL itself (or of a ` +
+            `pooler in session mode) to be woken for everything`
+          : `Set sessionConnection to the address of PostgreSQL itself (or of a pooler in session mode), or a bell, to be woken at once`),
     });
     return { ...options, wake: options.bell ? options.wake : 'poll', pollIntervalMs };
   }
@@ -163,11 +170,13 @@ export class PostgresStorage implements OpenedStorage {
   }
 
   openImport(): Promise<TaskImportTransactions> {
-    const ringer = ringerOf(this.#ownBell, this.#opening.serverBell);
     const { pool } = this.#connections;
     const { queue } = this.schema.tables;
-    return PostgresImportTransactions.open(pool, queue, this.database.inserts, () =>
-      ringer.ring({ later: true }),
+    return PostgresImportTransactions.open(
+      pool,
+      queue,
+      this.database.inserts,
+      () => void this.bell.ring('tasks', { later: true }),
     );
   }
 
@@ -176,20 +185,8 @@ export class PostgresStorage implements OpenedStorage {
   }
 
   async settled(): Promise<void> {
-    await Promise.all([this.#ownBell.settled(), this.#opening.serverBell?.settled()]);
+    await Promise.all([this.#ownBell.settled(), this.#opening.remoteBell?.settled()]);
   }
-}
-
-/** What rings for inserts that the library commits itself. A statement reaches no server: where there is one, none rings by itself. */
-function ringerOf({ ringer }: PostgresBell, serverBell: TcpBell | undefined): InsertBell['ringer'] {
-  if (!serverBell) return ringer;
-  return {
-    idle: false,
-    ring: (ring) => {
-      ringer.ring(ring);
-      void serverBell.ring('tasks', ring);
-    },
-  };
 }
 
 /** The sessions that the queues of one application share. */

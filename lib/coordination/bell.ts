@@ -33,6 +33,9 @@ export interface CarriedRing {
   readonly text: string;
 }
 
+/** Rings a bell beside the database's, after a commit, for what the database itself rings for as part of it. */
+export type RingBeside = (ring: RingRequest) => void;
+
 /** Wakes processes of one queue. A ring carries no data, and may be lost: listeners also look now and then. */
 export interface Bell {
   /** True where this process can hear rings. */

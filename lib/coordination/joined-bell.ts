@@ -1,7 +1,10 @@
 import type { Bell, BellTopic, CarriedRing, HeardMessages, SentMessages } from './bell.js';
 import type { HearingChanged } from './session.js';
 
-/** The bell of a database and one beside it: what the one cannot carry the other may. What both carry is heard twice. */
+/**
+ * The bell of a database and one beside it. Both ring, because some processes may hear the one and some the other. Where the database's
+ * can be listened to it is heard alone: it tells all that the other does, and what other programs insert.
+ */
 export class JoinedBell implements Bell {
   readonly canListen = true;
   readonly tellsOthers = true;
@@ -22,26 +25,11 @@ export class JoinedBell implements Bell {
     return this.#database.carried(topic, message);
   }
 
-  async listen<Topic extends BellTopic>(
+  listen<Topic extends BellTopic>(
     topic: Topic,
     heard: (message: HeardMessages[Topic]) => void,
-    changed: HearingChanged = () => undefined,
+    changed?: HearingChanged,
   ): Promise<() => Promise<void>> {
-    if (!this.#database.canListen) return this.#beside.listen(topic, heard, changed);
-    // Each rings for what the other does not: without one of them something is not heard.
-    const refusals: { database?: unknown; beside?: unknown } = {};
-    const told =
-      (bell: keyof typeof refusals): HearingChanged =>
-      (refusal) => {
-        refusals[bell] = refusal;
-        changed(refusals.database ?? refusals.beside);
-      };
-    const stops = [
-      await this.#database.listen(topic, heard, told('database')),
-      await this.#beside.listen(topic, heard, told('beside')),
-    ];
-    return async () => {
-      for (const stop of stops) await stop();
-    };
+    return (this.#database.canListen ? this.#database : this.#beside).listen(topic, heard, changed);
   }
 }

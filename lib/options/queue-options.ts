@@ -100,8 +100,8 @@ export interface QueueOptions {
    */
   readonly wake?: 'listen' | 'kill' | 'poll' | undefined;
   /**
-   * Wakes the processes of the queue besides the database, which may wake none: `tcp()`. Give it to all of them, those
-   * that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`). Default: nothing does.
+   * Wakes the processes of the queue besides the database, which may wake none: `tcp()`, `redis()` or `nats()`. Give it to all of
+   * them, those that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`). Default: nothing does.
    */
   readonly bell?: QueueBell | undefined;
   /**

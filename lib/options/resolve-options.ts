@@ -247,6 +247,7 @@ export function resolveOptions(
     wake,
     bell: resolveBell(
       options.bell ?? (isClientServerMode(env) && wake !== 'poll' ? tcp() : undefined),
+      queue ?? '',
       env,
       check,
     ),

@@ -15,6 +15,8 @@ export const sections: Readonly<Record<string, () => string>> = {
   'webhook-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'WebhookOptions')),
   'circuit-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'CircuitOptions')),
   'tcp-bell-options': () => fieldTable(readInterface('lib/options/bell-options.ts', 'TcpBellOptions')),
+  'redis-bell-options': () => fieldTable(readInterface('lib/options/bell-options.ts', 'RedisBellOptions')),
+  'nats-bell-options': () => fieldTable(readInterface('lib/options/bell-options.ts', 'NatsBellOptions')),
   'server-options': () => fieldTable(readInterface('lib/options/server-options.ts', 'ServerOptions')),
   'isolation-options': () =>
     fieldTable(readInterface('lib/options/isolation-options.ts', 'IsolationOptions')),
@@ -120,7 +122,8 @@ const plainTypes: Readonly<Record<string, string>> = {
   'boolean | readonly EnhancerKind[]': 'true, false or a list',
   'boolean | WebhookOptions': 'true, false or an object',
   'boolean | ServerOptions': 'true, false or an object',
-  QueueBell: '`tcp(…)`',
+  QueueBell: '`tcp(…)`, `redis(…)` or `nats(…)`',
+  object: 'object',
   'boolean | TenantDatabaseOptions': 'true, false or an object',
   TenantResolver: 'function',
   TenantServiceOptions: 'object',

@@ -38,12 +38,21 @@ export function readCall(message: string): Call | undefined {
 }
 
 export function listenCall(queue: string): string {
-  return `listen(${writeJson(queue)})`;
+  return `listen(${withoutMark(JSON.stringify(queue))})`;
 }
 
-/** The ring is called by the one who rings, and by the server of those who listen. */
-export function ringCall(ring: SentRing): string {
-  return `ring(${writeJson(ring)})`;
+/**
+ * The ring is called by the one who rings, and by the server of those who listen.
+ *
+ * @param text a {@link SentRing} as JSON
+ */
+export function ringCall(text: string): string {
+  return `ring(${withoutMark(text)})`;
+}
+
+/** What was rung; undefined for another call. */
+export function rungText(call: string): string | undefined {
+  return /^ring\((.*)\)$/s.exec(call)?.[1];
 }
 
 function readRing(json: string): SentRing | undefined {
@@ -52,9 +61,9 @@ function readRing(json: string): SentRing | undefined {
   return { queue: ring.queue, topic: ring.topic, message: ring.message };
 }
 
-/** No text in it can look like the mark that ends a message. */
-function writeJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll('#', String.raw`\u0023`);
+/** No text in this JSON can look like the mark that ends a message. */
+function withoutMark(json: string): string {
+  return json.replaceAll('#', String.raw`\u0023`);
 }
 
 function readJson(json: string): unknown {

@@ -1,3 +1,4 @@
+import type { RingBeside } from '../../coordination/bell.js';
 import type { TaskRecord } from '../../task.js';
 import type {
   BulkBlock,
@@ -42,6 +43,8 @@ export interface AdminBell {
   readonly channel: string;
   /** Routes were paused or resumed, or running tasks cancelled. */
   readonly changedText: string;
+  /** Undefined where the database alone rings. */
+  readonly beside?: RingBeside | undefined;
 }
 
 /** {@link TaskAdmin} in PostgreSQL, on the connections that also insert: handlers that hold the pool do not delay it. */
@@ -101,18 +104,19 @@ export class PostgresAdmin implements TaskAdmin {
   }
 
   async retry(id: string): Promise<string | undefined> {
-    return idOf(await this.#ask(sql.retryTask(this.#tables), [id]));
+    return this.#rung(idOf(await this.#ask(sql.retryTask(this.#tables), [id])));
   }
 
   async retryEdited(id: string, { payload, hash, by, reason }: EditedPayload): Promise<string | undefined> {
-    return idOf(await this.#ask(sql.retryEdited(this.#tables), [id, payload, hash, by, reason]));
+    return this.#rung(idOf(await this.#ask(sql.retryEdited(this.#tables), [id, payload, hash, by, reason])));
   }
 
   async runNow(id: string): Promise<boolean> {
-    return (await this.#change(id, sql.runTaskNow(this.#tables), [this.#bell.channel])).length > 0;
+    const [moved] = await this.#change(id, sql.runTaskNow(this.#tables), [this.#bell.channel]);
+    return this.#rung(moved) !== undefined;
   }
 
-  cancel(
+  async cancel(
     target: CancelTarget,
     cancellation: Cancellation,
     tx?: SqlHandle,
@@ -120,7 +124,7 @@ export class PostgresAdmin implements TaskAdmin {
     const text = cancelTasks(this.#tables, target);
     const values = cancelValues(target, cancellation, this.#bell);
     const [id, ...others] = 'ids' in target ? target.ids : [];
-    return this.#inTurn(
+    const cancelled = await this.#inTurn(
       others.length === 0 ? id : undefined,
       async (handle) => {
         const look = async () => (await askHandle(handle, text, values)).map(readCancelled);
@@ -130,10 +134,12 @@ export class PostgresAdmin implements TaskAdmin {
       },
       tx,
     );
+    if (!tx && cancelled.some(({ runs }) => runs)) this.#bell.beside?.({ changed: true });
+    return cancelled;
   }
 
   async bury(id: string, message: string): Promise<string | undefined> {
-    return idOf(await this.#change(id, sql.buryTask(this.#tables), [message]));
+    return this.#rung(idOf(await this.#change(id, sql.buryTask(this.#tables), [message])));
   }
 
   async delete(firstAttemptId: string): Promise<number> {
@@ -172,6 +178,7 @@ export class PostgresAdmin implements TaskAdmin {
 
   async #runBlock(kind: BulkKind, selection: TaskSelection, place: BulkPlace): Promise<BulkBlock> {
     const row = await this.#blocks[kind](selection, place);
+    if (kind === 'retry' && Number(row['done']) > 0) this.#rung(row);
     return {
       done: Number(row['done'] ?? 0),
       after: Number(row['chosen']) < place.rows ? null : String(row['last']),
@@ -190,10 +197,12 @@ export class PostgresAdmin implements TaskAdmin {
 
   async pause(route: Route): Promise<void> {
     await this.#ask(sql.pauseRoute(this.#tables), [route, this.#bell.channel, this.#bell.changedText]);
+    this.#bell.beside?.({ changed: true });
   }
 
   async resume(route: Route): Promise<void> {
     await this.#ask(sql.resumeRoute(this.#tables), [route, this.#bell.channel, this.#bell.changedText]);
+    this.#bell.beside?.({ changed: true });
   }
 
   async paused(): Promise<readonly Pause[]> {
@@ -246,6 +255,12 @@ export class PostgresAdmin implements TaskAdmin {
     const { interop, inserts: handle, inOwnTransaction } = this.#access;
     const run: RunTransaction = tx ? (own) => own(tx) : (own) => inOwnTransaction(own);
     return interop ? changeInTurn({ run, handle, tables: this.#tables }, id, work) : run(work);
+  }
+
+  /** Rings the other bell when something is due; the database's own has rung. */
+  #rung<T>(changed: T): T {
+    if (changed !== undefined) this.#bell.beside?.({});
+    return changed;
   }
 
   readonly #explain = (error: unknown): never => {

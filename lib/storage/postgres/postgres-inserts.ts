@@ -1,3 +1,4 @@
+import type { RingBeside } from '../../coordination/bell.js';
 import type { RingRequest } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readBoolean, readTaskRecord } from '../columns.js';
@@ -29,6 +30,8 @@ export interface InsertBell {
     readonly idle: boolean;
     ring(ring: RingRequest): void;
   };
+  /** Undefined where the database alone rings. */
+  readonly beside?: RingBeside | undefined;
 }
 
 /** After a refused ring statements do without for so long. */
@@ -102,9 +105,12 @@ export class PostgresInserts implements TaskInserts {
       onConflict === 'replace'
         ? [insertOrReplace(table), [...values, this.#bell?.channel ?? null, ringTextFor(task)]]
         : [insertUnique(table), values];
+    const sentAt = performance.now();
     const row = await untilSeen(async () => (await ask(tx ?? this.#handle, text, all))[0]);
     const id = String(row['id']);
-    if (onConflict === 'reject' && !readBoolean(row['is_new'])) throw new TaskDuplicateError(id, key);
+    const isOther = onConflict !== 'replace' && !readBoolean(row['is_new']);
+    if (isOther && onConflict === 'reject') throw new TaskDuplicateError(id, key);
+    if (!tx && !isOther) this.#bell?.beside?.(ringFor([task], sentAt));
     return id;
   }
 
@@ -130,8 +136,13 @@ export class PostgresInserts implements TaskInserts {
 
   async insertMany(tasks: readonly NewTask[], tx?: SqlHandle): Promise<string[]> {
     if (tasks.some(({ unique }) => unique)) {
-      if (tx || !this.#inTransaction) return this.#insertManyUnique(tasks, tx ?? this.#handle);
-      return this.#inTransaction((own) => this.#insertManyUnique(tasks, own));
+      if (tx) return this.#insertManyUnique(tasks, tx);
+      const sentAt = performance.now();
+      const ids = await (this.#inTransaction
+        ? this.#inTransaction((own) => this.#insertManyUnique(tasks, own))
+        : this.#insertManyUnique(tasks, this.#handle));
+      this.#bell?.beside?.(ringFor(tasks, sentAt));
+      return ids;
     }
     const { table } = this.#target();
     const values = [JSON.stringify(tasks.map(columnsOf))];
@@ -163,10 +174,13 @@ export class PostgresInserts implements TaskInserts {
     if (this.#committing > 0 || !bell.ringer.idle || performance.now() < this.#ringsAgainAt) {
       return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
     }
+    const sentAt = performance.now();
     this.#committing += 1;
     try {
       const all = [...values, bell.channel, ringTextFor(task)];
-      return await ask(this.#handle, insertOne(table, 'statement'), all);
+      const rows = await ask(this.#handle, insertOne(table, 'statement'), all);
+      bell.beside?.(ringFor([task], sentAt));
+      return rows;
     } catch (error) {
       if (!isRingRefused(error)) throw error;
       this.#ringsAgainAt = performance.now() + ringsAgainMs;
@@ -180,7 +194,7 @@ export class PostgresInserts implements TaskInserts {
     tasks: readonly NewTask[],
     text: string,
     values: unknown[],
-    { ringer }: InsertBell,
+    { ringer, beside }: InsertBell,
   ): Promise<Record<string, unknown>[]> {
     const sentAt = performance.now();
     this.#committing += 1;
@@ -189,7 +203,9 @@ export class PostgresInserts implements TaskInserts {
     } finally {
       this.#committing -= 1;
       // Also when it failed: its answer may have been lost, not its commit.
-      ringer.ring(ringFor(tasks, sentAt));
+      const ring = ringFor(tasks, sentAt);
+      ringer.ring(ring);
+      beside?.(ring);
     }
   }
 }

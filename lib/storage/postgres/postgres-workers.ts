@@ -1,3 +1,4 @@
+import type { RingBeside } from '../../coordination/bell.js';
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import { readBoolean } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
@@ -14,6 +15,8 @@ const unlimited = `select set_config('transaction_timeout', '0', true) where cur
 export interface HaltBell {
   readonly channel: string;
   readonly haltText: string;
+  /** Undefined where the database alone rings. */
+  readonly beside?: RingBeside | undefined;
 }
 
 /** {@link WorkerRegistry} in `<table>_worker`. */
@@ -56,9 +59,11 @@ export class PostgresWorkers implements WorkerRegistry {
 
   async haltAll(): Promise<readonly WorkerId[]> {
     const { inserts, schema } = this.#access;
-    const { channel, haltText } = this.#bell;
+    const { channel, haltText, beside } = this.#bell;
     const [row] = (await inserts.query(haltWorkers(schema.tables), [channel, haltText])).rows;
-    return (row?.['told'] as readonly string[] | undefined) ?? [];
+    const told = (row?.['told'] as readonly string[] | undefined) ?? [];
+    if (told.length > 0) beside?.({ halt: true });
+    return told;
   }
 
   async isHalted(workerId: WorkerId): Promise<boolean | undefined> {

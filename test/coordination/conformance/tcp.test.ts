@@ -2,13 +2,14 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Bell } from '../../../lib/coordination/bell.js';
 import { JoinedBell } from '../../../lib/coordination/joined-bell.js';
 import { CoordinationServer } from '../../../lib/coordination/tcp/coordination-server.js';
-import { TcpBell } from '../../../lib/coordination/tcp/tcp-bell.js';
+import type { RemoteBell } from '../../../lib/coordination/remote-bell.js';
+import { tcpBell } from '../tcp/start-server.js';
 import { exerciseBell } from './bell.js';
 import type { OpenedBells } from './opened.js';
 import { run } from './run.js';
 
 let server: CoordinationServer;
-let bells: readonly [TcpBell, TcpBell, TcpBell];
+let bells: readonly [RemoteBell, RemoteBell, RemoteBell];
 
 beforeAll(async () => {
   server = await CoordinationServer.start({
@@ -22,8 +23,7 @@ beforeAll(async () => {
     queue: 'public.tasks',
     report: () => undefined,
   });
-  const bell = (queue: string): TcpBell =>
-    new TcpBell({ host: '127.0.0.1', port: server.lockPort, messageTimeoutMs: 5_000, queue: () => queue });
+  const bell = (queue: string): RemoteBell => tcpBell(server.lockPort, queue);
   // As if each were in a process of its own.
   bells = [bell('public.tasks'), bell('public.tasks'), bell('public.others')];
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listenCall, readCall, ringCall } from '../../../lib/coordination/tcp/calls.js';
+import { listenCall, readCall, ringCall, rungText } from '../../../lib/coordination/tcp/calls.js';
 
 test.each([
   ['try_lock(7)', { name: 'try_lock', lock: '7' }],
@@ -50,7 +50,10 @@ test.each([
 test('what is written is read again, and holds no mark that ends a message', () => {
   const queue = 'public.###END###"\n)';
   const ring = { queue, topic: 'tasks', message: { route: '\u001f###END###', later: true } };
-  for (const text of [listenCall(queue), ringCall(ring)]) expect(text).not.toContain('#');
+  const json = JSON.stringify(ring);
+  for (const text of [listenCall(queue), ringCall(json)]) expect(text).not.toContain('#');
   expect(readCall(listenCall(queue))).toEqual({ name: 'listen', queue });
-  expect(readCall(ringCall(ring))).toEqual({ name: 'ring', ring });
+  expect(readCall(ringCall(json))).toEqual({ name: 'ring', ring });
+  expect(JSON.parse(rungText(ringCall(json)) ?? '')).toEqual(ring);
+  expect(rungText(listenCall(queue))).toBeUndefined();
 });

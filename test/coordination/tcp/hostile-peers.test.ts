@@ -1,9 +1,8 @@
-import { expect, test } from 'vitest';
-import { TcpBell } from '../../../lib/coordination/tcp/tcp-bell.js';
+import { expect, onTestFinished, test } from 'vitest';
 import { holdTimers } from '../../support/held-timers.js';
 import { until } from '../../support/waiting.js';
 import { NsjSocket } from './nsj-socket.js';
-import { idleMs, messageTimeoutMs, startServer, type StartedServer } from './start-server.js';
+import { idleMs, messageTimeoutMs, startServer, tcpBell, type StartedServer } from './start-server.js';
 
 /** Whether others are served, whatever one does. */
 async function expectService({ server, worker, locker }: StartedServer): Promise<void> {
@@ -93,14 +92,10 @@ test('a request from a page in a browser is cut, and the calls in its body are n
 test('a ring of the deepest nesting harms neither the server nor those who listen', async () => {
   const started = await startServer();
   const { server, locker } = started;
-  const bell = new TcpBell({
-    host: '127.0.0.1',
-    port: server.lockPort,
-    messageTimeoutMs,
-    queue: () => 'public.tasks',
-  });
+  const bell = tcpBell(server.lockPort, 'public.tasks', messageTimeoutMs);
+  onTestFinished(() => bell.close());
   const heard: string[] = [];
-  const stop = await bell.listen('ends', (id) => heard.push(id));
+  await bell.listen('ends', (id) => heard.push(id));
   const deep = '['.repeat(8_000) + ']'.repeat(8_000);
   const rings = await locker();
   for (const message of [deep, '"5"']) {
@@ -110,7 +105,6 @@ test('a ring of the deepest nesting harms neither the server nor those who liste
   }
   await until(async () => heard.length > 0, 'the ring');
   expect(heard).toEqual(['5']);
-  await stop();
   await expectService(started);
 });
 

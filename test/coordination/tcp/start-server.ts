@@ -3,6 +3,8 @@ import {
   CoordinationServer,
   type CoordinationServerParts,
 } from '../../../lib/coordination/tcp/coordination-server.js';
+import { RemoteBell } from '../../../lib/coordination/remote-bell.js';
+import { tcpCarrier } from '../../../lib/coordination/tcp/tcp-carrier.js';
 import { Arrivals } from '../../support/arrivals.js';
 import { NsjSocket } from './nsj-socket.js';
 
@@ -42,4 +44,19 @@ export async function startServer(parts: Partial<CoordinationServerParts> = {}):
     worker: () => NsjSocket.open(server.notifyPort),
     locker: () => NsjSocket.open(server.lockPort),
   };
+}
+
+/** A bell of a queue through the server on that port, as if in a process of its own. */
+export function tcpBell(
+  port: number,
+  name = 'public.tasks',
+  timeoutMs = 5_000,
+  lost: (error: unknown) => void = () => undefined,
+): RemoteBell {
+  const queue = (): string => name;
+  return new RemoteBell({
+    carrier: tcpCarrier({ host: '127.0.0.1', port, messageTimeoutMs: timeoutMs }, queue),
+    queue,
+    lost,
+  });
 }

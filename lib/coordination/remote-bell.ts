@@ -1,17 +1,17 @@
-import type { Bell, BellTopic, HeardMessages, SentMessages } from '../bell.js';
-import { heardRing, isOrder, type Ring, type RingRequest } from '../ring.js';
-import { Ringer } from '../ringer.js';
-import type { HearingChanged } from '../session.js';
-import { listenCall, readCall, ringCall } from './calls.js';
-import { ServerLink, type ServerLinkParts } from './server-link.js';
+import { randomUUID } from 'node:crypto';
+import type { Bell, BellTopic, HeardMessages, SentMessages } from './bell.js';
+import { KeptConnection, type BellCarrier } from './kept-connection.js';
+import { heardRing, isOrder, type Ring, type RingRequest } from './ring.js';
+import { Ringer } from './ringer.js';
+import type { HearingChanged } from './session.js';
 
-export interface TcpBellParts extends Pick<ServerLinkParts, 'host' | 'port' | 'messageTimeoutMs'> {
+export interface RemoteBellParts {
+  readonly carrier: BellCarrier;
   /** What tells queues apart, once it is known: the same in all processes of one. */
   readonly queue: () => string;
+  /** Told once in a row, where nothing is listened to, that rings are lost: who listens is told by that. */
+  readonly lost: (error: unknown) => void;
 }
-
-/** How soon a process that only rings connects again to a server that did not let it. */
-const openAgainMs = 1_000;
 
 interface Listener<Topic extends BellTopic> {
   readonly heard: (message: HeardMessages[Topic]) => void;
@@ -20,22 +20,30 @@ interface Listener<Topic extends BellTopic> {
 
 type Listeners = { readonly [Topic in BellTopic]: Set<Listener<Topic>> };
 
-/** {@link Bell} of the server of the client-server mode: for databases and poolers that wake nobody. */
-export class TcpBell implements Bell {
+/** {@link Bell} beside the database: for databases and poolers that wake nobody. */
+export class RemoteBell implements Bell {
   readonly canListen = true;
   readonly tellsOthers = true;
-  readonly #parts: TcpBellParts;
+  readonly #queue: () => string;
+  readonly #lost: (error: unknown) => void;
+  readonly #connection: KeptConnection;
   readonly #ringer = new Ringer((ring) => this.#send('tasks', heard(ring)));
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
-  #link: ServerLink | undefined;
+  /** Tells what this process sent from what others did: some carriers bring back what they were given. */
+  readonly #self = randomUUID();
   /** Why nothing is heard; undefined while rings are. */
   #refusal: unknown;
-  /** When who only rings may connect again. */
-  #mayOpenAt = -Infinity;
+  #isLosing = false;
   #isClosed = false;
 
-  constructor(parts: TcpBellParts) {
-    this.#parts = parts;
+  constructor({ carrier, queue, lost }: RemoteBellParts) {
+    this.#queue = queue;
+    this.#lost = lost;
+    this.#connection = new KeptConnection({
+      carrier,
+      received: (text) => this.#received(text),
+      changed: (refusal) => this.#changed(refusal),
+    });
   }
 
   async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
@@ -50,7 +58,7 @@ export class TcpBell implements Bell {
     return this.#ringer.settled();
   }
 
-  /** Statements reach the database, not the server. */
+  /** Statements reach the database alone. */
   carried(): undefined {
     return undefined;
   }
@@ -60,21 +68,11 @@ export class TcpBell implements Bell {
     listening: (message: HeardMessages[Topic]) => void,
     changed: HearingChanged = () => undefined,
   ): Promise<() => Promise<void>> {
-    // A connection that only rang asks for no rings.
-    const silent = this.#isSilent ? this.#link : undefined;
     const listener: Listener<Topic> = { heard: listening, changed };
     this.#listeners[topic].add(listener);
     if (this.#refusal !== undefined) changed(this.#refusal);
-    if (silent) {
-      // What is on its way goes first.
-      await this.#ringer.settled();
-      if (this.#link === silent) await this.#disconnect();
-    }
-    await this.#open();
-    return async () => {
-      this.#listeners[topic].delete(listener);
-      if (this.#isSilent) await this.#disconnect();
-    };
+    await this.#connection.listen();
+    return async () => void this.#listeners[topic].delete(listener);
   }
 
   /** Resolves when every ring so far is on its way: before the connection is closed. */
@@ -83,58 +81,9 @@ export class TcpBell implements Bell {
   }
 
   /** Ends the connection. Idempotent. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#isClosed = true;
-    await this.#disconnect();
-  }
-
-  async #disconnect(): Promise<void> {
-    const link = this.#link;
-    this.#link = undefined;
-    this.#refusal = undefined;
-    await link?.close();
-  }
-
-  /** True while nobody listens. */
-  get #isSilent(): boolean {
-    return Object.values(this.#listeners).every(({ size }) => size === 0);
-  }
-
-  /** Resolves when there is a connection, or none could be made. */
-  async #open(): Promise<void> {
-    if (this.#isClosed) return;
-    if (!this.#link) {
-      if (this.#isSilent && performance.now() < this.#mayOpenAt) return;
-      this.#link = this.#connect();
-    }
-    await this.#link.tried;
-  }
-
-  #connect(): ServerLink {
-    const { queue: _queue, ...server } = this.#parts;
-    const link: ServerLink = new ServerLink({
-      ...server,
-      received: (message) => this.#received(message),
-      up: () => this.#ask(link),
-      down: (error) => (this.#isSilent ? this.#rest(link) : this.#changed(error)),
-    });
-    link.open();
-    return link;
-  }
-
-  /** Who only rings connects when there is something to ring for. */
-  #rest({ hasAnswered }: ServerLink): void {
-    if (!hasAnswered) this.#mayOpenAt = performance.now() + openAgainMs;
-    void this.#disconnect();
-  }
-
-  /** Tells the server that rings are to come, where somebody listens. */
-  async #ask(link: ServerLink): Promise<void> {
-    if (this.#isSilent) return;
-    if (!(await link.call(listenCall(this.#parts.queue())))) {
-      throw new Error('it sends no rings: it is the server of nsj-queue-lib, or this is not its lock port');
-    }
-    this.#changed(undefined);
+    return this.#connection.close();
   }
 
   #changed(refusal: unknown): void {
@@ -149,20 +98,39 @@ export class TcpBell implements Bell {
 
   /** A ring that is lost delays a task until the next poll. */
   async #send(topic: BellTopic, message: unknown): Promise<void> {
-    await this.#open();
-    await this.#link?.call(ringCall({ queue: this.#parts.queue(), topic, message })).catch(() => undefined);
+    const text = JSON.stringify({ queue: this.#queue(), topic, message, from: this.#self });
+    try {
+      await this.#connection.publish(text);
+      this.#isLosing = false;
+    } catch (error) {
+      if (!this.#isLosing && !this.#isClosed && this.#isSilent) this.#lost(error);
+      this.#isLosing = true;
+    }
+  }
+
+  /** True while nobody listens here. */
+  get #isSilent(): boolean {
+    return Object.values(this.#listeners).every(({ size }) => size === 0);
   }
 
   #received(text: string): void {
-    const call = readCall(text);
-    if (call?.name !== 'ring' || call.ring.queue !== this.#parts.queue()) return;
-    const { topic, message } = call.ring;
-    const read = isTopic(topic) ? readers[topic](message) : undefined;
-    if (read !== undefined) this.#tell(topic as BellTopic, read);
+    const { queue, topic, message, from } = readObject(text);
+    if (queue !== this.#queue() || from === this.#self || !isTopic(topic)) return;
+    const read = readers[topic](message);
+    if (read !== undefined) this.#tell(topic, read);
   }
 
   #tell<Topic extends BellTopic>(topic: Topic, message: HeardMessages[Topic]): void {
     for (const listener of this.#listeners[topic]) listener.heard(message);
+  }
+}
+
+/** What is none has nothing. */
+function readObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return (JSON.parse(text) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
   }
 }
 
@@ -171,8 +139,8 @@ function heard(ring: RingRequest): Ring {
   return heardRing(ring.sentAt === undefined ? ring : { ...ring, dueMs: undefined });
 }
 
-function isTopic(topic: string): topic is BellTopic {
-  return Object.hasOwn(readers, topic);
+function isTopic(topic: unknown): topic is BellTopic {
+  return typeof topic === 'string' && Object.hasOwn(readers, topic);
 }
 
 /** Whoever can connect can ring: what is no message of its topic is not heard. */

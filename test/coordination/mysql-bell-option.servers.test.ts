@@ -1,4 +1,4 @@
-import { createMysqlDatabase, mysqlStartMs } from '../../support/mysql.js';
+import { createMysqlDatabase } from '../support/mysql.js';
 import { exerciseBellOption } from './bell-option-suite.js';
 
 exerciseBellOption(async () => {
@@ -13,4 +13,4 @@ exerciseBellOption(async () => {
     },
     drop: () => database.drop(),
   };
-}, mysqlStartMs);
+});
