@@ -29,6 +29,8 @@ export interface Surroundings {
   readonly topics: number;
   /** Length of every payload as JSON; about 60 bytes without it. */
   readonly payloadBytes?: number;
+  /** Address of what wakes workers besides the database, for this library: `tcp://…`, `redis://…`, `nats://…`. */
+  readonly bell?: string | undefined;
 }
 
 /** Inserts tasks. */

@@ -3,6 +3,7 @@ import type { Adapter, HandlerKind, OpenAdapter, Payload, Surroundings } from '.
 import { makeHandlers } from './handlers.js';
 import { isDone } from './is-done.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
+import { bellAt } from './bell.js';
 import { openQueue } from './queue.js';
 import { settings, type Setting } from './settings.js';
 
@@ -17,6 +18,7 @@ interface Publishes {
 /** This library, used as its documentation says. */
 const open: OpenAdapter = (surroundings): Adapter => {
   const { postgres: url, setting, topics } = surroundings;
+  const bell = bellAt(surroundings.bell);
   const options = settings[setting];
   if (options === undefined) throw new Error(`tarefa has no setting ${setting}`);
   const topicOf = ({ i }: Payload): string => `t${i % topics}`;
@@ -29,7 +31,7 @@ const open: OpenAdapter = (surroundings): Adapter => {
       await queue.close();
     },
     producer: async (connections) => {
-      const queue = await openQueue(url, [], { worker: false, poolSize: connections });
+      const queue = await openQueue(url, [], { worker: false, poolSize: connections, bell });
       const { client } = queue;
       return {
         one: (payload, topic = topicOf(payload)) => client.insertTask({ topic, payload }),
@@ -41,7 +43,7 @@ const open: OpenAdapter = (surroundings): Adapter => {
     },
     work: async (kind, started) => {
       const handlers = await handlersFor(surroundings, options, kind, started);
-      const { worker } = await openQueue(url, [handlers], options.queue);
+      const { worker } = await openQueue(url, [handlers], { ...options.queue, bell });
       await worker.start();
     },
     isDone: () => isDone(url),
