@@ -59,14 +59,14 @@ async function run({ direct, pooled, bells }: StartedServers): Promise<void> {
   const base = all.get(listening);
   for (const [{ name, url }, { waits, rates }] of all) {
     const silent = [...all].find(([way]) => way.url === url && way.bell === undefined)?.[1];
-    console.log(
-      JSON.stringify({
+    process.stdout.write(
+      `${JSON.stringify({
         name,
         waitMs: median(waits),
         toListen: round(median(waits) / median(base?.waits ?? [])),
         insertsPerSecond: median(rates),
         toSilent: round(median(rates) / median(silent?.rates ?? [])),
-      }),
+      })}\n`,
     );
   }
 }

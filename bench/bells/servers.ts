@@ -55,7 +55,7 @@ export async function startServers(direct: string): Promise<StartedServers> {
   ]);
   const nats = await start('nats-server', (port) => ['--port', String(port), '--addr', '127.0.0.1']);
   const server = await CoordinationServer.start({
-    ...{ host: '127.0.0.1', notifyPort: 0, lockPort: 0, maxClients: 50, idleMs: 30_000 },
+    ...{ host: '127.0.0.1', notifyPort: 0, lockPort: 0, maxClients: 50, idleTimeoutMs: 30_000 },
     ...{ messageTimeoutMs: 5_000, queue: 'nobody', mayLock: async () => true, report: log },
   });
   const pooled = new URL(direct);

@@ -159,5 +159,5 @@ export class KeptConnection {
 /** An address with several numbers fails with an error that has a code alone. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.message || String((error as NodeJS.ErrnoException).code ?? error.name);
+  return error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
 }

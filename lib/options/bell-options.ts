@@ -167,7 +167,7 @@ const resolvers: {
       check.mistake(
         'bell.url is missing: give redis() an address, such as redis://127.0.0.1:6379, or a socket',
       );
-    if (url !== undefined && !/^rediss?:\/\/./.test(String(url)))
+    if (url !== undefined && !(typeof url === 'string' && /^rediss?:\/\/./.test(url)))
       check.mistake('bell.url must begin with redis:// or rediss://');
     if (socket !== undefined && typeof socket !== 'object')
       check.mistake('bell.socket must be an object of options');

@@ -41,7 +41,10 @@ export async function redisCarrier({ channel, client }: RedisPlace): Promise<Bel
       return {
         publish: async (text) => void (await publisher.publish(channel, text)),
         // A connection that is subscribed may do nothing else.
-        listen: async () => void (await (await open(use)).subscribe(channel, use.received)),
+        listen: async () => {
+          const subscriber = await open(use);
+          await subscriber.subscribe(channel, use.received);
+        },
       };
     },
   };

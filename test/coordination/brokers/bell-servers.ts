@@ -33,7 +33,7 @@ export const bellServers = {
         lockPort: port,
         maxClients: 50,
         messageTimeoutMs: 5_000,
-        idleMs: 30_000,
+        idleTimeoutMs: 30_000,
         mayLock: async () => true,
         queue: 'public.others',
         report: () => undefined,

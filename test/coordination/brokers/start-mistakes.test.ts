@@ -20,7 +20,13 @@ test.each([
   const module = pathToFileURL(join(inject('buildDir'), `lib/coordination/brokers/${kind}-carrier.js`)).href;
   const script = `import * as carrier from '${module}';
     await carrier.${make}.catch(({ code, message }) => console.log(code, message));`;
-  const args = ['--import', `data:text/javascript,${encodeURIComponent(hide)}`, '--input-type=module', '-e', script];
+  const args = [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(hide)}`,
+    '--input-type=module',
+    '-e',
+    script,
+  ];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(stdout).toMatch(/^OPTIONS_INVALID .* needs the package "/);
   expect(stdout).toContain(`which cannot be loaded. Run \`npm install ${wanted}\``);
