@@ -83,7 +83,7 @@ test('what Redis and NATS are told is told to their clients, and rings of queues
     },
     { kind: 'nats', subject: 'shop.rings', client: { servers: ['localhost'] } },
   ]);
-  const odd = { ...queue, queue: 'fila.1.*' };
+  const odd = { ...queue, queue: 'fila.1.*', table: 'fila' };
   expect(resolveOptions({ ...odd, bell: nats({ servers: 'localhost' }) }, {}).bell).toMatchObject({
     subject: 'tarefa.fila_1__',
   });

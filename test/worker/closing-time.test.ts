@@ -89,6 +89,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
       executor: part,
       halt: { end: none },
       standstill: part,
+      loop: part,
     }),
     recovery: { start: none, stop: never },
     unserved: part,
