@@ -1,9 +1,18 @@
 import { TarefaError } from '../../errors.js';
 import type { ClaimedTask } from '../../storage/attempt.js';
-import type { HandlerContext } from './handler-context.js';
+import type { RecordedReturn } from './recorded-return.js';
 
 /** What tells the handler of an attempt to stop, wherever it runs. */
-export type RunningContext = Pick<HandlerContext, 'aborted' | 'completedElsewhere' | 'abort' | 'destroy'>;
+export interface RunningContext {
+  /** Why it is to stop; undefined while it may go on. */
+  readonly aborted: Error | undefined;
+  /** What the handler finished the task with inside a transaction of its own; undefined when it did not. */
+  readonly completedElsewhere: RecordedReturn | undefined;
+  /** Tells the handler to stop. */
+  abort(reason: Error): void;
+  /** Ends the handler's work, whether it stops or not. */
+  destroy(reason: Error): void;
+}
 
 /** What aborting a running attempt needs. */
 export interface RunningTask {
