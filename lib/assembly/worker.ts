@@ -102,7 +102,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     const shared = { database, bell, liveness, halt, served, capacity, holds, options, events };
     const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
     const { running } = dispatcher;
-    const standstill = new Standstill({ workerId, liveness, hidden, trouble, running, events });
+    const standstill = new Standstill({ workerId, database, liveness, hidden, trouble, running, events });
     const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
     return { dispatcher, executor, halt, standstill, loop };
   };

@@ -7,6 +7,7 @@ import type { ErrorKind } from './error-kind.js';
 import type { TaskInserts } from './inserts.js';
 import type { Interop } from './interop.js';
 import type { QueueReports } from './reports.js';
+import type { RowsApart } from './rows-apart.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
 import type { Upkeep } from './upkeep.js';
@@ -28,6 +29,8 @@ export interface QueueDatabase {
   readonly endpoints: EndpointStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
+  /** Attempts that claims leave out, where the database may refuse to change one. */
+  readonly apart?: Pick<RowsApart, 'refusal' | 'claimed'> | undefined;
   /** What a registered worker claims through. */
   claimsOf(workerId: WorkerId, options: ClaimsOptions): Claims;
   /** Says what an error means that a method of the database has thrown. */

@@ -33,6 +33,8 @@ export class RowsApart {
   readonly #now: () => number;
   readonly #rows = new Map<string, Apart>();
   readonly #routes = new Map<Route, Apart>();
+  /** What was said of the row that was set apart last for the first time, until something can be claimed. */
+  #latest: string | undefined;
 
   /**
    * @param warn told of each row and route when it is set apart
@@ -51,6 +53,22 @@ export class RowsApart {
   /** Routes to leave out now. */
   get routes(): readonly Route[] {
     return this.#current(this.#routes);
+  }
+
+  /**
+   * Why nothing may be claimed: what is apart, as long as no attempt was claimed since the last of it came. One row that is refused
+   * says nothing of others, until there are others.
+   */
+  get refusal(): string | undefined {
+    this.#forget();
+    const parts = [counted(this.#rows.size, 'attempt'), counted(this.#routes.size, 'route')].flat();
+    if (this.#latest === undefined || parts.length === 0) return undefined;
+    return `the database refuses every change of what it would take (${parts.join(' and ')} left out): ${this.#latest}`;
+  }
+
+  /** Attempts were claimed: what is apart stops nobody else. */
+  claimed(): void {
+    this.#latest = undefined;
   }
 
   /** A demand without routes that are left out. */
@@ -123,16 +141,18 @@ export class RowsApart {
 
   #setRow({ id, error }: RefusedRow): void {
     if (this.#set(this.#rows, id) > 1) return;
+    this.#latest = failureMessage(error);
     this.#warn(
-      `Attempt ${id} cannot be changed: ${failureMessage(error)}. It is left out and tried again at least once a minute; ` +
+      `Attempt ${id} cannot be changed: ${this.#latest}. It is left out and tried again at least once a minute; ` +
         `other tasks run`,
     );
   }
 
   #setRoute({ id, error }: RefusedRow, route: Route): void {
     if (this.#set(this.#routes, route) > 1) return;
+    this.#latest = failureMessage(error);
     this.#warn(
-      `More than ${mostRows} attempts cannot be changed, such as ${id}: ${failureMessage(error)}. All of its route ` +
+      `More than ${mostRows} attempts cannot be changed, such as ${id}: ${this.#latest}. All of its route ` +
         `(${describeRoute(plainRoute(route))}) are left out and tried again at least once a minute; others run`,
     );
   }
@@ -158,4 +178,9 @@ export class RowsApart {
       for (const [key, { until }] of apart) if (until < since) apart.delete(key);
     }
   }
+}
+
+/** In words; nothing when there are none. */
+function counted(count: number, name: string): readonly string[] {
+  return count === 0 ? [] : [`${count} ${name}${count === 1 ? '' : 's'}`];
 }

@@ -16,7 +16,7 @@ import type { Trouble } from './trouble.js';
 
 /** What a dispatcher works with. */
 export interface DispatcherParts {
-  readonly database: Pick<QueueDatabase, 'attempts' | 'claimsOf' | 'classify' | 'interop'>;
+  readonly database: Pick<QueueDatabase, 'apart' | 'attempts' | 'claimsOf' | 'classify' | 'interop'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly liveness: Pick<Liveness, 'alive' | 'exclusively'>;
   readonly executor: Pick<Executor, 'run' | 'fail'>;

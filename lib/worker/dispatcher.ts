@@ -257,6 +257,7 @@ export class Dispatcher {
   }
 
   #start(claimed: readonly ClaimedTask[]): void {
+    if (claimed.length > 0) this.#parts.database.apart?.claimed();
     if (this.#isClaiming) this.#starter.startAll(claimed);
     else this.#lateClaims.add(claimed);
   }

@@ -103,8 +103,8 @@ export class QueueWorker {
   }
 
   /**
-   * Why this worker takes no tasks, and for how many ms it has taken none: its session or lease is lost, its statements fail, rows are
-   * hidden from it. Undefined while all is well, also with nothing to do, and during the first minute. Of webhooks likewise.
+   * Why this worker takes no tasks, and for how many ms it has taken none: its session or lease is lost, its statements fail or are
+   * refused for each row, rows are hidden from it. Undefined while all is well, also with nothing to do, and during the first minute. Of webhooks likewise.
    */
   get stalled(): WorkerStall | undefined {
     return this.#registered?.standstill.stall ?? this.#companion?.stalled;

@@ -2,6 +2,7 @@ import type { Liveness } from '../coordination/liveness.js';
 import type { QueueEvents } from '../events.js';
 import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerStall } from '../storage/status-report.js';
 import type { HiddenRows } from './hidden-rows.js';
 import type { RunningTasks } from './running/running-tasks.js';
@@ -9,6 +10,7 @@ import type { Trouble } from './trouble.js';
 
 export interface StandstillParts {
   readonly workerId: WorkerId;
+  readonly database: Pick<QueueDatabase, 'apart'>;
   readonly liveness: Pick<Liveness, 'alive' | 'connection' | 'failure'>;
   readonly hidden: HiddenRows;
   readonly trouble: Pick<Trouble, 'error'>;
@@ -70,12 +72,13 @@ export class Standstill {
   }
 
   #reason(): string | undefined {
-    const { liveness, hidden, trouble } = this.#parts;
+    const { database, liveness, hidden, trouble } = this.#parts;
     if (hidden.found !== undefined) return hidden.found;
     if (!liveness.alive) {
       const why = liveness.failure === undefined ? 'no answer' : errorText(liveness.failure);
       return `others may take it for lost, because its ${liveness.connection} is down: ${why}`;
     }
-    return trouble.error === undefined ? undefined : `its statements fail: ${errorText(trouble.error)}`;
+    if (trouble.error !== undefined) return `its statements fail: ${errorText(trouble.error)}`;
+    return database.apart?.refusal;
   }
 }

@@ -37,6 +37,25 @@ test('a row is left out for a second, then for twice as long each time, a minute
   expect(warnings).toEqual([expect.stringMatching(/^Attempt 7 cannot be changed: no 7\./)]);
 });
 
+test('what is apart is why nothing is claimed, until something is', () => {
+  expect(apart.refusal).toBeUndefined();
+  apart.add([row('7'), row('8')]);
+  const refusal = 'the database refuses every change of what it would take (2 attempts left out): no 8';
+  expect(apart.refusal).toBe(refusal);
+  // Between two tries as well.
+  now = 60_000;
+  expect(apart.refusal).toBe(refusal);
+  apart.claimed();
+  expect(apart.refusal).toBeUndefined();
+  // One that is known says nothing of others; one that is new may be the first of many.
+  apart.add([row('7')]);
+  expect(apart.refusal).toBeUndefined();
+  apart.add([row('9')]);
+  expect(apart.refusal).toContain('(3 attempts left out): no 9');
+  now += 200_000;
+  expect(apart.refusal, 'what was not met again for long may be gone').toBeUndefined();
+});
+
 test('a row that was not refused for long begins anew', () => {
   for (let times = 0; times < 4; times += 1) apart.add([row('7')]);
   now += 120_000;
@@ -57,6 +76,7 @@ test('of too many rows the routes are left out as a whole, and demands do not as
   expect(apart.add(rows)).toBe(true);
   expect(apart.ids).toHaveLength(1_000);
   expect(apart.routes).toEqual([topicRoute('b')]);
+  expect(apart.refusal).toContain('(1000 attempts and 1 route left out): no 1001');
   const demand = {
     total: 1,
     order: 'age',

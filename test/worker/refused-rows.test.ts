@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DeadTaskHandler, QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
@@ -98,6 +98,28 @@ describe.each([
     expect(await hasStatus([frozen], 'sucesso')).toBe(true);
     expect(warnings).toEqual([aboutRow(frozen)]);
   });
+});
+
+test('a worker whose every row is refused stands still, until one is taken', async () => {
+  // What watches the worker is the only thing here that counts in minutes.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { worker, queue } = await start();
+  await refuseRows(bench.pool, { when: 'before update', condition: '1 = 1', message: 'broken' });
+  const ids = [
+    await queue.insertTask({ topic: 'greet', payload: 'one' }),
+    await queue.insertTask({ topic: 'other', payload: 'two', delayMs: 100 }),
+  ];
+  await until(async () => warnings.length === ids.length, 'each to be named');
+  vi.advanceTimersByTime(70_000);
+  expect(worker.stalled).toEqual({
+    workerId: worker.id,
+    reason: expect.stringMatching(/^the database refuses every change .*\(2 attempts left out\): .*broken/),
+    forMs: 60_000,
+  });
+  await acceptRows(bench.pool);
+  expect(await hasStatus(ids, 'sucesso')).toBe(true);
+  expect(worker.stalled).toBeUndefined();
 });
 
 testOnPostgres('a row that breaks a constraint which was not validated stops nobody', async () => {

@@ -1,23 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { Module } from '@nestjs/common';
-import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { QueueWorker, TaskHandler, type QueueEventMap } from '../../lib/index.js';
-import { Dashboard } from '../../lib/dashboard/dashboard.js';
-import { getPartToken } from '../../lib/options/part-token.js';
-import { QueueHealthIndicator } from '../../lib/terminus/index.js';
 import { useDatabase } from '../support/database.js';
 import { LogLines } from '../support/log-lines.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
+import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
+import { healthModule, healthOf, stalledOnPage } from '../support/stall-signs.js';
 import { nextEvent, until } from '../support/waiting.js';
 
 const role = `worker_${randomBytes(6).toString('hex')}`;
 const database = await useDatabase();
 let app: QueueApp;
 const logger = new LogLines();
-
-@Module({ imports: [TerminusModule.forRoot({ logger: false })], providers: [QueueHealthIndicator] })
-class HealthModule {}
 
 class Handlers {
   @TaskHandler('work')
@@ -38,7 +32,7 @@ beforeAll(async () => {
     { url: url.href },
     {
       handlers: [Handlers],
-      imports: [{ module: HealthModule }],
+      imports: [healthModule],
       schema: 'check',
       recovery: false,
       dashboard: {},
@@ -55,29 +49,12 @@ afterAll(async () => {
   await database.pool.query(`drop owned by ${role}; drop role ${role}`);
 });
 
-/** What terminus makes of the worker. */
-async function health(): Promise<unknown> {
-  const service = app.app.get(HealthCheckService, { strict: false });
-  const indicator = app.app.get(QueueHealthIndicator, { strict: false });
-  return service.check([() => indicator.isHealthy('queue')]).then(
-    ({ details }) => details['queue'],
-    (error: { getResponse(): { details: Record<string, unknown> } }) => error.getResponse().details['queue'],
-  );
-}
-
-/** What the page shows of it. */
-async function problems(): Promise<readonly object[]> {
-  const dashboard = app.app.get<Dashboard>(getPartToken(undefined, 'dashboard'), { strict: false });
-  const { problems: all } = await dashboard.overview.read();
-  return all.filter(({ kind }) => kind === 'stalled-worker');
-}
-
 test('a session that cannot come back is told once a minute, in the log, as an event, in health and on the page', async () => {
   const { events, worker } = app;
   const told: QueueEventMap['worker.stalled'][] = [];
   events.on('worker.stalled', (event) => told.push(event));
   // A connection for those who look is open from here on.
-  expect(await problems()).toEqual([]);
+  expect(await stalledOnPage(app)).toEqual([]);
   await database.pool.query(`alter role ${role} nologin`);
   const lost = nextEvent(events, 'connection.lost', ({ connection }) => connection === 'session');
   await database.pool.query(
@@ -99,15 +76,18 @@ test('a session that cannot come back is told once a minute, in the log, as an e
   expect(logger.of('error').at(-1)).toMatch(
     new RegExp(`^worker ${worker.id} has stood still for \\d+ s and takes no tasks: others may take it`),
   );
-  expect(await health()).toMatchObject({ status: 'down', message: `the worker takes no tasks: ${reason}` });
-  expect(await problems()).toMatchObject([{ workerId: worker.id, reason }]);
+  expect(await healthOf(app)).toMatchObject({
+    status: 'down',
+    message: `the worker takes no tasks: ${reason}`,
+  });
+  expect(await stalledOnPage(app)).toMatchObject([{ workerId: worker.id, reason }]);
 
   const restored = nextEvent(events, 'connection.restored', ({ connection }) => connection === 'session');
   await database.pool.query(`alter role ${role} login`);
   await restored;
   expect(worker.stalled).toBeUndefined();
-  expect(await health()).toMatchObject({ status: 'up' });
-  expect(await problems()).toEqual([]);
+  expect(await healthOf(app)).toMatchObject({ status: 'up' });
+  expect(await stalledOnPage(app)).toEqual([]);
 });
 
 test('a claim that is refused again and again is told likewise', async () => {
@@ -125,11 +105,46 @@ test('a claim that is refused again and again is told likewise', async () => {
     reason: 'its statements fail: permission denied for table tasks',
     forMs: 60_000,
   });
-  expect(await health()).toMatchObject({ status: 'down' });
+  expect(await healthOf(app)).toMatchObject({ status: 'down' });
   const recovered = nextEvent(events, 'worker.recovered');
   await database.pool.query(`grant update on tasks to ${role}`);
   await recovered;
   expect(worker.stalled).toBeUndefined();
+  await until(
+    async () => (await database.pool.query(`select from tasks where status = 'sucesso'`)).rowCount === 1,
+    'its task ends',
+  );
+});
+
+test('a worker whose every row is refused says so likewise, though each row was named once', async () => {
+  const { events, worker } = app;
+  // What was before is over.
+  vi.advanceTimersByTime(10_000);
+  await refuseRows(database.pool, { when: 'before update', condition: '1 = 1', message: 'broken' });
+  const warned = nextEvent(events, 'warning');
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into tasks (processo, payload) values ('work', '{}') returning id`,
+  );
+  expect((await warned).message).toContain(`Attempt ${rows[0]?.id} cannot be changed: broken`);
+  vi.advanceTimersByTime(10_000);
+  expect(worker.stalled).toBeUndefined();
+  const stalled = nextEvent(events, 'worker.stalled');
+  vi.advanceTimersByTime(60_000);
+  const reason = 'the database refuses every change of what it would take (1 attempt left out): broken';
+  expect(await stalled).toEqual({ workerId: worker.id, reason, forMs: 60_000 });
+  expect(logger.of('error').at(-1)).toContain(`has stood still for 60 s and takes no tasks: ${reason}`);
+  expect(await healthOf(app)).toMatchObject({
+    status: 'down',
+    message: `the worker takes no tasks: ${reason}`,
+  });
+  expect(await stalledOnPage(app)).toMatchObject([{ workerId: worker.id, reason }]);
+
+  const completed = nextEvent(events, 'task.completed');
+  await acceptRows(database.pool);
+  await completed;
+  expect(worker.stalled).toBeUndefined();
+  expect(await healthOf(app)).toMatchObject({ status: 'up' });
+  expect(await stalledOnPage(app)).toEqual([]);
 });
 
 test('a process that only produces has no worker that could stand still', async () => {

@@ -2,14 +2,17 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
 import { HiddenRows } from '../../lib/worker/hidden-rows.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
-import { Standstill } from '../../lib/worker/standstill.js';
+import { Standstill, type StandstillParts } from '../../lib/worker/standstill.js';
 import { Trouble } from '../../lib/worker/trouble.js';
 import { claimedOf } from './dispatcher-bench.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function watch(hidden: () => string | undefined = () => undefined) {
+function watch(
+  hidden: () => string | undefined = () => undefined,
+  apart?: StandstillParts['database']['apart'],
+) {
   const events = new QueueEvents();
   const told: QueueEventMap['worker.stalled'][] = [];
   events.on('worker.stalled', (event) => told.push(event));
@@ -17,7 +20,15 @@ function watch(hidden: () => string | undefined = () => undefined) {
   const trouble = new Trouble('7', events);
   const running = new RunningTasks();
   const rows = new HiddenRows({ findHidden: async () => hidden() });
-  const standstill = new Standstill({ workerId: '7', liveness, hidden: rows, trouble, running, events });
+  const standstill = new Standstill({
+    workerId: '7',
+    database: { apart },
+    liveness,
+    hidden: rows,
+    trouble,
+    running,
+    events,
+  });
   standstill.start();
   return { told, liveness, trouble, running, standstill, rows };
 }
@@ -80,6 +91,20 @@ test('a worker that takes tasks does not stand still, though some statement of i
     await vi.advanceTimersByTimeAsync(10_000);
   }
   expect(told).toEqual([]);
+});
+
+test('a worker whose every claim is refused for its rows says so until one is taken', async () => {
+  const apart = { refusal: undefined as string | undefined, claimed: () => undefined };
+  const { told, running } = watch(undefined, apart);
+  apart.refusal = 'the database refuses it';
+  await vi.advanceTimersByTimeAsync(minute + 10_000);
+  expect(told).toEqual([{ workerId: '7', reason: 'the database refuses it', forMs: minute }]);
+  running.end(running.begin(claimedOf()));
+  await vi.advanceTimersByTimeAsync(minute);
+  expect(told).toHaveLength(1);
+  apart.refusal = undefined;
+  await vi.advanceTimersByTimeAsync(5 * minute);
+  expect(told).toHaveLength(1);
 });
 
 test('rows that are hidden are found by a look each minute, and are told until they can be seen', async () => {

@@ -41,16 +41,16 @@ export class MysqlDatabase implements QueueDatabase {
   readonly reports: MysqlReports;
   readonly subscriptions: MysqlSubscriptions;
   readonly endpoints: MysqlEndpoints;
+  readonly apart: RowsApart;
   /** For what else reaches the queue's tables. */
   readonly access: ServerAccess;
   readonly #request: SchemaRequest;
-  readonly #apart: RowsApart;
 
   constructor({ schema, bell, warn, ...parts }: MysqlDatabaseParts) {
     const access = new ServerAccess(parts, waysOf(parts.dialect?.name));
     const { Inserts = MysqlInserts } = access.ways;
     const apart = new RowsApart(warn);
-    this.#apart = apart;
+    this.apart = apart;
     this.access = access;
     this.#request = { ...schema, dialect: access.dialect.name };
     this.inserts = new Inserts(
@@ -88,7 +88,7 @@ export class MysqlDatabase implements QueueDatabase {
   }
 
   claimsOf(workerId: WorkerId, options: ClaimsOptions): MysqlClaims {
-    return new MysqlClaims(this.access, workerId, this.#apart, options);
+    return new MysqlClaims(this.access, workerId, this.apart, options);
   }
 
   classify(error: unknown): ErrorKind {

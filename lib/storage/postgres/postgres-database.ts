@@ -45,9 +45,9 @@ export class PostgresDatabase implements QueueDatabase {
   readonly subscriptions: PostgresSubscriptions;
   readonly endpoints: PostgresEndpoints;
   readonly interop: Interop | undefined;
+  readonly apart: RowsApart;
   readonly #access: QueueAccess;
   readonly #locks: TaskLocks | undefined;
-  readonly #apart: RowsApart;
   readonly #request: SchemaRequest;
 
   constructor({ schema, bell, warn, ...parts }: PostgresDatabaseParts) {
@@ -56,7 +56,7 @@ export class PostgresDatabase implements QueueDatabase {
     const locks = parts.interop && parts.control ? new TaskLocks(parts.control.first) : undefined;
     this.#access = access;
     this.#locks = locks;
-    this.#apart = apart;
+    this.apart = apart;
     this.#request = schema;
     this.inserts = new PostgresInserts(
       access.inserts,
@@ -96,7 +96,7 @@ export class PostgresDatabase implements QueueDatabase {
   }
 
   claimsOf(workerId: WorkerId, options: ClaimsOptions): PostgresClaims {
-    return new PostgresClaims(this.#access, workerId, { apart: this.#apart, locks: this.#locks }, options);
+    return new PostgresClaims(this.#access, workerId, { apart: this.apart, locks: this.#locks }, options);
   }
 
   classify(error: unknown): ErrorKind {
