@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Subscriber, type QueueModuleOptions } from '../../lib/index.js';
+import { Subscriber, type QueueEventMap, type QueueModuleOptions } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
 import { useDatabase } from '../support/database.js';
+import { LogLines } from '../support/log-lines.js';
 import { createQueue, startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
+import { healthModule, healthOf, stalledOnPage } from '../support/stall-signs.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { createAuthority } from '../webhooks/kit/certificates.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
@@ -46,6 +48,23 @@ async function insertMany(count: number): Promise<void> {
     `insert into tasks (processo, payload) select 'effect', '{"ms": 5}' from generate_series(1, $1::int)`,
     [count],
   );
+}
+
+/** A pooler for a role that may only use the queue, until the test ends. */
+async function startAsRole(): Promise<{ readonly role: string; readonly asRole: PgBouncer }> {
+  const role = `guarded_${randomBytes(6).toString('hex')}`;
+  await database.pool
+    .query(`create role ${role} login password 'secret'; grant usage on schema public to ${role};
+    grant select, insert, update, delete on all tables in schema public to ${role};
+    grant usage on all sequences in schema public to ${role}`);
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: 'secret' });
+  const asRole = await startPgBouncer({ url: url.href }, 'transaction');
+  onTestFinished(async () => {
+    await asRole.stop();
+    await database.pool.query(`drop owned by ${role}; drop role ${role}`);
+  });
+  return { role, asRole };
 }
 
 /** Waits until every task has left its one effect. */
@@ -187,20 +206,67 @@ test('a client certificate opens the pooler to the thread that keeps the lease a
   expect(lost).toEqual([]);
 });
 
+test('a lease that cannot be renewed is told once a minute, in the log, as an event, in health and on the page', async () => {
+  const { role, asRole } = await startAsRole();
+  const logger = new LogLines();
+  // What watches the worker is the only thing here that counts in minutes.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const app = await startApp(asRole, {
+    imports: [healthModule],
+    schema: 'check',
+    recovery: false,
+    dashboard: {},
+    logger,
+  });
+  const { events, worker, close } = app;
+  onTestFinished(async () => {
+    await close();
+    vi.useRealTimers();
+  });
+  const told: QueueEventMap['worker.stalled'][] = [];
+  events.on('worker.stalled', (event) => told.push(event));
+  expect(await healthOf(app)).toMatchObject({ status: 'up' });
+  const lost = nextEvent(events, 'connection.lost', ({ connection }) => connection === 'lease');
+  await database.pool.query(`revoke update on tasks_worker from ${role}`);
+  await lost;
+  // It holds until it runs out.
+  await until(
+    async () => {
+      vi.advanceTimersByTime(10_000);
+      return worker.stalled;
+    },
+    'the worker stands still',
+    25_000,
+  );
+  const reason =
+    'others may take it for lost, because its lease is down: permission denied for table tasks_worker';
+  expect(told).toEqual([{ workerId: worker.id, reason, forMs: 60_000 }]);
+  expect(logger.of('error').at(-1)).toBe(
+    `worker ${worker.id} has stood still for 60 s and takes no tasks: ${reason}`,
+  );
+  expect(await healthOf(app)).toMatchObject({
+    status: 'down',
+    message: `the worker takes no tasks: ${reason}`,
+  });
+  expect(await stalledOnPage(app)).toMatchObject([{ workerId: worker.id, reason }]);
+  vi.advanceTimersByTime(60_000);
+  expect(told.map(({ forMs }) => forMs)).toEqual([60_000, 120_000]);
+
+  const restored = nextEvent(events, 'connection.restored', ({ connection }) => connection === 'lease');
+  await database.pool.query(`grant update on tasks_worker to ${role}`);
+  await restored;
+  expect(worker.stalled).toBeUndefined();
+  expect(await healthOf(app)).toMatchObject({ status: 'up' });
+  expect(await stalledOnPage(app)).toEqual([]);
+}, 60_000);
+
 test('policies that come later stop a worker that no statement of its tells of them', async () => {
   class Handlers {
     @Subscriber('crm', { topic: 'paid' })
     crm(): void {}
   }
-  const role = `guarded_${randomBytes(6).toString('hex')}`;
-  await database.pool
-    .query(`create role ${role} login password 'secret'; grant usage on schema public to ${role};
-    grant select, insert, update, delete on all tables in schema public to ${role};
-    grant usage on all sequences in schema public to ${role};
-    insert into tasks_subscriber (id, processo) values ('crm', 'paid')`);
-  const url = new URL(database.url);
-  Object.assign(url, { username: role, password: 'secret' });
-  const asRole = await startPgBouncer({ url: url.href }, 'transaction');
+  const { asRole } = await startAsRole();
+  await database.pool.query(`insert into tasks_subscriber (id, processo) values ('crm', 'paid')`);
   // What watches the worker is the only thing here that counts in minutes.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const { events, worker, close } = await startApp(asRole, {
@@ -211,8 +277,7 @@ test('policies that come later stop a worker that no statement of its tells of t
   onTestFinished(async () => {
     await close();
     vi.useRealTimers();
-    await asRole.stop();
-    await database.pool.query(`truncate tasks_subscriber; drop owned by ${role}; drop role ${role}`);
+    await database.pool.query('truncate tasks_subscriber');
   });
   await database.pool.query('alter table tasks_subscriber enable row level security');
   await until(async () => {
