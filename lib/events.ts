@@ -62,8 +62,8 @@ export interface QueueEventMap {
     readonly waitingMs: number;
   };
   /**
-   * Attempts that this process has failed lack what must follow them, as `QueueAdmin.check()` says. True for `mended`: their next
-   * attempts were inserted after all. `refused` is why the database does not take these.
+   * Rows lack what must follow them, as `QueueAdmin.check()` says: attempts that this process has failed, and what has ended among
+   * the newest. True for `mended`: next attempts were inserted after all. `refused` is why the database does not take these.
    */
   'table.inconsistent': {
     readonly kind: InconsistencyKind;

@@ -51,6 +51,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     declared,
     tenants,
     counter: history?.tally,
+    table: main.table,
     bell,
     liveness: storage.liveness(),
     options: {

@@ -7,6 +7,7 @@ import { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import { NotifyRoutine } from '../maintenance/notify.routine.js';
 import { PurgeRoutine } from '../maintenance/purge.routine.js';
 import { Recovery } from '../maintenance/recovery.js';
+import { TableWatch } from '../maintenance/table-watch.js';
 import { RetryRoutine } from '../maintenance/retry.routine.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -44,6 +45,8 @@ export interface QueueWorkerAssembly {
   readonly notify: NotifyRoutine;
   readonly purge: PurgeRoutine;
   readonly admin: QueueAdmin;
+  /** For all workers of the process. */
+  readonly table: TableWatch;
   /** Makes what runs attempts for a registered worker. */
   readonly execution: (workerId: WorkerId) => Execution;
   /** Those of the worker: without a session it polls. */
@@ -75,6 +78,8 @@ export interface WorkerBasis {
   /** Where isolated handlers run. Default: there are none. */
   readonly children?: ChildPools | undefined;
   readonly holds?: DispatcherParts['holds'];
+  /** Default: one of its own. */
+  readonly table?: TableWatch | undefined;
   /** What is hidden besides what is secret by its name. Default: nothing. */
   readonly redact?: readonly string[] | undefined;
 }
@@ -109,6 +114,15 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const unserved = new UnservedWatch({ database, events, options });
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
+  const {
+    table = new TableWatch({
+      database,
+      bell,
+      events,
+      purgeMaxAgeDays: options.purgeMaxAgeDays,
+      intervalMs: 2 * timing.intervalMs,
+    }),
+  } = basis;
   const recovery = new Recovery({
     database,
     bell,
@@ -118,6 +132,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     timing,
     events,
     foreignLocks,
+    table,
   });
   const ends = new EndAnnouncer(events, bell);
   const worker = new QueueWorker({
@@ -157,6 +172,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     }),
     purge,
     admin: basis.admin(purge, worker),
+    table,
     execution,
     options,
   };

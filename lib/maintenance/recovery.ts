@@ -14,8 +14,8 @@ import { attemptsOf } from '../subscribers/task-rules.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import { ClockWatch } from './clock-watch.js';
 import { NotifyWatch } from './notify-watch.js';
-import { SuccessorWatch } from './successor-watch.js';
 import type { ForeignLockWatch } from './foreign-lock-watch.js';
+import type { TableWatch } from './table-watch.js';
 
 export interface RecoveryParts {
   readonly database: QueueDatabase;
@@ -27,6 +27,7 @@ export interface RecoveryParts {
   readonly timing: RecoveryOptions;
   readonly events: QueueEvents;
   readonly foreignLocks: ForeignLockWatch;
+  readonly table: Pick<TableWatch, 'start' | 'stop' | 'checkSoon'>;
 }
 
 const page = 500;
@@ -59,7 +60,6 @@ export class Recovery {
   readonly #pace: WalkPace;
   readonly #clock: ClockWatch;
   readonly #notify: NotifyWatch;
-  readonly #successors: SuccessorWatch;
   /** Attempts that cannot be failed, each said once. */
   readonly #told = new Set<string>();
   #workerId: WorkerId | undefined;
@@ -79,8 +79,6 @@ export class Recovery {
     this.#pace = new WalkPace(parts.timing.intervalMs * looksPerWalk);
     this.#clock = new ClockWatch(parts.events);
     this.#notify = new NotifyWatch(parts.events);
-    const { database, bell, events, timing } = parts;
-    this.#successors = new SuccessorWatch({ database, bell, events, intervalMs: 2 * timing.intervalMs });
   }
 
   start(workerId: WorkerId): void {
@@ -88,7 +86,7 @@ export class Recovery {
     if (!this.#parts.options.recovery) return;
     this.#started = true;
     this.#lookIn(this.#parts.timing.intervalMs);
-    this.#successors.start();
+    this.#parts.table.start();
   }
 
   async stop(): Promise<void> {
@@ -96,7 +94,7 @@ export class Recovery {
     clearTimeout(this.#timer);
     clearTimeout(this.#confirming);
     await this.#looking?.catch(() => 0);
-    await this.#successors.stop();
+    await this.#parts.table.stop();
   }
 
   /** Another worker has looked: it will again. Of several that look at the same time, the oldest goes on. */
@@ -213,6 +211,8 @@ export class Recovery {
     const { recovered, isAll } = await this.#failHeldBy(workerId);
     if (isAll) {
       await database.workers.retire(workerId, 'lost');
+      // It cannot look any more whether what it has failed or delivered is there.
+      this.#parts.table.checkSoon();
       this.#unregistered = this.#unregistered.filter((id) => id !== workerId);
     }
     // Dead attempts that only this worker had a handler for are everybody's now, even when it held nothing.

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { expect, test } from 'vitest';
-import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { nextEvent } from '../support/waiting.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { useRecoveryBench } from './recovery-bench.js';
 
-const bench = useQueue();
+const bench = useRecoveryBench();
 
 @Injectable()
 class Handlers {
@@ -17,6 +17,8 @@ class Handlers {
   doomed(): void {
     throw new Error('never');
   }
+  @Subscriber('crm', { topic: 'paid' })
+  crm(): void {}
 }
 
 /** Takes the first row away that is like that, as a trigger of the user's may; what else is inserted stays. */
@@ -90,4 +92,42 @@ test('a dead task that a trigger has taken away is told of', async () => {
   const id = await queue.insertTask({ topic: 'doomed' });
   expect(await told).toMatchObject({ kind: 'no-dead-task', ids: [id], mended: false });
   expect(await app.get(QueueAdmin).check()).toEqual([{ kind: 'no-dead-task', count: 1, ids: [id] }]);
+});
+
+test('deliveries that a trigger has taken away are told of', async () => {
+  const { queue, events } = await bench.start({
+    handlers: [Handlers],
+    recovery: { intervalMs: 200, confirmMs: 100 },
+  });
+  await bench.pool.query(`
+    create function take_delivery() returns trigger language plpgsql as $$
+    begin delete from tasks where id = new.id; return null; end $$;
+    create trigger take_delivery after insert on tasks for each row
+      when (new.publication_id is not null) execute function take_delivery()`);
+  onTestFinished(async () => void (await bench.pool.query('drop function take_delivery cascade')));
+  const told = nextEvent(events, 'table.inconsistent');
+  const id = await queue.insertTaskPubSub({ topic: 'paid' });
+  expect(await told).toEqual({ kind: 'missing-deliveries', ids: [id], mended: false, refused: undefined });
+});
+
+test('what a worker that was killed has failed is looked at by the one that finds it lost', async () => {
+  // It would look in two hours.
+  const child = await bench.startChild({ recovery: { intervalMs: 3_600_000, confirmMs: 100 } });
+  await dropFirst('new.id_anterior is not null');
+  await bench.pool.query('alter table effect add constraint refused check (task_root < 0)');
+  onTestFinished(async () => void (await bench.pool.query('alter table effect drop constraint refused')));
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `insert into tasks (processo, payload) values ('effect', '{}') returning id`,
+  );
+  const id = rows[0]?.id ?? '';
+  await bench.ended(id);
+  await child.kill('SIGKILL');
+  const app = await bench.start({
+    handlers: [Handlers],
+    recovery: { intervalMs: 200, confirmMs: 100, graceMs: 0 },
+    autoStart: false,
+  });
+  const told = nextEvent(app.events, 'table.inconsistent');
+  await app.worker.start();
+  expect(await told).toMatchObject({ kind: 'no-next-attempt', ids: [id], mended: true });
 });

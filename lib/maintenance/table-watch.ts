@@ -1,0 +1,168 @@
+import type { Bell } from '../coordination/bell.js';
+import type { QueueEvents } from '../events.js';
+import type { UnfollowedAttempt } from '../storage/attempt.js';
+import type { QueueDatabase } from '../storage/database.js';
+import { byHalves } from '../storage/by-halves.js';
+import { blamesRow } from '../storage/error-kind.js';
+import type { InconsistencyKind } from '../storage/inconsistencies.js';
+import { newestLimit } from '../storage/reports.js';
+import { WalkPace } from '../timing/walk-pace.js';
+import { failureMessage } from '../values/failure-text.js';
+
+export interface TableWatchParts {
+  readonly database: Pick<QueueDatabase, 'attempts' | 'classify' | 'interop' | 'reports'>;
+  readonly bell: Pick<Bell, 'ring'>;
+  readonly events: QueueEvents;
+  readonly purgeMaxAgeDays: number;
+  /** From a failure to the look, and from one look to the next. */
+  readonly intervalMs: number;
+}
+
+/** Failures of this process that one look is for. Of those that come faster the check alone tells. */
+const most = 1_000;
+
+/** A table that refuses every next attempt is not asked for each of them. */
+const mostTries = 100;
+
+/** From one check of the newest rows to the next, and what they look at: what ended so long ago, whatever this computer's clock says. */
+const [checkMs, reachMs, checkTimeoutMs] = [60_000, 15 * 60_000, 2_000];
+
+/**
+ * A net under what ends. An attempt fails and has its next attempt, or its dead task, in one commit, and a publication its
+ * deliveries; whatever takes that away, a trigger, a hand or a bug, would lose the task in silence. So a worker that has failed
+ * attempts looks a moment later, by their ids, whether what follows them is there. A next attempt that is missing and not due yet is
+ * inserted, the rest is told. Besides, at most once a minute, the newest rows are checked: also for what a worker that is lost
+ * cannot look for any more. Where nothing ends and nobody is lost, nothing is asked.
+ */
+export class TableWatch {
+  readonly #parts: TableWatchParts;
+  readonly #failed = new Set<string>();
+  readonly #pace = new WalkPace(checkMs);
+  /** Attempts that were told. */
+  readonly #told = new Set<string>();
+  #started = false;
+  #stopListening: readonly (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
+  /** One after the other: a check finds nothing that a look is about to mend. */
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(parts: TableWatchParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#started) return;
+    const { events } = this.#parts;
+    const note = ({ task }: { readonly task: { readonly id: string } }): void => this.#note([task.id]);
+    this.#started = true;
+    this.#stopListening = [
+      events.on('task.failed', note),
+      events.on('task.recovered', note),
+      events.on('publication.delivered', () => this.checkSoon()),
+    ];
+  }
+
+  async stop(): Promise<void> {
+    this.#started = false;
+    for (const stop of this.#stopListening) stop();
+    clearTimeout(this.#timer);
+    clearTimeout(this.#checkTimer);
+    await this.#looking;
+  }
+
+  /** Something may be missing that this process has not written. */
+  checkSoon(): void {
+    // Programs beside this library do in several commits what it does in one.
+    if (!this.#started || this.#parts.database.interop) return;
+    const inMs = Math.max(this.#parts.intervalMs, this.#pace.dueInMs);
+    this.#checkTimer ??= setTimeout(() => this.#next(() => this.#check()), inMs).unref();
+  }
+
+  #note(ids: Iterable<string>): void {
+    if (!this.#started) return;
+    for (const id of ids) if (this.#failed.size < most) this.#failed.add(id);
+    this.#timer ??= setTimeout(() => this.#next(() => this.#look()), this.#parts.intervalMs).unref();
+    this.checkSoon();
+  }
+
+  #next(work: () => Promise<void>): void {
+    this.#looking = this.#looking.then(work);
+  }
+
+  async #look(): Promise<void> {
+    const ids = [...this.#failed];
+    this.#failed.clear();
+    this.#timer = undefined;
+    // Whatever is wrong with the database, the worker's own statements meet it too, and say so.
+    await this.#follow(ids).catch(() => this.#note(ids));
+  }
+
+  async #check(): Promise<void> {
+    // What ends meanwhile asks for another one.
+    this.#checkTimer = undefined;
+    await this.#checkNewest().catch(() => this.checkSoon());
+  }
+
+  async #checkNewest(): Promise<void> {
+    const { database, purgeMaxAgeDays } = this.#parts;
+    const began = performance.now();
+    const found = await database.reports
+      .check({
+        since: new Date(Date.now() - reachMs),
+        newest: newestLimit,
+        purgeMaxAgeDays,
+        timeoutMs: checkTimeoutMs,
+      })
+      .finally(() => this.#pace.ended(performance.now() - began));
+    for (const { kind, ids } of found) {
+      const untold = ids.filter((id) => !this.#told.has(id));
+      if (kind === 'no-next-attempt') await this.#follow(untold);
+      // Recovery mends what has no worker.
+      else if (kind !== 'no-worker') this.#tell(kind, untold, false);
+    }
+  }
+
+  async #follow(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const found = await this.#parts.database.attempts.findUnfollowed(ids);
+    if (found.length > 0) await this.#mend(found);
+  }
+
+  async #mend(found: readonly UnfollowedAttempt[]): Promise<void> {
+    const { database, bell } = this.#parts;
+    const sentAt = performance.now();
+    const refused = await this.#insertNext(found);
+    const left = await database.attempts.findUnfollowed(found.map(({ id }) => id));
+    const mended = found.filter(({ id }) => !left.some((one) => one.id === id));
+    if (mended.length > 0) void bell.ring('tasks', { later: true, sentAt });
+    this.#tell('no-next-attempt', idsOf(mended, 'no-next-attempt'), true);
+    this.#tell('no-next-attempt', idsOf(left, 'no-next-attempt'), false, refused);
+    this.#tell('no-dead-task', idsOf(left, 'no-dead-task'), false);
+  }
+
+  /** Answers why the database refuses some of them; one that it refuses keeps no other away. */
+  async #insertNext(found: readonly UnfollowedAttempt[]): Promise<string | undefined> {
+    const { database } = this.#parts;
+    const {
+      refused: [first],
+    } = await byHalves(
+      idsOf(found, 'no-next-attempt'),
+      (ids) => database.attempts.insertNext(ids),
+      (error) => blamesRow(database.classify(error)),
+      mostTries,
+    );
+    return first && failureMessage(first.error);
+  }
+
+  #tell(kind: InconsistencyKind, ids: readonly string[], mended: boolean, refused?: string): void {
+    if (ids.length === 0) return;
+    if (this.#told.size > most) this.#told.clear();
+    for (const id of ids) this.#told.add(id);
+    this.#parts.events.emit('table.inconsistent', { kind, ids, mended, refused });
+  }
+}
+
+function idsOf(attempts: readonly UnfollowedAttempt[], kind: InconsistencyKind): readonly string[] {
+  return attempts.filter((one) => one.kind === kind).map(({ id }) => id);
+}
