@@ -55,11 +55,12 @@ export function answerEvents(
   // An idle connection would keep a server that closes waiting for a minute (Fastify's `keepAliveTimeout`).
   raw.shouldKeepAlive = false;
   raw.writeHead(200, {
+    // Their names are in small letters: ours are to take their places.
     ...answer.getHeaders(),
-    'Content-Type': 'text/event-stream',
+    'content-type': 'text/event-stream',
     // Neither compressed nor kept back by what is in between.
-    'Cache-Control': 'no-store, no-transform',
-    'X-Accel-Buffering': 'no',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
   });
   if (method === 'HEAD') return void raw.end();
   raw.flushHeaders();
