@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { queueStatements } from '../../lib/storage/postgres/statements.js';
+import { holdTimers } from '../support/held-timers.js';
 import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { startSwitch, type AddressSwitch } from './kit/address-switch.js';
@@ -92,6 +93,38 @@ test('servers that swap roles and cut no connection cost no worker its place, an
   } finally {
     await client.end();
     await Promise.all([one.close(), other.close()]);
+  }
+}, 60_000);
+
+test('a process without a worker leaves the old server as well: at a refused insert, or within a minute when it only reads', async () => {
+  const database = await primary.createDatabase();
+  const place = new URL(database.url);
+  place.port = String(address.port);
+  const timers = holdTimers((ms) => ms === 60_000);
+  const options = { worker: false } as const;
+  const writer = await startApp({ ...database, url: place.href }, options);
+  const reader = await startApp({ ...database, url: place.href }, options);
+  // What counts and what people look at come by different connections.
+  const topics = async ({ app }: typeof reader): Promise<unknown> => {
+    const admin = app.get(QueueAdmin);
+    const { counts } = await admin.status();
+    return [await admin.counts(), counts].map((all) => all.map(({ topic }) => String(topic)).sort());
+  };
+  try {
+    await writer.queue.insertTask({ topic: 'old' });
+    for (const one of [writer, reader]) expect(await topics(one)).toEqual([['old'], ['old']]);
+
+    await failOver();
+    await expect(writer.queue.insertTask({ topic: 'refused' })).rejects.toMatchObject({ code: '25006' });
+    await writer.queue.insertTask({ topic: 'new' });
+    const all = ['new', 'old'];
+    expect(await topics(writer)).toEqual([all, all]);
+
+    expect(await topics(reader)).toEqual([['old'], ['old']]);
+    for (let left = timers.waiting; left > 0; left -= 1) timers.ringFirst();
+    expect(await topics(reader)).toEqual([all, all]);
+  } finally {
+    await Promise.all([writer.close(), reader.close()]);
   }
 }, 60_000);
 

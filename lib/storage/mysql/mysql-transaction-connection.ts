@@ -111,7 +111,7 @@ export class TransactionConnection {
     this.#isOurs = false;
     const isGone = this.#stream.destroyed;
     this.#stream.destroy(reason);
-    this.#lent.forget();
+    this.#lent.forget(reason);
     if (isGone) return;
     this.#own.use((run) => endSession(this.raw, run)).catch(() => undefined);
   }

@@ -4,6 +4,8 @@ import { ControlConnection } from '../../../lib/storage/mysql/connections/contro
 import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
+import { openConnections } from '../../../lib/storage/mysql/connections/queue-connections.js';
+import { TransactionConnection } from '../../../lib/storage/mysql/mysql-transaction-connection.js';
 import { startProxy } from '../../support/database-proxy.js';
 import { holdTimers } from '../../support/held-timers.js';
 import { deferred, until } from '../../support/waiting.js';
@@ -204,6 +206,58 @@ test('after a server has only read, nothing goes to it any more: another one may
     expect(await idOf()).not.toBe(before);
   } finally {
     await control.close();
+    await pool.close();
+  }
+});
+
+test('a refusal by a server that only reads is a reason to renew the connections of all pools of the queue', async () => {
+  await database.pool.query('create table if not exists note (n int)');
+  const { tasks, own } = openConnections(await loadMysql2(), {
+    connection: database.url,
+    poolSize: 2,
+    works: true,
+    watcher: () => ({ lost: () => undefined, restored: () => undefined }),
+    warn: () => undefined,
+  });
+  const idOf = async (pool: OwnPool) => (await pool.query('select connection_id() as id')).rows[0]?.['id'];
+  try {
+    for (const [refused, other] of [
+      [own, tasks],
+      [tasks, own],
+    ] as const) {
+      const before = await idOf(other);
+      expect(await idOf(other)).toBe(before);
+      const lent = await refused.take();
+      await lent.ask('set session transaction read only');
+      lent.release();
+      await expect(refused.query('insert into note values (1)')).rejects.toMatchObject({ errno: 1792 });
+      expect(await idOf(other)).not.toBe(before);
+    }
+    // A handler's transaction that ends for that reason.
+    const ended = await TransactionConnection.take(tasks, own);
+    const other = await tasks.take();
+    ended.cut(Object.assign(new Error('read only'), { errno: 1290 }));
+    other.release();
+    expect(await idOf(tasks)).not.toBe(String(other.raw.threadId));
+  } finally {
+    await Promise.all([tasks.close(), own.close()]);
+  }
+});
+
+test('a connection is not lent again once it is too old', async () => {
+  const timers = holdTimers((ms) => ms === 61_000);
+  const pool = await open(database.url, ownSettings, { maxAgeMs: 61_000 });
+  const idOf = async () => (await pool.query('select connection_id() as id')).rows[0]?.['id'];
+  try {
+    const before = await idOf();
+    expect(await idOf()).toBe(before);
+    timers.ringFirst();
+    expect(await idOf()).not.toBe(before);
+    const lent = await pool.take();
+    timers.ringFirst();
+    lent.release();
+    expect(await idOf()).not.toBe(String(lent.raw.threadId));
+  } finally {
     await pool.close();
   }
 });

@@ -42,6 +42,13 @@ export interface OwnPoolParts {
   readonly settings: string;
   /** Default: MySQL's. */
   readonly dialect?: Dialect | undefined;
+  /** How old a connection may become, at which it is not lent again. Default: any age. */
+  readonly maxAgeMs?: number | undefined;
+  /**
+   * Told that one of its connections fell silent, or is to a server that only reads: so may be others, of other pools as well.
+   * Default: {@link OwnPool.renew}.
+   */
+  readonly suspect?: (() => void) | undefined;
   /** Told that no more connections can be opened, once until the next one; and, once, what handlers leave in their sessions. */
   readonly warn?: (message: string) => void;
 }
@@ -56,8 +63,12 @@ export interface LentConnection {
   /** @param trace what has been left in its session, in words: then it is closed */
   release(trace?: string): void;
   destroy(): void;
-  /** It was ended by other means than {@link destroy}. */
-  forget(): void;
+  /**
+   * It was ended by other means than {@link destroy}.
+   *
+   * @param reason why
+   */
+  forget(reason?: unknown): void;
 }
 
 /**
@@ -69,14 +80,25 @@ export class OwnPool {
   readonly #look: () => Connection;
   readonly #line: ConnectionLine<PoolConnection>;
   readonly #warn: OwnPoolParts['warn'];
+  readonly #suspect: () => void;
   readonly #dialect: Dialect;
   /** Those that were opened since {@link renew} was asked for last. */
   #current = new WeakSet<PoolConnection>();
   #hasToldTrace = false;
   #closed: Promise<void> | undefined;
 
-  constructor({ mysql, config, max, settings, dialect = mysqlDialect, warn }: OwnPoolParts) {
+  constructor({
+    mysql,
+    config,
+    max,
+    settings,
+    dialect = mysqlDialect,
+    maxAgeMs,
+    suspect = () => this.renew(),
+    warn,
+  }: OwnPoolParts) {
     this.#dialect = dialect;
+    this.#suspect = suspect;
     this.#pool = mysql.createPool({
       ...config,
       // Never reached: those that are being ended count for a moment beside those in use.
@@ -100,6 +122,7 @@ export class OwnPool {
     this.#pool.on('connection', (connection) => {
       isSaid = false;
       this.#current.add(connection);
+      if (maxAgeMs !== undefined) setTimeout(() => this.#current.delete(connection), maxAgeMs).unref();
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
       this.#send(connection, settings).catch((error: Error) => {
@@ -142,7 +165,7 @@ export class OwnPool {
     } catch (error) {
       if (isConnectionError(error)) lent.destroy();
       else {
-        if (isReadOnlyError(error)) this.renew();
+        if (isReadOnlyError(error)) this.#suspect();
         lent.release();
       }
       return rethrowConnectionError(error);
@@ -176,7 +199,10 @@ export class OwnPool {
         this.#line.back(raw, false);
       },
       destroy,
-      forget: () => this.#line.back(raw, true),
+      forget: (reason) => {
+        if (isReadOnlyError(reason)) this.#suspect();
+        this.#line.back(raw, true);
+      },
     };
   }
 
@@ -198,8 +224,7 @@ export class OwnPool {
     return watchAnswer(this.#send(raw, text, values), {
       isAtWork: () => this.#isAtWork(raw.threadId),
       cut: (reason) => {
-        // The others that are open may have fallen silent as well.
-        this.renew();
+        this.#suspect();
         streamOf(raw).destroy(Object.assign(reason, { code: 'PROTOCOL_CONNECTION_LOST' }));
       },
     });

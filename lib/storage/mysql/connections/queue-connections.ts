@@ -24,6 +24,12 @@ export interface ConnectionsRequest {
 /** Inserts, fan-out, changes by people and what they look at share these. */
 const ownSize = 4;
 
+/**
+ * How old a connection of a pool may become in a process without a worker. A server that another one has replaced goes on answering
+ * whoever only reads.
+ */
+const maxAgeMs = 60_000;
+
 /** Prepares a queue's connections; each is opened when it is needed. */
 export function openConnections(
   mysql: Mysql2,
@@ -31,6 +37,11 @@ export function openConnections(
 ): MysqlAccessParts & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const { settings } = dialect;
+  const renew = (): void => {
+    for (const one of [tasks, own]) one.renew();
+  };
+  // The looks of a worker find out by themselves, every few seconds.
+  const ages = { suspect: renew, maxAgeMs: works ? undefined : maxAgeMs };
   const control = (name: string): ControlConnection =>
     new ControlConnection(
       mysql,
@@ -45,6 +56,7 @@ export function openConnections(
     max: poolSize,
     settings: settings.tasks,
     dialect,
+    ...ages,
     warn,
   });
   const own = new OwnPool({
@@ -53,11 +65,9 @@ export function openConnections(
     max: Math.max(ownSize, works ? 0 : poolSize),
     settings: settings.own,
     dialect,
+    ...ages,
     warn,
   });
-  const renew = (): void => {
-    for (const one of [tasks, own]) one.renew();
-  };
   return {
     config,
     dialect,

@@ -23,6 +23,8 @@ export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 
   readonly patienceMs?: number;
   /** How its connections are watched: one in whose session something is left is closed after its use. */
   readonly watch?: SessionWatch | undefined;
+  /** Told that its server only reads, so another one may have taken its place. Default: {@link OwnPool.renew}. */
+  readonly refused?: (() => void) | undefined;
 }
 
 /** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
@@ -30,13 +32,15 @@ export class OwnPool implements Lender {
   readonly #pool: Pool;
   readonly #line: ConnectionLine<PoolClient>;
   readonly #patienceMs: number;
+  readonly #refused: () => void;
   /** Connections that were opened since {@link renew} was asked for last, and whose session is as it was. */
   #current = new WeakSet<PoolClient>();
 
   constructor(pool: Pool, options: OwnPoolOptions = {}) {
     this.#pool = pool;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
-    const { watch } = options;
+    const { watch, refused = () => this.renew() } = options;
+    this.#refused = refused;
     pool.on('connect', (client) => {
       this.#current.add(client);
       if (!watch) return;
@@ -109,7 +113,7 @@ export class OwnPool implements Lender {
     }
     const release = client.release.bind(client);
     client.release = (error) => {
-      if (isReadOnlyError(error)) this.renew();
+      if (isReadOnlyError(error)) this.#refused();
       const isGone = Boolean(error) || !this.#current.has(client);
       release(isGone ? (error ?? true) : error);
       this.#line.back(client, isGone);

@@ -128,7 +128,9 @@ export function openConnections(
       reach: mainReach,
       settings: () => settings,
       events,
-      silent: renew,
+      renew,
+      // The looks of a worker find out by themselves, every few seconds.
+      ...(!options.worker && { maxLifetimeSeconds: mostAgeSeconds }),
     });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
@@ -211,18 +213,29 @@ const notifyStatement = `select pg_notify($1::text, coalesce(round((least($3::fl
  */
 const idleMs = 30_000;
 
+/**
+ * How old a connection of a pool may become in a process without a worker. A server that another one has replaced goes on answering
+ * whoever only reads.
+ */
+const mostAgeSeconds = 60;
+
 interface PoolRequest {
   readonly max: number;
   readonly reach: Reach;
   /** Of every new connection. */
   readonly settings: () => string;
   readonly events: QueueEvents;
-  /** Told that one of its connections fell silent. */
-  readonly silent: () => void;
+  /** Default: what the connection's configuration says. */
+  readonly maxLifetimeSeconds?: number;
+  /** Told that one of its connections fell silent, or is to a server that only reads: so may be others, of other pools as well. */
+  readonly renew: () => void;
 }
 
 /** Opening a connection has a limit, waiting for a free one has none. */
-function openPool(config: ClientConfig, { max, reach, settings, events, silent }: PoolRequest): OwnPool {
+function openPool(
+  config: ClientConfig,
+  { max, reach, settings, events, renew, maxLifetimeSeconds }: PoolRequest,
+): OwnPool {
   class PoolConnection extends Client {
     constructor() {
       super({ ...config, pipeline: true });
@@ -232,6 +245,7 @@ function openPool(config: ClientConfig, { max, reach, settings, events, silent }
     ...config,
     max,
     idleTimeoutMillis: idleMs,
+    ...(maxLifetimeSeconds !== undefined && { maxLifetimeSeconds }),
     connectionTimeoutMillis: 0,
     Client: PoolConnection,
   });
@@ -262,9 +276,17 @@ function openPool(config: ClientConfig, { max, reach, settings, events, silent }
     if (!said.left) events.emit('warning', { message: traceText(words) });
     said.left = true;
   };
-  const watch: SessionWatch = { left, isAtWork: (client) => isAtWork(config, processIdOf(client)), silent };
+  const watch: SessionWatch = {
+    left,
+    isAtWork: (client) => isAtWork(config, processIdOf(client)),
+    silent: renew,
+  };
   // Behind a pooler the session is somebody else's by then, and its process id is made up.
-  return new OwnPool(pool, { shared, watch: reach === 'direct' ? watch : undefined });
+  return new OwnPool(pool, {
+    shared,
+    watch: reach === 'direct' ? watch : undefined,
+    refused: renew,
+  });
 }
 
 /**
