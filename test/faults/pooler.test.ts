@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from
 import { Subscriber, type QueueEventMap, type QueueModuleOptions } from '../../lib/index.js';
 import { connectionNames } from '../support/connections.js';
 import { useDatabase } from '../support/database.js';
+import { startProxy } from '../support/database-proxy.js';
+import { holdTimers } from '../support/held-timers.js';
 import { LogLines } from '../support/log-lines.js';
 import { createQueue, startApp } from '../support/queue-app.js';
 import type { Child } from '../support/processes.js';
@@ -303,6 +305,30 @@ test('a producer behind the pooler needs nothing else', async () => {
   await producer.close();
   await start({}, database);
   await allDone(50);
+});
+
+test('an insert on a connection that fell silent fails, though the pooler hides what the server does, and the next one works', async () => {
+  const proxy = await startProxy(bouncer);
+  onTestFinished(() => proxy.close());
+  const { queue, close } = await startApp(bouncer, { connection: proxy.url, worker: false });
+  onTestFinished(close);
+  await queue.insertTask({ topic: 'early' });
+  const timers = holdTimers((ms) => ms === 30_000 || ms === 5_000);
+  const silence = proxy.forget();
+  const outcome = queue.insertTask({ topic: 'lost' }).catch((error: unknown) => error);
+  let isOver = false;
+  void outcome.then(() => (isOver = true));
+  await silence.hit;
+  await until(async () => {
+    if (!isOver && timers.waiting > 0) timers.ringFirst();
+    return isOver;
+  }, 'the insert fails');
+  expect(await outcome).toMatchObject({
+    code: 'CONNECTION_LOST',
+    message: expect.stringContaining('no answer in 315 s') as unknown,
+  });
+  timers.release();
+  expect(await queue.insertTask({ topic: 'late' })).toEqual(expect.any(String));
 });
 
 test('beside Python workers a pooler needs a sessionConnection, where the locks are', async () => {

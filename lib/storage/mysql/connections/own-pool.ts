@@ -22,11 +22,11 @@ const lookMs = 10_000;
 
 /**
  * Parameters: the number of this session as the driver was told it, that of the session asked about. Behind a proxy these are not
- * the server's, which can then not be asked, and neither can one without `performance_schema`: such a session counts as at work.
+ * the server's, which can then not tell, and neither can one without `performance_schema`.
  */
 const atWork = `-- name: is_at_work
-select 1 as busy from dual where connection_id() <> ?
-  or exists (select 1 from ${sessions} where id = ? and command <> 'Sleep') /*!80022 or not @@performance_schema */`;
+select connection_id() = ? /*!80022 and @@performance_schema */ as told,
+  exists (select 1 from ${sessions} where id = ? and command <> 'Sleep') as busy`;
 
 /** The server's numbers for having no connection left, altogether or for this user. */
 const tooMany = new Set<unknown>([1040, 1203, 1226]);
@@ -235,15 +235,16 @@ export class OwnPool {
     return ask(connection, sent.text, sent.values);
   }
 
-  /** Asks over a connection of its own. */
-  async #isAtWork(threadId: number | null): Promise<boolean> {
+  /** Asks over a connection of its own; undefined when the server cannot tell. */
+  async #isAtWork(threadId: number | null): Promise<boolean | undefined> {
     const connection = this.#look();
     connection.on('error', () => undefined);
     try {
       await connectWithin(connection, lookMs);
       const asked = this.#send(connection, atWork, [connection.threadId, threadId]);
       const [answer] = await withAnswerLimit(connection, asked, lookMs);
-      return answer?.rows.length === 1;
+      const { told, busy } = answer?.rows[0] ?? {};
+      return told === '1' ? busy === '1' : undefined;
     } catch (error) {
       // It lives, and is asked again later.
       if (tooMany.has((error as { readonly errno?: unknown }).errno)) return true;

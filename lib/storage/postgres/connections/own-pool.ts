@@ -46,9 +46,9 @@ export class OwnPool implements Lender {
       if (!watch) return;
       const left = (words: string): void => {
         this.#current.delete(client);
-        watch.left(words);
+        watch.left?.(words);
       };
-      watchSession(client, { ...watch, left });
+      watchSession(client, { ...watch, left: watch.left && left });
     });
     this.#line = new ConnectionLine({
       max: pool.options.max,

@@ -276,17 +276,12 @@ function openPool(
     if (!said.left) events.emit('warning', { message: traceText(words) });
     said.left = true;
   };
-  const watch: SessionWatch = {
-    left,
-    isAtWork: (client) => isAtWork(config, processIdOf(client)),
-    silent: renew,
-  };
   // Behind a pooler the session is somebody else's by then, and its process id is made up.
-  return new OwnPool(pool, {
-    shared,
-    watch: reach === 'direct' ? watch : undefined,
-    refused: renew,
-  });
+  const watch: SessionWatch =
+    reach === 'direct'
+      ? { silent: renew, left, isAtWork: (client) => isAtWork(config, processIdOf(client)) }
+      : { silent: renew };
+  return new OwnPool(pool, { shared, watch, refused: renew });
 }
 
 /**

@@ -4,10 +4,10 @@ import { traceOf } from '../../session-traces.js';
 import { ownTypes } from './own-types.js';
 
 export interface SessionWatch {
-  /** Told the words that leave something in the session. */
-  readonly left: (words: string) => void;
-  /** Asks the server whether it is at work on a statement of that client's. */
-  readonly isAtWork: (client: Client) => Promise<boolean>;
+  /** Told the words that leave something in the session; undefined where that is not the connection's alone. */
+  readonly left?: ((words: string) => void) | undefined;
+  /** Asks the server whether it is at work on a statement of that client's. Default: it cannot tell. */
+  readonly isAtWork?: ((client: Client) => Promise<boolean | undefined>) | undefined;
   /** Told that the connection fell silent: others that are open may have as well. */
   readonly silent: () => void;
 }
@@ -23,15 +23,15 @@ export function watchSession(client: Client, { left, isAtWork, silent }: Session
   const watched = (...call: unknown[]): unknown => {
     if (isOwn(call[0])) {
       return watchAnswer(send(call) as Promise<unknown>, {
-        isAtWork: () => isAtWork(client),
+        isAtWork: async () => isAtWork?.(client),
         cut: (reason) => {
           silent();
           client.connection.stream.destroy(reason);
         },
       });
     }
-    const words = traceOf(textOf(call[0]), 'postgres');
-    if (words !== undefined) left(words);
+    const words = left && traceOf(textOf(call[0]), 'postgres');
+    if (words !== undefined) left?.(words);
     return send(call);
   };
   client.query = watched as Client['query'];
