@@ -8,19 +8,19 @@ function anyOf(...parts: readonly string[]): RegExp {
 }
 
 const postgres = anyOf(
-  String.raw`${start}(?:set\s+(?!(?:local|transaction|constraints)\b)(?:session\s+)?[\w.]+|(?:reset|listen|deallocate|discard|load)\b|prepare\s+(?!transaction\b))`,
+  String.raw`${start}(?:set\s+(?!(?:local|transaction|constraints)\b)(?:session\s+)?[\w."]+|(?:reset|listen|deallocate|discard|load)\b|prepare\s+(?!transaction\b))`,
   // Its last argument says whether it lasts.
   String.raw`\bset_config\s*\((?!(?:[^()]|\([^()]*\))*\btrue\s*\))`,
   String.raw`\bpg_(?:try_)?advisory_lock(?:_shared)?\s*\(`,
   String.raw`\b(?:create|into)\s+(?:or\s+replace\s+|local\s+|global\s+)*temp(?:orary)?\s(?![^;]*\bon\s+commit\s+drop\b)`,
-  String.raw`\bpg_temp\s*\.`,
+  String.raw`\bpg_temp"?\s*\.`,
   String.raw`\bwith\s+hold\b`,
 );
 
-/** There `set local` is the same as `set session`. */
+/** There `set local` is the same as `set session`. `\x60` is the quote of its names. */
 const mysql = anyOf(
-  String.raw`${start}(?:set\s+(?!transaction\b)(?:session\s+|local\s+)?[\w.@]+|(?:use|prepare|reset|changeUser)\b)`,
-  String.raw`@\w+\s*:=`,
+  String.raw`${start}(?:set\s+(?!transaction\b)(?:session\s+|local\s+)?[\w.@\x60"]+|(?:use|prepare|reset|changeUser)\b)`,
+  String.raw`@[\w.$\x60'"]+\s*:=`,
   String.raw`\binto\s+@`,
   String.raw`\bcreate\s+temporary\b`,
   String.raw`\bget_lock\s*\(`,
