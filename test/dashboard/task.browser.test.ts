@@ -104,6 +104,19 @@ describe('the payload', () => {
       expect(html).not.toContain(secret);
   });
 
+  test('has every digit of its numbers', async () => {
+    const written = '{"id":1970670598291982290,"price":1.10,"most":1e400,"list":[12345678901234567890]}';
+    const id = await seedTask(bench.pool, { topic: 'place-order', payload: written });
+    const page = await open(id);
+    await page.getByRole('button', { name: 'Show payload' }).click();
+    const items = page.getByRole('tree', { name: 'Payload' }).getByRole('treeitem');
+    await says(items, /^id: 1970670598291982290$/);
+    await says(items, /^price: 1\.10$/);
+    await says(items, /^most: 1e400$/);
+    await items.getByText('list', { exact: true }).click();
+    await says(items, /^0: 12345678901234567890$/);
+  });
+
   test('is walked through with the arrow keys, a hundred values at a time', async () => {
     const id = await seedTask(bench.pool, { topic: 'place-order', payload: JSON.stringify(payload) });
     const page = await open(id);

@@ -7,6 +7,20 @@ import { visibleText } from './text.js';
 const pageSize = 100;
 const longestText = 500;
 
+/** A number as it is written in JSON: JavaScript rounds long ones. */
+export class WrittenNumber {
+  #text;
+
+  /** @param {string} text */
+  constructor(text) {
+    this.#text = text;
+  }
+
+  toString() {
+    return this.#text;
+  }
+}
+
 /**
  * A value of JSON as a tree: children are made when they are opened, so that size does not matter. Arrow keys move,
  * open and close, as in any tree.
@@ -170,6 +184,7 @@ function focusOn(element) {
 /** @param {unknown} value */
 function sizeOf(value) {
   if (Array.isArray(value)) return value.length;
+  if (value instanceof WrittenNumber) return null;
   return typeof value === 'object' && value !== null ? Object.keys(value).length : null;
 }
 
@@ -190,6 +205,8 @@ function summary(value, size) {
 
 /** @param {unknown} value */
 function leaf(value) {
+  if (value instanceof WrittenNumber)
+    return h('bdi', { class: 'json-value json-number' }, cut(String(value)));
   const text = typeof value === 'string' ? `"${visibleText(cut(value))}"` : String(value);
   // Such a number was rounded when it was read: the raw text has it as it is.
   const isRounded = typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;

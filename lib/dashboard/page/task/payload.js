@@ -2,7 +2,7 @@ import { read } from '../api-client.js';
 import { h } from '../dom.js';
 import { fill } from '../fill.js';
 import { formatBytes, formatCount } from '../format.js';
-import { jsonTree } from '../json-tree.js';
+import { jsonTree, WrittenNumber } from '../json-tree.js';
 import { t } from '../language.js';
 import { announce } from '../shell.js';
 import { attempt, failure, loading } from '../states.js';
@@ -134,8 +134,18 @@ function payloadParts({ payload, isJson, bytes, redacted }) {
  */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, asWritten);
   } catch {
     return undefined;
   }
+}
+
+/**
+ * @param {string} _name
+ * @param {unknown} value
+ * @param {{ source?: string }} [context] browsers from before 2025 do not tell it: the tree marks what they have rounded
+ */
+function asWritten(_name, value, context) {
+  const source = context?.source;
+  return typeof value === 'number' && source !== undefined ? new WrittenNumber(source) : value;
 }
