@@ -100,12 +100,14 @@ test.each<[readonly string[], RegExp]>([
 test('all failed tasks that filters choose are retried: counted, asked about, and no others', async () => {
   await bench.start({ worker: false });
   await cli.rows(
-    'processo, status, dead, data_hora',
-    `'a', 'falha', false, now()`,
-    `'a', 'falha', true, now()`,
-    `'a', 'falha', false, now() - interval '3 days'`,
-    `'b', 'falha', false, now()`,
-    `'a', 'sucesso', false, now()`,
+    'processo, status, dead, data_hora, cancelada_por',
+    `'a', 'falha', false, now(), null`,
+    `'a', 'falha', true, now(), null`,
+    `'a', 'falha', false, now() - interval '3 days', null`,
+    `'b', 'falha', false, now(), null`,
+    `'a', 'sucesso', false, now(), null`,
+    // Cancelled: it is none of the failed ones.
+    `'a', 'falha', false, now(), 'ana'`,
   );
   const before = await statuses();
   const filter = ['retry', '--all', '--topic', 'a', '--since', '1d'];
@@ -127,7 +129,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   expect(yes.code).toBe(0);
   expect(yes.stdout).toMatch(/1 of 1 tasks start anew\n$/);
   expect(yes.stderr).toMatch(/\rretrying \[#{24}\] 1 of 1 .*\n$/);
-  expect(await statuses()).toEqual([...before, '5 pendente 1']);
+  expect(await statuses()).toEqual([...before, '6 pendente 1']);
   expect(await cli.json([...filter, '--dead', '--yes'])).toMatchObject({
     failed: 1,
     retried: 1,

@@ -4,6 +4,7 @@ import { QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../lib
 import { QueueTester } from '../../lib/testing/index.js';
 import { startDashboardApp } from '../dashboard/kit/dashboard-app.js';
 import { ask } from '../dashboard/kit/ask.js';
+import { connectionNames } from '../support/connections.js';
 import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
@@ -52,6 +53,8 @@ const ended = { status: 'succeeded', attempt: 1, priority: 50, tenant: '7', dead
 
 test('a worker and its admin read what they need, and handlers what their application does', async () => {
   const { app, queue } = await bench.start({ handlers: [Handlers] });
+  // Through a pooler there would be none.
+  expect(await connectionNames(bench.database)).toContain('tarefa session');
   const admin = app.get(QueueAdmin);
   const id = await queue.insertTask({ topic: 'work', payload: { n: 1 }, tenant: 7n, metadata: { a: 1 } });
   const published = await queue.insertTaskPubSub({ topic: 'paid', payload: {} });

@@ -1,7 +1,10 @@
+import { Module } from '@nestjs/common';
+import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
+import { QueueHealthIndicator } from '../../lib/terminus/index.js';
 import { runCli } from '../cli/support.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
@@ -16,6 +19,9 @@ let admin: QueueAdmin;
 let listener: Client;
 const warnings: string[] = [];
 
+@Module({ imports: [TerminusModule.forRoot({ logger: false })], providers: [QueueHealthIndicator] })
+class HealthModule {}
+
 class Handlers {
   @TaskHandler('nothing', { maxAttempts: 1 })
   nothing(): void {}
@@ -29,6 +35,7 @@ beforeAll(async () => {
   database = await cluster.createDatabase();
   const options = {
     handlers: [Handlers],
+    imports: [{ module: HealthModule }],
     pollIntervalMs: 200,
     recovery: { intervalMs: 200, confirmMs: 100, graceMs: 0 },
   };
@@ -138,8 +145,13 @@ test('an import of many is committed', async () => {
   expect(await runCli(['insert', '--file', '-'], { env, input })).toMatchObject({ code: 0 });
 });
 
-test('how full it is is told by a warning, by the command line and by QueueAdmin', async () => {
+test('how full it is is told by a warning, by the command line, by health and by QueueAdmin', async () => {
   expect(await admin.notifyUsage()).toBeGreaterThan(0.9);
+  const service = app.app.get(HealthCheckService, { strict: false });
+  const indicator = app.app.get(QueueHealthIndicator, { strict: false });
+  const { details } = await service.check([() => indicator.isHealthy('queue')]);
+  expect(details['queue']).toMatchObject({ status: 'up', notifyUsage: expect.any(Number) as unknown });
+  expect(details['queue']?.['notifyUsage']).toBeGreaterThan(0.9);
   const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
   expect((await runCli(['status'], { env })).stdout).toMatch(/queue of notifications is \d+% full/);
   await until(
