@@ -175,6 +175,8 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
 export const withoutScenario: Readonly<Record<string, string>> = {
   'transactions.begin': 'makes an object',
   'transactions.beginGroup': 'makes an object: test/worker/grouped breaks it at each of its points',
+  'transactions.endSession':
+    'ends a statement of a thread or process that is gone: test/worker/children does it',
   'database.inTransaction': 'runs what others send: prepare has a scenario',
   'upkeep.prepareAhead': 'does nothing to a plain table: test/storage/partitions breaks it',
   'upkeep.purgeAtOnce': 'does nothing to a plain table: test/storage/partitions breaks it',
