@@ -89,8 +89,8 @@ class OwnWorkers {
   #refusal: string | undefined;
   /** The look under way: those who ask meanwhile share it. */
   #look: Promise<boolean> | undefined;
-  /** When each worker was last seen with its session. */
-  readonly #seenAt = new Map<string, number>();
+  /** When each worker of the last look was seen with its session, or first seen. */
+  #seenAt: ReadonlyMap<string, number> = new Map();
 
   constructor(parts: Omit<ServerBasis, 'queue'>) {
     this.#parts = parts;
@@ -128,8 +128,10 @@ class OwnWorkers {
     try {
       const workers = await reports.workers();
       const now = performance.now();
-      for (const { id, alive } of workers) if (alive !== false) this.#seenAt.set(id, now);
-      const living = workers.find(({ id }) => now - (this.#seenAt.get(id) ?? -Infinity) < missingMs);
+      const before = this.#seenAt;
+      const seenAt = (id: string): number => before.get(id) ?? now;
+      this.#seenAt = new Map(workers.map(({ id, alive }) => [id, alive === false ? seenAt(id) : now]));
+      const living = workers.find(({ id }) => now - (this.#seenAt.get(id) ?? now) < missingMs);
       return living && `process ${living.pid} on ${living.host} has a worker of the queue (${living.id})`;
     } catch (error) {
       return `whether the queue has other workers cannot be seen (${errorText(error)})`;

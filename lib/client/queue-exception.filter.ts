@@ -29,8 +29,8 @@ interface Response {
 /**
  * Answers a request whose payload a queue refuses with 400 (`PAYLOAD_INVALID`, `PAYLOAD_NOT_SERIALISABLE`,
  * `INPUT_INVALID`), 409 (`TASK_DUPLICATE`) or 413 (`PAYLOAD_TOO_LARGE`) instead of 500. Its body is
- * `{ statusCode, code, message }`. Other errors are left to other filters. Works on Express and Fastify; a message handler answers with the same fields, and other contexts
- * (GraphQL, queue handlers) get the error itself.
+ * `{ statusCode, code, message }`. Other errors are left to other filters. Works on Express and Fastify; a message handler
+ * answers with the same fields, and other contexts (GraphQL, queue handlers) get the error itself.
  *
  * @example
  * providers: [{ provide: APP_FILTER, useClass: QueueExceptionFilter }]
