@@ -30,7 +30,7 @@ export interface QueueDatabase {
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
   /** Attempts that claims leave out, where the database may refuse to change one. */
-  readonly apart?: Pick<RowsApart, 'refusal' | 'claimed'> | undefined;
+  readonly apart?: RowsApart | undefined;
   /** What a registered worker claims through. */
   claimsOf(workerId: WorkerId, options: ClaimsOptions): Claims;
   /** Says what an error means that a method of the database has thrown. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
+import { RowsApart } from '../../lib/storage/rows-apart.js';
 import { HiddenRows } from '../../lib/worker/hidden-rows.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
 import { Standstill, type StandstillParts } from '../../lib/worker/standstill.js';
@@ -94,15 +95,18 @@ test('a worker that takes tasks does not stand still, though some statement of i
 });
 
 test('a worker whose every claim is refused for its rows says so until one is taken', async () => {
-  const apart = { refusal: undefined as string | undefined, claimed: () => undefined };
+  const apart = new RowsApart(
+    () => undefined,
+    () => 0,
+  );
   const { told, running } = watch(undefined, apart);
-  apart.refusal = 'the database refuses it';
+  apart.add([{ id: '1', route: undefined, error: new Error('it is refused') }]);
   await vi.advanceTimersByTimeAsync(minute + 10_000);
-  expect(told).toEqual([{ workerId: '7', reason: 'the database refuses it', forMs: minute }]);
+  expect(told).toEqual([{ workerId: '7', reason: expect.stringContaining('it is refused'), forMs: minute }]);
   running.end(running.begin(claimedOf()));
   await vi.advanceTimersByTimeAsync(minute);
   expect(told).toHaveLength(1);
-  apart.refusal = undefined;
+  apart.claimed();
   await vi.advanceTimersByTimeAsync(5 * minute);
   expect(told).toHaveLength(1);
 });
