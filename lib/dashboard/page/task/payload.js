@@ -135,8 +135,9 @@ function payloadParts({ payload, isJson, bytes, redacted }) {
 function parsed(text) {
   try {
     return JSON.parse(text, asWritten);
-  } catch {
-    return undefined;
+  } catch (error) {
+    // Values that are nested by the thousand leave no room for the function: the tree marks the numbers that are rounded then.
+    return error instanceof RangeError ? JSON.parse(text) : undefined;
   }
 }
 
