@@ -16,6 +16,9 @@ const onlyOf = {
 /** By default they poll there all the same, as all do that hold a lease. */
 const noneWakes = "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out";
 
+const bellIsAnOption =
+  "wake has no 'bell': workers are woken through a bell where the option bell has one: leave wake out";
+
 /** Reads the option, the mistakes of which `check` collects. */
 export function resolveWake(
   wake: QueueOptions['wake'],
@@ -25,7 +28,8 @@ export function resolveWake(
   const { driver } = connection;
   const ways: readonly Wake[] = waysOf[driver];
   const [usual] = waysOf[driver];
-  if (wake === 'kill' && isSingleStore(connection)) check.mistake(noneWakes);
+  if ((wake as string) === 'bell') check.mistake(bellIsAnOption);
+  else if (wake === 'kill' && isSingleStore(connection)) check.mistake(noneWakes);
   else if ((wake === 'listen' || wake === 'kill') && !ways.includes(wake)) check.mistake(onlyOf[wake]);
   else check.oneOf<Wake>('wake', wake ?? usual, ['listen', 'kill', 'poll']);
   return wake ?? usual;

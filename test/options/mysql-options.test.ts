@@ -56,6 +56,9 @@ test('workers are woken by kill unless they poll, and look every second in any c
   expect(mistakes({ connection: 'postgres://db/shop', wake: 'kill' })).toEqual([
     `wake: 'kill' is for MySQL and MariaDB: PostgreSQL wakes by 'listen' or 'poll'`,
   ]);
+  expect(mistakes({ connection, wake: 'bell' as 'kill' })).toEqual([
+    "wake has no 'bell': workers are woken through a bell where the option bell has one: leave wake out",
+  ]);
 });
 
 test('a URL that cannot be read is not shown', () => {
