@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
 import { mysqlConfig, ownSettings } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package.js';
+import { SessionLocks } from '../../../lib/storage/mysql/connections/mysql-session-locks.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
 import { openConnections } from '../../../lib/storage/mysql/connections/queue-connections.js';
 import { TransactionConnection } from '../../../lib/storage/mysql/mysql-transaction-connection.js';
@@ -151,6 +152,75 @@ test('a connection that fell silent is cut, and the next statement gets a new on
     expect((await pool.query('select 3 as n')).rows).toEqual([{ n: '3' }]);
   } finally {
     await pool.close();
+    await proxy.close();
+  }
+});
+
+interface Waits {
+  readonly ask: (sql: string) => Promise<unknown>;
+  readonly close: () => Promise<void>;
+}
+
+async function openControl(url: string): Promise<Waits> {
+  const watcher = { lost: () => undefined, restored: () => undefined };
+  const control = new ControlConnection(await loadMysql2(), mysqlConfig(url), ownSettings, watcher);
+  await control.opening();
+  return { ask: (sql) => control.query(sql), close: () => control.close() };
+}
+
+async function openLocks(url: string): Promise<Waits> {
+  const parts = { mysql: await loadMysql2(), config: mysqlConfig(url), silentSeconds: 30 };
+  const locks = new SessionLocks({ ...parts, lost: () => undefined }, []);
+  await locks.open();
+  return { ask: () => locks.tryLock('one'), close: () => locks.close() };
+}
+
+async function openPool(url: string): Promise<Waits> {
+  const pool = await open(url);
+  await pool.query('select 1');
+  return { ask: (sql) => pool.query(sql), close: () => pool.close() };
+}
+
+const waits = [
+  ['a connection that claims', openControl],
+  ['the session that holds locks', openLocks],
+  ['a pool', openPool],
+] as const;
+
+test.each(waits)(
+  'what waits for an answer of %s hears at once that the server has ended it',
+  async (_, begin) => {
+    const proxy = await startProxy(database);
+    const one = await begin(proxy.url);
+    try {
+      // No limit ends it.
+      const timers = holdTimers(isLimit);
+      const { answered } = proxy.holdAnswers('');
+      const asked = one.ask('select 1').catch((error: unknown) => error);
+      await answered;
+      proxy.halfClose('worker');
+      expect(await asked).toMatchObject({ message: expect.stringMatching(/closed/i) });
+      expect(timers.waiting).toBe(0);
+    } finally {
+      await one.close();
+      await proxy.close();
+    }
+  },
+);
+
+test.each(waits)('closing %s ends, though the server falls silent amid a statement', async (_, begin) => {
+  const proxy = await startProxy(database);
+  const one = await begin(proxy.url);
+  try {
+    const timers = holdTimers(isLimit);
+    const silence = proxy.forget();
+    const asked = one.ask('select 1').catch((error: unknown) => error);
+    await silence.hit;
+    const closed = one.close();
+    while (timers.waiting > 0) timers.ringFirst();
+    expect(await asked).toMatchObject({ message: expect.stringMatching(/no answer/i) });
+    await closed;
+  } finally {
     await proxy.close();
   }
 });

@@ -1,16 +1,18 @@
 import type { Connection } from 'mysql2';
+import { streamOf } from './stream-of.js';
 
 /** Waits for what a connection is doing, but no longer: then the connection is destroyed, and the promise rejects. */
 export async function withAnswerLimit<T>(
-  connection: Pick<Connection, 'destroy'>,
+  connection: Connection,
   work: Promise<T>,
   mostMs: number,
 ): Promise<T> {
   let late: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
     late = setTimeout(() => {
-      connection.destroy();
-      reject(Object.assign(new Error(`no answer in ${mostMs} ms`), { code: 'ETIMEDOUT' }));
+      const error = Object.assign(new Error(`no answer in ${mostMs} ms`), { code: 'ETIMEDOUT' });
+      streamOf(connection).destroy(error);
+      reject(error);
     }, mostMs);
     // A connection that was destroyed meanwhile keeps no process alive.
     late.unref();

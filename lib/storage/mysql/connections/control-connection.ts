@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { mysqlDialect, type Dialect } from '../dialect.js';
 import { isConnectionError, isReadOnlyError } from '../mysql-errors.js';
+import { withAnswerLimit } from './answer-limit.js';
 import { ask, type Answer } from './answers.js';
 import { rethrowConnectionError } from './lost-connection.js';
 import type { Mysql2 } from './mysql-package.js';
+import { streamOf } from './stream-of.js';
 import { repeated, type Run } from './transactions.js';
 
 /** Told when the connection is gone and when it is back. */
@@ -114,31 +116,15 @@ export class ControlConnection {
       return await work((text, values) => this.#ask(connection, text, values));
     } catch (error) {
       if (isConnectionError(error)) this.#drop(connection, error);
-      else if (isReadOnlyError(error)) this.#discard(connection);
+      else if (isReadOnlyError(error)) this.#discard(connection, error);
       throw error;
     }
   }
 
   /** A server or a network that says nothing would keep the worker waiting for ever. */
-  async #ask(
-    connection: Connection,
-    text: string,
-    values: readonly unknown[] = [],
-  ): Promise<readonly Answer[]> {
+  #ask(connection: Connection, text: string, values: readonly unknown[] = []): Promise<readonly Answer[]> {
     const sent = this.#dialect.write(text, values);
-    let late: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_, reject) => {
-      late = setTimeout(() => {
-        const error = Object.assign(new Error(`no answer in ${answerMs} ms`), { code: 'ETIMEDOUT' });
-        connection.destroy();
-        reject(error);
-      }, answerMs);
-    });
-    try {
-      return await Promise.race([ask(connection, sent.text, sent.values), limit]);
-    } finally {
-      clearTimeout(late);
-    }
+    return withAnswerLimit(connection, ask(connection, sent.text, sent.values), answerMs);
   }
 
   async #open(): Promise<Connection> {
@@ -191,14 +177,14 @@ export class ControlConnection {
   }
 
   #drop(connection: Connection, error: unknown): void {
-    if (this.#discard(connection)) this.#tellLost(error);
+    if (this.#discard(connection, error)) this.#tellLost(error);
   }
 
   /** Lets the next statement open another connection; true when this was the one in use. */
-  #discard(connection: Connection): boolean {
+  #discard(connection: Connection, error: unknown): boolean {
     if (this.#connection !== connection) return false;
     this.#connection = undefined;
-    connection.destroy();
+    streamOf(connection).destroy(error as Error);
     return true;
   }
 

@@ -5,6 +5,7 @@ import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask, type TextRow } from './answers.js';
 import { commonSettings } from './mysql-config.js';
 import type { Mysql2 } from './mysql-package.js';
+import { streamOf } from './stream-of.js';
 
 /** An answer that takes longer will not come. */
 const answerMs = 5_000;
@@ -141,7 +142,7 @@ export class SessionLocks {
   #drop(connection: Connection, error: unknown): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    connection.destroy();
+    streamOf(connection).destroy(error as Error);
     this.#parts.lost(error);
   }
 }
