@@ -62,8 +62,8 @@ export interface QueueEventMap {
     readonly waitingMs: number;
   };
   /**
-   * Rows lack what must follow them, as `QueueAdmin.check()` says: attempts that this process has failed, and what has ended among
-   * the newest. True for `mended`: next attempts were inserted after all. `refused` is why the database does not take these.
+   * Rows contradict each other, as `QueueAdmin.check()` says: attempts that this process has failed, and the newest lack what must
+   * follow them, or attempts run that nobody has held for a minute. True for `mended`: next attempts were inserted after all. `refused` is why the database does not take these.
    */
   'table.inconsistent': {
     readonly kind: InconsistencyKind;

@@ -144,8 +144,7 @@ export class Recovery {
 
   async #lookForLost(): Promise<number> {
     const { database, bell, liveness, timing } = this.#parts;
-    if (this.#pace.due)
-      this.#unregistered = await this.#pace.walk(() => database.workers.unregisteredHolders());
+    if (this.#pace.due) await this.#findUnregistered();
     const looker = this.#workerId;
     const ring = looker === undefined ? undefined : bell.carried('looks', looker);
     const found = await liveness.findMissing(this.#unregistered, ring);
@@ -163,6 +162,14 @@ export class Recovery {
     let recovered = 0;
     for (const id of lost) recovered += await this.#recover(id);
     return recovered;
+  }
+
+  async #findUnregistered(): Promise<void> {
+    const { database, table } = this.#parts;
+    const holders = await this.#pace.walk(() => database.workers.unregisteredHolders());
+    this.#unregistered = holders.filter((id) => id !== undefined);
+    // Nobody's: whether they were pending or what they have done, nobody can tell.
+    if (holders.includes(undefined)) table.checkSoon();
   }
 
   #lookIn(ms: number): void {

@@ -24,15 +24,15 @@ const most = 1_000;
 /** A table that refuses every next attempt is not asked for each of them. */
 const mostTries = 100;
 
-/** From one check of the newest rows to the next, and what they look at: what ended so long ago, whatever this computer's clock says. */
-const [checkMs, reachMs, checkTimeoutMs] = [60_000, 15 * 60_000, 2_000];
+/** From one check of the newest rows to the next, and how long it may take. */
+const [checkMs, checkTimeoutMs] = [60_000, 2_000];
 
 /**
  * A net under what ends. An attempt fails and has its next attempt, or its dead task, in one commit, and a publication its
  * deliveries; whatever takes that away, a trigger, a hand or a bug, would lose the task in silence. So a worker that has failed
  * attempts looks a moment later, by their ids, whether what follows them is there. A next attempt that is missing and not due yet is
  * inserted, the rest is told. Besides, at most once a minute, the newest rows are checked: also for what a worker that is lost
- * cannot look for any more. Where nothing ends and nobody is lost, nothing is asked.
+ * cannot look for any more, and for attempts that run while nobody holds them. Where nothing ends and nobody is lost, nothing is asked.
  */
 export class TableWatch {
   readonly #parts: TableWatchParts;
@@ -40,6 +40,8 @@ export class TableWatch {
   readonly #pace = new WalkPace(checkMs);
   /** Attempts that were told. */
   readonly #told = new Set<string>();
+  /** Attempts that nobody held at the last check. */
+  #unheld: ReadonlySet<string> = new Set();
   #started = false;
   #stopListening: readonly (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -109,7 +111,7 @@ export class TableWatch {
     const began = performance.now();
     const found = await database.reports
       .check({
-        since: new Date(Date.now() - reachMs),
+        since: undefined,
         newest: newestLimit,
         purgeMaxAgeDays,
         timeoutMs: checkTimeoutMs,
@@ -118,9 +120,18 @@ export class TableWatch {
     for (const { kind, ids } of found) {
       const untold = ids.filter((id) => !this.#told.has(id));
       if (kind === 'no-next-attempt') await this.#follow(untold);
-      // Recovery mends what has no worker.
       else if (kind !== 'no-worker') this.#tell(kind, untold, false);
     }
+    this.#tellUnheld(found.find(({ kind }) => kind === 'no-worker')?.ids ?? []);
+  }
+
+  /** Recovery mends what names a worker, and needs a moment for it: so those count that the next check finds as well. */
+  #tellUnheld(ids: readonly string[]): void {
+    const untold = ids.filter((id) => !this.#told.has(id));
+    const [lasting, fresh] = [true, false].map((was) => untold.filter((id) => this.#unheld.has(id) === was));
+    this.#unheld = new Set(ids);
+    this.#tell('no-worker', lasting ?? [], false);
+    if (fresh && fresh.length > 0) this.checkSoon();
   }
 
   async #follow(ids: readonly string[]): Promise<void> {

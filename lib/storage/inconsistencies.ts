@@ -11,7 +11,7 @@ export type InconsistencyKind = 'no-next-attempt' | 'no-dead-task' | 'missing-de
 export interface Inconsistency {
   readonly kind: InconsistencyKind;
   readonly count: number;
-  /** Attempts, at most ten: those with the least ids. */
+  /** Attempts, at most ten: the newest, in the order of their ids from the newest. */
   readonly ids: readonly string[];
 }
 

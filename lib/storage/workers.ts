@@ -61,8 +61,11 @@ export interface WorkerRegistry {
   haltAll(): Promise<readonly WorkerId[]>;
   /** True when the worker was told to stop, in its row; undefined when it has none any more. */
   isHalted(workerId: WorkerId): Promise<boolean | undefined>;
-  /** Executors of running attempts that are not workers, or have stopped. Slow: it walks all running attempts. */
-  unregisteredHolders(): Promise<readonly WorkerId[]>;
+  /**
+   * Executors of running attempts that are not workers, or have stopped; undefined stands for those that name none. Slow: it walks all
+   * running attempts.
+   */
+  unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]>;
   /** A worker that may have been called lost lives. */
   revive(workerId: WorkerId): Promise<void>;
   /** Holds a worker's place for a time, at most {@link leaseMs}, where no session of its own shows that it lives. */

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
+import { QueueAdmin, QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/assembly/core.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { PostgresWorkers } from '../../lib/storage/postgres/postgres-workers.js';
+import { holdTimers } from '../support/held-timers.js';
 import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
@@ -21,8 +22,8 @@ function start(options: QueueModuleOptions): Promise<QueueApp> {
   return bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
 }
 
-/** Inserts a task that is held by that executor; answers its id. */
-async function insertHeld(executor: string): Promise<string> {
+/** Inserts a task that is held by that executor, null for nobody; answers its id. */
+async function insertHeld(executor: string | null): Promise<string> {
   const { rows } = await bench.database.pool.query<{ id: string }>(
     `insert into tasks (processo, status, executor, reserva) values ('hold', 'processando', $1, 1) returning id`,
     [executor],
@@ -62,6 +63,19 @@ test('later it is found by itself, at every twelfth look', async () => {
   await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
   const id = await insertHeld('4711');
   expect((await nextEvent(events, 'task.recovered')).task.id).toBe(id);
+});
+
+test('an attempt that runs while it names nobody is told of a minute later, though nothing else ends or fails', async () => {
+  const held = holdTimers((ms) => ms > 50_000 && ms <= 60_000);
+  const id = await insertHeld(null);
+  const { app, events } = await start({ recovery: eager });
+  const told = nextEvent(events, 'table.inconsistent');
+  await until(async () => held.waiting > 0, 'it was found once');
+  held.ringFirst();
+  expect(await told).toEqual({ kind: 'no-worker', ids: [id], mended: false, refused: undefined });
+  expect((await app.get(QueueAdmin).status()).problems).toMatchObject([
+    { kind: 'inconsistent', inconsistency: 'no-worker', ids: [id] },
+  ]);
 });
 
 test('a walk that takes long is made as much rarer', async () => {

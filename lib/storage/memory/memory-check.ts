@@ -45,9 +45,14 @@ export function findInconsistencies(
     .map(({ kind, found }) => ({
       kind,
       count: found.length,
-      ids: found.slice(0, mostNamed).map((row) => String(row[column.id])),
+      first: Number(found[0]?.[column.id]),
+      ids: found
+        .slice(-mostNamed)
+        .map((row) => String(row[column.id]))
+        .toReversed(),
     }))
-    .toSorted((one, other) => Number(one.ids[0]) - Number(other.ids[0]));
+    .toSorted((one, other) => one.first - other.first)
+    .map(({ kind, count, ids }) => ({ kind, count, ids }));
 }
 
 /** True of a failed attempt that was retried, by a worker or an operator, and that none follows. */

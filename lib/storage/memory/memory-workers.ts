@@ -85,10 +85,10 @@ export class MemoryWorkers implements WorkerRegistry {
     return worker && (worker.halted ?? false);
   }
 
-  async unregisteredHolders(): Promise<readonly WorkerId[]> {
-    const holders = new Set(this.#table.rows.filter(isRunning).map((row) => String(row['executor'])));
+  async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {
+    const holders = new Set(this.#table.rows.filter(isRunning).map((row) => row['executor'] ?? undefined));
     return [...holders].filter((id) => {
-      const worker = this.#table.workers.get(id);
+      const worker = id === undefined ? undefined : this.#table.workers.get(id);
       return worker === undefined || worker.stoppedAt !== undefined;
     });
   }

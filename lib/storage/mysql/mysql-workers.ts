@@ -93,8 +93,9 @@ export class MysqlWorkers implements WorkerRegistry {
     return row && readBoolean(row['halted']);
   }
 
-  async unregisteredHolders(): Promise<readonly WorkerId[]> {
-    return (await this.#access.ask(unregisteredHolders(this.#access.tables))).map(idOf);
+  async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {
+    const rows = await this.#access.ask(unregisteredHolders(this.#access.tables));
+    return rows.map(idOf).map((id) => (id === '0' ? undefined : id));
   }
 
   async revive(workerId: WorkerId): Promise<void> {

@@ -1,6 +1,6 @@
 import type { RingBeside } from '../../coordination/bell.js';
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
-import { readBoolean } from '../columns.js';
+import { readBoolean, readText } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
 import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
 import { isRingRefused } from './connections/without-ring.js';
@@ -71,9 +71,9 @@ export class PostgresWorkers implements WorkerRegistry {
     return row && readBoolean(row['halted']);
   }
 
-  async unregisteredHolders(): Promise<readonly WorkerId[]> {
+  async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {
     const rows = await this.#access.ask(this.#access.sql.unregisteredHolders, []);
-    return rows.map((row) => String(row['id']));
+    return rows.map((row) => readText(row['id']) ?? undefined);
   }
 
   async revive(workerId: WorkerId): Promise<void> {

@@ -94,7 +94,8 @@ export function exerciseMysqlWorkers(flavour: MysqlFlavour): void {
       await server().pool.query(
         `insert into ${queue} (processo, status, executor) values ('a', 'processando', 4711), ('a', 'processando', 4711), ('a', 'processando', null)`,
       );
-      expect(await processOf(0).workers.unregisteredHolders()).toEqual(['4711']);
+      const holders = await processOf(0).workers.unregisteredHolders();
+      expect(holders.toSorted()).toEqual(['4711', undefined]);
     });
   });
 }

@@ -30,7 +30,7 @@ export const findInconsistencies = ({ queue, workers }: Pick<QueueTables, 'queue
   named(
     'check',
     `
-select found.kind, count(*) as n, substring_index(group_concat(found.id order by found.id), ',', ${mostNamed}) as ids
+select found.kind, count(*) as n, substring_index(group_concat(found.id order by found.id desc), ',', ${mostNamed}) as ids
 from (
   select 'no-next-attempt' as kind, f.id
   from ${queue} f ${lacksNextAttempt(queue, isMeant)}

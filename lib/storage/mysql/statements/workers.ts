@@ -136,7 +136,7 @@ from (
   group by f.executor_ativo
 ) holding
 left join ${workers} w on w.id = holding.id and w.stopped_at is null
-where holding.id <> 0 and w.id is null`,
+where w.id is null`,
   );
 
 /** A worker that was called lost and is back has not stopped. Parameters: worker. */

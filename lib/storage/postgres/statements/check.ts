@@ -56,7 +56,7 @@ found as (
   where f.status = 'processando'${interop ? ' and f.executor is not null' : ''}
     and not exists (select from ${workers} w where w.id = f.executor and w.stopped_at is null)
 )
-select kind, count(*)::text as n, array_to_string((array_agg(id order by id))[1:${mostNamed}], ',') as ids
+select kind, count(*)::text as n, array_to_string((array_agg(id order by id desc))[1:${mostNamed}], ',') as ids
 from found
 group by kind
 order by min(id)`;

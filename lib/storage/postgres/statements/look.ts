@@ -137,7 +137,7 @@ select f.id, f.reserva, f.cancelada_por is not null as cancelled from ${queue} f
 );
 
 /**
- * Holders of running attempts that the workers' table does not list as running. Skips through the running index, one probe
+ * Holders of running attempts that the workers' table does not list as running; null for those without. Skips through the running index, one probe
  * per holder, and walks over the dead entries that an old snapshot keeps there.
  */
 export const unregisteredHolders = statement(
@@ -154,5 +154,7 @@ with recursive holding (id) as (
 )
 select h.id from holding h
 where h.id is not null
-  and not exists (select from ${workers} w where w.id = h.id and w.stopped_at is null)`,
+  and not exists (select from ${workers} w where w.id = h.id and w.stopped_at is null)
+union all
+select null where exists (select from ${queue} f where f.status = 'processando' and f.executor is null)`,
 );
