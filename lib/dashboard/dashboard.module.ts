@@ -1,11 +1,4 @@
-import {
-  Inject,
-  Module,
-  type DynamicModule,
-  type MiddlewareConsumer,
-  type NestModule,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { QueueAdmin } from '../admin/queue-admin.js';
 import { getQueueToken } from '../client/queue-tokens.js';
@@ -16,9 +9,8 @@ import { makeControllers } from './dashboard.controllers.js';
 import { DashboardGroup } from './dashboard-group.js';
 import { Dashboard, type ShownQueue } from './dashboard.js';
 import { resolveDashboard, type DashboardOptions } from '../options/dashboard-options.js';
+import { adaptFastify } from './fastify.js';
 import { LoopbackGuard } from './loopback.guard.js';
-import { keepBodyUnread } from './request-body.js';
-import { serveSlash } from './slash-route.js';
 
 /** What the dashboards of one application share. */
 @Module({
@@ -47,19 +39,14 @@ export async function dashboardModule(
   const controllers = await makeControllers({ token, path, guards, decorators, actor });
 
   @Module({})
-  class QueueDashboardModule implements NestModule, OnModuleInit {
+  class QueueDashboardModule implements OnModuleInit {
     constructor(
       @Inject(HttpAdapterHost) readonly host: HttpAdapterHost,
       @Inject(ApplicationConfig) readonly application: ApplicationConfig,
     ) {}
 
-    configure(consumer: MiddlewareConsumer): void {
-      if (this.host.httpAdapter.getType() !== 'fastify') return;
-      consumer.apply(keepBodyUnread).forRoutes(controllers.action);
-    }
-
     onModuleInit(): void {
-      serveSlash(this.host.httpAdapter, this.application.getGlobalPrefix(), path);
+      adaptFastify(this.host.httpAdapter, this.application.getGlobalPrefix(), path);
     }
   }
 

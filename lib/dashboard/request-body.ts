@@ -9,10 +9,10 @@ const largestBytes = 8 * 1_048_576;
 const hiddenTypes = new WeakMap<object, string>();
 
 /**
- * Middleware for Fastify, which refuses or reads a body before any guard or handler is asked, as the application's parsers
- * have it. What seems to have no body it leaves alone, so {@link readBody} finds it as it came.
+ * For Fastify, which refuses or reads a body before any guard or handler is asked, as the application's parsers have it. What seems
+ * to have no body it leaves alone, so {@link readBody} finds it as it came.
  */
-export function keepBodyUnread(request: IncomingMessage, _answer: unknown, next: () => void): void {
+export function keepBodyUnread(request: IncomingMessage): void {
   const { headers } = request;
   const type = headers['content-type'];
   if (type !== undefined) {
@@ -21,7 +21,6 @@ export function keepBodyUnread(request: IncomingMessage, _answer: unknown, next:
     delete headers['content-length'];
     delete headers['transfer-encoding'];
   }
-  next();
 }
 
 /** The content type that the request came with, in lower case and without parameters. */
