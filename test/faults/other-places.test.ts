@@ -1,11 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TaskHandler } from '../../lib/index.js';
+import { runCli } from '../cli/support.js';
 import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
 import { cutConnections } from './kit/cut.js';
 import { startFakeClock, type FakeClock } from './kit/fake-clock.js';
+import { OneOfEach, runOneOfEach } from './kit/one-of-each.js';
 
 let clock: FakeClock;
 let cluster: Cluster;
@@ -111,3 +113,71 @@ test('a server that speaks another language is understood: its connections are l
   await database.pool.query('drop function refuse cascade');
   expect(fault.hits.messages).toBeGreaterThan(0);
 });
+
+/** How values are written and read, each as far from what is usual as can be. */
+const formats = {
+  datestyle: 'German, DMY',
+  intervalstyle: 'sql_standard',
+  timezone: 'Pacific/Kiritimati',
+  bytea_output: 'escape',
+  extra_float_digits: '-10',
+  standard_conforming_strings: 'off',
+  escape_string_warning: 'on',
+  backslash_quote: 'off',
+  array_nulls: 'off',
+  transform_null_equals: 'on',
+  xmloption: 'document',
+  quote_all_identifiers: 'on',
+  lc_messages: 'C.UTF-8',
+  lc_monetary: 'C.UTF-8',
+  lc_numeric: 'C.UTF-8',
+  lc_time: 'C.UTF-8',
+  client_encoding: 'LATIN1',
+  client_min_messages: 'debug1',
+  default_transaction_isolation: 'serializable',
+  default_transaction_deferrable: 'on',
+  search_path: 'nowhere',
+  check_function_bodies: 'off',
+  'plpgsql.variable_conflict': 'use_variable',
+} as const;
+
+/** Who may set them, and how it is undone. */
+const places = [
+  ['server, which changes sessions that are open', 'alter system'],
+  ['database', 'alter database shop'],
+  ['role', 'alter role current_user'],
+] as const;
+
+test.each(places)(
+  'formats of times, numbers, texts and names that are set for a %s while a worker runs change nothing',
+  async (_, alter) => {
+    const queue = 'public.tasks';
+    const handlers = [OneOfEach];
+    app = await startApp({ url: proxy.url }, { queue, handlers, pollIntervalMs: 500, recovery });
+    await database.pool.query('delete from tasks');
+    const name = decodeURIComponent(new URL(database.url).pathname.slice(1));
+    const change = alter.replace('shop', `"${name}"`);
+    try {
+      for (const [setting, value] of Object.entries(formats)) {
+        const to = setting === 'search_path' ? value : `'${value}'`;
+        await database.pool.query(`${change} set ${setting} = ${to}`);
+      }
+      await database.pool.query('select pg_reload_conf()');
+      await runOneOfEach(app);
+      const restored = nextEvent(app.events, 'connection.restored');
+      await cutConnections(database.pool);
+      await restored;
+      await runOneOfEach(app);
+      const other = await startApp({ url: proxy.url }, { queue, handlers, pollIntervalMs: 500, recovery });
+      await app.close();
+      app = other;
+      await runOneOfEach(app);
+      const check = await runCli(['migrate', '--table', queue, '--check', '--url', database.url]);
+      expect(check).toMatchObject({ code: 0, stderr: '' });
+    } finally {
+      await database.pool.query(`${change} reset all`);
+      await database.pool.query('select pg_reload_conf()');
+    }
+  },
+  60_000,
+);

@@ -53,8 +53,8 @@ export function connectionProblem(connection: PostgresConnection): string | unde
 
 /**
  * Set on every connection of ours. A peer that is gone is noticed within 60 s; READ COMMITTED is what the
- * statements are written for, whatever the database's default is, as are the formats in which they are told values. Some of them are idle for as long as nothing happens; before
- * version 14 no setting ends those.
+ * statements are written for, whatever the database's default is, as are the formats in which they are told values and names. Some of
+ * them are idle for as long as nothing happens; before version 14 no setting ends those.
  */
 export const sessionSettings = `
 set tcp_keepalives_idle = 20;
@@ -65,6 +65,7 @@ set default_transaction_isolation = 'read committed';
 set datestyle = 'ISO';
 set extra_float_digits = 1;
 set array_nulls = on;
+set quote_all_identifiers = off;
 select set_config('idle_session_timeout', '0', false) where current_setting('server_version_num')::int >= 140000`;
 
 /**

@@ -72,6 +72,8 @@ export async function prepareSchema(
   request: SchemaRequest,
 ): Promise<PreparedSchema> {
   return run(async (tx) => {
+    // Types are compared as the server writes them. Behind a pooler no setting of the session's says how.
+    await tx.query('set local quote_all_identifiers = off');
     const tables = await resolveTables(tx, request);
     await refuseHiddenSchema(tx, tables, request);
     const policies = await refuseRowSecurity(tx, tables, request);
