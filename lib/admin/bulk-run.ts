@@ -23,7 +23,7 @@ export interface BulkPlan {
 }
 
 export interface BulkRunParts {
-  readonly tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock'>;
+  readonly tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock' | 'attemptsOf'>;
   /** Of what is cancelled. */
   readonly cancellation: Cancellation;
   readonly events: QueueEvents;
@@ -102,7 +102,9 @@ export class BulkRun {
     if (this.#kind === 'cancel' && block.done > 0) {
       events.emit('tasks.cancelled', { count: block.done, ...cancellation });
     }
-    return block;
+    if (block.refused === undefined) return block;
+    const [first] = await tasks.attemptsOf(block.refused.id, false);
+    return { ...block, refused: { ...block.refused, id: first?.firstAttemptId ?? block.refused.id } };
   }
 
   #select(filter: BulkFilter): TaskSelection {

@@ -38,6 +38,6 @@ export async function refusal(
   const { current } = await findAttempts(admin, id);
   return new TarefaError(
     'TASK_STATE',
-    `task ${id} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
+    `task ${current.firstAttemptId} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
   );
 }

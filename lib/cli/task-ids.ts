@@ -1,5 +1,6 @@
 import { readId } from '../values/attempt-id.js';
-import { TarefaError } from '../errors.js';
+import type { QueueAdmin } from '../admin/queue-admin.js';
+import { hasCode, TarefaError } from '../errors.js';
 import { UsageError, type CommandCall, type ExitCode } from './command.js';
 import { textOfError } from './exit-of-error.js';
 
@@ -20,21 +21,34 @@ export function readIds({ positionals }: CommandCall): readonly string[] {
   return [...new Set(positionals.map(readId))];
 }
 
+/** The number of a task: the id of its first attempt. What is not there keeps the id that it was named by. */
+export async function taskNumber(admin: QueueAdmin, id: string): Promise<string> {
+  try {
+    return (await admin.find(id, { payload: false })).current.firstAttemptId;
+  } catch (error) {
+    if (hasCode(error, 'TASK_NOT_FOUND')) return id;
+    throw error;
+  }
+}
+
 /**
  * Does something with each task, and goes on when one of them is refused.
  *
- * @param act answers what `--json` shows besides, and the line that is shown otherwise
+ * @param act is given the number of the task; answers what `--json` shows besides, and the line that is shown otherwise
  * @returns 0 when all were done, 3 when some were, 2 when none was
  */
 export async function forEachTask(
-  { output }: CommandCall,
+  call: CommandCall,
   ids: readonly string[],
   act: (
     id: string,
   ) => Promise<{ readonly fields?: Readonly<Record<string, unknown>>; readonly line: string }>,
 ): Promise<ExitCode> {
+  const { output } = call;
+  const { admin } = await call.queue();
   const results: TaskResult[] = [];
-  for (const id of ids) {
+  for (const given of ids) {
+    const id = await taskNumber(admin, given);
     try {
       const { fields, line } = await act(id);
       results.push({ id, done: true, ...fields });

@@ -45,6 +45,8 @@ export interface CountJson extends RouteJson {
 
 export interface RunningJson extends RouteJson {
   readonly id: string;
+  /** Number of the task. */
+  readonly firstAttemptId: string;
   readonly attempt: number;
   readonly dead: boolean;
   readonly startedAt: string;
@@ -75,6 +77,8 @@ export interface WorkerJson {
 
 export interface NextJson extends RouteJson {
   readonly id: string;
+  /** Number of the task. */
+  readonly firstAttemptId: string;
   readonly dead: boolean;
   readonly dueAt: string;
   /** Below 0 when it is late. */
@@ -164,6 +168,7 @@ export interface CountsJson {
 /** An attempt, without its payload. */
 export interface TaskJson extends RouteJson {
   readonly id: string;
+  /** Number of the task. */
   readonly firstAttemptId: string;
   readonly attempt: number;
   /** A word that another program wrote stands for itself. */

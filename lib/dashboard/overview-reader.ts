@@ -89,11 +89,7 @@ function isLive(status: TaskState): status is CountJson['status'] {
   return ['pending', 'scheduled', 'retrying', 'processing'].includes(status);
 }
 
-function runningJson({
-  firstAttemptId: _first,
-  startedAt,
-  ...running
-}: StatusReport['running'][number]): RunningJson {
+function runningJson({ startedAt, ...running }: StatusReport['running'][number]): RunningJson {
   return { ...running, startedAt: timeJson(startedAt) };
 }
 

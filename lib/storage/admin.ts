@@ -70,7 +70,7 @@ export interface BulkPlace {
 
 /** A task that the database did not let change. */
 export interface RefusedTask {
-  /** Of its last attempt. */
+  /** Of any of its attempts; from `BulkRun` its number, the id of the first one. */
   readonly id: string;
   /** What the database says. */
   readonly message: string;

@@ -100,7 +100,6 @@ export function readRunning(rows: Rows): { counts: StatusCount[]; tasks: Running
   const counts = rows.map((row) => readCount({ ...row, n: 1, due: null }, 'processing', isCapped));
   const tasks = rows.slice(0, listLimit).map((row) => ({
     ...readName(row),
-    firstAttemptId: String(row['first_id']),
     attempt: Number(row['tentativa'] ?? 1),
     startedAt: dateOf(row['started']),
     // By the table, it may begin later than now.
@@ -208,6 +207,7 @@ export function readSnapshot([row]: Rows): SnapshotHolder | undefined {
 function readName(row: Row): StatusTask {
   return {
     id: String(row['id']),
+    firstAttemptId: String(row['first_id']),
     topic: readText(row['processo']),
     subscriptionId: readText(row['subscriber_id']),
     dead: readBoolean(row['dead']),

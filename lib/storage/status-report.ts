@@ -32,6 +32,8 @@ export interface StatusCount extends CappedCount {
 /** An attempt by name. */
 export interface StatusTask {
   readonly id: string;
+  /** Number of its task. */
+  readonly firstAttemptId: string;
   readonly topic: string | null;
   readonly subscriptionId: string | null;
   readonly dead: boolean;
@@ -70,7 +72,6 @@ export interface NextTask extends StatusTask {
 }
 
 export interface RunningTask extends StatusTask {
-  readonly firstAttemptId: string;
   readonly attempt: number;
   readonly startedAt: Date;
   readonly runningMs: number;

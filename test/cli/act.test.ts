@@ -77,6 +77,31 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   ]);
 });
 
+test('a task is spoken of by its number, whichever of its attempts it was named by', async () => {
+  await bench.start({ worker: false });
+  const [first = ''] = await cli.rows('processo, status, reenfileirado', `'a', 'falha', true`);
+  const [later = ''] = await cli.rows(
+    'processo, status, id_inicial, id_anterior, tentativa, data_hora',
+    `'a', 'agendada', ${first}, ${first}, 2, now() + interval '1 hour'`,
+  );
+  expect((await cli.run(['tasks', '--latest'])).stdout).toMatch(
+    new RegExp(`\n *${first} +2 \\(${later}\\) +retrying `),
+  );
+  expect((await cli.run(['status'])).stdout).toMatch(
+    new RegExp(`^next scheduled .*: task ${first}, a$`, 'm'),
+  );
+  expect(await cli.run(['run-now', later])).toMatchObject({ code: 0, stdout: `task ${first} is due now\n` });
+  expect((await cli.run(['status'])).stdout).toMatch(new RegExp(`^lag .*: task ${first}, a$`, 'm'));
+  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${first} is cancelled\n` });
+  expect((await cli.run(['cancel', later])).stderr).toContain(`task ${first} cannot be cancelled`);
+  const asked = await cli.run(['delete', later]);
+  expect(asked.stderr).toContain(`Delete task ${first} with everything`);
+  expect(await cli.run(['delete', later, '--yes'])).toMatchObject({
+    code: 0,
+    stdout: `task ${first} is deleted, with its 2 attempts\n`,
+  });
+});
+
 test.each<[readonly string[], RegExp]>([
   [['retry'], /which task\?/],
   [['cancel', 'a'], /"a" is not an attempt/],

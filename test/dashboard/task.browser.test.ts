@@ -49,8 +49,10 @@ test('all attempts stand one after the other, with what they said and when the n
     tenant: 12,
     priority: 80,
   });
-  // By the id of any attempt.
-  const page = await open(firstId);
+  // By the id of any attempt: it is called by the task's number all the same.
+  const page = await open(id);
+  await seen(page.getByRole('heading', { name: `Task ${firstId}`, exact: true, level: 1 }));
+  expect(await page.title()).toBe(`Task ${firstId} · Tarefa`);
   const attempts = part(page, 'Attempts').getByRole('listitem');
   await says(attempts, 'Next attempt due');
   const said = await attempts.allInnerTexts();
@@ -72,6 +74,11 @@ test('all attempts stand one after the other, with what they said and when the n
   await says(facts(page, 'Priority'), '80');
   await facts(page, 'Tenant').getByRole('link', { name: '12' }).click();
   await seen(page.getByRole('heading', { name: '1 task', exact: true }));
+  const listed = row(page, new RegExp(`^${firstId} attempt 2 · ${id}$`));
+  await seen(listed.getByRole('link', { name: firstId, exact: true }));
+  await listed.getByRole('link', { name: firstId, exact: true }).click();
+  await page.getByRole('button', { name: 'Retry', exact: true }).click();
+  await seen(page.getByRole('dialog', { name: `Retry task ${firstId}?` }));
 });
 
 describe('the payload', () => {

@@ -4,7 +4,7 @@ import { interopOption } from '../common-options.js';
 import { confirm } from '../confirm.js';
 import { statusOption } from '../filter-options.js';
 import { readableCount } from '../output/readable.js';
-import { forEachTask, readIds } from '../task-ids.js';
+import { forEachTask, readIds, taskNumber } from '../task-ids.js';
 
 /** `tarefa delete`. */
 export const deleteCommand: Command = {
@@ -34,12 +34,13 @@ const words: BulkWords = {
 
 async function deleteSome(call: CommandCall): Promise<ExitCode> {
   const ids = readIds(call);
-  const what = ids.length === 1 ? `task ${ids[0]}` : `${ids.length} tasks`;
+  const { admin } = await call.queue();
+  const [one = ''] = ids;
+  const what = ids.length === 1 ? `task ${await taskNumber(admin, one)}` : `${ids.length} tasks`;
   if (!(await confirm(call, `Delete ${what} with everything that is known of it?`))) {
     call.output.line('nothing was deleted');
     return 0;
   }
-  const { admin } = await call.queue();
   return forEachTask(call, ids, async (id) => {
     const attempts = await admin.delete(id);
     const rows = attempts === 1 ? 'its attempt' : `its ${readableCount(attempts)} attempts`;

@@ -14,9 +14,9 @@ export const tasksCommand: Command = {
   name: 'tasks',
   summary: 'lists attempts, the newest first; never their payloads',
   usage: '[filters]',
-  description: `A task may have several attempts: --latest shows the last one of each only, as the task stands now. What is next on
-    a further page is said at the end; hand it over with --after. On a large table a filter that chooses few old attempts
-    takes its time: narrow it with --since.
+  description: `Each attempt has the number of its task; a later attempt's own id stands behind its count. --latest shows only the last
+    attempt of each task, as the task stands now. What is next on a further page is said at the end; hand it over with
+    --after. On a large table a filter that chooses few old attempts takes its time: narrow it with --since.
 
     --status retrying: tasks that have failed and are scheduled for their next attempt; scheduled are those that wait for
     their first. Once they are due, both are pending.
@@ -55,11 +55,10 @@ export const tasksCommand: Command = {
     output.json({ tasks: tasks.map(taskView), next: next ?? null });
     if (tasks.length === 0) output.line('no attempt is like that');
     output.table(
-      ['id', 'task', 'attempt', 'status', 'topic', 'subscription', 'due', 'message'],
+      ['task', 'attempt', 'status', 'topic', 'subscription', 'due', 'message'],
       tasks.map((task) => [
-        task.id,
         task.firstAttemptId,
-        task.attempt,
+        task.id === task.firstAttemptId ? task.attempt : `${task.attempt} (${task.id})`,
         { status: taskState(task) },
         readableTopic(task.topic, task.dead),
         task.subscriptionId,

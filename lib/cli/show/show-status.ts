@@ -56,9 +56,9 @@ function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): strin
   return `${readableDuration(lagMs)}${oldest ? `: ${nameOf(oldest)}` : ''}`;
 }
 
-function nameOf({ id, topic, subscriptionId, dead }: StatusTask): string {
+function nameOf({ firstAttemptId, topic, subscriptionId, dead }: StatusTask): string {
   const receiver = subscriptionId === null ? '' : ` for ${subscriptionId}`;
-  return `task ${id}, ${readableTopic(topic, dead)}${receiver}`;
+  return `task ${firstAttemptId}, ${readableTopic(topic, dead)}${receiver}`;
 }
 
 const statuses: readonly (readonly [TaskState, string])[] = [
@@ -100,8 +100,8 @@ function showRunning(output: Output, { running, runningTotal }: StatusReport): v
     ['running', 'topic', 'subscription', 'attempt', 'for', 'worker'],
     running
       .slice(0, mostRunning)
-      .map(({ id, topic, dead, subscriptionId, attempt, runningMs, workerId, host, pid }) => [
-        id,
+      .map(({ firstAttemptId, topic, dead, subscriptionId, attempt, runningMs, workerId, host, pid }) => [
+        firstAttemptId,
         readableTopic(topic, dead),
         subscriptionId,
         attempt,

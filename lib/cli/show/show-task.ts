@@ -45,7 +45,7 @@ export function showTask(output: Output, whole: WholeTask): void {
   const failed = attempts.findLast(({ error }) => error !== null);
   if (failed?.error != null) {
     output.line();
-    output.line(`error of attempt ${failed.id}`);
+    output.line(`error of attempt ${failed.attempt} (${failed.id})`);
     output.text(shortened(failed.error));
   }
   if (payload === undefined) output.note('\nThe payload is hidden: --payload shows it.');
@@ -91,7 +91,7 @@ function showAttempts(output: Output, attempts: readonly TaskRecord[]): void {
   let replay = 0;
   let before = 0;
   output.table(
-    ['id', 'replay', 'attempt', 'status', 'due', 'started', 'took', 'message'],
+    ['replay', 'attempt', 'id', 'status', 'due', 'started', 'took', 'message'],
     attempts.map((one) => {
       const { id, attempt, dueAt, startedAt, finishedAt, message } = one;
       const status = { status: taskState(one) };
@@ -99,7 +99,7 @@ function showAttempts(output: Output, attempts: readonly TaskRecord[]): void {
       before = attempt;
       const took =
         startedAt && finishedAt ? readableDuration(finishedAt.getTime() - startedAt.getTime()) : null;
-      return [id, replay === 0 ? null : replay, attempt, status, dueAt, startedAt, took, message];
+      return [replay === 0 ? null : replay, attempt, id, status, dueAt, startedAt, took, message];
     }),
   );
 }

@@ -230,7 +230,7 @@ export class MemoryReports implements QueueReports {
   #counts(rows: readonly MemoryRow[]): readonly StatusCount[] {
     const counts = new Map<string, StatusCount>();
     for (const row of rows) {
-      const { id: _id, ...name } = nameOf(row);
+      const { id: _id, firstAttemptId: _first, ...name } = nameOf(row);
       const status = taskState(readTaskRecord(row));
       const key = JSON.stringify([name.topic, name.subscriptionId, name.dead, status]);
       const { count = 0, oldestDueAt = null } = counts.get(key) ?? {};
@@ -247,11 +247,10 @@ export class MemoryReports implements QueueReports {
   }
 
   #runningTask(row: MemoryRow): RunningTask {
-    const { firstAttemptId, attempt, startedAt, dueAt } = readTaskRecord(row);
+    const { attempt, startedAt, dueAt } = readTaskRecord(row);
     const worker = this.#table.workers.get(row['executor'] ?? '');
     return {
       ...nameOf(row),
-      firstAttemptId,
       attempt,
       startedAt: startedAt ?? dueAt,
       runningMs: Math.max(0, this.#table.nowMs - (startedAt ?? dueAt).getTime()),
@@ -277,8 +276,8 @@ export class MemoryReports implements QueueReports {
 }
 
 function nameOf(row: MemoryRow): StatusTask {
-  const { id, topic, subscriptionId, dead } = readTaskRecord(row);
-  return { id, topic, subscriptionId, dead };
+  const { id, firstAttemptId, topic, subscriptionId, dead } = readTaskRecord(row);
+  return { id, firstAttemptId, topic, subscriptionId, dead };
 }
 
 /** What has ended counts from a time on, and as its task's last attempt. */

@@ -159,7 +159,7 @@ export class Executor {
   #treatByDefault({ task, route }: ClaimedTask, why: string): LastEnd {
     const gaveUp = `${describeRoute(plainRoute(route))} gave up, and ${why}`;
     const message = cleanMessage(`${untreatedMessage}: ${gaveUp}`);
-    this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.id}: ${message}` });
+    this.#parts.events.emit('warning', { message: `task ${task.liveId ?? task.firstAttemptId}: ${message}` });
     return { kind: 'succeeded', recorded: { message, result: null } };
   }
 }

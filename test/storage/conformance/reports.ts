@@ -35,7 +35,7 @@ export function exerciseReports(open: OpenDatabase): void {
     expect(status.lagMs).toBeGreaterThanOrEqual(60_000);
     expect(status.nextScheduled?.id).toBe(next);
     expect(status.running).toMatchObject([
-      { id: running.id, topic: 'running', workerId: worker.id, host: 'test' },
+      { id: running.id, firstAttemptId: running.id, topic: 'running', workerId: worker.id, host: 'test' },
     ]);
     expect(status.workers).toMatchObject([{ id: worker.id, alive: false }]);
     expect(status.counts.map(({ topic, status: state, count }) => [topic, state, count])).toEqual(
@@ -152,6 +152,12 @@ export function exerciseReports(open: OpenDatabase): void {
     ];
     expect(idsOf(await database.reports.nextScheduled(2))).toEqual([first, second]);
     expect(idsOf(await database.reports.nextScheduled(9))).toEqual([first, second, third]);
+    const worker = await register(database);
+    const failed = await claimNew(database, worker);
+    await endBadly(database, worker, failed, { kind: 'after-failure', delayMs: 500_000 });
+    const [retry] = await database.reports.nextScheduled(1);
+    expect(retry?.id).not.toBe(failed.id);
+    expect(retry?.firstAttemptId).toBe(failed.id);
   });
 
   contract('a search goes on from page to page until everything is found, the newest first', async () => {

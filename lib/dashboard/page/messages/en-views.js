@@ -61,7 +61,7 @@ export const views = {
 
   'task.title': 'Task {id}',
   'task.attemptN': 'Attempt {attempt}',
-  'task.attemptShort': 'attempt {attempt}',
+  'task.attemptShort': 'attempt {attempt} · {id}',
   'task.dead': 'Dead',
   'task.unreadable':
     'Bytes that are no text in the encoding of the database are written \\xe3 here. Columns: {columns}.',
@@ -88,7 +88,6 @@ export const views = {
   'fact.topic': 'Topic',
   'fact.subscription': 'Subscription',
   'fact.publication': 'Publication',
-  'fact.firstAttempt': 'First attempt',
   'timeline.title': 'Attempts',
   'timeline.left': '{count} earlier attempt is not shown. | {count} earlier attempts are not shown.',
   'timeline.next': 'Next attempt due',

@@ -64,7 +64,7 @@ export const views = {
 
   'task.title': 'Tarefa {id}',
   'task.attemptN': 'Tentativa {attempt}',
-  'task.attemptShort': 'tentativa {attempt}',
+  'task.attemptShort': 'tentativa {attempt} · {id}',
   'task.dead': 'Morta',
   'task.unreadable':
     'Bytes que não são texto na codificação do banco de dados aparecem aqui como \\xe3. Colunas: {columns}.',
@@ -91,7 +91,6 @@ export const views = {
   'fact.topic': 'Tópico',
   'fact.subscription': 'Assinatura',
   'fact.publication': 'Publicação',
-  'fact.firstAttempt': 'Primeira tentativa',
   'timeline.title': 'Tentativas',
   'timeline.left':
     '{count} tentativa anterior não é mostrada. | {count} tentativas anteriores não são mostradas.',

@@ -27,7 +27,7 @@ export function nextSection({ scheduled }) {
             return h(
               'li',
               { 'data-key': task.id, 'data-status': 'scheduled' },
-              h('a', { href: hashOf('task', { id: task.id }), class: 'id' }, task.id),
+              h('a', { href: hashOf('task', { id: task.firstAttemptId }), class: 'id' }, task.firstAttemptId),
               h('span', { class: 'grow' }, routeName(task), task.dead && deadTag()),
               h(
                 'time',

@@ -29,7 +29,7 @@ export function runningSection({ at, running, runningTotal }) {
             h(
               'li',
               { 'data-key': task.id, 'data-status': 'processing' },
-              h('a', { href: hashOf('task', { id: task.id }), class: 'id' }, task.id),
+              h('a', { href: hashOf('task', { id: task.firstAttemptId }), class: 'id' }, task.firstAttemptId),
               h(
                 'span',
                 { class: 'grow' },

@@ -42,8 +42,8 @@ export function actionButtons({ current, actions }, afterwards) {
           'data-action': action,
           'data-key': action,
           onclick: () => {
-            if (action === 'retry-edited') openRetryEdited(current.id, afterwards);
-            else confirm(action, current.id, afterwards);
+            if (action === 'retry-edited') openRetryEdited(current.firstAttemptId, afterwards);
+            else confirm(action, current.firstAttemptId, afterwards);
           },
         },
         t(`action.${action}`),

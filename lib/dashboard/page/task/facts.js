@@ -86,7 +86,6 @@ function facts(task, attempts) {
         ? null
         : h('a', { href: hashOf('task', { id: task.publicationId }) }, task.publicationId),
     ],
-    [t('fact.firstAttempt'), task.firstAttemptId === task.id ? null : task.firstAttemptId],
   ];
   return all.filter(([, value]) => value !== null);
 }

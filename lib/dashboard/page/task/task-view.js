@@ -32,11 +32,12 @@ export function showTask({ main, info, signal }, { id }) {
     metadata: h('div'),
     related: h('div', { class: 'stack' }),
   };
+  const title = h('h1', { tabindex: '-1' }, t('task.title', { id: id.slice(0, 40) }));
   const payload = info.payloads ? payloadSection(id, signal) : null;
   fill(
     main,
     h('p', { class: 'back' }, h('a', { href: hashOf('tasks') }, `← ${t('nav.tasks')}`)),
-    h('h1', { tabindex: '-1' }, t('task.title', { id: id.slice(0, 40) })),
+    title,
     slots.problem,
     slots.header,
     slots.timeline,
@@ -76,6 +77,9 @@ export function showTask({ main, info, signal }, { id }) {
 
   function render() {
     if (!details) return;
+    // The address may name any of its attempts.
+    title.textContent = t('task.title', { id: details.current.firstAttemptId });
+    document.title = `${title.textContent} · Tarefa`;
     fill(
       slots.header,
       taskHeader(details),

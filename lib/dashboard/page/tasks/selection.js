@@ -34,14 +34,14 @@ export class Selection {
    * @param {TaskJson} task
    */
   box(task) {
-    const { id } = task;
+    const { id, firstAttemptId } = task;
     return h(
       'label',
       { class: 'select-box' },
       h('input', {
         type: 'checkbox',
         'data-select': id,
-        'aria-label': t('selection.one', { id }),
+        'aria-label': t('selection.one', { id: firstAttemptId }),
         onchange: ({ currentTarget }) => {
           if (currentTarget instanceof HTMLInputElement && currentTarget.checked) this.#tasks.set(id, task);
           else this.#tasks.delete(id);

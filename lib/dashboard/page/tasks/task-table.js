@@ -56,10 +56,11 @@ function selectColumn(selection) {
 }
 
 /** @param {TaskJson} task */
-function taskLink({ id, attempt }) {
+function taskLink({ id, firstAttemptId, attempt }) {
   return [
-    h('a', { href: hashOf('task', { id }), class: 'id' }, id),
-    attempt > 1 && h('span', { class: 'muted small nowrap' }, ` ${t('task.attemptShort', { attempt })}`),
+    h('a', { href: hashOf('task', { id: firstAttemptId }), class: 'id' }, firstAttemptId),
+    id !== firstAttemptId &&
+      h('span', { class: 'muted small nowrap' }, ` ${t('task.attemptShort', { attempt, id })}`),
   ];
 }
 

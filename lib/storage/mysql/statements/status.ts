@@ -23,8 +23,8 @@ const placeOrder = 'f.rota_pronta, f.prioridade desc, f.data_hora, f.id';
  */
 export const firstOfPlaces = ({ queue }: Queue, places: number): string => {
   const one = `(
-  select f.rota_pronta as route, f.prioridade as priority, f.id, f.data_hora as due, f.processo, f.subscriber_id, f.dead,
-    ${msBetween('f.data_hora', now)} as waiting_ms
+  select f.rota_pronta as route, f.prioridade as priority, f.id, coalesce(f.id_inicial, f.id) as first_id, f.data_hora as due,
+    f.processo, f.subscriber_id, f.dead, ${msBetween('f.data_hora', now)} as waiting_ms
   from ${queue} f force index (ready)
   where f.rota_pronta = ? and f.prioridade = ?
   order by ${placeOrder}
@@ -70,7 +70,8 @@ export const nextScheduled = ({ queue }: Queue): string =>
   named(
     'status_next_scheduled',
     `
-select f.id, f.processo, f.subscriber_id, f.dead, f.data_hora as due, ${msBetween(now, 'f.data_hora')} as in_ms
+select f.id, coalesce(f.id_inicial, f.id) as first_id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
+  ${msBetween(now, 'f.data_hora')} as in_ms
 from ${queue} f force index (scheduled)
 where f.agendada_em is not null
 order by f.agendada_em, f.id

@@ -14,7 +14,7 @@ import { isLeased } from './workers.js';
 type Queue = Pick<QueueTables, 'queue'>;
 
 const placeOf = (row: string): string =>
-  `${routeExpression(row)}, ${row}prioridade, ${row}id, ${row}data_hora, ${row}processo, ${row}subscriber_id, ${row}dead`;
+  `${routeExpression(row)}, ${row}prioridade, ${row}id, coalesce(${row}id_inicial, ${row}id), ${row}data_hora, ${row}processo, ${row}subscriber_id, ${row}dead`;
 
 /** The order of the index that claims walk. */
 const placeOrder = `${routeExpression('f.')}, f.prioridade desc, f.data_hora, f.id`;
@@ -46,7 +46,7 @@ select clock_timestamp() as at, current_setting('server_version') as server_vers
  * where the first entry is the oldest. An attempt whose priority is null is not met; the triggers leave none.
  */
 export const pendingPlaces = ({ queue }: Queue): string => `-- name: status_pending_places
-with recursive places (n, route, priority, id, due, processo, subscriber_id, dead) as (
+with recursive places (n, route, priority, id, first_id, due, processo, subscriber_id, dead) as (
   (select 1, ${placeOf('f.')} from ${queue} f
    where f.status = 'pendente' order by ${placeOrder} limit 1)
   union all
@@ -67,7 +67,7 @@ with recursive places (n, route, priority, id, due, processo, subscriber_id, dea
   ) next
   where places.n < ${placeLimit}
 )
-select route, priority, id::text as id, due, processo, subscriber_id, dead,
+select route, priority, id::text as id, first_id::text as first_id, due, processo, subscriber_id, dead,
   ${msBetween('due', 'clock_timestamp()')} as waiting_ms
 from places
 where priority is not null`;
@@ -106,7 +106,7 @@ group by 1, 2, 3, 4`;
 
 /** The scheduled attempts that are due next; their times are past while no worker makes them pending. */
 export const nextScheduled = ({ queue }: Queue, limit = 1): string => `-- name: status_next_scheduled
-select f.id::text as id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
+select f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
   ${msBetween('clock_timestamp()', 'f.data_hora')} as in_ms
 from ${queue} f
 where f.status = 'agendada'
