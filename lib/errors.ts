@@ -34,7 +34,7 @@ export const errorTable = {
     todo: 'Do what the message says. In a URL, special characters of a password are written as %XX.',
   },
   RIGHTS_MISSING: {
-    when: "The role of `connection` lacks rights that its process needs; the message lists all of them as SQL. Or the role of a handler's transaction may not see or change the row of its task.",
+    when: "The role of `connection` lacks rights that its process needs, or that an action of the dashboard or the command line needs; the message lists the missing grants as SQL. Or the role of a handler's transaction may not see or change the row of its task.",
     todo: 'Run that SQL as the owner of the tables. What roles need is in `docs/guides/deployment.md#roles`. A transaction that completes a task needs a role that sees its row.',
   },
   SCHEMA_MISSING: {

@@ -61,19 +61,22 @@ export interface CoreOptions {
   readonly redact?: readonly string[];
   /** Ends a wait for a server that cannot be reached. */
   readonly signal?: AbortSignal;
+  /** True when handlers declare subscriptions with a topic. */
+  readonly declares?: boolean;
 }
 
 /** Connects a queue and prepares its tables. Leaves nothing open when that fails. */
 export async function assembleCore(
   options: ResolvedOptions,
   events: QueueEvents,
-  { name = defaultQueueName, group = {}, redact = [], signal }: CoreOptions = {},
+  { name = defaultQueueName, group = {}, redact = [], signal, declares = false }: CoreOptions = {},
 ): Promise<QueueCore> {
   const steps = new CloseSteps();
   const closing = new ClosingTime(options.shutdownTimeoutMs);
   const starting = new StartAttempts(options, events, signal);
   try {
-    const storage = await openStorage({ options, events, closing, starting, group, onClose: steps.add });
+    const onClose = steps.add;
+    const storage = await openStorage({ options, events, closing, starting, group, declares, onClose });
     const { database, prepared } = storage;
     const tenants = await openTenants(storage, options, events);
     const history = makeHistory(options, database, events);

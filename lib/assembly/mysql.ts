@@ -61,7 +61,7 @@ export async function openMysql(
   const ringAll = (ring: RingRequest): Promise<void> => (remoteBell ?? coordination.bell).ring('tasks', ring);
   const database = new MysqlDatabase({
     ...connections,
-    schema: schemaRequest(options),
+    schema: schemaRequest(options, opening.declares),
     bell: {
       ring: (ring) => void ringAll(ring),
       changed: () => ringAll({ changed: true }),
@@ -179,13 +179,10 @@ function sessionsOf(group: object): SharedMysqlSessions {
   return sessions;
 }
 
-function schemaRequest({
-  table,
-  subscriptionTable,
-  schema,
-  webhooks,
-  worker,
-}: ResolvedOptions): SchemaRequest {
+function schemaRequest(
+  { table, subscriptionTable, schema, webhooks, worker }: ResolvedOptions,
+  declares: boolean,
+): SchemaRequest {
   return {
     table: parseTableName(table),
     subscriptionTable:
@@ -195,5 +192,6 @@ function schemaRequest({
     mode: schema,
     webhooks: webhooks !== undefined,
     works: worker,
+    declares,
   };
 }

@@ -20,6 +20,8 @@ export interface StorageOpening {
   readonly starting: StartAttempts;
   /** Of the application: what its queues share is found by it. */
   readonly group: object;
+  /** True when handlers declare subscriptions with a topic, whose rows the start makes. */
+  readonly declares: boolean;
   /** What wakes the queue's processes besides the database, where it is told to. */
   readonly remoteBell?: RemoteBell | undefined;
   /** Keeps how something is closed that was just opened; what was opened last is closed first. */

@@ -65,7 +65,7 @@ export async function openPostgres(
     control,
     reach: routing.mainReach,
     interop: options.interop !== undefined,
-    schema: schemaRequest(options),
+    schema: schemaRequest(options, opening.declares),
     bell: {
       channel: options.queue,
       ringer: bell.ringer,
@@ -223,7 +223,7 @@ function refuseInteropThroughPooler(
   );
 }
 
-function schemaRequest(options: ResolvedOptions): SchemaRequest {
+function schemaRequest(options: ResolvedOptions, declares: boolean): SchemaRequest {
   const { table, subscriptionTable, queue, schema, layout } = options;
   return {
     table: parseTableName(table),
@@ -237,5 +237,6 @@ function schemaRequest(options: ResolvedOptions): SchemaRequest {
     ...(layout !== 'plain' && { layout: partitionedLayout(layout.partitionIds) }),
     webhooks: options.webhooks !== undefined,
     works: options.worker,
+    declares,
   };
 }

@@ -15,6 +15,7 @@ import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
 import { EnhancedHandlers } from '../subscribers/enhanced-handler.js';
+import { declaresTopics } from '../subscribers/declares-topics.js';
 import { SubscriberExplorer } from '../subscribers/subscriber.explorer.js';
 import { failureMessage } from '../values/failure-text.js';
 import { cannotBeMade } from './boot-failure.js';
@@ -54,7 +55,9 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
     const failed = new AbortController();
     await group.closeOnFailure(async () => failed.abort());
     const redact = readRedact(opening.redact);
-    const core = await openResolved(options, events, { name, group, redact, signal: failed.signal });
+    const declares = declaresTopics(modules, name);
+    const of = { name, group, redact, declares, signal: failed.signal };
+    const core = await openResolved(options, events, of);
     await group.closeOnFailure(() => core.close());
     return core;
   } catch (error) {

@@ -9,6 +9,7 @@ import { exitOfError, textOfError } from './exit-of-error.js';
 import { commandHelp, generalHelp, usageLine } from './help.js';
 import { nearest } from '../values/nearest.js';
 import type { Opened } from '../assembly/opened.js';
+import type { QueueDatabase } from '../storage/database.js';
 import { Output, type OutputStream } from './output/output.js';
 import { commandIndex, parseArguments, type ParsedArguments } from './parse-arguments.js';
 
@@ -61,8 +62,8 @@ async function runCommand(
   try {
     const parsed = parseArguments(args, { ...commonOptions, ...command.options });
     const options = { ...parsed.options, ...command.implied?.(parsed.positionals) };
-    const { call, ended } = makeCall({ ...parsed, options }, output, context, opened);
-    code = await Promise.race([command.run(call), ended]);
+    const { call, ended, explain } = makeCall({ ...parsed, options }, output, context, opened);
+    code = await Promise.race([command.run(call).catch(explain), ended]);
   } catch (error) {
     const debug = context.env['LOG_DEBUG']?.toUpperCase() === 'TRUE';
     output.error(`tarefa ${command.name}: ${textOfError(error, debug)}`);
@@ -77,13 +78,20 @@ async function runCommand(
   return code;
 }
 
-/** The call, and what ends a command that does not look at the signal itself. */
+interface MadeCall {
+  readonly call: CommandCall;
+  /** Ends a command that does not look at the signal itself. */
+  readonly ended: Promise<number>;
+  /** Throws what a command has thrown, or what the database's refusal means. */
+  readonly explain: (error: unknown) => Promise<never>;
+}
+
 function makeCall(
   { positionals, options }: ParsedArguments,
   output: Output,
   context: RunContext,
   opened: Opened<unknown>[],
-): { readonly call: CommandCall; readonly ended: Promise<number> } {
+): MadeCall {
   const { env, signal } = context;
   let isWatched = false;
   const ended = new Promise<number>((resolve) => {
@@ -100,6 +108,7 @@ function makeCall(
         return one.value;
       }));
   };
+  let database: QueueDatabase | undefined;
   const call: CommandCall = {
     positionals,
     options,
@@ -116,14 +125,21 @@ function makeCall(
     // Loaded when it is needed: help and mistakes are said at once.
     queue: once(async () => {
       const resolved = resolveOptions(queueOptions(), env);
-      return (await import('../assembly/operators.js')).openQueue(resolved, (text) => output.note(text));
+      const queue = await (
+        await import('../assembly/operators.js')
+      ).openQueue(resolved, (text) => output.note(text));
+      ({ database } = queue.value);
+      return queue;
     }),
     database: once(async () => {
       const resolved = resolveOptions(queueOptions(), env);
       return (await import('../assembly/operators.js')).openDatabase(resolved);
     }),
   };
-  return { call, ended };
+  const explain = async (error: unknown): Promise<never> => {
+    throw (await database?.explainRefusal(error)) ?? error;
+  };
+  return { call, ended, explain };
 }
 
 /** What follows `--` is not an option. */

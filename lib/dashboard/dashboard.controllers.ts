@@ -118,7 +118,7 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
 
     @Get('overview')
     overview(@Res() answer: Answer): Promise<void> {
-      return answerJson(this.host, answer, () => this.dashboard.overview.read());
+      return this.#answer(answer, () => this.dashboard.overview.read());
     }
 
     @Get('stream')
@@ -128,40 +128,48 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
 
     @Get('history')
     history(@Req() { query }: DashboardRequest, @Res() answer: Answer): Promise<void> {
-      return answerJson(this.host, answer, () => this.dashboard.history(query));
+      return this.#answer(answer, () => this.dashboard.history(query));
     }
 
     @Get('counts')
     counts(@Res() answer: Answer): Promise<void> {
-      return answerJson(this.host, answer, () => this.dashboard.overview.allCounts());
+      return this.#answer(answer, () => this.dashboard.overview.allCounts());
     }
 
     @Get('tasks')
     tasks(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
-      return answerJson(this.host, answer, () => this.dashboard.list(request.query, nameOf(actor, request)));
+      return this.#answer(answer, () => this.dashboard.list(request.query, nameOf(actor, request)));
     }
 
     @Get('tasks/:id')
     task(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
       const id = named(request, 'id');
-      return answerJson(this.host, answer, () => this.dashboard.tasks.find(id), { id });
+      return this.#answer(answer, () => this.dashboard.tasks.find(id), { id });
     }
 
     @Get('tasks/:id/payload')
     payload(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
       const id = named(request, 'id');
-      return answerJson(this.host, answer, () => this.dashboard.payload(id, nameOf(actor, request)), { id });
+      return this.#answer(answer, () => this.dashboard.payload(id, nameOf(actor, request)), { id });
     }
 
     @Get('subscriptions')
     subscriptions(@Res() answer: Answer): Promise<void> {
-      return answerJson(this.host, answer, () => this.dashboard.subscriptions.list());
+      return this.#answer(answer, () => this.dashboard.subscriptions.list());
     }
 
     @Get('subscriptions/:id')
     subscription(@Req() request: DashboardRequest, @Res() answer: Answer): Promise<void> {
       const id = named(request, 'id');
-      return answerJson(this.host, answer, () => this.dashboard.subscriptions.find(id), { id });
+      return this.#answer(answer, () => this.dashboard.subscriptions.find(id), { id });
+    }
+
+    #answer(
+      answer: Answer,
+      work: () => Promise<object>,
+      values?: Readonly<Record<string, string>>,
+    ): Promise<void> {
+      return answerJson(this.host, answer, () => this.dashboard.explained(work), values);
     }
   }
   return DashboardReadController;
@@ -197,10 +205,11 @@ function makeActionController({ token, path, guards, actor }: ControllerParts): 
       return answerJson(
         this.host,
         answer,
-        async () => {
-          body = await readBody(request);
-          return perform(actions, { actor: name, body });
-        },
+        () =>
+          this.dashboard.explained(async () => {
+            body = await readBody(request);
+            return perform(actions, { actor: name, body });
+          }),
         (error) => actions.valuesOf(error, named(request, 'action'), body),
       );
     }

@@ -91,6 +91,15 @@ export class Dashboard {
     });
   }
 
+  /** Runs work; explains where the database does not let this application do it. */
+  async explained<T>(work: () => Promise<T> | T): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw (await this.#parts.core.database.explainRefusal(error)) ?? error;
+    }
+  }
+
   info(): InfoJson {
     const { name, core, options } = this.#parts;
     return {

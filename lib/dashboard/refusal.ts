@@ -16,6 +16,8 @@ const statuses: Partial<Record<TarefaErrorCode, number>> = {
   PAYLOAD_TOO_LARGE: 413,
   QUEUE_BUSY: 409,
   SUBSCRIPTIONS_UNAVAILABLE: 409,
+  // The database refuses it to this application, whoever asks: not a login that may not see something.
+  RIGHTS_MISSING: 409,
   // Of webhooks that are off in this process.
   OPTIONS_INVALID: 409,
 };

@@ -1,3 +1,4 @@
+import type { TarefaError } from '../errors.js';
 import type { TaskAdmin } from './admin.js';
 import type { AttemptStore } from './attempts.js';
 import type { WorkerId } from './attempt.js';
@@ -35,6 +36,11 @@ export interface QueueDatabase {
   claimsOf(workerId: WorkerId, options: ClaimsOptions): Claims;
   /** Says what an error means that a method of the database has thrown. */
   classify(error: unknown): ErrorKind;
+  /**
+   * Of an error that says that this process lacks a right: `RIGHTS_MISSING` with the grants that an operator has besides. Of any
+   * other error undefined.
+   */
+  explainRefusal(error: unknown): Promise<TarefaError | undefined>;
   /**
    * What keeps rows of the queue from this process without an error, in words; undefined when nothing does, or when its statements
    * would fail by it.

@@ -8,6 +8,8 @@ import { runCli } from '../cli/support.js';
 import { useDatabase } from '../support/database.js';
 import { createQueue, startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
+import { act, ask } from '../dashboard/kit/ask.js';
+import { startDashboardApp } from '../dashboard/kit/dashboard-app.js';
 import { startReceiver } from '../webhooks/kit/receivers.js';
 import { documentAt, sqlUnder } from './documents.js';
 
@@ -21,9 +23,9 @@ class Handlers {
 }
 
 const suffix = randomBytes(4).toString('hex');
-const roles = ['producer', 'worker', 'monitor'].map((name) => `shop_${name}_${suffix}`);
-const [producer = '', worker = '', monitor = ''] = roles;
-const [grants = '', forEquivalents = '', forWebhooks = '', forUnique = ''] = sqlUnder(
+const roles = ['producer', 'worker', 'monitor', 'operator'].map((name) => `shop_${name}_${suffix}`);
+const [producer = '', worker = '', monitor = '', operator = ''] = roles;
+const [grants = '', forEquivalents = '', forWebhooks = '', forUnique = '', forSecrets = ''] = sqlUnder(
   'docs/guides/deployment.md',
   'Roles',
 );
@@ -42,7 +44,7 @@ await database.pool.query(
 afterAll(() => database.pool.query(`drop owned by ${roles.join(', ')}; drop role ${roles.join(', ')}`));
 
 async function grant(sql: string): Promise<void> {
-  await database.pool.query(sql.replaceAll(/\bshop_(?:producer|worker|monitor)\b/g, `$&_${suffix}`));
+  await database.pool.query(sql.replaceAll(/\bshop_(?:producer|worker|monitor|operator)\b/g, `$&_${suffix}`));
 }
 
 function as(role: string): string {
@@ -278,6 +280,81 @@ test('the monitor role sees what the monitoring guide, `tarefa status` and `tare
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({ unknown: [] });
   expect(await runCli(['check'], { env })).toMatchObject({ stderr: '', stdout: expect.any(String) });
+});
+
+test('the operator role can do all that the dashboard and the command line offer, and is told what another role lacks', async () => {
+  const { pool } = database;
+  const env = { DATABASE_URL: as(operator), QUEUE_TABLE: queue };
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCli(args, { env });
+    expect([args, code, stderr.replaceAll(/^The payload is hidden.*\n/gm, '').trim()]).toEqual([args, 0, '']);
+    return stdout;
+  };
+  const later = '--delay 1h'.split(' ');
+  for (const action of ['cancel', 'bury', 'run-now', 'delete']) {
+    const [id = ''] = /\d+/.exec(await run('insert', '--topic', 'nobody', ...later)) ?? [];
+    await run(action, id, ...(action === 'delete' ? ['--yes'] : []));
+    if (action === 'cancel') await run('retry', id);
+  }
+  await run('retry', '--all', '--status', 'cancelled', '--yes');
+  await run(
+    'task',
+    (await pool.query<{ id: string }>('select min(id)::text as id from shop_queue')).rows[0]?.id ?? '',
+    '--payload',
+  );
+  await run('tasks');
+  await run('pause', '--topic', 'nobody');
+  await run('resume', '--topic', 'nobody');
+  await run('subscriptions', 'add', 'mail', 'sold');
+  await run('subscriptions', 'disable', 'mail');
+  await grant(forSecrets);
+  await run('subscriptions', 'remove', 'mail');
+  await run('purge');
+  await run('halt');
+  expect(JSON.parse(await run('status', '--json'))).toMatchObject({ unknown: [] });
+  const app = await startDashboardApp(as(operator), {
+    queue,
+    schema: 'check',
+    worker: false,
+    dashboard: { actions: true },
+  });
+  for (const path of ['overview', 'counts', 'tasks', 'subscriptions', 'history']) {
+    expect([path, (await ask(`${app.url}/api/${path}`)).status]).toEqual([path, 200]);
+  }
+  expect((await act(app.url, 'pause', { topic: 'a', paused: true })).status).toBe(200);
+  await app.close();
+  // A worker's page may not.
+  const page = await startDashboardApp(as(worker), { queue, schema: 'check', dashboard: { actions: true } });
+  const refused = await act(page.url, 'pause', { topic: 'a', paused: false });
+  expect(refused).toMatchObject({ status: 409, body: { code: 'RIGHTS_MISSING' } });
+  expect(refused.body['message']).toContain(
+    `\n\ngrant insert, delete on "public"."shop_queue_paused" to "${worker}";\n`,
+  );
+  await page.close();
+  const asMonitor = await runCli(['pause', '--topic', 'a'], { env: { ...env, DATABASE_URL: as(monitor) } });
+  expect(asMonitor.stderr).toContain(
+    `\n\ngrant insert, delete on "public"."shop_queue_paused" to "${monitor}";\n`,
+  );
+});
+
+test('the first start lists every grant that is lacking, that for declared subscriptions too', async () => {
+  @Injectable()
+  class Declaring {
+    @Subscriber('declared', { topic: 'order-placed' })
+    take(): void {}
+  }
+  const { pool } = database;
+  const role = `bare_${suffix}`;
+  await pool.query(`create role ${role} login password 'p'`);
+  roles.push(role);
+  const starting = start(role, { handlers: [Declaring] });
+  const problem: unknown = await starting.catch((error: unknown) => error);
+  expect(problem).toMatchObject({ code: 'RIGHTS_MISSING' });
+  const [, list = ''] = (problem as Error).message.split('\n\n');
+  expect(list).toContain(`grant select, insert on "public"."shop_queue_subscriber" to "${role}";`);
+  await pool.query(list);
+  const app = await start(role, { handlers: [Declaring] });
+  await app.close();
 });
 
 function isFirst(name: string, index: number, all: readonly string[]): boolean {

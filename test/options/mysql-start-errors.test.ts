@@ -1,9 +1,18 @@
+import { Injectable } from '@nestjs/common';
 import { afterAll, expect, test } from 'vitest';
+import { Subscriber } from '../../lib/index.js';
+import { runCli } from '../cli/support.js';
 import { useMysqlDatabase } from '../support/mysql.js';
 import { startApp, type QueueAppOptions } from '../support/queue-app.js';
 
 const database = await useMysqlDatabase('mariadb');
 const user = 'clerk_e';
+
+@Injectable()
+class Declaring {
+  @Subscriber('declared', { topic: 'placed' })
+  take(): void {}
+}
 
 await database.pool.query(
   `drop user if exists '${user}'@'127.0.0.1'; create user '${user}'@'127.0.0.1' identified by 'secret'`,
@@ -90,4 +99,22 @@ test('rights that are missing are said as SQL, which is enough once it was run',
   expect(statements.length).toBeGreaterThan(0);
   await database.pool.query(statements.join('\n'));
   await (await startApp({ url }, { queue: 'orders', table: 'tasks' })).close();
+});
+
+test('where the tables are there, one list has them all, and an action that is refused has its own', async () => {
+  const url = address(asClerk);
+  await database.pool.query(
+    `revoke all privileges, grant option from '${user}'@'127.0.0.1'; grant select on ${database.name}.* to '${user}'@'127.0.0.1'`,
+  );
+  const options = { schema: 'check', handlers: [Declaring] } as const;
+  const { message } = await refusal(url, options);
+  const statements = message.split('\n').filter((line) => line.endsWith(';'));
+  expect(statements).toContainEqual(expect.stringMatching(/^grant insert on .*`tasks_subscriber` to /));
+  await database.pool.query(statements.join('\n'));
+  await (await startApp({ url }, { queue: 'orders', table: 'tasks', ...options })).close();
+  // What an operator does takes more.
+  const { stderr } = await runCli(['pause', '--topic', 'a'], {
+    env: { DATABASE_URL: url, QUEUE_NAME: 'orders', QUEUE_TABLE: 'tasks' },
+  });
+  expect(stderr).toMatch(/:\n\ngrant insert, delete on `\w+`\.`tasks_paused` to 'clerk_e'@'127\.0\.0\.1';\n/);
 });

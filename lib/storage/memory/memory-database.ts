@@ -66,6 +66,10 @@ export class MemoryDatabase implements QueueDatabase {
     return 'other';
   }
 
+  async explainRefusal(): Promise<undefined> {
+    return undefined;
+  }
+
   async findHidden(): Promise<undefined> {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import type { TarefaError } from '../../errors.js';
 import type { WorkerId } from '../attempt.js';
 import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
@@ -20,6 +21,8 @@ import { MysqlUpkeep } from './mysql-upkeep.js';
 import { MysqlWorkers, type HaltBell } from './mysql-workers.js';
 import { waysOf } from './singlestore/singlestore-ways.js';
 import { ServerAccess } from './other-ways.js';
+import { isRefusal } from './schema/refusals.js';
+import { refusedOperator } from './schema/schema-rights.js';
 import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in MySQL or MariaDB is made of. */
@@ -93,6 +96,12 @@ export class MysqlDatabase implements QueueDatabase {
 
   classify(error: unknown): ErrorKind {
     return classifyError(error);
+  }
+
+  async explainRefusal(error: unknown): Promise<TarefaError | undefined> {
+    if (!isRefusal(error)) return undefined;
+    const { own, tables } = this.access;
+    return own.use((run) => refusedOperator(run, tables, this.#request, (error as Error).message));
   }
 
   /** Its servers have no policies. */

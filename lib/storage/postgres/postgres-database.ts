@@ -1,3 +1,4 @@
+import type { TarefaError } from '../../errors.js';
 import type { WorkerId } from '../attempt.js';
 import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
@@ -23,6 +24,7 @@ import { PostgresWorkers, type HaltBell } from './postgres-workers.js';
 import { QueueAccess, rethrowConnectionError, type QueueAccessParts } from './queue-access.js';
 import { idWarnings } from './schema/id-sequence.js';
 import { describeSecured, readTables, securedTables } from './schema/row-security.js';
+import { refusedOperator } from './schema/schema-rights.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
 
 /** What a queue in PostgreSQL is made of. */
@@ -101,6 +103,13 @@ export class PostgresDatabase implements QueueDatabase {
 
   classify(error: unknown): ErrorKind {
     return classifyError(error);
+  }
+
+  async explainRefusal(error: unknown): Promise<TarefaError | undefined> {
+    const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    if (code !== '42501') return undefined;
+    const { inserts, schema } = this.#access;
+    return refusedOperator(inserts, schema.tables, String(message));
   }
 
   /** Without a pooler in between statements fail by it. */

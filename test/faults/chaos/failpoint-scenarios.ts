@@ -192,6 +192,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'admin.oldestPending': 'only reads, for an operator',
   'admin.list': 'only reads, for an operator',
   'admin.notifyUsage': 'only reads, for an operator',
+  'database.explainRefusal': 'only reads, once a command or an action was refused',
   'database.findHidden': 'only reads, each minute; what cannot be asked stays as it was',
   'admin.attemptsOf': 'only reads, for an operator',
   'admin.deadTasksOf': 'only reads, for an operator',

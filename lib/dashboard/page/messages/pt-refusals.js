@@ -9,6 +9,7 @@ export const refusals = {
   DATABASE_FAILED: 'O banco de dados não respondeu como devia{reason}.',
   INPUT_INVALID: 'O servidor não aceitou um valor. Ele diz, em inglês: {message}',
   OPTIONS_INVALID: 'As opções da aplicação não permitem isto. O servidor diz, em inglês: {message}',
+  RIGHTS_MISSING: 'O banco não permite isto à aplicação. O servidor diz, em inglês, o que falta: {message}',
   QUEUE_BUSY: 'Um worker da nsj-queue-lib está usando a fila. Tente de novo em instantes.',
   SUBSCRIPTION_EXISTS: 'Já existe uma assinatura {id}.',
   SUBSCRIPTION_NOT_FOUND: 'Não existe assinatura {id}.',

@@ -10,6 +10,8 @@ export interface RightsRequest {
   readonly works?: boolean;
   /** True when webhooks are delivered. */
   readonly webhooks: boolean;
+  /** True when code declares subscriptions with a topic, whose rows a start makes. Default: false. */
+  readonly declares?: boolean;
 }
 
 /** What a user may do. */
@@ -38,14 +40,12 @@ const probes: Readonly<Record<Privilege, (table: string, column: string) => stri
  */
 export async function checkRights(run: Run, tables: QueueTables, request: RightsRequest): Promise<Rights> {
   if (request.works === false) return { seals: false, warnings: [] };
-  const lacking = new Map<string, Privilege[]>();
-  for (const { table, column, privileges } of needsOf(tables, request)) {
-    for (const privilege of privileges) {
-      if (await may(run, probes[privilege](table, column))) continue;
-      lacking.set(table, [...(lacking.get(table) ?? []), privilege]);
-    }
+  const lacking = await lackingOf(run, needsOf(tables, request));
+  if (lacking.size > 0) {
+    // Its rows may be there already: this alone refuses no start.
+    const spare = request.declares ? await lackingOf(run, declarationsOf(tables)) : new Map<string, never>();
+    throw await missingGrants(run, tables, together(lacking, spare));
   }
-  if (lacking.size > 0) throw await missingGrants(run, tables, lacking);
   const seals = await may(run, probes.select(tables.seal, ''));
   if (seals || tables.subscriptions === undefined) return { seals, warnings: [] };
   if (request.webhooks) throw await missingGrants(run, tables, new Map([[tables.seal, ['select']]]));
@@ -100,6 +100,75 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
       ? [{ table: tables.subscriptions, column: 'ativo', privileges: ['update'] } as const]
       : []),
   ];
+}
+
+/**
+ * Explains why this user may not do what an operator does.
+ *
+ * @param message of the error, which names the table
+ * @returns `RIGHTS_MISSING` with the grants that it lacks there, or where that is not known, all that an operator's user has
+ */
+export async function refusedOperator(
+  run: Run,
+  tables: QueueTables,
+  request: RightsRequest,
+  message: string,
+): Promise<TarefaError> {
+  const lacking = await lackingOf(run, operatorNeeds(tables, request));
+  if (lacking.size === 0) {
+    return new TarefaError(
+      'RIGHTS_MISSING',
+      `the database does not let the user ${await currentUser(run)} do this on the queue ${tables.qualifiedName}: ${message}`,
+    );
+  }
+  const words = new Set(message.split(/[\s"'`.]+/));
+  const named = new Map([...lacking].filter(([table]) => words.has(table.split('`').at(-2) ?? '')));
+  return missingGrants(run, tables, named.size > 0 ? named : lacking);
+}
+
+/** What the rows of declared subscriptions need. */
+function declarationsOf({ subscriptions }: QueueTables): readonly Need[] {
+  return subscriptions === undefined ? [] : [{ table: subscriptions, column: 'id', privileges: ['insert'] }];
+}
+
+function operatorNeeds(tables: QueueTables, { webhooks: delivers }: RightsRequest): readonly Need[] {
+  const all = ['select', 'insert', 'update', 'delete'] as const;
+  const { queue, paused, subscriptions, webhooks, workers, history, migrations, view } = tables;
+  return [
+    { table: queue, column: 'reserva', privileges: all },
+    { table: paused, column: 'route', privileges: ['select', 'insert', 'delete'] },
+    ...(subscriptions === undefined
+      ? []
+      : [{ table: subscriptions, column: 'id', privileges: all } as const]),
+    ...(delivers ? [{ table: webhooks, column: 'failures', privileges: all } as const] : []),
+    { table: history, column: 'succeeded', privileges: all },
+    { table: workers, column: 'halt_at', privileges: ['select', 'update', 'delete'] },
+    ...[migrations, view].map((table): Need => ({ table, column: '', privileges: ['select'] })),
+  ];
+}
+
+/** The rights that are lacking, by table. */
+async function lackingOf(
+  run: Run,
+  needs: readonly Need[],
+): Promise<ReadonlyMap<string, readonly Privilege[]>> {
+  const lacking = new Map<string, Privilege[]>();
+  for (const { table, column, privileges } of needs) {
+    for (const privilege of privileges) {
+      if (await may(run, probes[privilege](table, column))) continue;
+      lacking.set(table, [...(lacking.get(table) ?? []), privilege]);
+    }
+  }
+  return lacking;
+}
+
+function together(
+  one: ReadonlyMap<string, readonly Privilege[]>,
+  other: ReadonlyMap<string, readonly Privilege[]>,
+): ReadonlyMap<string, readonly Privilege[]> {
+  const all = new Map(one);
+  for (const [table, privileges] of other) all.set(table, [...(all.get(table) ?? []), ...privileges]);
+  return all;
 }
 
 async function may(run: Run, probe: string): Promise<boolean> {

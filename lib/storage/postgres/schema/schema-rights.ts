@@ -9,6 +9,8 @@ export interface RightsRequest {
   readonly works?: boolean;
   /** True when webhooks are delivered. */
   readonly webhooks: boolean;
+  /** True when code declares subscriptions with a topic, whose rows a start makes. Default: false. */
+  readonly declares?: boolean;
 }
 
 /** What a role may do. */
@@ -124,6 +126,44 @@ async function lacking(tx: SqlHandle, tables: QueueTables, grants: readonly stri
   );
 }
 
+/**
+ * Explains why this role may not do what an operator does.
+ *
+ * @param message of the error, which names the table in any language
+ * @returns `RIGHTS_MISSING` with the grants that it lacks there, or where that is not known, all that an operator's role has
+ */
+export async function refusedOperator(
+  tx: SqlHandle,
+  tables: QueueTables,
+  message: string,
+): Promise<TarefaError> {
+  const { queue, paused, subscriptions, webhooks, workers, history, migrations, view } = tables;
+  const changed = [queue, history, webhooks, ...(subscriptions === undefined ? [] : [subscriptions])];
+  const needs: readonly Need[] = [
+    ...changed.flatMap(all),
+    ...all(paused).filter(({ privilege }) => privilege !== 'update'),
+    { table: workers, privilege: 'select' },
+    { table: workers, privilege: 'update', column: 'halt_at' },
+    { table: workers, privilege: 'delete' },
+    ...[migrations, view].map((table): Need => ({ table, privilege: 'select' })),
+  ];
+  const grants = await grantsFor(tx, tables, needs);
+  if (grants.length === 0) {
+    return new TarefaError(
+      'RIGHTS_MISSING',
+      `the database does not let the role ${await currentRole(tx)} do this on the queue ${tables.qualifiedName}, though it has ` +
+        `all grants for it: a policy of row-level security or a trigger of yours refuses it`,
+    );
+  }
+  const words = new Set(message.split(/[\s"'«»“”„]+/));
+  const named = grants.filter(({ name }) => words.has(name));
+  return lacking(
+    tx,
+    tables,
+    (named.length > 0 ? named : grants).map(({ sql }) => sql),
+  );
+}
+
 /** Every grant that a worker lacks on existing tables, as SQL; empty when it can work. */
 async function lackingGrants(
   tx: SqlHandle,
@@ -131,7 +171,15 @@ async function lackingGrants(
   request: RightsRequest,
 ): Promise<readonly string[]> {
   if (request.works === false) return [];
-  const needs = needsOf(tables, request);
+  return (await grantsFor(tx, tables, needsOf(tables, request))).map(({ sql }) => sql);
+}
+
+/** The grants that are lacking of some, each for a table or sequence; none when only spare ones are. */
+async function grantsFor(
+  tx: SqlHandle,
+  tables: QueueTables,
+  needs: readonly Need[],
+): Promise<readonly { readonly name: string; readonly sql: string }[]> {
   const role = await currentRole(tx);
   const { rows } = await tx.query(lackingPrivileges, [
     needs.map(({ table }) => table),
@@ -142,14 +190,23 @@ async function lackingGrants(
   const sequences = await tx.query(lackingSequences, [tables.queue]);
   if (rows.every((row) => row['spare'] === true) && sequences.rows.length === 0) return [];
   return [
-    ...rows.map((row) => `grant ${String(row['privileges'])} on ${String(row['relation'])} to ${role};`),
-    ...sequences.rows.map((row) => `grant usage on sequence ${String(row['name'])} to ${role};`),
+    ...rows.map((row) => ({
+      name: String(row['name']),
+      sql: `grant ${String(row['privileges'])} on ${String(row['relation'])} to ${role};`,
+    })),
+    ...sequences.rows.map((row) => ({
+      name: String(row['name']),
+      sql: `grant usage on sequence ${String(row['sequence'])} to ${role};`,
+    })),
   ];
 }
 
-function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Need[] {
-  const all = (table: string): readonly Need[] =>
-    (['select', 'insert', 'update', 'delete'] as const).map((privilege) => ({ table, privilege }));
+/** All that one may do with a table. */
+function all(table: string): readonly Need[] {
+  return (['select', 'insert', 'update', 'delete'] as const).map((privilege) => ({ table, privilege }));
+}
+
+function needsOf(tables: QueueTables, { webhooks, declares = false }: RightsRequest): readonly Need[] {
   const read = (table: string): Need => ({ table, privilege: 'select' });
   const { queue, workers, history, paused, migrations, subscriptions, seal } = tables;
   return [
@@ -159,6 +216,10 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
     read(paused),
     read(migrations),
     ...(subscriptions === undefined ? [] : [read(subscriptions)]),
+    // Its rows may be there already.
+    ...(declares && subscriptions !== undefined
+      ? [{ table: subscriptions, privilege: 'insert', spare: true } as const]
+      : []),
     webhooks || subscriptions === undefined ? read(seal) : { ...read(seal), spare: true },
     ...(webhooks ? all(tables.webhooks).filter(({ privilege }) => privilege !== 'delete') : []),
     ...(webhooks && subscriptions !== undefined
@@ -169,7 +230,7 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
 
 /** By oid: a role without usage of the schema may not even name its tables. Missing tables need no grants. */
 const lackingPrivileges = `
-select n.relation, bool_and(n.spare) as spare,
+select n.relation, min(c.relname) as name, bool_and(n.spare) as spare,
   string_agg(n.privilege || coalesce(' (' || quote_ident(n.column_name) || ')', ''), ', ' order by n.place) as privileges
 from unnest($1::text[], $2::text[], $3::text[], $4::boolean[]) with ordinality
   as n(relation, privilege, column_name, spare, place)
@@ -184,7 +245,7 @@ order by min(n.place)`;
 
 /** The sequence that ids come from. */
 const lackingSequences = `
-select format('%I.%I', s.nspname, q.relname) as name
+select q.relname as name, format('%I.%I', s.nspname, q.relname) as sequence
 from (select parse_ident($1::text) as parts) p
 join pg_namespace n on n.nspname = p.parts[1]
 join pg_class c on c.relnamespace = n.oid and c.relname = p.parts[2]
