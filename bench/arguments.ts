@@ -14,16 +14,20 @@ export interface Arguments {
   readonly render: readonly string[];
 }
 
-export const usage = `npm run bench -- [--quick] [--scenario PART]... [--peer PART]... [--runs N] [--node 24|current] [--out FILE]
-npm run bench -- --render FILE...
+/** @param command such as `npm run bench` */
+export const usageOf = (
+  command: string,
+  folder: string,
+): string => `${command} -- [--quick] [--scenario PART]... [--peer PART]... [--runs N] [--node 24|current] [--out FILE]
+${command} -- --render FILE...
 
-  --quick     one short run of the main scenarios, in two minutes
+  --quick     one short run of the main scenarios, in some minutes
   --scenario  only those whose name contains PART: drain, enqueue, wait, …
   --peer      only those whose name contains PART: tarefa, bare, pg-boss, tuned, …
   --runs      runs of each; the median counts (default 3, with --quick 1)
   --node      the Node.js for this library and the bare loop: 24 as for the peers (default), or the running one
   --out       also writes the result lines to FILE
-  --render    runs nothing: makes bench/RESULTS.md, its charts and bench/results/latest.jsonl from these files`;
+  --render    runs nothing: makes ${folder}/RESULTS.md, its charts and ${folder}/results/latest.jsonl from these files`;
 
 /** Reads the command line; undefined when help was asked for. */
 export function readArguments(args: readonly string[]): Arguments | undefined {

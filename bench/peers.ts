@@ -9,13 +9,24 @@ export interface Peer {
 }
 
 export type Product =
-  'tarefa' | 'bare' | 'graphile-worker' | 'pg-boss' | 'bullmq on redis' | 'bullmq on postgres';
+  | 'tarefa'
+  | 'bare'
+  | 'graphile-worker'
+  | 'pg-boss'
+  | 'bullmq on redis'
+  | 'bullmq on postgres'
+  | 'tarefa on postgres'
+  | 'bare on mariadb'
+  | '@boringnode/queue'
+  | 'sidequest';
 
 interface ProductFacts {
   /** Module of the adapter: below `dist/bench` when it is compiled, else below `bench`. */
   readonly adapter: string;
   readonly compiled: boolean;
   readonly needsRedis?: true;
+  /** Only in `npm run bench:mysql`. */
+  readonly besideMariadb?: true;
 }
 
 /** How each product is reached. */
@@ -26,6 +37,10 @@ export const products: Readonly<Record<Product, ProductFacts>> = {
   'pg-boss': { adapter: 'peers/pg-boss.mjs', compiled: false },
   'bullmq on redis': { adapter: 'peers/bullmq-redis.mjs', compiled: false, needsRedis: true },
   'bullmq on postgres': { adapter: 'peers/bullmq-postgres.mjs', compiled: false },
+  'tarefa on postgres': { adapter: 'tarefa/adapter.js', compiled: true, besideMariadb: true },
+  'bare on mariadb': { adapter: 'mysql/bare-adapter.js', compiled: true, besideMariadb: true },
+  '@boringnode/queue': { adapter: 'peers/boringnode-queue.mjs', compiled: false, besideMariadb: true },
+  sidequest: { adapter: 'peers/sidequest.mjs', compiled: false, besideMariadb: true },
 };
 
 /** Reads `graphile-worker, tuned`. */

@@ -21,7 +21,7 @@ export const slowMs = 50;
 /** What an adapter is told about the measurement. */
 export interface Surroundings {
   /** Address of an empty database of its own. */
-  readonly postgres: string;
+  readonly database: string;
   readonly redisPort: number | undefined;
   /** Which of the adapter's settings: `default`, `tuned`, … */
   readonly setting: string;

@@ -17,6 +17,8 @@ export interface EnvironmentLine {
   readonly commitsPerSecond: number;
   readonly node: Readonly<Record<'tarefa' | 'peers', string>>;
   readonly postgres: Readonly<Record<string, string>>;
+  /** Where it was measured. */
+  readonly mariadb?: Readonly<Record<string, string>>;
   /** Version, or why there is none. */
   readonly redis: string;
   readonly versions: Readonly<Record<string, string>>;

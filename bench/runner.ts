@@ -1,31 +1,27 @@
 import { isChosen, type Arguments } from './arguments.js';
-import { compiledFolder, sourceFolder } from './folders.js';
-import { peerOf, products, type Peer, type Product } from './peers.js';
+import { peerOf, type Peer } from './peers.js';
 import type { RunLine } from './result-line.js';
 import type { FigureName, Outcome, Scenario } from './scenario.js';
-import type { PostgresServer } from './servers/postgres-server.js';
-import type { RedisServer } from './servers/redis-server.js';
-import { Stage } from './stage.js';
 import { round } from './statistics.js';
 
 /** What a {@link Runner} works with. */
-export interface RunnerParts {
-  readonly postgres: PostgresServer;
-  readonly redis: RedisServer | undefined;
-  /** The Node.js of a product's processes. */
-  readonly nodeOf: (product: Product) => string;
+export interface RunnerParts<On> {
+  /** Sets up what one run happens on. */
+  readonly open: (scenario: Scenario<On>, peer: Peer) => Promise<On>;
+  /** Why this peer cannot run here. */
+  readonly findLack: (peer: Peer) => string | undefined;
   readonly report: (line: RunLine) => void;
 }
 
 /** Runs scenarios: in every run all of them, in every scenario all peers one after another. */
-export class Runner {
-  readonly #parts: RunnerParts;
+export class Runner<On extends { close(): Promise<void> }> {
+  readonly #parts: RunnerParts<On>;
 
-  constructor(parts: RunnerParts) {
+  constructor(parts: RunnerParts<On>) {
     this.#parts = parts;
   }
 
-  async run(scenarios: readonly Scenario[], { runs, quick, peers }: Arguments): Promise<void> {
+  async run(scenarios: readonly Scenario<On>[], { runs, quick, peers }: Arguments): Promise<void> {
     for (let run = 1; run <= runs; run += 1) {
       for (const scenario of scenarios) {
         for (const name of peersOf(scenario, quick).filter((peer) => isChosen(peer, peers))) {
@@ -38,23 +34,14 @@ export class Runner {
   }
 
   async #runOne(
-    scenario: Scenario,
+    scenario: Scenario<On>,
     peer: Peer,
     quick: boolean,
   ): Promise<Partial<Outcome> & Pick<RunLine, 'skipped' | 'failed'>> {
-    const { postgres, redis, nodeOf } = this.#parts;
-    const { adapter, compiled, needsRedis } = products[peer.product];
-    if (needsRedis && redis === undefined) return { skipped: 'redis-server is not installed' };
+    const lack = this.#parts.findLack(peer);
+    if (lack !== undefined) return { skipped: lack };
     try {
-      const stage = await Stage.open({
-        postgres,
-        redis: needsRedis ? redis : undefined,
-        peer,
-        node: nodeOf(peer.product),
-        adapter: new URL(adapter, compiled ? compiledFolder : sourceFolder).href,
-        topics: scenario.topics ?? 1,
-        payloadBytes: scenario.payloadBytes,
-      });
+      const stage = await this.#parts.open(scenario, peer);
       try {
         return rounded(await scenario.run(stage, quick ? 'quick' : 'full'));
       } finally {
@@ -70,7 +57,7 @@ export class Runner {
     }
   }
 
-  #reportSkips({ name, skips = {} }: Scenario, chosen: readonly string[]): void {
+  #reportSkips({ name, skips = {} }: Scenario<On>, chosen: readonly string[]): void {
     for (const [product, skipped] of Object.entries(skips)) {
       if (!isChosen(product, chosen)) continue;
       this.#parts.report({ type: 'run', scenario: name, peer: product, run: 1, skipped });
@@ -79,7 +66,7 @@ export class Runner {
 }
 
 /** A quick run leaves some out, unless the scenario was asked for that is not part of it. */
-function peersOf({ peers, quick }: Scenario, isQuick: boolean): readonly string[] {
+function peersOf({ peers, quick }: Pick<Scenario, 'peers' | 'quick'>, isQuick: boolean): readonly string[] {
   return isQuick && Array.isArray(quick) ? (quick as readonly string[]) : peers;
 }
 

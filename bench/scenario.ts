@@ -19,7 +19,10 @@ export const figureTitles = {
   maxMs: 'max ms',
   firstWindow: 'first 10 s, per second',
   lastWindow: 'last 10 s, per second',
+  firstFifth: 'first fifth, per second',
+  lastFifth: 'last fifth, per second',
   ratio: 'last / first',
+  deadlocks: 'deadlocks',
   workerCpuPer10k: 'worker CPU s per 10,000',
   postgresCpuPer10k: 'PostgreSQL CPU s per 10,000',
   redisCpuPer10k: 'Redis CPU s per 10,000',
@@ -62,8 +65,8 @@ export interface Outcome {
 /** How large a run is. */
 export type Size = 'full' | 'quick';
 
-/** One thing that is measured, for every peer that can do it. */
-export interface Scenario {
+/** One thing that is measured, for every peer that can do it, on what a run happens on. */
+export interface Scenario<On = Stage> {
   /** `drain: defaults` */
   readonly name: string;
   /** What is done and what is measured, in a sentence or two. */
@@ -82,5 +85,5 @@ export interface Scenario {
   readonly topics?: number;
   /** Length of every payload as JSON. Default: about 60 bytes. */
   readonly payloadBytes?: number;
-  run(stage: Stage, size: Size): Promise<Outcome>;
+  run(stage: On, size: Size): Promise<Outcome>;
 }

@@ -1,9 +1,8 @@
 import { Client } from 'pg';
 import { compiledFolder } from './folders.js';
 import type { Peer } from './peers.js';
-import { BenchProcess } from './processes/bench-process.js';
+import { Crew } from './processes/crew.js';
 import { NestProcess } from './processes/nest-process.js';
-import type { HandlerKind } from './protocol.js';
 import { Meter } from './servers/meter.js';
 import type { PostgresServer } from './servers/postgres-server.js';
 import type { RedisServer } from './servers/redis-server.js';
@@ -23,18 +22,13 @@ export interface StageParts {
 
 let stages = 0;
 
-/**
- * What one run happens on: a new database, one process that inserts and looks (the desk), and as many that work as
- * the scenario starts.
- */
-export class Stage {
+/** What one run happens on: a new database, and the processes that use it. */
+export class Stage extends Crew {
   readonly peer: Peer;
   readonly meter: Meter;
   readonly #parts: StageParts;
   readonly #database: string;
   readonly #url: string;
-  readonly #processes: (BenchProcess | NestProcess)[] = [];
-  #desk: BenchProcess | undefined;
 
   static async open(parts: StageParts): Promise<Stage> {
     stages += 1;
@@ -43,8 +37,7 @@ export class Stage {
     const stage = new Stage(parts, database, url);
     try {
       await stage.sql('create table effect (id bigint generated always as identity primary key, task int)');
-      await stage.desk.call('open', ...stage.#introduction());
-      await stage.desk.call('setup');
+      await stage.setUp();
       return stage;
     } catch (error) {
       await stage.close();
@@ -53,30 +46,19 @@ export class Stage {
   }
 
   private constructor(parts: StageParts, database: string, url: string) {
+    const { node, adapter, redis, peer, topics, payloadBytes } = parts;
+    super(node, adapter, {
+      database: url,
+      redisPort: redis?.port,
+      setting: peer.setting,
+      topics,
+      ...(payloadBytes === undefined ? {} : { payloadBytes }),
+    });
     this.#parts = parts;
-    this.peer = parts.peer;
+    this.peer = peer;
     this.#database = database;
     this.#url = url;
-    this.meter = new Meter(parts.postgres, parts.redis, database);
-  }
-
-  /** The process that inserts and looks. */
-  get desk(): BenchProcess {
-    this.#desk ??= this.#spawn();
-    return this.#desk;
-  }
-
-  /** Starts a process that does not work yet. */
-  async addWorker(): Promise<Worker> {
-    const process = await this.addProducer();
-    return { process, work: (kind, target) => process.call('work', kind, target) };
-  }
-
-  /** Starts another process that inserts. */
-  async addProducer(): Promise<BenchProcess> {
-    const process = this.#spawn();
-    await process.call('open', ...this.#introduction());
-    return process;
+    this.meter = new Meter(parts.postgres, redis, database);
   }
 
   /** Runs SQL in the measured database on a connection of its own. */
@@ -115,7 +97,7 @@ export class Stage {
     const redisPort = String(redis?.port ?? '');
     const args = [peer.product, peer.setting, role, this.#url, redisPort, library];
     const application = await NestProcess.start(node, args);
-    this.#processes.push(application);
+    this.adopt(application);
     return application;
   }
 
@@ -123,39 +105,8 @@ export class Stage {
     await this.#parts.postgres.countStatements(this.#database);
   }
 
-  /** Ends all processes, by killing them: what they leave behind goes with the database. */
-  async endProcesses(): Promise<void> {
-    await Promise.all(this.#processes.splice(0).map((process) => process.kill()));
-    this.#desk = undefined;
-  }
-
   async close(): Promise<void> {
     await this.endProcesses();
     await this.#parts.postgres.dropDatabase(this.#database);
   }
-
-  #spawn(): BenchProcess {
-    const process = new BenchProcess(this.#parts.node);
-    this.#processes.push(process);
-    return process;
-  }
-
-  #introduction() {
-    const { adapter, redis, peer, topics, payloadBytes } = this.#parts;
-    const surroundings = {
-      postgres: this.#url,
-      redisPort: redis?.port,
-      setting: peer.setting,
-      topics,
-      ...(payloadBytes === undefined ? {} : { payloadBytes }),
-    };
-    return [adapter, surroundings] as const;
-  }
-}
-
-/** A process that works once it is told to. */
-export interface Worker {
-  readonly process: BenchProcess;
-  /** Resolves when the worker runs; `target` as in `ChildCalls.work`. */
-  readonly work: (kind: HandlerKind, target: number) => Promise<void>;
 }

@@ -18,7 +18,7 @@ const longestWaitMs = 1_000;
  * The floor: what SQL and the driver cost on the library's own table. Settings: `default`, and `notify`, which rings
  * at each insert and waits for rings.
  */
-const open: OpenAdapter = ({ postgres: url, setting }): Adapter => {
+const open: OpenAdapter = ({ database: url, setting }): Adapter => {
   const rings = setting === 'notify';
   const connect = async (pipeline = false): Promise<Client> => {
     const client = new Client({ connectionString: url, pipeline });

@@ -1,5 +1,4 @@
-// What bells cost and gain: npm run bench:bells -- --runs 3 [--mysql mysql://root@127.0.0.1:3306/bench]. It starts its own PostgreSQL,
-// and pgbouncer, redis-server and nats-server from PATH; what is not there is left out.
+// What bells cost and gain: npm run bench:bells -- [--runs 3] [--quick]. It starts its own servers.
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createConnection } from 'mysql2/promise';
@@ -13,7 +12,6 @@ import { median, round } from '../statistics.js';
 import { table } from '../tarefa/queue.js';
 import { startServers, type StartedServers } from './servers.js';
 
-const seconds = { wait: 10, insert: 4 } as const;
 const perSecond = 50;
 const connections = 16;
 const settleMs = 1_000;
@@ -26,27 +24,31 @@ interface Way {
 }
 
 const { values } = parseArgs({
-  options: { runs: { type: 'string', default: '3' }, mysql: { type: 'string' } },
+  options: { runs: { type: 'string', default: '3' }, quick: { type: 'boolean', default: false } },
 });
+const seconds = values.quick ? { wait: 2, insert: 1 } : { wait: 10, insert: 4 };
 const postgres = await PostgresServer.start();
-const servers = await startServers(await postgres.createDatabase('bells'));
 try {
-  await run(servers);
+  const direct = await postgres.createDatabase('bells');
+  const servers = await startServers(direct);
+  try {
+    await run(direct, servers);
+  } finally {
+    await servers.stop();
+  }
 } finally {
-  await servers.stop();
   await postgres.stop();
 }
 
-async function run({ direct, pooled, bells }: StartedServers): Promise<void> {
+async function run(direct: string, { pooled, mariadb, bells }: StartedServers): Promise<void> {
   const listening = { name: 'PostgreSQL, LISTEN', url: direct, bell: undefined };
   const ways: Way[] = [listening];
   for (const [place, url] of [
     ['PgBouncer', pooled],
-    ['MariaDB', values.mysql],
+    ['MariaDB', mariadb],
   ] as const) {
-    if (url === undefined) log(`left out: ${place}`);
-    else
-      ways.push(...[undefined, ...bells].map((bell) => ({ name: `${place}, ${nameOf(bell)}`, url, bell })));
+    if (url === undefined) continue;
+    ways.push(...[undefined, ...bells].map((bell) => ({ name: `${place}, ${nameOf(bell)}`, url, bell })));
   }
   const all = new Map(ways.map((way) => [way, { waits: [] as number[], rates: [] as number[] }]));
   for (let index = 0; index < Number(values.runs); index += 1) {
@@ -101,7 +103,7 @@ async function withProcesses<T>(
 ): Promise<T> {
   const processes = [new BenchProcess(process.execPath), new BenchProcess(process.execPath)] as const;
   const adapter = new URL('tarefa/adapter.js', compiledFolder).href;
-  const surroundings = { postgres: url, redisPort: undefined, setting: 'default', topics: 1, bell };
+  const surroundings = { database: url, redisPort: undefined, setting: 'default', topics: 1, bell };
   try {
     for (const one of processes) await one.call('open', adapter, surroundings);
     await processes[0].call('setup');

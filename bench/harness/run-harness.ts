@@ -1,7 +1,7 @@
-import { createWriteStream } from 'node:fs';
 import { isChosen } from '../arguments.js';
 import { describeEnvironment } from '../environment.js';
 import { installPeers, peersNode } from '../peers-installation.js';
+import { openReporter } from '../reporter.js';
 import { Servers } from '../servers/servers.js';
 import type { HarnessArguments } from './arguments.js';
 import type { HarnessLine } from './harness-line.js';
@@ -31,15 +31,7 @@ export async function runHarness(
   const node = peersNode() ?? process.execPath;
 
   const servers = await Servers.start({ withRedis: false, settings });
-  const lines: HarnessLine[] = [];
-  const file = asked.out === undefined ? undefined : createWriteStream(asked.out);
-  const report = (line: HarnessLine): void => {
-    // What fails because the server is being stopped is no result.
-    if (servers.stopping) return;
-    lines.push(line);
-    process.stdout.write(`${JSON.stringify(line)}\n`);
-    file?.write(`${JSON.stringify(line)}\n`);
-  };
+  const { lines, report, close } = openReporter<HarnessLine>(asked.out, servers);
   try {
     report(await describeEnvironment({ quick: asked.quick, runs: 1 }, servers, { own: node, peers: node }));
     for (const cell of chosenCells) {
@@ -56,7 +48,7 @@ export async function runHarness(
     }
   } finally {
     await servers.stop();
-    file?.end();
+    close();
   }
   return lines;
 }

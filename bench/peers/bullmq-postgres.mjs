@@ -17,13 +17,13 @@ const settings = {
 };
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres, setting, topics }) {
+export default function open({ database, setting, topics }) {
   const { connections, work } = settings[setting] ?? fail(`bullmq has no setting ${setting}`);
   let prober;
 
   return {
     setup: async () => {
-      const client = new Client({ connectionString: postgres });
+      const client = new Client({ connectionString: database });
       await client.connect();
       await runMigrations(client, schema, {});
       await client.end();
@@ -37,7 +37,7 @@ export default function open({ postgres, setting, topics }) {
     },
     work: (kind, started) =>
       startWorkers({
-        ...{ Worker, topics, backend: createPostgresBackend, postgres, kind, started },
+        ...{ Worker, topics, backend: createPostgresBackend, database, kind, started },
         writers: setting === '24 at once' ? 24 : 10,
         options: { connection: openPool(connections + 1), ...work },
       }),
@@ -52,7 +52,7 @@ export default function open({ postgres, setting, topics }) {
 
   function openPool(max) {
     const options = `-c search_path=${schema}`;
-    const pool = new Pool({ connectionString: postgres, max, options });
+    const pool = new Pool({ connectionString: database, max, options });
     pool.on('error', () => undefined);
     return pool;
   }

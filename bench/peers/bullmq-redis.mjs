@@ -15,7 +15,7 @@ const settings = {
 };
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres, redisPort, setting, topics }) {
+export default function open({ database, redisPort, setting, topics }) {
   const connection = { host: '127.0.0.1', port: redisPort };
   const work = settings[setting];
   if (work === undefined) throw new Error(`bullmq has no setting ${setting}`);
@@ -30,7 +30,7 @@ export default function open({ postgres, redisPort, setting, topics }) {
     producer: () => openProducer({ Queue, setting, topics, connection }),
     work: (kind, started) =>
       startWorkers({
-        ...{ Worker, topics, options: { connection, ...work }, postgres, kind, started },
+        ...{ Worker, topics, options: { connection, ...work }, database, kind, started },
         writers: setting === '24 at once' ? 24 : 10,
       }),
     isDone: async () => {

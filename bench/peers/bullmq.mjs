@@ -36,8 +36,8 @@ export async function openProducer({ Queue, setting, topics, connection, backend
 }
 
 /** Starts a worker for each queue and waits until they are connected. */
-export async function startWorkers({ Worker, topics, options, writers, backend, postgres, kind, started }) {
-  const handle = handlers(postgres, writers, started)[kind];
+export async function startWorkers({ Worker, topics, options, writers, backend, database, kind, started }) {
+  const handle = handlers(database, writers, started)[kind];
   for (const name of queueNames(topics)) {
     const worker = new Worker(name, handle, options, backend);
     worker.on('error', (error) => process.stderr.write(`bullmq: ${error.message}\n`));
@@ -45,8 +45,8 @@ export async function startWorkers({ Worker, topics, options, writers, backend, 
   }
 }
 
-function handlers(postgres, writers, started) {
-  const pool = new Pool({ connectionString: postgres, max: writers });
+function handlers(database, writers, started) {
+  const pool = new Pool({ connectionString: database, max: writers });
   return {
     empty: async (job) => started(job.data),
     'write-apart': async (job) => {

@@ -44,7 +44,7 @@ const insertEffect = 'insert into effect (task) values ($1)';
 const logger = new Logger(() => () => undefined);
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres: connectionString, setting, topics }) {
+export default function open({ database: connectionString, setting, topics }) {
   const { work } = settings[setting] ?? fail(`graphile-worker has no setting ${setting}`);
   let prober;
   // Topics are task identifiers.

@@ -17,7 +17,7 @@ const provide = (useFactory) => ({
 const provideAdapter = async (file) => {
   const { default: open } = await import(file);
   if (!works) throw new Error(`${product} is measured as a worker only`);
-  const adapter = open({ postgres: connectionString, redisPort: Number(redisPort), setting, topics: 1 });
+  const adapter = open({ database: connectionString, redisPort: Number(redisPort), setting, topics: 1 });
   return provide(() => adapter.work('empty', () => undefined).then(() => adapter));
 };
 

@@ -44,7 +44,7 @@ const slowMs = 50;
 const insertEffect = 'insert into effect (task) values ($1)';
 
 /** @type {import('../protocol.js').OpenAdapter} */
-export default function open({ postgres: connectionString, setting, topics }) {
+export default function open({ database: connectionString, setting, topics }) {
   const chosen = settings[setting] ?? fail(`pg-boss has no setting ${setting}`);
   let prober;
   // Topics are queues.

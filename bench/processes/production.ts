@@ -23,15 +23,15 @@ const warmUpMs = 500;
 /** Inserts tasks through an adapter in the ways that the scenarios need. */
 export class Production {
   readonly #adapter: Adapter;
-  readonly #postgres: string;
+  readonly #database: string;
   readonly #payloadBytes: number | undefined;
   #consumed = 0;
   #sustaining: Promise<void> | undefined;
   #stopping = false;
 
-  constructor(adapter: Adapter, { postgres, payloadBytes }: Surroundings) {
+  constructor(adapter: Adapter, { database, payloadBytes }: Surroundings) {
     this.#adapter = adapter;
-    this.#postgres = postgres;
+    this.#database = database;
     this.#payloadBytes = payloadBytes;
   }
 
@@ -133,7 +133,7 @@ export class Production {
   async #insertWithin(producer: Producer, connections: number): Promise<Insertion> {
     const within = producer.within?.bind(producer);
     if (within === undefined) throw new Error('this queue cannot insert inside a transaction of the user');
-    const pool = new Pool({ connectionString: this.#postgres, max: connections });
+    const pool = new Pool({ connectionString: this.#database, max: connections });
     const one = async (payload: Payload): Promise<void> => {
       const client = await pool.connect();
       await client.query('begin');

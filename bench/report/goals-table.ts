@@ -1,25 +1,26 @@
 import { peerOf, type Product } from '../peers.js';
 import { bestOf, judge, marginOf, verdictOf, type Goal, type Judgement } from './goal.js';
-import { goals } from './goals.js';
 import type { Summary } from './summary.js';
 import { formatNumber, markdownTable } from './text.js';
 
-const columns: readonly Product[] = [
-  'graphile-worker',
-  'pg-boss',
-  'bullmq on redis',
-  'bullmq on postgres',
-  'bare',
-];
-
-/** The table of goals: what was asked for, what was reached, and what others reach. */
-export function goalsTable(summary: Summary): string {
-  const rows = [...goals.map((goal) => goalRow(summary, goal)), backlogRow(summary)];
+/**
+ * The table of goals: what was asked for, what was reached, and what others reach.
+ *
+ * @param columns of the others
+ * @param more rows that are no goals of one scenario
+ */
+export function goalsTable(
+  summary: Summary,
+  goals: readonly Goal[],
+  columns: readonly Product[],
+  more: readonly string[][] = [],
+): string {
+  const rows = [...goals.map((goal) => goalRow(summary, goal, columns)), ...more];
   const head = ['work', 'goal', 'tarefa', ...columns, 'ratio', ''];
   return markdownTable(head, rows, (column) => column >= 2 && column < head.length - 1);
 }
 
-function goalRow(summary: Summary, goal: Goal): string[] {
+function goalRow(summary: Summary, goal: Goal, columns: readonly Product[]): string[] {
   const read = (peer: string): number | undefined => summary.median(goal.scenario, peer, goal.figure);
   const shown = columns.map((product) => {
     const settings = goal.peers.filter((peer) => peerOf(peer).product === product);
@@ -30,7 +31,7 @@ function goalRow(summary: Summary, goal: Goal): string[] {
 }
 
 /** How much the length of the backlog matters: the slowest of all lengths against the fastest. */
-function backlogRow(summary: Summary): string[] {
+export function evennessRow(summary: Summary, columns: readonly Product[]): string[] {
   const lengths = summary.scenarios.filter((name) => name.startsWith('backlog: '));
   const evenness = (peer: string): number | undefined => {
     const rates = lengths.flatMap((scenario) => summary.median(scenario, peer, 'perSecond') ?? []);

@@ -1,7 +1,5 @@
 import type { EnvironmentLine, ResultLine } from '../result-line.js';
-import type { Scenario } from '../scenario.js';
-import { goalsTable } from './goals-table.js';
-import { makeSection, type Chart } from './sections.js';
+import { makeSection, type Chart, type ShownScenario } from './sections.js';
 import { Summary } from './summary.js';
 import { formatNumber, markdownTable } from './text.js';
 
@@ -11,10 +9,26 @@ export interface ResultsPage {
   readonly charts: readonly Chart[];
 }
 
-/** Makes the report from result lines; `notes` is written by hand. */
+/** What a report says besides its figures. */
+export interface ReportTexts {
+  /** What makes it. */
+  readonly command: string;
+  readonly title: string;
+  readonly introduction: string;
+  readonly scenarioIntroduction: string;
+}
+
+/**
+ * Makes a report from result lines.
+ *
+ * @param goals makes the table of what was asked for
+ * @param notes written by hand
+ */
 export function makeResultsPage(
+  { command, title, introduction, scenarioIntroduction }: ReportTexts,
+  goals: (summary: Summary) => string,
   lines: readonly ResultLine[],
-  scenarios: readonly Scenario[],
+  scenarios: readonly ShownScenario[],
   notes: string,
 ): ResultsPage {
   const summary = new Summary(lines);
@@ -23,12 +37,12 @@ export function makeResultsPage(
     .filter(({ name }) => summary.scenarios.includes(name))
     .map((scenario) => makeSection(scenario, summary));
   const parts = [
-    '<!-- Made by `npm run bench` from results/latest.jsonl and notes.md; do not edit. -->',
-    '# Results',
+    `<!-- Made by \`${command}\` from results/latest.jsonl and notes.md; do not edit. -->`,
+    `# ${title}`,
     introduction,
     '## Goals',
     'Medians. The ratio is to what the goal names; a peer’s column shows the better of its settings.',
-    goalsTable(summary),
+    goals(summary),
     notes.trim(),
     '## Where and with what',
     ...environments.flatMap(describeEnvironment),
@@ -42,16 +56,6 @@ export function makeResultsPage(
   };
 }
 
-const introduction =
-  'Measured by `npm run bench`: how, and how to repeat it, is in [README.md](README.md). Every run is a line of ' +
-  '[results/latest.jsonl](results/latest.jsonl), and every line is in these tables.';
-
-const scenarioIntroduction =
-  'First figure: median of the runs, and their range. `tarefa` is this library; what follows the comma is the ' +
-  'setting, none means defaults. Settings are in [tarefa/settings.ts](tarefa/settings.ts) and ' +
-  '[peers/](peers); `bare` is a loop of plain SQL on this library’s own table ([bare/](bare)), the floor. Finished ' +
-  'tasks are kept by tarefa, pg-boss and the bare loop, deleted by graphile-worker, and by BullMQ only when tuned.';
-
 function describeEnvironment(line: EnvironmentLine): string[] {
   const { machine, node, versions, postgres } = line;
   const rows = [
@@ -63,6 +67,7 @@ function describeEnvironment(line: EnvironmentLine): string[] {
     ['Redis', line.redis],
     ['packages', listed(versions)],
     ['PostgreSQL', listed(postgres)],
+    ...(line.mariadb === undefined ? [] : [['MariaDB', listed(line.mariadb)]]),
   ];
   return [markdownTable(['', ''], rows, () => false)];
 }

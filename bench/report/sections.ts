@@ -16,10 +16,13 @@ export interface Section {
   readonly chart: Chart | undefined;
 }
 
+/** What a section says of its scenario. */
+export type ShownScenario = Pick<Scenario, 'name' | 'about' | 'columns' | 'lessIsBetter'>;
+
 const windowSeconds = 10;
 
 /** Every peer that was asked to run is a row, also when it has no figures. */
-export function makeSection(scenario: Scenario, summary: Summary): Section {
+export function makeSection(scenario: ShownScenario, summary: Summary): Section {
   const peers = summary.peers(scenario.name);
   const [first] = scenario.columns;
   const columns = scenario.columns.filter((name) => peers.some((runs) => runs.spread(name) !== undefined));
@@ -35,7 +38,10 @@ export function makeSection(scenario: Scenario, summary: Summary): Section {
   return { chart, text: [`### ${scenario.name}`, scenario.about, ...picture, table].join('\n\n') };
 }
 
-function drawChart({ name, columns, lessIsBetter }: Scenario, peers: readonly Runs[]): Chart | undefined {
+function drawChart(
+  { name, columns, lessIsBetter }: ShownScenario,
+  peers: readonly Runs[],
+): Chart | undefined {
   const file = `${fileNameOf(name)}.svg`;
   const lines = peers.flatMap(({ peer, series }) => (series ? [{ label: peer, values: series }] : []));
   if (lines.length > 0) return { file, svg: lineChart(name, 'tasks per second', lines, windowSeconds) };

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs } from '../protocol.js';
 import type { Outcome, Scenario, Size } from '../scenario.js';
-import type { Stage, Worker } from '../stage.js';
+import type { Worker } from '../processes/crew.js';
+import type { Stage } from '../stage.js';
 
 const windowSeconds = 10;
 /** The producer keeps at most so many tasks waiting. */

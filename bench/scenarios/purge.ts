@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs } from '../protocol.js';
 import type { Figures, Outcome, Scenario, Size } from '../scenario.js';
 import { percentile } from '../statistics.js';
-import type { Stage, Worker } from '../stage.js';
+import type { Worker } from '../processes/crew.js';
+import type { Stage } from '../stage.js';
 import { historyStatements } from '../tarefa/history.js';
 import { oursOnly } from './ours-only.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs } from '../protocol.js';
-import type { Figures, Outcome, Scenario } from '../scenario.js';
+import type { Crew } from '../processes/crew.js';
+import type { Figures, Outcome, Scenario, Size } from '../scenario.js';
 import { percentile } from '../statistics.js';
-import type { Stage } from '../stage.js';
 import { reach } from './working.js';
 
 /** Connecting, preparing and the first plans are not what is asked for. */
@@ -40,7 +40,10 @@ export const waits: readonly Scenario[] = [
       'bullmq on postgres',
       'bare, notify',
     ],
-    run: (stage, size) => wait(stage, 50, size === 'full' ? 12 : 3),
+    run: async (stage, size) => {
+      await stage.settle();
+      return wait(stage, 50, size);
+    },
   },
   {
     name: 'wait: 500/s',
@@ -48,19 +51,23 @@ export const waits: readonly Scenario[] = [
     peers,
     columns: ['medianMs', 'p95Ms', 'p99Ms', 'maxMs', 'tasks'],
     lessIsBetter: true,
-    run: (stage, size) => wait(stage, 500, size === 'full' ? 12 : 3),
+    run: async (stage, size) => {
+      await stage.settle();
+      return wait(stage, 500, size);
+    },
   },
 ];
 
-async function wait(stage: Stage, perSecond: number, seconds: number): Promise<Outcome> {
-  await stage.settle();
-  const worker = await stage.addWorker();
+/** Inserts at an even pace, and sees how long each task waits. */
+export async function wait(crew: Crew, perSecond: number, size: Size): Promise<Outcome> {
+  const seconds = size === 'full' ? 12 : 3;
+  const worker = await crew.addWorker();
   // One more, with which the producer warms up.
   const sent = perSecond * seconds + 1;
   await worker.work('empty', sent);
   // Workers that look around after their start are done with that.
   await pause(settleMs);
-  await stage.desk.call('enqueueEvenly', perSecond, seconds);
+  await crew.desk.call('enqueueEvenly', perSecond, seconds);
   await reach([worker], sent, monotonicMs() + patienceMs);
   const { waitsMs, started } = await worker.process.call('worked');
   const figures = waitFigures(waitsMs.slice(perSecond * warmUpSeconds), started);

@@ -3,7 +3,8 @@ import type { Worked } from '../processes/child-calls.js';
 import { monotonicMs, type HandlerKind } from '../protocol.js';
 import type { Figures, Outcome } from '../scenario.js';
 import { usageBetween, type Usage } from '../servers/meter.js';
-import type { Stage, Worker } from '../stage.js';
+import type { Worker } from '../processes/crew.js';
+import type { Stage } from '../stage.js';
 
 /** What a drain's table shows. */
 export const drainColumns = [

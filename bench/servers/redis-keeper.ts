@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 
-const [folder = '', ...args] = process.argv.slice(2);
-const redis = spawn('redis-server', ['--dir', folder, ...args], { stdio: 'ignore' });
+const [program = '', folder = '', ...args] = process.argv.slice(2);
+const redis = spawn(program, ['--dir', folder, ...args], { stdio: 'ignore' });
 redis.once('spawn', () => process.send?.(redis.pid));
 redis.once('exit', () => {
   rmSync(folder, { recursive: true, force: true });

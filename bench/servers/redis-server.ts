@@ -6,13 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { brokerPrograms } from '../../test/coordination/brokers/broker-process.js';
+import { debianFile } from '../../test/faults/kit/debian-tool.js';
 
 const keeper = fileURLToPath(new URL('redis-keeper.js', import.meta.url));
 const startLimitMs = 10_000;
 
 /**
- * The benchmark's own Redis, from the `redis-server` in PATH, without persistence: what is in it is lost when it
- * ends, which makes it faster than a durable queue may be.
+ * The benchmark's own Redis, the machine's or Debian's package, without persistence: what is in it is lost when it ends, which
+ * makes it faster than a durable queue may be.
  */
 export class RedisServer {
   readonly #child: ChildProcess;
@@ -20,14 +22,16 @@ export class RedisServer {
   readonly port: number;
   readonly version: string;
 
-  /** Answers undefined where `redis-server` is not installed. */
+  /** Answers undefined where `redis-server` cannot be had. */
   static async start(): Promise<RedisServer | undefined> {
-    const version = await readVersion();
-    if (version === undefined) return undefined;
+    const redis = await findRedis();
+    if (redis === undefined) return undefined;
+    const { path, env, version } = redis;
     const folder = await mkdtemp(join(tmpdir(), `tarefa-redis-${process.pid}-`));
     const port = await findFreePort();
-    const args = [folder, '--port', String(port), '--bind', '127.0.0.1'];
+    const args = [path, folder, '--port', String(port), '--bind', '127.0.0.1'];
     const child = fork(keeper, [...args, '--save', '', '--appendonly', 'no'], {
+      env: { ...process.env, ...env },
       stdio: ['ignore', 2, 2, 'ipc'],
     });
     const [pid] = (await once(child, 'message')) as [number];
@@ -53,8 +57,32 @@ export class RedisServer {
   }
 }
 
-async function readVersion(): Promise<string | undefined> {
-  const child = spawn('redis-server', ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] });
+interface Redis {
+  readonly path: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly version: string;
+}
+
+/** The one in PATH, else that of Debian's package. */
+async function findRedis(): Promise<Redis | undefined> {
+  const installed = { path: 'redis-server', env: {} };
+  const places = [
+    () => Promise.resolve(installed),
+    () => debianFile('usr/bin/redis-server', brokerPrograms.redis.packages),
+  ];
+  for (const find of places) {
+    const place = await find().catch(() => undefined);
+    const version = place && (await readVersion(place.path, place.env));
+    if (place && version !== undefined) return { ...place, version };
+  }
+  return undefined;
+}
+
+async function readVersion(path: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const child = spawn(path, ['--version'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   let output = '';
   child.stdout.on('data', (chunk) => (output += String(chunk)));
   return new Promise((resolve) => {

@@ -24,7 +24,7 @@ export class Servers {
     try {
       const redis = withRedis ? await RedisServer.start() : undefined;
       const missing = withRedis
-        ? 'skipped: redis-server is not installed'
+        ? 'skipped: redis-server cannot be had'
         : 'not started: nothing chosen needs it';
       return new Servers(postgres, redis, redis ? `${redis.version}, no persistence` : missing);
     } catch (error) {

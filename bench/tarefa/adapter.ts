@@ -17,7 +17,7 @@ interface Publishes {
 
 /** This library, used as its documentation says. */
 const open: OpenAdapter = (surroundings): Adapter => {
-  const { postgres: url, setting, topics } = surroundings;
+  const { database: url, setting, topics } = surroundings;
   const bell = bellAt(surroundings.bell);
   const options = settings[setting];
   if (options === undefined) throw new Error(`tarefa has no setting ${setting}`);
@@ -65,7 +65,7 @@ const open: OpenAdapter = (surroundings): Adapter => {
 export default open;
 
 async function handlersFor(
-  { postgres: url, setting, topics: count }: Surroundings,
+  { database: url, setting, topics: count }: Surroundings,
   { enhancement, everyTopic, handler = {}, writers = 10 }: Setting,
   kind: HandlerKind,
   started: (payload: Payload) => void,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judge, type Bar, type Goal } from '../../bench/report/goal.js';
-import { goalsTable } from '../../bench/report/goals-table.js';
+import { benchGoals } from '../../bench/report/bench-page.js';
 import { goals } from '../../bench/report/goals.js';
 import { Summary } from '../../bench/report/summary.js';
 import type { EnvironmentLine, ResultLine, RunLine } from '../../bench/result-line.js';
@@ -85,7 +85,7 @@ describe('goals of the benchmark', () => {
 
   it('compare with another scenario, and with fixed values', () => {
     const rates = (many: number): string =>
-      goalsTable(
+      benchGoals(
         new Summary([
           { ...line('tarefa, every topic', { perSecond: 20_000 }), scenario: 'routes of one handler: 1' },
           { ...line('tarefa, every topic', { perSecond: many }), scenario: 'routes of one handler: 100,000' },

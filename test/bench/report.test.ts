@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { barChart } from '../../bench/report/bar-chart.js';
-import { goalsTable } from '../../bench/report/goals-table.js';
+import { benchGoals } from '../../bench/report/bench-page.js';
 import { spreadOut } from '../../bench/report/line-chart.js';
 import { makeSection } from '../../bench/report/sections.js';
 import { Summary } from '../../bench/report/summary.js';
@@ -31,7 +31,7 @@ describe('report of the benchmark', () => {
   it('judges a goal by the best peer that it names', () => {
     const figures = (perSecond: number) => ({ figures: { perSecond } });
     const table = (ours: number): string =>
-      goalsTable(
+      benchGoals(
         new Summary([
           line('tarefa', figures(ours)),
           line('graphile-worker', figures(1_900)),

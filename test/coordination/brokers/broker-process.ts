@@ -11,7 +11,8 @@ import { until } from '../../support/waiting.js';
 /** How long a hook waits that starts one: its package may have to be fetched. */
 export const brokerStartMs = 300_000;
 
-const programs = {
+/** Where Debian has them. */
+export const brokerPrograms = {
   redis: {
     file: 'usr/bin/redis-server',
     packages: ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1'],
@@ -30,14 +31,14 @@ const programs = {
 /** Debian's Redis or NATS, on a port that it keeps. */
 export class BrokerProcess {
   readonly port: number;
-  readonly #kind: keyof typeof programs;
+  readonly #kind: keyof typeof brokerPrograms;
   readonly #folder: string;
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
 
   /** @param args besides those of every test, by its folder and its port */
   static async create(
-    kind: keyof typeof programs,
+    kind: keyof typeof brokerPrograms,
     args: (folder: string, port: number) => readonly string[] | Promise<readonly string[]> = () => [],
   ): Promise<BrokerProcess> {
     const folder = await mkdtemp(join(tmpdir(), `tarefa-${kind}-`));
@@ -47,7 +48,12 @@ export class BrokerProcess {
     return broker;
   }
 
-  private constructor(kind: keyof typeof programs, port: number, folder: string, args: readonly string[]) {
+  private constructor(
+    kind: keyof typeof brokerPrograms,
+    port: number,
+    folder: string,
+    args: readonly string[],
+  ) {
     this.#kind = kind;
     this.port = port;
     this.#folder = folder;
@@ -56,7 +62,7 @@ export class BrokerProcess {
 
   /** Starts it, also after {@link kill}. */
   async start(): Promise<void> {
-    const { file, packages, args } = programs[this.#kind];
+    const { file, packages, args } = brokerPrograms[this.#kind];
     const { path, env } = await debianFile(file, packages);
     const all = [...args(this.port, this.#folder), ...this.#args];
     const child = spawn(path, all, { env: { ...process.env, ...env }, stdio: 'pipe' });
