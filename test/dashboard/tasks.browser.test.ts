@@ -51,7 +51,7 @@ beforeAll(async () => {
 async function listed(page: Page): Promise<readonly string[]> {
   await seen(page.getByRole('heading', { name: /^\d+ tasks?/ }));
   const attempts = page.getByRole('row').filter({ has: page.getByRole('rowheader') });
-  const shown = await attempts.evaluateAll((rows) => rows.map((row) => row.getAttribute('data-task') ?? ''));
+  const shown = await attempts.evaluateAll((rows) => rows.map((one) => one.getAttribute('data-task') ?? ''));
   const names = new Map([...ids].map(([name, id]) => [id, name]));
   return shown.map((id) => names.get(id) ?? (id === publicationId ? 'publication' : id));
 }

@@ -95,7 +95,7 @@ export function exerciseMysqlWorkers(flavour: MysqlFlavour): void {
         `insert into ${queue} (processo, status, executor) values ('a', 'processando', 4711), ('a', 'processando', 4711), ('a', 'processando', null)`,
       );
       const holders = await processOf(0).workers.unregisteredHolders();
-      expect(holders.toSorted()).toEqual(['4711', undefined]);
+      expect(new Set(holders)).toEqual(new Set(['4711', undefined]));
     });
   });
 }
