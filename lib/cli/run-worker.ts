@@ -14,6 +14,7 @@ import { UsageError, type CommandCall, type ExitCode, type OptionValues } from '
 import { flagOption, listOption, numberOption, textOption } from './option-values.js';
 import { outputLogger } from './output/output-logger.js';
 import { untilAborted } from './until-aborted.js';
+import { readSecretKeys } from './webhook-secret.js';
 
 /** An application that is nothing but its queue. */
 @Module({})
@@ -45,7 +46,6 @@ function readWorkerOptions(queue: QueueOptions, given: OptionValues, env: Enviro
     return seconds === undefined ? undefined : Math.round(seconds * 1_000);
   };
   const whole = (name: string): number | undefined => numberOption(given, name, { least: 1, most: 10_000 });
-  const keys = env['WEBHOOK_SECRET_KEYS']?.split(',').map((key) => key.trim());
   const webhooks = {
     concurrency: whole('concurrency'),
     endpointConcurrency: whole('endpoint-concurrency'),
@@ -53,7 +53,7 @@ function readWorkerOptions(queue: QueueOptions, given: OptionValues, env: Enviro
     redirects: oneOf(given, 'redirects', ['refuse', 'follow']),
     schedule: oneOf(given, 'schedule', ['queue', 'standard']),
     allowedAddresses: listOption(given, 'allow'),
-    secretKeys: keys?.filter(Boolean),
+    secretKeys: readSecretKeys(env),
   };
   return {
     // The module looks at the variables of the process, which need not be those of the call.

@@ -15,6 +15,7 @@ import type { RouteJson } from './route-json.js';
 // - `add-subscription`: `{ id, topic, tenant?, group?, url?, httpMethod?, headers?, active? }` answers `SubscriptionJson`.
 // - `edit-subscription`: the same; what is left out stays as it is; headers are given all together.
 // - `remove-subscription`: `{ id }`; 409 `SUBSCRIPTION_DECLARED` for one that a handler declares.
+// - `create-secret`: `{ id }` of a subscription: makes a signing secret, and answers `{ secret }`, this once.
 // - `ping`: `{ id }` of a subscription: sends a signed test request.
 
 /** Of `insert`: a task, checked as `QueueClient.insertTask()` checks it. */

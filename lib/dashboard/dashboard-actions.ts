@@ -201,6 +201,12 @@ export class DashboardActions {
     });
   }
 
+  createSecret(request: ActionRequest): Promise<{ readonly secret: string }> {
+    return this.#do('create-secret', request, idOf, async ({ id }) => ({
+      secret: await this.#parts.webhooks.createSecret(textOf('id', id)),
+    }));
+  }
+
   ping(request: ActionRequest): Promise<PingJson> {
     return this.#do('ping', request, idOf, async ({ id }) => {
       const { ok, status, durationMs, failure } = await this.#parts.webhooks.ping(textOf('id', id));

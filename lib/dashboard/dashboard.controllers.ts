@@ -243,6 +243,7 @@ const performers: Readonly<Record<DashboardAction, Perform>> = {
   'add-subscription': (actions, request) => actions.addSubscription(request),
   'remove-subscription': (actions, request) => actions.removeSubscription(request),
   'edit-subscription': (actions, request) => actions.editSubscription(request),
+  'create-secret': (actions, request) => actions.createSecret(request),
   ping: (actions, request) => actions.ping(request),
 };
 

@@ -18,6 +18,7 @@ export type DashboardAction =
   | 'add-subscription'
   | 'edit-subscription'
   | 'remove-subscription'
+  | 'create-secret'
   | 'ping';
 
 /** How a queue's dashboard is served. */
@@ -83,6 +84,7 @@ export const dashboardActions: readonly DashboardAction[] = [
   'add-subscription',
   'edit-subscription',
   'remove-subscription',
+  'create-secret',
   'ping',
 ];
 

@@ -23,7 +23,8 @@ const successEveryMs = 60_000;
 const probeSlackMs = 10_000;
 /** Secrets are read anew after this time: a rotation has a day. */
 const secretsForMs = 5_000;
-const rotationMs = 24 * 3_600_000;
+/** How long secrets sign on after a new one was added. */
+export const rotationMs = 24 * 3_600_000;
 const mostCached = 10_000;
 const dayMs = 86_400_000;
 /** Rests that other processes begin count here too. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
+import { QueueWebhooks } from '../../lib/index.js';
 import { onPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
@@ -87,6 +88,46 @@ test('what may be secret is stored, and never shown', async () => {
   await cli.run(['subscriptions', 'remove', 'partner']);
   expect((await bench.pool.query('select 1 from tasks_webhook')).rowCount).toBe(0);
   await bench.pool.query('drop table tasks_webhook');
+});
+
+test('a secret of a webhook is said once, and stored as the application stores it', async () => {
+  await bench.start({ worker: false });
+  await cli.run(['subscriptions', 'add', 'crm', 'placed', '--webhook', 'https://crm.example/hook']);
+  await cli.run(['subscriptions', 'add', 'erp', 'placed', '--webhook', 'https://erp.example/hook']);
+  await cli.run(['subscriptions', 'add', 'code', 'placed']);
+  expect(await cli.run(['subscriptions', 'secret', 'crm'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has no table for secrets yet') as unknown,
+  });
+  const key = Buffer.alloc(32, 7).toString('base64');
+  const { app } = await bench.start({ worker: false, webhooks: { secretKeys: key } });
+  const stored = async (): Promise<string> =>
+    JSON.stringify((await bench.pool.query('select secrets from tasks_webhook order by subscriber_id')).rows);
+  const plain = await cli.run(['subscriptions', 'secret', 'crm']);
+  expect(plain).toMatchObject({ code: 0, stdout: expect.stringMatching(/^whsec_.{44}\n$/) as unknown });
+  expect(plain.stderr).toContain('this once');
+  expect(await stored()).toContain(plain.stdout.trim());
+  // From here on the application encrypts.
+  await app.get(QueueWebhooks).createSecret('erp');
+  const before = await stored();
+  for (const env of [{}, { WEBHOOK_SECRET_KEYS: Buffer.alloc(32, 8).toString('base64') }]) {
+    const refused = await cli.run(['subscriptions', 'secret', 'crm'], { env: { ...cli.env, ...env } });
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(/encrypted with a key .* lacks.*WEBHOOK_SECRET_KEYS/);
+  }
+  expect(await stored()).toBe(before);
+  const env = { ...cli.env, WEBHOOK_SECRET_KEYS: key };
+  const pair = await cli.run(['subscriptions', 'secret', 'crm', '--key-pair', '--json'], { env });
+  expect(JSON.parse(pair.stdout)).toEqual({ id: 'crm', secret: expect.stringMatching(/^whpk_/) as unknown });
+  expect(await stored()).not.toBe(before);
+  for (const [id, problem] of [
+    ['code', /"code" has no URL/],
+    ['nobody', /there is no subscription "nobody"/],
+  ] as const) {
+    expect((await cli.run(['subscriptions', 'secret', id], { env })).stderr).toMatch(problem);
+  }
+  expect((await app.get(QueueWebhooks).endpoint('crm')).signed).toBe(true);
+  await bench.pool.query('delete from tasks_webhook');
 });
 
 test.each<[readonly string[], RegExp]>([

@@ -227,6 +227,7 @@ test('what a dashboard may not do it does not, whoever asks', async () => {
     'add-subscription',
     'remove-subscription',
     'edit-subscription',
+    'create-secret',
     'ping',
   ]) {
     expect(await act(readOnly.url, action, { id, filter: {} })).toMatchObject({
@@ -305,6 +306,15 @@ test('a subscription: only what is given changes, secrets are not told, and one 
     ok: false,
     failure: expect.any(String),
   });
+  app.told.length = 0;
+  const made = await act(app.url, 'create-secret', { id: 'crm' });
+  expect(made).toMatchObject({
+    status: 200,
+    body: { secret: expect.stringMatching(/^whsec_/) as unknown },
+  });
+  expect(made.headers.get('cache-control')).toContain('no-store');
+  expect(app.told).toEqual([{ action: 'create-secret', target: 'crm', actor: 'ana', refused: undefined }]);
+  expect((await ask(`${app.url}/api/subscriptions/crm`)).body).toMatchObject({ endpoint: { signed: true } });
   await bench.pool.query('truncate tasks_webhook');
 });
 

@@ -249,6 +249,25 @@ test('a test ping shows what the endpoint answered, and makes no task', async ()
   expect(bench.app.told).toMatchObject([{ action: 'ping', target: 'ping' }, { action: 'ping' }]);
 });
 
+test('a signing secret is made after asking, and shown once', async () => {
+  await subscribe(bench.database, [{ id: 'signed', url: 'https://example.invalid/', http_method: 'POST' }]);
+  const page = await bench.open('#/subscriptions/signed');
+  await page.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Make a secret' }).click();
+  const field = page.getByRole('dialog').getByLabel(/^The secret/);
+  await seen(field);
+  const secret = await field.inputValue();
+  expect(secret).toMatch(/^whsec_.{44}$/);
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  await gone(page.getByRole('dialog'));
+  expect(await page.content()).not.toContain(secret);
+  const { rows } = await bench.pool.query<{ secrets: string }>(
+    `select secrets::text as secrets from tasks_webhook where subscriber_id = 'signed'`,
+  );
+  expect(rows[0]?.secrets).toContain(secret);
+  expect(bench.app.told).toMatchObject([{ action: 'create-secret', target: 'signed' }]);
+});
+
 test('one that is not there is said so; its address keeps any character', async () => {
   const id = 'a/b?c#d %2F';
   await subscribe(bench.database, [{ id }]);

@@ -5,20 +5,27 @@ import { UsageError, type Command, type CommandCall, type ExitCode } from '../co
 import { maskHeaders, maskUrl } from '../../webhooks/mask-webhook.js';
 import { nearest } from '../../values/nearest.js';
 import { flagOption, listOption, textOption } from '../option-values.js';
+import { createWebhookSecret } from '../webhook-secret.js';
 
 type Action = (call: CommandCall, admin: SubscriptionAdmin) => Promise<readonly SubscriptionRecord[]>;
+
+const words = ['list', 'add', 'remove', 'enable', 'disable', 'secret'] as const;
 
 /** `tarefa subscriptions`. */
 export const subscriptionsCommand: Command = {
   name: 'subscriptions',
-  summary: 'lists, adds, removes, enables and disables subscriptions',
-  words: ['list', 'add', 'remove', 'enable', 'disable'],
-  usage: 'list | add <id> <topic> | remove <id> | enable <id> | disable <id>',
+  summary: 'lists, adds, removes, enables and disables subscriptions, and makes secrets of webhooks',
+  words,
+  usage: 'list | add <id> <topic> | remove <id> | enable <id> | disable <id> | secret <id>',
   description: `Deliveries that were made stay what they are. A subscription that is disabled gets no new ones.
 
     With --webhook it is delivered as a signed HTTP request by workers that deliver webhooks; they check its address before
     each request. Headers may hold secrets: their values are shown as \`***\`, as are passwords and parameters of addresses. Who
-    removes a subscription removes its signing secrets as well.`,
+    removes a subscription removes its signing secrets as well.
+
+    secret makes a signing secret for where the webhook leads now, and says it this once: hand it to the receiver. Those before sign
+    as well for 24 hours. Where the application encrypts secrets (\`webhooks.secretKeys\`), its keys have to stand in the variable
+    WEBHOOK_SECRET_KEYS (several: with commas); a secret that would be stored as it is beside encrypted ones is refused.`,
   options: {
     topic: { type: 'string', value: '<topic>', description: 'list: those of that topic' },
     webhook: {
@@ -31,18 +38,25 @@ export const subscriptionsCommand: Command = {
     tenant: { type: 'string', value: '<id>', description: 'add: publications of that tenant only' },
     group: { type: 'string', value: '<group>', description: 'add: publications of that group only' },
     inactive: { type: 'boolean', description: 'add: gets no deliveries yet' },
+    'key-pair': {
+      type: 'boolean',
+      description:
+        'secret: an ed25519 pair, whose public half is said, for receivers that should not be able to sign',
+    },
   },
   examples: [
     'tarefa subscriptions list',
     'tarefa subscriptions add partner order-placed --webhook https://partner.example/hook --header "authorization: Bearer …"',
     'tarefa subscriptions disable partner',
+    'tarefa subscriptions secret partner',
   ],
   run: async (call): Promise<ExitCode> => {
     const [name = 'list'] = call.positionals;
+    if (name === 'secret') return createSecret(call);
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
     if (!action) {
-      const near = nearest(name, Object.keys(actions));
-      const hint = near === undefined ? `one of ${Object.keys(actions).join(', ')}` : `did you mean ${near}?`;
+      const near = nearest(name, words);
+      const hint = near === undefined ? `one of ${words.join(', ')}` : `did you mean ${near}?`;
       throw new UsageError(`subscriptions cannot ${JSON.stringify(name)}: ${hint}`);
     }
     // Checked before the database is asked for anything.
@@ -55,6 +69,20 @@ export const subscriptionsCommand: Command = {
     return 0;
   },
 };
+
+/** What it says is in no other answer, and on standard output alone. */
+async function createSecret(call: CommandCall): Promise<ExitCode> {
+  const [id = ''] = readArguments(call, 1, 'an id');
+  const { database } = await call.queue();
+  const isPair = flagOption(call.options, 'key-pair');
+  const secret = await createWebhookSecret(database.endpoints, id, { isPair, env: call.env });
+  call.output.json({ id, secret });
+  call.output.line(secret);
+  call.output.note(
+    'It is said this once: hand it to the receiver. Secrets before it sign as well for 24 hours.',
+  );
+  return 0;
+}
 
 type Prepared = (admin: SubscriptionAdmin) => ReturnType<Action>;
 

@@ -179,6 +179,12 @@ export const views = {
   'headers.valuePlaceholder': 'Value',
   'headers.remove': 'Remove header {n}',
   'headers.noValue': 'Header {name} has no value. Give it one, or remove it.',
+  'secret.title': 'New signing secret',
+  'secret.body':
+    'A secret is made that signs what is sent to the endpoint of {subscription}, from now on. It is shown once.',
+  'secret.confirm': 'Make a secret',
+  'secret.once': 'The secret. It is shown this once: hand it to the receiver',
+  'secret.others': 'Secrets before it sign as well for 24 hours, so that the receiver has time to change.',
   'ping.title': 'Test ping',
   'ping.body': 'A signed test request is sent to the endpoint of {subscription}. No task is made.',
   'ping.send': 'Send',

@@ -64,6 +64,7 @@ export const en = {
   'action.bury': 'Bury',
   'action.pause': 'Pause',
   'action.resume': 'Resume',
+  'action.create-secret': 'New secret',
   'action.ping': 'Test ping',
   'action.activate': 'Activate',
   'action.deactivate': 'Deactivate',

@@ -183,6 +183,13 @@ export const views = {
   'headers.valuePlaceholder': 'Valor',
   'headers.remove': 'Remover o cabeçalho {n}',
   'headers.noValue': 'O cabeçalho {name} não tem valor. Informe um, ou remova-o.',
+  'secret.title': 'Novo segredo de assinatura',
+  'secret.body':
+    'Cria-se um segredo que, de agora em diante, assina o que é enviado ao endpoint de {subscription}. Ele é mostrado uma só vez.',
+  'secret.confirm': 'Criar segredo',
+  'secret.once': 'O segredo. É mostrado só desta vez: entregue-o ao receptor',
+  'secret.others':
+    'Os segredos anteriores também assinam por 24 horas, para que o receptor tenha tempo de trocar.',
   'ping.title': 'Ping de teste',
   'ping.body':
     'Uma requisição de teste assinada é enviada ao endpoint de {subscription}. Nenhuma tarefa é criada.',

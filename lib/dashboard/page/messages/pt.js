@@ -66,6 +66,7 @@ export const pt = {
   'action.bury': 'Enterrar',
   'action.pause': 'Pausar',
   'action.resume': 'Retomar',
+  'action.create-secret': 'Novo segredo',
   'action.ping': 'Ping de teste',
   'action.activate': 'Ativar',
   'action.deactivate': 'Desativar',

@@ -12,6 +12,7 @@ import { activateButton } from './activate.js';
 import { editButton } from './edit-form.js';
 import { pingButton } from './ping.js';
 import { removeButton } from './remove.js';
+import { secretButton } from './secret.js';
 import { subscriptionFacts } from './subscription-facts.js';
 
 /** @typedef {import('../../api.ts').SubscriptionJson} Subscription */
@@ -80,6 +81,7 @@ export function showSubscription({ main, info, signal }, { id }) {
       may('edit-subscription') && editButton(subscription, load),
       may('edit-subscription') && activateButton(subscription, load),
       may('ping') && info.webhooks && url !== null && pingButton(id),
+      may('create-secret') && info.webhooks && url !== null && secretButton(id),
       may('remove-subscription') && removeButton(subscription, may('edit-subscription'), load),
     ].filter((button) => button !== false);
     return offered.length === 0
