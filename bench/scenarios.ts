@@ -17,6 +17,7 @@ import { routes } from './scenarios/routes.js';
 import { slowHandlers } from './scenarios/slow-handlers.js';
 import { start } from './scenarios/start.js';
 import { transactions } from './scenarios/transaction.js';
+import { uniqueKeys } from './scenarios/unique-keys.js';
 import { webhooks } from './scenarios/webhooks.js';
 import { waits } from './scenarios/wait.js';
 import { weight } from './scenarios/weight.js';
@@ -27,6 +28,7 @@ export const scenarios: readonly Scenario[] = [
   endToEnd,
   ...transactions,
   ...enqueues,
+  ...uniqueKeys,
   ...waits,
   ...backlogs,
   start,

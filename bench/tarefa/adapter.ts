@@ -1,4 +1,5 @@
 import type { Provider } from '@nestjs/common';
+import type { UniqueTask } from '../../lib/index.js';
 import type { Adapter, HandlerKind, OpenAdapter, Payload, Surroundings } from '../protocol.js';
 import { makeHandlers } from './handlers.js';
 import { isDone } from './is-done.js';
@@ -22,6 +23,12 @@ const open: OpenAdapter = (surroundings): Adapter => {
   const options = settings[setting];
   if (options === undefined) throw new Error(`tarefa has no setting ${setting}`);
   const topicOf = ({ i }: Payload): string => `t${i % topics}`;
+  let keys = 0;
+  const unique = (): UniqueTask | undefined => {
+    if (!options.uniqueKeys) return undefined;
+    keys += 1;
+    return { key: `${process.pid} ${keys}`, onConflict: 'return' };
+  };
   let publisher: Publishes | undefined;
 
   return {
@@ -34,9 +41,11 @@ const open: OpenAdapter = (surroundings): Adapter => {
       const queue = await openQueue(url, [], { worker: false, poolSize: connections, bell });
       const { client } = queue;
       return {
-        one: (payload, topic = topicOf(payload)) => client.insertTask({ topic, payload }),
+        one: (payload, topic = topicOf(payload)) => client.insertTask({ topic, payload, unique: unique() }),
         many: (payloads, topic) =>
-          client.insertTasks(payloads.map((payload) => ({ topic: topic ?? topicOf(payload), payload }))),
+          client.insertTasks(
+            payloads.map((payload) => ({ topic: topic ?? topicOf(payload), payload, unique: unique() })),
+          ),
         within: (tx, payload) => client.insertTask({ topic: topicOf(payload), payload }, { tx }),
         close: () => queue.close(),
       };

@@ -16,6 +16,8 @@ export interface Setting {
   readonly queue: QueueModuleOptions;
   readonly handler?: HandlerOptions;
   readonly enhancement?: Enhancement;
+  /** Each task has a unique key of its own. */
+  readonly uniqueKeys?: true;
   /** One handler takes every topic. */
   readonly everyTopic?: true;
   /** Connections of handlers that write by themselves. Default 10, the default of `pg`. */
@@ -35,6 +37,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   default: { queue: {} },
   'concurrency 100': { queue: { concurrency: 100 } },
   tuned: { queue: tuned },
+  'unique keys': { queue: tuned, uniqueKeys: true },
   'without history': { queue: { ...tuned, history: false } },
   // Not the same names, because they are compared with each other.
   partitioned: { queue: { ...tuned, layout: 'partitioned' } },
