@@ -100,6 +100,20 @@ export function exerciseHolders(open: OpenDatabase): void {
     await complete(lost, claimed, second ?? claimed);
     expect((await access.attempts(claimed.id)).map(({ status }) => status)).toEqual(['failed', 'processing']);
   });
+
+  contract('of two that recover a lost worker at the same time one does', async () => {
+    const { database, access } = await open();
+    const lost = await register(database);
+    const { id } = await claimNew(database, lost);
+    await database.workers.confirmLost([lost.id], 0);
+    const recover = async (): Promise<number> => {
+      const held = await database.attempts.heldBy(lost.id, 10, true);
+      const failures = held.map((one) => failureOf(one.id, one.workerId, { lost: true }));
+      return (await database.attempts.failMany(failures)).length;
+    };
+    expect((await Promise.all([recover(), recover()])).toSorted()).toEqual([0, 1]);
+    expect(await access.attempts(id)).toHaveLength(2);
+  });
 }
 
 function holdOf({ id, reservation }: Claim): Claim {
