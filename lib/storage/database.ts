@@ -9,6 +9,7 @@ import type { TaskInserts } from './inserts.js';
 import type { Interop } from './interop.js';
 import type { QueueReports } from './reports.js';
 import type { RowsApart } from './rows-apart.js';
+import type { ScheduleStore } from './schedules.js';
 import type { SubscriptionStore } from './subscriptions.js';
 import type { TaskTransactions } from './transactions.js';
 import type { Upkeep } from './upkeep.js';
@@ -28,6 +29,7 @@ export interface QueueDatabase {
   readonly reports: QueueReports;
   readonly subscriptions: SubscriptionStore;
   readonly endpoints: EndpointStore;
+  readonly schedules: ScheduleStore;
   /** Only where workers of nsj-queue-lib serve the same table. */
   readonly interop?: Interop | undefined;
   /** Attempts that claims leave out, where the database may refuse to change one. */

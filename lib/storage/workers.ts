@@ -15,6 +15,8 @@ export interface WorkerDescription {
   readonly routes: readonly Route[];
   /** Routes of which it handles dead attempts. */
   readonly deadRoutes: readonly Route[];
+  /** Schedules that its code declares. Default: none. */
+  readonly schedules?: readonly string[] | undefined;
 }
 
 /** A look for lost workers. */

@@ -9,6 +9,7 @@ import { MemoryClaims } from './memory-claims.js';
 import { MemoryEndpoints } from './memory-endpoints.js';
 import { MemoryInserts } from './memory-inserts.js';
 import { MemoryReports } from './memory-reports.js';
+import { MemorySchedules } from './memory-schedules.js';
 import { MemorySubscriptions } from './memory-subscriptions.js';
 import { MemoryTable, memoryIdentity } from './memory-table.js';
 import { MemoryTransactions } from './memory-transactions.js';
@@ -40,6 +41,7 @@ export class MemoryDatabase implements QueueDatabase {
   readonly upkeep: MemoryUpkeep;
   readonly subscriptions: MemorySubscriptions;
   readonly endpoints: MemoryEndpoints;
+  readonly schedules: MemorySchedules;
   readonly admin: MemoryAdmin;
   readonly reports: MemoryReports;
   readonly #queue: QueueIdentity;
@@ -54,6 +56,7 @@ export class MemoryDatabase implements QueueDatabase {
     this.upkeep = new MemoryUpkeep(this.table);
     this.subscriptions = new MemorySubscriptions(this.table);
     this.endpoints = new MemoryEndpoints(this.table);
+    this.schedules = new MemorySchedules(this.table, this.inserts);
     this.admin = new MemoryAdmin(this.table);
     this.reports = new MemoryReports(this.table, name, this.upkeep, living);
   }

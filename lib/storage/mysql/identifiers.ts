@@ -16,6 +16,8 @@ export interface QueueTables {
   readonly workers: string;
   /** Paused routes. */
   readonly paused: string;
+  /** What recurs. */
+  readonly schedules: string;
   /** What ended in the past day, by minutes. */
   readonly history: string;
   /** What is known of the endpoints of webhooks. */
@@ -63,6 +65,7 @@ export function queueTables(
     subscriptions: subscriptions && quoteTableName(subscriptions),
     workers: inDatabase(`${table}_worker`),
     paused: inDatabase(`${table}_paused`),
+    schedules: inDatabase(`${table}_schedule`),
     history: inDatabase(`${table}_history`),
     webhooks: inDatabase(`${table}_webhook`),
     seal: inDatabase(`${table}_seal`),

@@ -5,6 +5,7 @@ import type { QueueDatabase } from '../database.js';
 import type { ErrorKind } from '../error-kind.js';
 import type { TaskInserts } from '../inserts.js';
 import { RowsApart } from '../rows-apart.js';
+import type { ScheduleStore } from '../schedules.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
 import type { MysqlAccessParts } from './mysql-access.js';
@@ -15,6 +16,7 @@ import { MysqlEndpoints } from './mysql-endpoints.js';
 import { classifyError } from './mysql-errors.js';
 import { MysqlInserts, type InsertBell } from './mysql-inserts.js';
 import { MysqlReports } from './mysql-reports.js';
+import { MysqlSchedules } from './mysql-schedules.js';
 import { MysqlSubscriptions } from './mysql-subscriptions.js';
 import { MysqlTransactions } from './mysql-transactions.js';
 import { MysqlUpkeep } from './mysql-upkeep.js';
@@ -44,6 +46,7 @@ export class MysqlDatabase implements QueueDatabase {
   readonly reports: MysqlReports;
   readonly subscriptions: MysqlSubscriptions;
   readonly endpoints: MysqlEndpoints;
+  readonly schedules: ScheduleStore;
   readonly apart: RowsApart;
   /** For what else reaches the queue's tables. */
   readonly access: ServerAccess;
@@ -75,6 +78,8 @@ export class MysqlDatabase implements QueueDatabase {
     this.reports = new MysqlReports(access, this.upkeep);
     this.subscriptions = new MysqlSubscriptions(access);
     this.endpoints = new MysqlEndpoints(access);
+    const { Schedules = MysqlSchedules } = access.ways;
+    this.schedules = new Schedules(access);
   }
 
   /** Creates or checks table, columns, indexes, trigger and view; learns the queue's identity. */

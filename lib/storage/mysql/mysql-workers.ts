@@ -160,8 +160,9 @@ export class MysqlWorkers implements WorkerRegistry {
 
 /** In the order of the statements' parameters. */
 function valuesOf(worker: WorkerDescription): unknown[] {
-  const { host, pid, version, concurrency, routes, deadRoutes } = worker;
-  return [host, pid, version, concurrency, JSON.stringify(routes), JSON.stringify(deadRoutes)];
+  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [] } = worker;
+  const lists = [routes, deadRoutes, schedules].map((list) => JSON.stringify(list));
+  return [host, pid, version, concurrency, ...lists];
 }
 
 function idOf(row: Readonly<Record<string, string | null>>): WorkerId {

@@ -1,5 +1,6 @@
 import type { WorkerId } from '../attempt.js';
 import type { TaskInserts } from '../inserts.js';
+import type { ScheduleStore } from '../schedules.js';
 import type { TaskGroup } from '../transactions.js';
 import type { CopyPublications } from './attempt-ends.js';
 import type { ClaimTransactionParts, ClaimWork } from './claims/claim-transaction.js';
@@ -15,6 +16,8 @@ export interface OtherWays {
   readonly scheduleFuture?: (access: MysqlAccess) => Promise<unknown>;
   /** Without expressions among inserted values, ids that rise by one, and unique keys. */
   readonly Inserts?: new (...parts: ConstructorParameters<typeof MysqlInserts>) => TaskInserts;
+  /** Without a trigger that files what is inserted. */
+  readonly Schedules?: new (access: MysqlAccess) => ScheduleStore;
   /** Without ids that rise with time. */
   readonly copyPublications?: CopyPublications;
   /** Without savepoints. */

@@ -14,6 +14,8 @@ export interface QueueTables {
   readonly workers: string;
   /** Paused routes. */
   readonly paused: string;
+  /** What recurs. */
+  readonly schedules: string;
   /** What ended in the past day, by minutes. */
   readonly history: string;
   /** What is known of the endpoints of webhooks. */
@@ -56,6 +58,7 @@ export function queueTables(
     subscriptions: subscriptions && quoteTableName(subscriptions),
     workers: inSchema(`${table}_worker`),
     paused: inSchema(`${table}_paused`),
+    schedules: inSchema(`${table}_schedule`),
     history: inSchema(`${table}_history`),
     webhooks: inSchema(`${table}_webhook`),
     seal: inSchema(`${table}_seal`),

@@ -17,6 +17,7 @@ import { classifyError } from './postgres-errors.js';
 import { PostgresInserts, type InsertBell } from './postgres-inserts.js';
 import { PostgresInterop } from './postgres-interop.js';
 import { PostgresReports } from './postgres-reports.js';
+import { PostgresSchedules } from './postgres-schedules.js';
 import { PostgresSubscriptions } from './postgres-subscriptions.js';
 import { PostgresTransactions } from './postgres-transactions.js';
 import { PostgresUpkeep } from './postgres-upkeep.js';
@@ -46,6 +47,7 @@ export class PostgresDatabase implements QueueDatabase {
   readonly reports: PostgresReports;
   readonly subscriptions: PostgresSubscriptions;
   readonly endpoints: PostgresEndpoints;
+  readonly schedules: PostgresSchedules;
   readonly interop: Interop | undefined;
   readonly apart: RowsApart;
   readonly #access: QueueAccess;
@@ -74,6 +76,7 @@ export class PostgresDatabase implements QueueDatabase {
     this.reports = new PostgresReports(access, this.upkeep);
     this.subscriptions = new PostgresSubscriptions(access);
     this.endpoints = new PostgresEndpoints(access);
+    this.schedules = new PostgresSchedules(access);
     this.interop = locks && new PostgresInterop(access, locks, apart);
   }
 

@@ -292,7 +292,7 @@ function valuesOf(task: NewTask): unknown[] {
  * An element of `insert_many`'s parameter: values by column. The database reads every key of every object, so JSON leaves
  * out what the statement would read as its default anyway.
  */
-function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
+export function columnsOf(task: NewTask): Readonly<Record<string, unknown>> {
   return {
     data_hora: task.dueAt ?? undefined,
     delay_ms: task.delayMs ?? undefined,

@@ -133,6 +133,7 @@ export class PostgresWorkers implements WorkerRegistry {
 }
 
 /** In the order of the statements' parameters. */
-function valuesOf({ host, pid, version, concurrency, routes, deadRoutes }: WorkerDescription): unknown[] {
-  return [host, pid, version, concurrency, [...routes], [...deadRoutes]];
+function valuesOf(worker: WorkerDescription): unknown[] {
+  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [] } = worker;
+  return [host, pid, version, concurrency, [...routes], [...deadRoutes], [...schedules]];
 }

@@ -31,6 +31,7 @@ import { clientServerSigns, seeForeign, takeOver, tryTakeOver } from './statemen
 import { oldestUnfinished } from './statements/oldest-unfinished.js';
 import { familiesAmong, findPurgeable, lockPurgeable, purge } from './statements/purge.js';
 import { peekClaim, settleAndClaim, tryClaim, type ClaimForm } from './statements/settle-and-claim.js';
+import { dueSchedules, moveKeyedSchedules, moveSchedules } from './statements/schedules.js';
 import { settle } from './statements/settle.js';
 import { findUnfollowed, insertUnfollowed, lockUnfollowed } from './statements/unfollowed.js';
 import { claimUnattended } from './statements/unattended.js';
@@ -104,6 +105,9 @@ const templates = {
   restoreWorker,
   withdrawWorker,
   forgetWorkers,
+  dueSchedules,
+  moveSchedules,
+  moveKeyedSchedules,
   readTexts,
   pendingOfEachRoute,
   pendingDead,

@@ -12,6 +12,7 @@ import { exerciseInserts } from './inserts.js';
 import type { OpenDatabase } from './opened.js';
 import { exerciseRefusals } from './refusals.js';
 import { exerciseReports } from './reports.js';
+import { exerciseKeyedSchedules, exerciseSchedules } from './schedules.js';
 import { exerciseSubscriptions } from './subscriptions.js';
 import { exerciseGroups, exerciseTransactions } from './transactions.js';
 import { exerciseUniqueKeys } from './unique.js';
@@ -36,6 +37,8 @@ export const suites = {
   reports: exerciseReports,
   checks: exerciseChecks,
   subscriptions: exerciseSubscriptions,
+  schedules: exerciseSchedules,
+  'keyed schedules': exerciseKeyedSchedules,
   endpoints: exerciseEndpoints,
 } satisfies Readonly<Record<string, (open: OpenDatabase) => void>>;
 

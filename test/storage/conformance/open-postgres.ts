@@ -35,9 +35,9 @@ export function usePostgres(
   });
 
   return async () => {
-    const { queue, workers, paused, subscriptions, webhooks } = postgresOf(core).schema.tables;
+    const { queue, workers, paused, schedules, subscriptions, webhooks } = postgresOf(core).schema.tables;
     // The few rows of a test are deleted sooner than the files of many partitions are made anew.
-    const all = [queue, workers, paused, subscriptions, webhooks, 'effect'];
+    const all = [queue, workers, paused, schedules, subscriptions, webhooks, 'effect'];
     await server.pool.query(all.map((table) => `delete from ${table}`).join('; '));
     return {
       database: core.database,

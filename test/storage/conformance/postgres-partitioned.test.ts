@@ -6,7 +6,7 @@ import { insert } from './opened.js';
 
 // Of so few ids that a test's rows are in several partitions.
 const open = usePostgres({ layout: { partitionIds: 20 } });
-exercise(open, ['unique keys']);
+exercise(open, ['unique keys', 'keyed schedules']);
 
 test('unique keys are refused in a queue in partitions, and nothing is inserted', async () => {
   const { database, access } = await open();

@@ -10,7 +10,7 @@ const open = useMysql('mariadb', createWithStandIns, onMariadb);
 exercise(
   open,
   // A group takes one task there: undoing one of several needs savepoints.
-  ['groups', 'unique keys'],
+  ['groups', 'unique keys', 'schedules', 'keyed schedules'],
 );
 
 test('unique keys are refused, alone and among many tasks, and nothing is sent', async () => {

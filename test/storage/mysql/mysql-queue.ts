@@ -51,7 +51,7 @@ export function useMysqlQueue(
     return rows;
   };
   const empty = async (): Promise<void> => {
-    const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history'];
+    const names = ['', '_worker', '_paused', '_subscriber', '_webhook', '_history', '_schedule'];
     if (dialect.name === 'singlestore') names.push('_lock');
     await ask(names.map((name) => `delete from tasks${name}`).join('; '));
   };

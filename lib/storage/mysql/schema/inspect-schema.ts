@@ -189,7 +189,7 @@ export function listMissing(found: Inspection, tables: QueueTables, names: Queue
 
 function companions({ dialect }: QueueTables, { webhooks }: QueueNames): readonly string[] {
   const locks = dialect === 'mysql' ? [] : ['lock'];
-  return ['worker', 'paused', 'history', 'seal', ...locks, ...(webhooks ? ['webhook'] : [])];
+  return ['worker', 'paused', 'schedule', 'history', 'seal', ...locks, ...(webhooks ? ['webhook'] : [])];
 }
 
 function missingColumns(

@@ -2,6 +2,7 @@ import { hasTreated } from '../../buried.js';
 import { cancelledBySql, isBuried, stateSql } from '../../columns.js';
 import { mostLosses } from '../../failure-rule.js';
 import { quoteIdentifier, type QueueTables } from '../identifiers.js';
+import { longestScheduleId } from '../../schedules.js';
 import { isInsertOfOurs } from '../statement.js';
 import { now } from '../sql-time.js';
 import {
@@ -88,7 +89,7 @@ export function subscriptionsSql(subscriptions: string): string {
   return `create table if not exists ${subscriptions} (\n  ${[...columns, ...indexes].join(',\n  ')}\n) ${storage}`;
 }
 
-/** The queue's workers. Routes are arrays of JSON. */
+/** The queue's workers. Routes and schedules are arrays of JSON. */
 export function workersTableSql({ workers }: QueueTables): string {
   return `create table if not exists ${workers} (
   id bigint not null auto_increment primary key,
@@ -98,6 +99,7 @@ export function workersTableSql({ workers }: QueueTables): string {
   concurrency int not null,
   routes longtext not null,
   dead_routes longtext not null,
+  schedules longtext,
   started_at datetime(6) not null default (${now}),
   stopped_at datetime(6),
   lease_until datetime(6),
@@ -112,6 +114,22 @@ export function pausedTableSql({ paused }: QueueTables): string {
   return `create table if not exists ${paused} (
   route varbinary(1900) not null primary key,
   paused_at datetime(6) not null default (${now})
+) ${storage}`;
+}
+
+/** What recurs. Rule and task are JSON, as the library writes them. */
+export function schedulesTableSql({ schedules }: QueueTables): string {
+  return `create table if not exists ${schedules} (
+  id ${exactText(longestScheduleId)} not null primary key,
+  declared tinyint(1) not null,
+  rule longtext not null,
+  task longtext not null,
+  next_at datetime(6),
+  last_at datetime(6),
+  missed bigint not null default 0,
+  paused_at datetime(6),
+  revision bigint not null default 1,
+  key next (next_at)
 ) ${storage}`;
 }
 

@@ -89,6 +89,7 @@ function needsOf(tables: QueueTables, { webhooks }: RightsRequest): readonly Nee
     { table: tables.history, column: 'succeeded', privileges: all },
     ...(tables.dialect === 'mysql' ? [] : [{ table: tables.locks, column: 'holder', privileges: all }]),
     { table: tables.paused, column: 'route', privileges: ['select'] },
+    { table: tables.schedules, column: 'missed', privileges: ['select', 'insert', 'update'] },
     { table: tables.migrations, column: 'version', privileges: ['select'] },
     ...(tables.subscriptions === undefined
       ? []

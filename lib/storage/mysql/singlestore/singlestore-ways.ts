@@ -11,12 +11,14 @@ import { GroupOfOne } from './group-of-one.js';
 import { runByLease } from './lock-rows.js';
 import { markGuard } from './mark-guard.js';
 import { OptimisticClaim } from './optimistic-claim.js';
+import { NoSchedules } from './no-schedules.js';
 import { SingleStoreInserts } from './singlestore-inserts.js';
 
 const singleStoreWays: OtherWays = {
   Claim: OptimisticClaim,
   scheduleFuture,
   Inserts: SingleStoreInserts,
+  Schedules: NoSchedules,
   copyPublications: copyAndCount,
   guard: markGuard,
   Group: GroupOfOne,

@@ -12,7 +12,8 @@ export const columns = `data_hora_inicial, data_hora, origem, destino, processo,
 
 /** Calls of the clock in one statement answer the same. */
 const due = `coalesce(?, ${after('coalesce(?, 0)')})`;
-const row = `(${due}, ${due}, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 50), ?, ?)`;
+/** One row of {@link columns}. Parameters: {@link valuesOf}. */
+export const row = `(${due}, ${due}, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 50), ?, ?)`;
 
 /**
  * Inserts tasks, a row each with the parameters of {@link valuesOf}. Rows of one statement get ids that rise in their order by

@@ -8,13 +8,13 @@ type Workers = Pick<QueueTables, 'workers'>;
 /** A parameter that is a JSON array of ids, as rows. */
 const ids = `json_table(?, '$[*]' columns (id bigint path '$'))`;
 
-/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts. */
+/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules. */
 export const registerWorker = ({ workers }: Workers): string =>
   named(
     'register_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes)
-values (?, ?, ?, ?, ?, ?)`,
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules)
+values (?, ?, ?, ?, ?, ?, ?)`,
   );
 
 /** Writes a running worker down again. Parameters: as {@link registerWorker}, id. */
@@ -22,8 +22,8 @@ export const restoreWorker = ({ workers }: Workers): string =>
   named(
     'restore_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, id)
-values (?, ?, ?, ?, ?, ?, ?)
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules, id)
+values (?, ?, ?, ?, ?, ?, ?, ?)
 on duplicate key update id = id`,
   );
 

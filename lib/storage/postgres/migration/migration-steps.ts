@@ -8,6 +8,7 @@ import {
   migrationsTableSql,
   ownName,
   pausedTableSql,
+  schedulesTableSql,
   ringFunctionSql,
   ringTriggerSql,
   scheduleFunctionSql,
@@ -77,6 +78,9 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
   }
   if (!relations.has(tables.paused)) {
     steps.push(make('make the table of pauses', tables.paused, [pausedTableSql(tables)]));
+  }
+  if (!relations.has(tables.schedules)) {
+    steps.push(make('make the table of schedules', tables.schedules, schedulesTableSql(tables)));
   }
   if (!relations.has(tables.history)) {
     steps.push(make('make the table of the past day', tables.history, [historyTableSql(tables)]));

@@ -94,6 +94,7 @@ export async function inspectSchema(tx: SqlHandle, tables: QueueTables): Promise
       [
         tables.workers,
         tables.paused,
+        tables.schedules,
         tables.history,
         tables.webhooks,
         tables.seal,
@@ -204,8 +205,8 @@ export function listMissing(
     if (!found.triggers.has(name)) missing.push(`trigger ${name}`);
   }
   if (!found.hasInsertFunction) missing.push(`function ${ownName(tables, 'insert')}`);
-  const { workers, paused, history, seal } = tables;
-  const companions = [workers, paused, history, seal, ...(webhooks ? [tables.webhooks] : [])];
+  const { workers, paused, schedules, history, seal } = tables;
+  const companions = [workers, paused, schedules, history, seal, ...(webhooks ? [tables.webhooks] : [])];
   for (const relation of [...companions, tables.migrations, tables.view]) {
     if (!found.relations.has(relation))
       missing.push(`${relation === tables.view ? 'view' : 'table'} ${relation}`);

@@ -24,12 +24,13 @@ export function readTables(
   tables: QueueTables,
   { webhooks }: Pick<RightsRequest, 'webhooks'>,
 ): readonly string[] {
-  const { queue, subscriptions, workers, paused, history, seal, migrations } = tables;
+  const { queue, subscriptions, workers, paused, schedules, history, seal, migrations } = tables;
   return [
     queue,
     ...(subscriptions === undefined ? [] : [subscriptions]),
     workers,
     paused,
+    schedules,
     history,
     seal,
     migrations,

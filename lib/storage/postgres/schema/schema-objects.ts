@@ -10,6 +10,7 @@ import {
   type IndexDefinition,
 } from './schema.js';
 import { mostLosses } from '../../failure-rule.js';
+import { longestScheduleId } from '../../schedules.js';
 import { isInsertOfOurs, isQuiet, routeExpression } from '../statement.js';
 
 /** The name of an index, a trigger or a function of a queue, without its schema. */
@@ -192,6 +193,7 @@ export function workersTableSql({ workers }: QueueTables): string {
   concurrency integer not null,
   routes text[] not null,
   dead_routes text[] not null default '{}',
+  schedules text[] not null default '{}',
   started_at timestamptz not null default clock_timestamp(),
   stopped_at timestamptz,
   lease_until timestamptz,
@@ -206,6 +208,25 @@ export function pausedTableSql({ paused }: QueueTables): string {
   route text ${keyOrder} primary key,
   paused_at timestamptz not null default clock_timestamp()
 )`;
+}
+
+/** What recurs. Rule and task are JSON, as the library writes them. */
+export function schedulesTableSql(tables: QueueTables): readonly string[] {
+  const { schedules } = tables;
+  return [
+    `create table if not exists ${schedules} (
+  id character varying(${longestScheduleId}) ${keyOrder} primary key,
+  declared boolean not null,
+  rule text not null,
+  task text not null,
+  next_at timestamptz,
+  last_at timestamptz,
+  missed bigint not null default 0,
+  paused_at timestamptz,
+  revision bigint not null default 1
+)`,
+    `create index if not exists ${named(tables, 'schedule_next')} on ${schedules} (next_at) where paused_at is null`,
+  ];
 }
 
 /** What ended in the past day, by minutes and routes, and how long it waited and ran: see `lib/observability/history`. */

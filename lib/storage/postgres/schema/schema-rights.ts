@@ -208,12 +208,13 @@ function all(table: string): readonly Need[] {
 
 function needsOf(tables: QueueTables, { webhooks, declares = false }: RightsRequest): readonly Need[] {
   const read = (table: string): Need => ({ table, privilege: 'select' });
-  const { queue, workers, history, paused, migrations, subscriptions, seal } = tables;
+  const { queue, workers, history, paused, schedules, migrations, subscriptions, seal } = tables;
   return [
     ...all(queue),
     ...all(workers),
     ...all(history).map((need) => ({ ...need, spare: true as const })),
     read(paused),
+    ...all(schedules).filter(({ privilege }) => privilege !== 'delete'),
     read(migrations),
     ...(subscriptions === undefined ? [] : [read(subscriptions)]),
     // Its rows may be there already.

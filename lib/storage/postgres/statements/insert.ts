@@ -27,11 +27,16 @@ order by t.ord
 returning id::text as id`;
 }
 
-const rowOfMany = `due.at, due.at, t.origem, t.destino, t.processo, t.chave_externa, t.payload, convert_to(t.payload_hash, 'UTF8'),
+/** What {@link fromMany} reads, in the order of {@link columns}. */
+export const rowOfMany = `due.at, due.at, t.origem, t.destino, t.processo, t.chave_externa, t.payload, convert_to(t.payload_hash, 'UTF8'),
   t.tenant, t.grupo_empresarial, coalesce(t.prioridade, 50), coalesce(t.pub_sub, false), t.metadados`;
 
-/** @param key its name and type, of tasks with keys */
-function fromMany(key: '' | 'chave_unica'): string {
+/**
+ * The tasks of a JSON parameter, the first that is free.
+ *
+ * @param key its name and type, of tasks with keys
+ */
+export function fromMany(key: '' | 'chave_unica'): string {
   const [typed, named] = key === '' ? ['', ''] : [', chave_unica text', ', chave_unica'];
   return `from rows from (json_to_recordset($1::text::json) as (data_hora timestamptz, delay_ms float8, origem text, destino text,
   processo text, chave_externa text, payload text, payload_hash text, tenant bigint, grupo_empresarial text,
@@ -49,7 +54,8 @@ export const due = `coalesce($1::text::timestamptz, statement_timestamp() + coal
 const oneRow = `${due}, ${due}, $3::text, $4::text, $5::text, $6::text, $7::text, convert_to($8::text, 'UTF8'),
   $9::text::bigint, $10::text, coalesce($11::int, 50), $12::boolean, $13::text::jsonb`;
 
-const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
+/** What an insert gives. */
+export const columns = `data_hora_inicial, data_hora, origem, destino, processo, chave_externa, payload, payload_hash,
   tenant, grupo_empresarial, prioridade, pub_sub, metadados`;
 
 /** Inserts the row that its parameters make, $1 to $13. */
@@ -92,7 +98,7 @@ select ${name}($1::text, $2::float8, $3::text, $4::text, $5::text, $6::text, $7:
 }
 
 /** Where a row's unique key is taken. */
-const onConflict = `on conflict (chave_unica ${keyOrder}) where ${hasUniqueKey}`;
+export const onConflict = `on conflict (chave_unica ${keyOrder}) where ${hasUniqueKey}`;
 
 /**
  * Inserts one task unless another has its unique key, and answers the one that has it. No row: the other was committed while this

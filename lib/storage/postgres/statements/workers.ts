@@ -3,13 +3,13 @@ import { insertSealSql } from '../schema/schema-objects.js';
 import { ringing, statement } from '../statement.js';
 import { leaseMs } from '../../workers.js';
 
-const description = `host, pid, version, concurrency, routes, dead_routes`;
-const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[]`;
+const description = `host, pid, version, concurrency, routes, dead_routes, schedules`;
+const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], $7::text[]`;
 
 /**
  * Writes down a starting worker; answers its id, and whether attempts are held by it: then it was another's, whose row was
  * deleted and whose sequence began anew. Nothing is answered where the id is taken.
- * Parameters: host, pid, version, concurrency, routes, routes of dead attempts.
+ * Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules.
  */
 export const registerWorker = statement(
   'register_worker',
@@ -35,7 +35,7 @@ export const restoreWorker = statement(
   'restore_worker',
   ({ workers }) => `
 insert into ${workers} (${description}, id) overriding system value
-values (${described}, $7::bigint)
+values (${described}, $8::bigint)
 on conflict (id) do nothing`,
 );
 

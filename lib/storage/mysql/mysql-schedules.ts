@@ -1,0 +1,155 @@
+import { compareDeclared, definitionTexts, isKeyed, readDue, readSchedule } from '../schedule-row.js';
+import type {
+  DueSchedules,
+  ScheduleMove,
+  ScheduleRecord,
+  ScheduleStore,
+  ScheduleValues,
+} from '../schedules.js';
+import { isTaken } from './administration/taken.js';
+import type { TextRow } from './connections/answers.js';
+import { repeated } from './connections/transactions.js';
+import type { QueueTables } from './identifiers.js';
+import type { MysqlAccess } from './mysql-access.js';
+import { valuesOf as taskValues } from './statements/insert.js';
+import * as sql from './statements/schedules.js';
+
+/** {@link ScheduleStore} in `<table>_schedule`. */
+export class MysqlSchedules implements ScheduleStore {
+  readonly #access: MysqlAccess;
+
+  constructor(access: MysqlAccess) {
+    this.#access = access;
+  }
+
+  async clock(): Promise<number> {
+    const [row] = await this.#ask(sql.readClock);
+    return Number(row?.['now_ms']);
+  }
+
+  async list(): Promise<readonly ScheduleRecord[]> {
+    return (await this.#ask(sql.listSchedules(this.#tables))).map(readSchedule);
+  }
+
+  async find(id: string): Promise<ScheduleRecord | undefined> {
+    const [row] = await this.#ask(sql.findSchedule(this.#tables), [id]);
+    return row && readSchedule(row);
+  }
+
+  async add(schedule: ScheduleValues): Promise<boolean> {
+    return this.#add(schedule, false);
+  }
+
+  async change(schedule: ScheduleValues, revision: string): Promise<boolean> {
+    const values = [...valuesOf(schedule), schedule.id, false, revision];
+    return this.#change(sql.changeSchedule(this.#tables), values);
+  }
+
+  async remove(id: string): Promise<boolean> {
+    return this.#change(sql.removeSchedule(this.#tables), [id]);
+  }
+
+  async pause(id: string): Promise<boolean> {
+    return this.#change(sql.pauseSchedule(this.#tables), [id]);
+  }
+
+  async resume(id: string, nextAt: Date | null): Promise<boolean> {
+    return this.#change(sql.resumeSchedule(this.#tables), [nextAt?.getTime() ?? null, id]);
+  }
+
+  /** What is as it should be is only read. One by one, each committed: two that start together wait for nobody. */
+  async declare(schedules: readonly ScheduleValues[]): Promise<{
+    readonly written: readonly string[];
+    readonly foreign: readonly string[];
+  }> {
+    if (schedules.length === 0) return { written: [], foreign: [] };
+    const ids = schedules.map(({ id }) => id);
+    const rows = await this.#ask(sql.declaredSchedules(this.#tables, ids.length), ids);
+    const { differing, foreign } = compareDeclared(schedules, rows);
+    const known = new Set(rows.map((row) => row['id']));
+    const written: string[] = [];
+    for (const schedule of differing) {
+      if (!known.has(schedule.id) && (await this.#add(schedule, true))) written.push(schedule.id);
+      else {
+        const values = [...valuesOf(schedule), schedule.id, true, null];
+        if (await this.#change(sql.changeSchedule(this.#tables), values)) written.push(schedule.id);
+      }
+    }
+    return { written, foreign };
+  }
+
+  async due(declared: readonly string[], most: number): Promise<DueSchedules> {
+    const ids = declared.length === 0 ? [null] : declared;
+    const [clock, due] = await this.#access.own.several(sql.dueSchedules(this.#tables, declared.length), [
+      ...ids,
+      ...ids,
+      most,
+    ]);
+    const { now_ms: now = null, next_ms: next = null } = clock?.rows[0] ?? {};
+    return {
+      due: due?.rows.map(readDue) ?? [],
+      nowMs: Number(now),
+      nextInMs: next === null ? undefined : Number(next) - Number(now),
+    };
+  }
+
+  /** A transaction each, so that those of several workers never wait for each other in a circle. */
+  async move(moves: readonly ScheduleMove[]): Promise<readonly string[]> {
+    const moved: string[] = [];
+    for (const move of moves) if (await this.#move(move)) moved.push(move.id);
+    return moved;
+  }
+
+  #move(move: ScheduleMove): Promise<boolean> {
+    const { id, revision, nextMs = null, missed, tasks, lastMs = null } = move;
+    const keyed = isKeyed(move);
+    const rows = tasks.flatMap((task) => {
+      const key = task.unique?.stored;
+      return [...taskValues(task), ...(keyed ? [key, key] : [])];
+    });
+    const values = [
+      nextMs,
+      missed + tasks.length,
+      id,
+      revision,
+      ...rows,
+      ...(tasks.length > 0 ? [lastMs, tasks.length, id] : []),
+    ];
+    return this.#access.own.use(async (run) => {
+      const [, changed] = await repeated(run, () =>
+        run(sql.moveText(this.#tables, tasks.length, keyed), values),
+      );
+      return (changed?.changed ?? 0) > 0;
+    });
+  }
+
+  async #add(schedule: ScheduleValues, isDeclared: boolean): Promise<boolean> {
+    try {
+      return await this.#change(sql.addSchedule(this.#tables), [
+        isDeclared,
+        ...valuesOf(schedule),
+        schedule.id,
+      ]);
+    } catch (error) {
+      if (isTaken(error)) return false;
+      throw error;
+    }
+  }
+
+  async #change(text: string, values: readonly unknown[]): Promise<boolean> {
+    return (await this.#access.own.query(text, values)).changed > 0;
+  }
+
+  async #ask(text: string, values?: readonly unknown[]): Promise<readonly TextRow[]> {
+    return (await this.#access.own.query(text, values)).rows;
+  }
+
+  get #tables(): QueueTables {
+    return this.#access.tables;
+  }
+}
+
+/** Rule, task and next time, in the order of the statements' parameters. */
+function valuesOf(schedule: ScheduleValues): unknown[] {
+  return [...definitionTexts(schedule), schedule.nextAt && schedule.nextAt.getTime()];
+}

@@ -1,0 +1,61 @@
+import { readBoolean, readDate } from './columns.js';
+import type { NewTask } from './inserts.js';
+import type { DueSchedule, ScheduleMove, ScheduleRecord, ScheduleRule, ScheduleValues } from './schedules.js';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** A schedule from its row. */
+export function readSchedule(row: Row): ScheduleRecord {
+  return {
+    ...readDefinition(row),
+    declared: readBoolean(row['declared']),
+    announced: readBoolean(row['announced']),
+    nextAt: readDate(row['next_at']),
+    lastAt: readDate(row['last_at']),
+    missed: Number(row['missed']),
+    pausedAt: readDate(row['paused_at']),
+  };
+}
+
+/** A schedule that is due, from a row with its time as `due_ms`. */
+export function readDue(row: Row): DueSchedule {
+  return { ...readDefinition(row), dueMs: Number(row['due_ms']) };
+}
+
+function readDefinition(row: Row): Pick<ScheduleRecord, 'id' | 'rule' | 'task' | 'revision'> {
+  return {
+    id: String(row['id']),
+    rule: JSON.parse(String(row['rule'])) as ScheduleRule,
+    task: JSON.parse(String(row['task'])) as NewTask,
+    revision: String(row['revision']),
+  };
+}
+
+/** Rule and task as they are stored: equal texts are equal definitions. */
+export function definitionTexts({
+  rule,
+  task,
+}: Pick<ScheduleValues, 'rule' | 'task'>): readonly [string, string] {
+  return [JSON.stringify(rule), JSON.stringify(task)];
+}
+
+/** Those of some schedules that their rows differ from, and ids of rows that code did not write. */
+export function compareDeclared(
+  schedules: readonly ScheduleValues[],
+  rows: readonly Row[],
+): { readonly differing: readonly ScheduleValues[]; readonly foreign: readonly string[] } {
+  const known = new Map(rows.map((row) => [String(row['id']), row]));
+  const foreign = rows.filter((row) => !readBoolean(row['declared'])).map((row) => String(row['id']));
+  const differing = schedules.filter((schedule) => {
+    const row = known.get(schedule.id);
+    if (!row) return true;
+    const [rule, task] = definitionTexts(schedule);
+    return readBoolean(row['declared']) && (row['rule'] !== rule || row['task'] !== task);
+  });
+  return { differing, foreign };
+}
+
+/** True for a move whose task is not inserted while another one has its key. */
+export function isKeyed({ tasks }: ScheduleMove): boolean {
+  return tasks.some(({ unique }) => unique !== null);
+}
