@@ -10,7 +10,7 @@ export const errorTable = {
     todo: 'Correct the options named in the message.',
   },
   HANDLER_INVALID: {
-    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, or a decorator is used where it cannot work, such as on a generator.',
+    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, a schedule is declared twice or was added by hand, or a decorator is used where it cannot work, such as on a generator.',
     todo: 'Remove one of the methods named in the message, or give it another id; correct one of the two topics.',
   },
   HANDLER_MISSING: {
@@ -132,6 +132,18 @@ export const errorTable = {
   WAIT_TIMEOUT: {
     when: 'A task did not end within the `timeoutMs` of `QueueAdmin.waitFor()`.',
     todo: 'Wait longer or go on without it: the task is not affected.',
+  },
+  SCHEDULE_EXISTS: {
+    when: 'A schedule was to be added whose id is taken.',
+    todo: 'Change it, or choose another id.',
+  },
+  SCHEDULE_DECLARED: {
+    when: 'A schedule was to be changed that code declares with `@Recurring`, or removed while a running worker declares it: it would be written again at the next start.',
+    todo: 'Change it in the code, or pause it.',
+  },
+  SCHEDULE_NOT_FOUND: {
+    when: 'A schedule was to be changed, removed, paused, resumed or run that is not in the table.',
+    todo: 'Check the id, or add it.',
   },
   SUBSCRIPTION_EXISTS: {
     when: 'A subscription was to be added whose id is taken.',

@@ -36,6 +36,7 @@ export type { QueueEventMap, QueueEventName, TaskReference } from './events.js';
 export { QueueClient } from './client/queue-client.js';
 export type { EquivalentTaskInput, InsertOptions, QueueClientOptions } from './client/queue-client.js';
 export type { TaskInput } from './client/task-input.js';
+export type { RecurrenceInput, RecurringTask, ScheduleInput } from './client/schedule-input.js';
 export type { UniqueTask } from './client/unique-task.js';
 export type {
   NotJson,
@@ -63,6 +64,7 @@ export { fromTypeOrm, type TypeOrmLike } from './client/adapters/typeorm.js';
 
 export { DeadSubscriber, DeadTaskHandler, Subscriber, TaskHandler } from './subscribers/decorators.js';
 export type { HandlerOptions, SubscriberOptions } from './subscribers/decorators.js';
+export { Recurring, type RecurringOptions } from './subscribers/recurring.decorator.js';
 export type { HandlerDecorator, HandlerMistake } from './subscribers/handler-types.js';
 export type { EnhancerKind } from './options/enhancer-kinds.js';
 export type { WrapHandler } from './options/wrap-handler.js';
@@ -116,6 +118,8 @@ export type {
   WorkerStatus,
 } from './storage/status-report.js';
 export type { Inconsistency, InconsistencyKind } from './storage/inconsistencies.js';
+export type { Schedule, ScheduleAdmin } from './admin/schedule-admin.js';
+export type { ScheduleRule } from './storage/schedules.js';
 export type { SubscriptionAdmin } from './admin/subscription-admin.js';
 export type { SubscriptionInput } from './admin/subscription-input.js';
 export type { SubscriptionRecord } from './storage/subscriptions.js';

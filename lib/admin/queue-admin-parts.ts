@@ -7,7 +7,7 @@ import type { TaskWaiter } from './task-waiter.js';
 export interface QueueAdminParts {
   readonly database: Pick<
     QueueDatabase,
-    'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'classify'
+    'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'schedules' | 'inserts' | 'classify'
   >;
   /** Why the worker of this process takes nothing. */
   readonly stalled: () => WorkerStall | undefined;
@@ -17,6 +17,8 @@ export interface QueueAdminParts {
   readonly purgeMaxAgeDays: number;
   readonly waiter: TaskWaiter;
   readonly events: QueueEvents;
+  /** Tells workers that schedules have changed. */
+  readonly ring: () => Promise<void>;
   /** Runs a round of the purge. */
   readonly purge: () => Promise<number>;
 }

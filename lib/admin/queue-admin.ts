@@ -20,6 +20,7 @@ import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
 import type { QueueAdminParts } from './queue-admin-parts.js';
 import { StatusReader, type QueueStatus, type StatusOptions } from './queue-status.js';
+import { ScheduleAdmin } from './schedule-admin.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
 import {
   isRetriable,
@@ -45,17 +46,21 @@ import { waitForEnd, type WaitOptions } from './wait-for-end.js';
 export class QueueAdmin {
   /** The subscriptions table. */
   readonly subscriptions: SubscriptionAdmin;
+  /** What recurs. */
+  readonly schedules: ScheduleAdmin;
   readonly #parts: QueueAdminParts;
   readonly #tasks: TaskAdmin;
   readonly #status: StatusReader;
 
   /** @hidden */
   constructor(parts: QueueAdminParts) {
-    const { database } = parts;
+    const { database, rules, ring } = parts;
+    const { schedules, inserts } = database;
     this.#parts = parts;
     this.#tasks = database.admin;
     this.#status = new StatusReader(parts);
     this.subscriptions = new SubscriptionAdmin(database.subscriptions, database.endpoints);
+    this.schedules = new ScheduleAdmin({ schedules, inserts, rules, ring });
   }
 
   /**

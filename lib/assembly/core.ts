@@ -13,6 +13,7 @@ import { openStorage } from './open-storage.js';
 import type { OpenedStorage, PreparedQueue } from './opened-storage.js';
 import { StartAttempts } from './start-attempts.js';
 import type { QueueDatabase } from '../storage/database.js';
+import { DeclaredSchedules } from '../subscribers/declared-schedules.js';
 import { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { TestAccess } from '../storage/test-access.js';
 import { unavailableTenants } from '../tenants/unavailable-tenants.js';
@@ -32,6 +33,7 @@ export interface QueueBasis {
   readonly client: QueueClient;
   readonly schemas: TopicSchemas;
   readonly declared: DeclaredSubscriptions;
+  readonly schedules: DeclaredSchedules;
   readonly tenants: TenantDatabases;
   /** Opens what tests ask of a queue besides what it does for everybody. */
   testAccess(): TestAccess;
@@ -100,6 +102,7 @@ export async function assembleCore(
     const { table, maxPayloadBytes, transaction } = options;
     const schemas = new TopicSchemas(options.schemas);
     const ring = (): Promise<void> => storage.bell.ring('tasks', {});
+    const changed = (): Promise<void> => storage.bell.ring('tasks', { changed: true });
     const runtime = { inserts: database.inserts, schemas, transaction, ring };
     const client = new QueueClient(storage.inserts, { table, maxPayloadBytes }, runtime);
     return {
@@ -113,6 +116,12 @@ export async function assembleCore(
       client,
       schemas,
       declared: new DeclaredSubscriptions({ database, events }),
+      schedules: new DeclaredSchedules({
+        database,
+        events,
+        rules: { maxPayloadBytes, schemas },
+        ring: changed,
+      }),
       tenants,
       redact,
       history,
@@ -127,7 +136,7 @@ export async function assembleCore(
 
 /** Puts a worker on that core together. Nothing runs until it is started. */
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
-  const { name, storage, database, events, closing, declared, tenants, redact, history } = core;
+  const { name, storage, database, events, closing, declared, schedules, tenants, redact, history } = core;
   const ring = (): void => void storage.bell.ring('tasks', {});
   const childParts = { options: core.options, queue: name, events, ring };
   return assembleParts({
@@ -135,6 +144,7 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     events,
     closing,
     declared,
+    schedules,
     tenants,
     redact,
     counter: history?.tally,
@@ -179,6 +189,7 @@ function makeAdmin(
     purgeMaxAgeDays,
     waiter,
     events,
+    ring: () => bell.ring('tasks', { changed: true }),
     purge: () => purge.runNow(),
     stalled: () => worker.stalled,
   });

@@ -10,6 +10,7 @@ import { MemoryDatabase } from '../storage/memory/memory-database.js';
 import { MemoryTestAccess } from '../storage/memory/memory-test-access.js';
 import { needsDatabase, noDatabase } from '../storage/memory/needs-database.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
+import { DeclaredSchedules } from '../subscribers/declared-schedules.js';
 import { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { TestAccess } from '../storage/test-access.js';
 import { TenantDatabases } from '../tenants/tenant-databases.js';
@@ -32,6 +33,7 @@ export class MemoryCore implements QueueBasis {
   readonly closing: ClosingTime;
   readonly schemas: TopicSchemas;
   readonly declared: DeclaredSubscriptions;
+  readonly schedules: DeclaredSchedules;
   readonly database: MemoryDatabase;
   readonly client: QueueClient;
   readonly tenants = new TenantDatabases(() => needsDatabase('the database of a tenant'));
@@ -44,6 +46,13 @@ export class MemoryCore implements QueueBasis {
     this.schemas = new TopicSchemas(options.schemas);
     this.database = new MemoryDatabase({ name, now, db });
     this.declared = new DeclaredSubscriptions({ database: this.database, events });
+    const rules = { maxPayloadBytes, schemas: this.schemas };
+    this.schedules = new DeclaredSchedules({
+      database: this.database,
+      events,
+      rules,
+      ring: async () => undefined,
+    });
     const runtime = { inserts: this.database.inserts, schemas: this.schemas, transaction };
     this.client = new QueueClient(noDatabase, { table: name, maxPayloadBytes }, runtime);
   }
@@ -57,13 +66,14 @@ export class MemoryCore implements QueueBasis {
 
 /** Puts a worker on it together, which a tester drives; started by itself it says that it cannot. */
 export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
-  const { database, events, closing, declared, options, tenants } = core;
+  const { database, events, closing, declared, schedules, options, tenants } = core;
   const waiter = new TaskWaiter(() => Promise.resolve(undefined));
   return assembleParts({
     database,
     events,
     closing,
     declared,
+    schedules,
     options,
     tenants,
     bell: new MemoryBell(),
@@ -75,6 +85,7 @@ export function assembleInMemory(core: MemoryCore): QueueWorkerAssembly {
         purgeMaxAgeDays: options.purgeMaxAgeDays,
         waiter,
         events,
+        ring: async () => undefined,
         purge: () => purge.runNow(),
         stalled: () => worker.stalled,
       }),

@@ -118,6 +118,12 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     this.#tellLeftOut(own.length > 0);
     this.#warnOfLateModules(own);
     await core.declared.prepare(own);
+    const recurring = explorer.recurring();
+    for (const one of recurring) this.#refuseUnknownQueue(one.queue, one.name);
+    await core.schedules.prepare(
+      recurring.filter(({ queue }) => queue === name),
+      own,
+    );
     this.#scheduleWithWorker();
   }
 

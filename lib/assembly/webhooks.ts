@@ -24,7 +24,7 @@ export interface WebhookAssembly {
  * take no slots from code; that starts and stops with the main one.
  */
 export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): WebhookAssembly | undefined {
-  const { options, events, closing, declared, storage, database, tenants, history } = core;
+  const { options, events, closing, declared, schedules, storage, database, tenants, history } = core;
   const { webhooks } = options;
   if (!webhooks) return undefined;
   const { bell } = storage;
@@ -49,6 +49,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     events,
     closing,
     declared,
+    schedules,
     tenants,
     counter: history?.tally,
     table: main.table,

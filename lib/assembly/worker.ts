@@ -6,6 +6,7 @@ import { FanOut } from '../worker/fan-out.js';
 import { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
 import { NotifyRoutine } from '../maintenance/notify.routine.js';
 import { PurgeRoutine } from '../maintenance/purge.routine.js';
+import { RecurringTasks } from '../maintenance/recurring-tasks.js';
 import { Recovery } from '../maintenance/recovery.js';
 import { TableWatch } from '../maintenance/table-watch.js';
 import { RetryRoutine } from '../maintenance/retry.routine.js';
@@ -16,6 +17,7 @@ import { Redaction } from '../redaction/redaction.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
+import type { DeclaredSchedules } from '../subscribers/declared-schedules.js';
 import { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { TenantSource } from '../tenants/tenant-use.js';
 import { version } from '../version.js';
@@ -70,6 +72,7 @@ export interface WorkerBasis {
   readonly options: ResolvedOptions;
   readonly closing: ClosingTime;
   readonly declared: Pick<DeclaredSubscriptions, 'of' | 'restore'>;
+  readonly schedules: Pick<DeclaredSchedules, 'ids' | 'restore'>;
   readonly tenants: TenantSource;
   readonly admin: (purge: PurgeRoutine, worker: QueueWorker) => QueueAdmin;
   readonly registry?: HandlerRegistry;
@@ -86,7 +89,7 @@ export interface WorkerBasis {
 
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
-  const { database, bell, liveness, events, options, closing, declared, tenants } = basis;
+  const { database, bell, liveness, events, options, closing, declared, schedules, tenants } = basis;
   const { registry = new HandlerRegistry(), counter, holds, children, redact = [] } = basis;
   const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
   const execution = (workerId: WorkerId, pools?: ChildPools): Execution => {
@@ -134,16 +137,20 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     foreignLocks,
     table,
   });
+  const declaredIds = (): readonly string[] => schedules.ids;
+  const recurring = new RecurringTasks({ database, bell, events, declared: declaredIds, options });
   const ends = new EndAnnouncer(events, bell);
   const worker = new QueueWorker({
     database,
     liveness,
-    listening: new Listening({ bell, ends, recovery, unserved, options, events }),
+    listening: new Listening({ bell, ends, recovery, recurring, unserved, options, events }),
     registry,
     registered,
     children,
     recovery,
-    declared,
+    recurring,
+    schedules: declaredIds,
+    declared: { restore: async () => void (await Promise.all([declared.restore(), schedules.restore()])) },
     closing,
     foreignLocks,
     unserved,

@@ -6,7 +6,7 @@ export interface Ring {
   readonly later: boolean;
   /** True when workers are told to stop after their current work. */
   readonly halt: boolean;
-  /** True when topics or subscriptions were paused or resumed, or running tasks cancelled. */
+  /** True when topics or subscriptions were paused or resumed, running tasks cancelled, or schedules changed. */
   readonly changed: boolean;
   /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when that is not known. */
   readonly dueMs: number | undefined;

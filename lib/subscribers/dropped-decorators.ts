@@ -1,5 +1,6 @@
 import { decorationsOf, withParents, type Decoration } from './decorated-classes.js';
 import { describeHandler, readHandlerMetadata } from './decorators.js';
+import { describeRecurring, readRecurring } from './recurring.decorator.js';
 import { describeListener, readQueueListeners } from './on-queue-event.js';
 import { describeWebhook, readDeclaredWebhooks } from './subscriber-webhook.decorator.js';
 
@@ -69,6 +70,7 @@ function carriedBy(prototype: object, method: string): ReadonlySet<string> {
   const all = [
     ...readHandlerMetadata(value).map(describeHandler),
     ...readQueueListeners(value).map(describeListener),
+    ...readRecurring(value).map(describeRecurring),
   ];
   return new Set(all.map(identify));
 }

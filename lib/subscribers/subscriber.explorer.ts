@@ -22,6 +22,7 @@ import type { Lanes } from '../options/lanes.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import type { Handler, HandlerRegistry } from './handler-registry.js';
 import { resolveHandlerRules } from './handler-rules.js';
+import { readRecurring, type RecurringMetadata } from './recurring.decorator.js';
 import { readQueueListeners } from './on-queue-event.js';
 import { keepContext } from '../values/own-context.js';
 
@@ -31,6 +32,16 @@ type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 export interface FoundHandler extends FoundMethod {
   readonly metadata: HandlerMetadata;
   readonly queue: string;
+}
+
+/** A schedule that stands on a method. */
+export interface FoundRecurring {
+  readonly metadata: RecurringMetadata;
+  readonly queue: string;
+  /** `Class.method`. */
+  readonly name: string;
+  /** The function of the class. */
+  readonly implementation: object;
 }
 
 /** A method that listens to a queue's events. */
@@ -92,6 +103,17 @@ export class SubscriberExplorer {
         const call = (told: unknown): unknown => callMethod(wrapper.instance as Instance, found, told);
         return { event, queue, name, call: hasOneInstance(wrapper) ? call : undefined };
       }),
+    );
+  }
+
+  /** Every schedule of the application, whichever queue it is for. */
+  recurring(): readonly FoundRecurring[] {
+    return this.#methods().flatMap(({ name, implementation }) =>
+      readRecurring(implementation).map((metadata) => ({
+        metadata,
+        queue: metadata.options.queue ?? defaultQueueName,
+        ...{ name, implementation },
+      })),
     );
   }
 

@@ -2,6 +2,7 @@ import type { Bell, BellTopic } from '../coordination/bell.js';
 import type { EndAnnouncer } from '../coordination/end-announcer.js';
 import type { Ring } from '../coordination/ring.js';
 import type { QueueEvents } from '../events.js';
+import type { RecurringTasks } from '../maintenance/recurring-tasks.js';
 import type { Recovery } from '../maintenance/recovery.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import { errorText } from '../observability/error-text.js';
@@ -15,6 +16,7 @@ export interface ListeningParts {
   readonly ends: Pick<EndAnnouncer, 'expect'>;
   readonly recovery: Pick<Recovery, 'postpone'>;
   readonly unserved: Pick<UnservedWatch, 'expect'>;
+  readonly recurring: Pick<RecurringTasks, 'look'>;
   readonly options: { readonly wake: 'listen' | 'kill' | 'poll' };
   readonly events: QueueEvents;
 }
@@ -69,6 +71,7 @@ export class Listening {
   #heard(ring: Ring, { dispatcher, halt }: Listener): void {
     if (ring.halt) return halt.notified();
     dispatcher.heard(ring);
+    if (ring.changed) this.#parts.recurring.look();
     this.#parts.unserved.expect();
   }
 
@@ -76,7 +79,11 @@ export class Listening {
     const before = this.#refused.size;
     if (refusal === undefined) this.#refused.delete(topic);
     else this.#refused.add(topic);
-    if (topic === 'tasks') dispatcher.hears(refusal === undefined);
+    if (topic === 'tasks') {
+      dispatcher.hears(refusal === undefined);
+      // What was rung meanwhile was not heard.
+      if (refusal === undefined) this.#parts.recurring.look();
+    }
     const isNews = (before === 0) !== (this.#refused.size === 0);
     if (isNews && !isSilent) this.#tell(refusal);
   }

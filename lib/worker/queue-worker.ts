@@ -10,6 +10,7 @@ import type { WorkerDescription } from '../storage/workers.js';
 import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import type { HandlerRegistry } from '../subscribers/handler-registry.js';
 import type { ForeignLockWatch } from '../maintenance/foreign-lock-watch.js';
+import type { RecurringTasks } from '../maintenance/recurring-tasks.js';
 import type { Recovery } from '../maintenance/recovery.js';
 import { cleaningLink } from '../values/docs-link.js';
 import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
@@ -45,6 +46,9 @@ export interface QueueWorkerParts {
   /** Where isolated handlers run; undefined where there are none. */
   readonly children?: ChildPools | undefined;
   readonly recovery: Recovery;
+  readonly recurring: RecurringTasks;
+  /** Ids of schedules that the code of this process declares. */
+  readonly schedules: () => readonly string[];
   readonly declared: Pick<DeclaredSubscriptions, 'restore'>;
   /** The time for everything that is closed with this worker. */
   readonly closing: ClosingTime;
@@ -148,7 +152,9 @@ export class QueueWorker {
     await this.#startChildren();
     if (this.#parts.options.interop) await this.#parts.foreignLocks.refuse();
     const routes = [publicationRoute, ...registry.announced];
-    const description = { ...this.#description, routes };
+    // The other worker of this process declares none.
+    const schedules = this.#isCompanion ? [] : this.#parts.schedules();
+    const description = { ...this.#description, routes, schedules };
     const id = await this.#takeId(description);
     // The other worker of this process reports a notification that both ignore.
     const isSilent = this.#isCompanion;
@@ -163,9 +169,10 @@ export class QueueWorker {
     // Locks of tasks went with it: others may take them for crashed.
     if (options.interop) events.on('connection.lost', () => dispatcher.reconcile());
     recovery.start(id);
-    // The other worker of this process looks for both.
+    // The other worker of this process does these.
     if (!this.#isCompanion) {
       this.#parts.unserved.start();
+      this.#parts.recurring.start();
       loop.start();
     }
     this.#state = 'running';
@@ -256,7 +263,7 @@ export class QueueWorker {
     loop.stop();
     this.#parts.unserved.stop();
     dispatcher.stopClaiming();
-    const recovered = recovery.stop();
+    const recovered = Promise.all([recovery.stop(), this.#parts.recurring.stop()]);
     await closing.drain(running.idle());
     if (running.size > 0) {
       const reason = new TarefaError('WORKER_STOPPED', 'the worker is shutting down');

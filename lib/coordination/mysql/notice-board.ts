@@ -4,7 +4,7 @@ import { heardRing, type Ring } from '../ring.js';
 export interface Notices {
   /** When running workers were told to stop. */
   readonly halted: string | null;
-  /** Which routes are paused, and which running tasks were cancelled. */
+  /** Which routes are paused, which running tasks were cancelled, and when a schedule was changed. */
   readonly changed: string | null;
   /** When the next scheduled task is due. */
   readonly due: string | null;

@@ -117,7 +117,7 @@ export function pausedTableSql({ paused }: QueueTables): string {
 ) ${storage}`;
 }
 
-/** What recurs. Rule and task are JSON, as the library writes them. */
+/** What recurs. Rule and task are JSON, as the library writes them; `changed_at` says when somebody has changed one, and not that it moved. */
 export function schedulesTableSql({ schedules }: QueueTables): string {
   return `create table if not exists ${schedules} (
   id ${exactText(longestScheduleId)} not null primary key,
@@ -129,6 +129,7 @@ export function schedulesTableSql({ schedules }: QueueTables): string {
   missed bigint not null default 0,
   paused_at datetime(6),
   revision bigint not null default 1,
+  changed_at datetime(6) not null default (${now}),
   key next (next_at)
 ) ${storage}`;
 }

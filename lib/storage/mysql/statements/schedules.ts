@@ -110,7 +110,7 @@ export const changeSchedule = ({ schedules }: Schedules): string =>
     'change_schedule',
     `
 update ${schedules} s
-set s.rule = ?, s.task = ?, s.next_at = if(s.next_at <= ${now}, s.next_at, ${timeOf('?')}), s.revision = s.revision + 1
+set s.rule = ?, s.task = ?, s.next_at = if(s.next_at <= ${now}, s.next_at, ${timeOf('?')}), s.revision = s.revision + 1, s.changed_at = ${now}
 where s.id = ? and s.declared = ? and s.revision = coalesce(?, s.revision)`,
   );
 
@@ -122,7 +122,7 @@ export const removeSchedule = ({ schedules }: Schedules): string =>
 export const pauseSchedule = ({ schedules }: Schedules): string =>
   named(
     'pause_schedule',
-    `update ${schedules} s set s.paused_at = coalesce(s.paused_at, ${now}), s.revision = s.revision + 1 where s.id = ?`,
+    `update ${schedules} s set s.paused_at = coalesce(s.paused_at, ${now}), s.revision = s.revision + 1, s.changed_at = ${now} where s.id = ?`,
   );
 
 /** Parameters: next time, id. */
@@ -130,7 +130,7 @@ export const resumeSchedule = ({ schedules }: Schedules): string =>
   named(
     'resume_schedule',
     `
-update ${schedules} s set s.paused_at = null, s.next_at = ${timeOf('?')}, s.revision = s.revision + 1
+update ${schedules} s set s.paused_at = null, s.next_at = ${timeOf('?')}, s.revision = s.revision + 1, s.changed_at = ${now}
 where s.id = ? and s.paused_at is not null`,
   );
 

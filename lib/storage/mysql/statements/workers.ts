@@ -160,9 +160,9 @@ export const renewLease = ({ workers }: Workers): string =>
 
 /**
  * What a worker that was woken may have been woken for besides new tasks, in three texts that change with it: when workers were
- * told to stop, what is paused or, of what runs, cancelled, and when the next scheduled task is due.
+ * told to stop, what is paused, recurs or, of what runs, is cancelled, and when the next scheduled task is due.
  */
-export const readNotices = ({ queue, workers, paused }: QueueTables): string =>
+export const readNotices = ({ queue, workers, paused, schedules }: QueueTables): string =>
   named(
     'read_notices',
     `
@@ -170,6 +170,7 @@ select
   (select max(w.halt_at) from ${workers} w where w.stopped_at is null) as halted,
   concat_ws(' ',
     (select concat_ws(' ', count(*), sum(crc32(p.route)), max(p.paused_at)) from ${paused} p),
+    (select concat_ws(' ', count(*), max(s.changed_at)) from ${schedules} s),
     (select concat_ws(' ', count(*), sum(f.id)) from ${queue} f force index (running)
       where f.executor_ativo is not null and f.cancelada_por is not null)) as changed,
   (select min(f.agendada_em) from ${queue} f) as due`,

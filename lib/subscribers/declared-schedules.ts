@@ -1,0 +1,115 @@
+import { readRecurringTask, readRule, readScheduleFields, readScheduleId } from '../client/schedule-input.js';
+import type { TopicSchemas } from '../client/topic-schemas.js';
+import { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
+import type { QueueDatabase } from '../storage/database.js';
+import type { ScheduleValues } from '../storage/schedules.js';
+import { recurrence } from '../timing/recurrence.js';
+import type { FoundHandler, FoundRecurring } from './subscriber.explorer.js';
+
+/** A schedule before its next time is known. */
+type Definition = Pick<ScheduleValues, 'id' | 'rule' | 'task'>;
+
+export interface DeclaredSchedulesParts {
+  readonly database: Pick<QueueDatabase, 'schedules'>;
+  readonly events: QueueEvents;
+  readonly rules: { readonly maxPayloadBytes: number; readonly schemas: Pick<TopicSchemas, 'check'> };
+  /** Tells workers that schedules have changed. */
+  readonly ring: () => Promise<void>;
+}
+
+/** The schedules that methods of this application declare, and their rows. */
+export class DeclaredSchedules {
+  readonly #parts: DeclaredSchedulesParts;
+  #all: readonly Definition[] = [];
+
+  constructor(parts: DeclaredSchedulesParts) {
+    this.#parts = parts;
+  }
+
+  get ids(): readonly string[] {
+    return this.#all.map(({ id }) => id);
+  }
+
+  /**
+   * Writes the rows of schedules that are missing or were declared in another way.
+   *
+   * @param found schedules of this queue
+   * @param handlers of this queue
+   * @throws {TarefaError} `HANDLER_INVALID` for an id declared twice or added by hand, and for a method without a `@TaskHandler`;
+   * `INPUT_INVALID` for a rule or a task that cannot be; `RIGHTS_MISSING`
+   */
+  async prepare(found: readonly FoundRecurring[], handlers: readonly FoundHandler[]): Promise<void> {
+    const names = new Map<string, string>();
+    const all: Definition[] = [];
+    for (const one of found) {
+      const definition = await this.#define(one, handlers);
+      const before = names.get(definition.id);
+      if (before !== undefined) {
+        throw invalid(one, `has the id of the one on ${before}: give it another id`);
+      }
+      names.set(definition.id, one.name);
+      all.push(definition);
+    }
+    this.#all = all;
+    const foreign = await this.#declare();
+    const [first] = found.filter(({ metadata: { id } }) => foreign.includes(id));
+    if (first) {
+      throw invalid(
+        first,
+        `has the id of a schedule that was added by hand: give it another id, or remove that one by ` +
+          `\`npx tarefa schedules remove ${first.metadata.id}\``,
+      );
+    }
+  }
+
+  /** Makes the rows again that were deleted since the start. */
+  async restore(): Promise<void> {
+    await this.#declare();
+  }
+
+  /** Answers ids of rows that code did not write. */
+  async #declare(): Promise<readonly string[]> {
+    const { database, events, ring } = this.#parts;
+    if (this.#all.length === 0) return [];
+    const nowMs = await database.schedules.clock();
+    const values = this.#all.map((definition): ScheduleValues => {
+      const nextMs = recurrence(definition.rule)(nowMs);
+      return { ...definition, nextAt: nextMs === undefined ? null : new Date(nextMs) };
+    });
+    const { written, foreign } = await database.schedules.declare(values);
+    if (written.length > 0) {
+      events.emit('notice', { message: `scheduled ${written.map((id) => `'${id}'`).join(', ')}` });
+      await ring();
+    }
+    return foreign;
+  }
+
+  async #define(found: FoundRecurring, handlers: readonly FoundHandler[]): Promise<Definition> {
+    const { metadata, implementation } = found;
+    const topics = handlers.flatMap(({ implementation: other, metadata: { target } }) =>
+      other === implementation && target.kind === 'task' ? [target.id] : [],
+    );
+    const [topic] = topics;
+    if (topics.length !== 1 || topic === undefined) {
+      throw invalid(found, 'needs one @TaskHandler with a topic on the same method, of the same queue');
+    }
+    try {
+      const given = readScheduleFields(metadata.options, ['task', 'queue']);
+      const { maxPayloadBytes, schemas } = this.#parts.rules;
+      const task = readRecurringTask({ ...(given.task ?? {}), topic }, maxPayloadBytes);
+      await schemas.check(task.topic, task.payload);
+      return { id: readScheduleId(metadata.id), rule: readRule(given), task };
+    } catch (error) {
+      if (!(error instanceof TarefaError)) throw error;
+      const { code, message } = error;
+      throw new TarefaError(code, `@Recurring('${metadata.id}') on ${found.name}: ${message}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function invalid({ metadata, name }: FoundRecurring, problem: string): TarefaError {
+  return new TarefaError('HANDLER_INVALID', `@Recurring('${metadata.id}') on ${name} ${problem}`);
+}

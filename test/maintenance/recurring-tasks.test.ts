@@ -1,0 +1,304 @@
+import { Injectable } from '@nestjs/common';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { RecurringTasks } from '../../lib/maintenance/recurring-tasks.js';
+import type { ScheduleStore } from '../../lib/storage/schedules.js';
+import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
+import { useQueue } from '../worker/queue-bench.js';
+import { coreOf, madeBy, rewind, timesOf } from './recurring-bench.js';
+
+const bench = useQueue('tasks_schedule');
+
+interface Started extends QueueApp {
+  readonly admin: QueueAdmin;
+  readonly schedules: ScheduleStore;
+}
+
+async function start(options: QueueAppOptions = {}): Promise<Started> {
+  const app = await bench.start({ pollIntervalMs: 0, ...options });
+  return { ...app, admin: app.app.get(QueueAdmin), schedules: coreOf(app.app).database.schedules };
+}
+
+/** Looks for the schedules that are due as so many more workers do. */
+function workersOf(
+  { app, events }: QueueApp,
+  count: number,
+  declared: readonly string[] = [],
+): RecurringTasks[] {
+  const { database, storage } = coreOf(app);
+  const parts = {
+    database,
+    bell: storage.bell,
+    events,
+    declared: () => declared,
+    options: { pollIntervalMs: 0 },
+  };
+  const workers = Array.from({ length: count }, () => new RecurringTasks(parts));
+  onTestFinished(async () => void (await Promise.all(workers.map((worker) => worker.stop()))));
+  return workers;
+}
+
+test('a schedule runs its task at each of its times', async () => {
+  const ran = deferred<TaskContext>();
+  @Injectable()
+  class Handlers {
+    @TaskHandler('tick')
+    @Recurring('ticker', { every: 1_000, missed: 'all', task: { payload: { n: 1 }, priority: 9 } })
+    tick(payload: { readonly n: number }, ctx: TaskContext): void {
+      expect(payload).toEqual({ n: 1 });
+      ran.resolve(ctx);
+    }
+  }
+  const { admin } = await start({ handlers: [Handlers] });
+  const { task } = await ran.promise;
+  expect(task).toMatchObject({ topic: 'tick', priority: 9, metadata: { 'tarefa:schedule': 'ticker' } });
+  const tasks = await until(async () => {
+    const made = await madeBy(admin, 'ticker');
+    return made.length >= 3 && made;
+  }, 'three ticks');
+  const [first = 0, second, third] = timesOf(tasks);
+  expect([second, third]).toEqual([first + 1_000, first + 2_000]);
+  expect(await admin.schedules.find('ticker')).toMatchObject({ status: 'active', declared: true, missed: 0 });
+});
+
+test('however many workers find it due, and whichever of them end, each time makes one task', async () => {
+  const fleet = await Promise.all(
+    Array.from({ length: 4 }, () => start({ autoStart: false, poolSize: 2, concurrency: 1 })),
+  );
+  const [{ admin, schedules }] = fleet as [Started];
+  const ids = Array.from({ length: 30 }, (_, index) => `s${index}`);
+  const task = { topic: 'tick' };
+  for (const id of ids) await admin.schedules.add({ id, every: 1_000, missed: 'all', task });
+  const starts = await Promise.all(ids.map((id) => rewind(schedules, id, 100_000)));
+  const workers = fleet.flatMap((one) => workersOf(one, 5));
+  for (const worker of workers) worker.start();
+  const isBehind = async (): Promise<boolean> => (await schedules.due([], 1)).due.length > 0;
+  await until(async () => (await admin.counts()).some(({ count }) => count > 500), 'they have begun');
+  await Promise.all(workers.slice(0, 10).map((worker) => worker.stop()));
+  await until(async () => !(await isBehind()), 'all that was due is done');
+  await Promise.all(workers.map((worker) => worker.stop()));
+  for (const [index, id] of ids.entries()) {
+    const nextMs = (await schedules.find(id))?.nextAt?.getTime() ?? 0;
+    const from = starts[index] ?? 0;
+    const expected = Array.from({ length: (nextMs - from) / 1_000 }, (_, n) => from + n * 1_000);
+    expect(expected.length).toBeGreaterThanOrEqual(100);
+    expect(timesOf(await madeBy(admin, id))).toEqual(expected);
+  }
+});
+
+test('a clock of ten minutes later or earlier starts nothing early or late', async () => {
+  const { admin, schedules, ...app } = await start({ autoStart: false });
+  onTestFinished(() => void vi.useRealTimers());
+  for (const offMs of [600_000, -600_000]) {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offMs });
+    const id = `off by ${offMs}`;
+    await admin.schedules.add({ id, every: 1_000, task: { topic: 'tick' } });
+    const [worker] = workersOf({ ...app }, 1) as [RecurringTasks];
+    worker.start();
+    const made = await until(async () => {
+      const tasks = await madeBy(admin, id);
+      return tasks.length >= 2 && tasks;
+    }, 'two ticks');
+    await worker.stop();
+    const lateness = (await schedules.clock()) - (timesOf(made).at(-1) ?? 0);
+    expect(lateness).toBeGreaterThanOrEqual(0);
+    expect(lateness).toBeLessThan(60_000);
+    vi.useRealTimers();
+    await admin.schedules.remove(id);
+  }
+});
+
+test('of two deploys with different code the one that started last decides, and both go by it', async () => {
+  @Injectable()
+  class Before {
+    @TaskHandler('before')
+    @Recurring('nightly', { cron: '0 3 * * *' })
+    run(): void {}
+  }
+  @Injectable()
+  class After {
+    @TaskHandler('after')
+    @Recurring('nightly', { cron: '0 4 * * *', missed: 'all' })
+    run(): void {}
+  }
+  const before = await start({ handlers: [Before] });
+  const after = await start({ handlers: [After] });
+  const declared = { rule: { cron: '0 4 * * *' }, task: { topic: 'after' } };
+  expect(await before.admin.schedules.find('nightly')).toMatchObject(declared);
+  await after.close();
+  const dueMs = await rewind(before.schedules, 'nightly', 5_000);
+  const completed = nextEvent(before.events, 'routine.failed', undefined, 1).catch(() => 'none failed');
+  await before.admin.schedules.pause('nightly');
+  await before.admin.schedules.resume('nightly');
+  expect(await completed).toBe('none failed');
+  // Rewound after the last change, which leaves what is due alone.
+  await rewind(before.schedules, 'nightly', 5_000);
+  await before.admin.schedules.add({ id: 'bell', cron: '0 5 * * *', task: { topic: 'bell' } });
+  const [made] = await until(async () => {
+    const tasks = await madeBy(before.admin, 'nightly');
+    return tasks.length > 0 && tasks;
+  }, 'the old deploy inserts the task of the new one');
+  expect(made).toMatchObject({ topic: 'after', status: 'pending' });
+  expect(timesOf([made!])[0]).toBeGreaterThanOrEqual(dueMs);
+  const again = await start({ handlers: [Before] });
+  expect(await again.admin.schedules.find('nightly')).toMatchObject({ rule: { cron: '0 3 * * *' } });
+});
+
+test('what nobody declares any more is shown, and neither run nor dropped', async () => {
+  @Injectable()
+  class Declaring {
+    @TaskHandler('tick')
+    @Recurring('nightly', { cron: '0 3 * * *', missed: 'once' })
+    run(): void {}
+  }
+  @Injectable()
+  class Others {
+    @TaskHandler('tick')
+    run(): void {}
+  }
+  const first = await start({ handlers: [Declaring] });
+  expect(await first.admin.schedules.list()).toMatchObject([{ id: 'nightly', status: 'active' }]);
+  await first.close();
+  const { admin, schedules, close } = await start({ handlers: [Others] });
+  const dueMs = await rewind(schedules, 'nightly', 7_200_000);
+  // A change makes it look.
+  await admin.schedules.add({ id: 'mine', every: 1_000, task: { topic: 'tick' } });
+  await until(async () => (await madeBy(admin, 'mine')).length > 0, 'it has looked');
+  expect(await admin.schedules.find('nightly')).toMatchObject({
+    status: 'undeclared',
+    nextAt: new Date(dueMs),
+    missed: 0,
+  });
+  expect(await madeBy(admin, 'nightly')).toEqual([]);
+  await close();
+  const again = await start({ handlers: [Declaring] });
+  const made = await until(async () => {
+    const tasks = await madeBy(again.admin, 'nightly');
+    return tasks.length > 0 && tasks;
+  }, 'it goes on');
+  expect(timesOf(made)).toEqual([dueMs]);
+  expect(await again.admin.schedules.find('nightly')).toMatchObject({ status: 'active', missed: 0 });
+});
+
+test('thousands are not asked for between their times, and a change is heard', async () => {
+  const { admin, schedules, ...app } = await start({ autoStart: false });
+  const day = (await schedules.clock()) + 86_400_000;
+  const far = Array.from({ length: 3_000 }, (_, index) => ({
+    id: `far ${index}`,
+    nextAt: new Date(day + index),
+  }));
+  const { rule, task } = (await coreOf(app.app).database.schedules.find('none')) ?? {
+    rule: {
+      ...{ cron: '0 3 * * *', every: null, timezone: 'UTC', startsAt: null, endsAt: null },
+      ...{ missed: 'once', overlap: 'allow', jitter: 0 },
+    } as const,
+    task: { ...emptyTask, topic: 'far' },
+  };
+  await schedules.declare(far.map((one) => ({ ...one, rule, task })));
+  const due = vi.spyOn(schedules, 'due');
+  const worker = await start({ handlers: [] });
+  expect(worker.worker.state).toBe('running');
+  const [looking] = workersOf(
+    { ...app },
+    1,
+    far.map(({ id }) => id),
+  ) as [RecurringTasks];
+  looking.start();
+  await until(async () => due.mock.settledResults.length === 1, 'it has looked');
+  const [found] = due.mock.settledResults;
+  expect(found?.value).toMatchObject({ due: [] });
+  looking.look();
+  await until(async () => due.mock.settledResults.length === 2, 'it has looked again');
+  await admin.schedules.add({ id: 'soon', every: 1_000, task: { topic: 'tick' } });
+  await until(async () => (await madeBy(admin, 'soon')).length > 0, 'another process has heard of it');
+  expect(due.mock.calls).toHaveLength(2);
+});
+
+const emptyTask = {
+  ...{ topic: null, payload: null, payloadHash: null, externalKey: null, origin: null, destination: null },
+  ...{ tenant: null, group: null, priority: null, dueAt: null, delayMs: null, publication: false },
+  ...{ metadata: null, unique: null },
+};
+
+test('a task that the table refuses holds up no other, and is told once', async () => {
+  const { admin, schedules, ...app } = await start({ autoStart: false });
+  for (const id of ['a', 'bad', 'z']) {
+    await admin.schedules.add({ id, cron: '0 3 * * *', task: { topic: id } });
+    await rewind(schedules, id, 1_000);
+  }
+  await refuseRows(bench.pool, {
+    when: 'before insert',
+    condition: `new.processo = 'bad'`,
+    message: 'no bad ones',
+  });
+  onTestFinished(() => acceptRows(bench.pool));
+  const warnings: string[] = [];
+  app.events.on('warning', ({ message }) => void warnings.push(message));
+  const [worker] = workersOf({ ...app }, 1) as [RecurringTasks];
+  worker.start();
+  await until(
+    async () => (await madeBy(admin, 'z')).length === 1 && (await madeBy(admin, 'a')).length === 1,
+    'others',
+  );
+  await until(async () => warnings.length > 0, 'it is told');
+  await acceptRows(bench.pool);
+  worker.look();
+  await until(async () => (await madeBy(admin, 'bad')).length === 1, 'it is made after all');
+  expect(warnings).toEqual([
+    expect.stringContaining(`the task of the schedule 'bad', which is tried again: `),
+  ]);
+});
+
+test('while the task before has not ended there is none, and what was missed is counted', async () => {
+  const held = deferred();
+  const begun = deferred();
+  @Injectable()
+  class Slow {
+    @TaskHandler('slow')
+    @Recurring('slow', { cron: '0 3 * * *', overlap: 'skip', missed: 'all' })
+    async run(): Promise<void> {
+      begun.resolve();
+      await held.promise;
+    }
+  }
+  onTestFinished(() => held.resolve());
+  const { admin, schedules, events } = await start({ handlers: [Slow] });
+  const look = async (): Promise<void> => {
+    await rewind(schedules, 'slow', 1_000);
+    await admin.schedules.add({ id: 'other', cron: '0 3 * * *', task: {} });
+    await until(async () => {
+      const { nextAt } = (await admin.schedules.find('slow')) ?? {};
+      return (nextAt?.getTime() ?? 0) > (await schedules.clock());
+    }, 'it has moved');
+    await admin.schedules.remove('other');
+  };
+  await look();
+  await begun.promise;
+  await look();
+  expect(await admin.schedules.find('slow')).toMatchObject({ missed: 1 });
+  await expect(admin.schedules.run('slow')).rejects.toMatchObject({ code: 'TASK_DUPLICATE' });
+  const completed = nextEvent(events, 'task.completed');
+  held.resolve();
+  await completed;
+  await look();
+  await until(async () => (await madeBy(admin, 'slow')).length === 2, 'the next one');
+  expect(await admin.schedules.find('slow')).toMatchObject({ missed: 1 });
+});
+
+test('tasks are due by chance within the jitter', async () => {
+  const { admin, schedules, app, events } = await start({ autoStart: false });
+  await admin.schedules.add({ id: 'spread', cron: '0 3 * * *', jitter: 3_600_000, task: { topic: 'tick' } });
+  const dueMs = await rewind(schedules, 'spread', 1_000);
+  const { database, storage } = coreOf(app);
+  const parts = { database, bell: storage.bell, events, declared: () => [], options: { pollIntervalMs: 0 } };
+  const worker = new RecurringTasks({ ...parts, random: () => 0.5 });
+  onTestFinished(() => worker.stop());
+  worker.start();
+  const [made] = await until(async () => {
+    const tasks = await madeBy(admin, 'spread');
+    return tasks.length > 0 && tasks;
+  }, 'its task');
+  expect(made).toMatchObject({ status: 'scheduled', dueAt: new Date(dueMs + 1_800_000) });
+});
