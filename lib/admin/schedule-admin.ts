@@ -205,12 +205,15 @@ function merged(present: ScheduleRule, changes: Readonly<Partial<Record<keyof Re
   return { ...before, timezone: isByCron ? before.timezone : null, ...given };
 }
 
-function shown({ announced, revision: _, task, ...record }: ScheduleRecord): Schedule {
-  const { topic, payload, externalKey, origin, destination, tenant, group, priority, metadata } = task;
+function shown(record: ScheduleRecord): Schedule {
+  const { id, rule, declared: isDeclared, nextAt, lastAt, missed, pausedAt } = record;
+  const { topic, payload, externalKey, origin, destination, tenant, group, priority, metadata } = record.task;
   return {
-    ...record,
+    ...{ id, rule },
     task: { topic, payload, externalKey, origin, destination, tenant, group, priority, metadata },
-    status: statusOf({ announced, ...record }),
+    declared: isDeclared,
+    status: statusOf(record),
+    ...{ nextAt, lastAt, missed, pausedAt },
   };
 }
 

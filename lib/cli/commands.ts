@@ -9,6 +9,7 @@ import { pauseCommand, resumeCommand } from './commands/pause.js';
 import { purgeCommand } from './commands/purge.js';
 import { retryCommand } from './commands/retry.js';
 import { runNowCommand } from './commands/run-now.js';
+import { schedulesCommand } from './commands/schedules.js';
 import { serverCommand } from './commands/server.js';
 import { statusCommand } from './commands/status.js';
 import { subscriptionsCommand } from './commands/subscriptions.js';
@@ -39,6 +40,7 @@ export const commands: readonly Command[] = [
   resumeCommand,
   purgeCommand,
   subscriptionsCommand,
+  schedulesCommand,
   haltCommand,
   insertCommand,
   publishCommand,

@@ -172,7 +172,7 @@ export function hintOf(field: string, names: readonly string[]): string {
   if (near !== undefined) return `: did you mean '${near}'?`;
   if (nearest(name, ['retryDelayMs']) !== undefined)
     return `: its handler has it, as in @TaskHandler('topic', { retryDelayMs })`;
-  return name === 'repeat' ? ': docs/guides/scheduling.md tells how tasks recur' : '';
+  return name === 'repeat' ? ': @Recurring and QueueAdmin.schedules say when tasks recur' : '';
 }
 
 /** The stored text of a payload. Its size is checked first. */

@@ -79,7 +79,12 @@ export class DeclaredSchedules {
     });
     const { written, foreign } = await database.schedules.declare(values);
     if (written.length > 0) {
-      events.emit('notice', { message: `scheduled ${written.map((id) => `'${id}'`).join(', ')}` });
+      events.emit('notice', {
+        message: `scheduled ${written
+          .map((id) => `'${id}'`)
+          .toSorted()
+          .join(', ')}`,
+      });
       await ring();
     }
     return foreign;

@@ -34,7 +34,3 @@ export async function madeBy(admin: QueueAdmin, id: string): Promise<readonly Ta
 export function timesOf(tasks: readonly TaskRecord[]): readonly number[] {
   return tasks.map(({ metadata }) => Date.parse(String(metadata?.[occurrenceKey])));
 }
-
-export function scheduleIdOf({ metadata }: Pick<TaskRecord, 'metadata'>): unknown {
-  return metadata?.[scheduleKey];
-}

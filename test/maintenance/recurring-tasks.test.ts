@@ -4,6 +4,7 @@ import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/
 import { RecurringTasks } from '../../lib/maintenance/recurring-tasks.js';
 import type { ScheduleStore } from '../../lib/storage/schedules.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { holdTimers } from '../support/held-timers.js';
 import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -183,44 +184,33 @@ test('what nobody declares any more is shown, and neither run nor dropped', asyn
 });
 
 test('thousands are not asked for between their times, and a change is heard', async () => {
-  const { admin, schedules, ...app } = await start({ autoStart: false });
-  const day = (await schedules.clock()) + 86_400_000;
-  const far = Array.from({ length: 3_000 }, (_, index) => ({
-    id: `far ${index}`,
-    nextAt: new Date(day + index),
-  }));
-  const { rule, task } = (await coreOf(app.app).database.schedules.find('none')) ?? {
-    rule: {
-      ...{ cron: '0 3 * * *', every: null, timezone: 'UTC', startsAt: null, endsAt: null },
-      ...{ missed: 'once', overlap: 'allow', jitter: 0 },
-    } as const,
-    task: { ...emptyTask, topic: 'far' },
-  };
-  await schedules.declare(far.map((one) => ({ ...one, rule, task })));
+  const { admin, schedules, app, events } = await start({ autoStart: false });
+  await admin.schedules.add({ id: 'model', cron: '0 3 * * *', task: { topic: 'far' } });
+  const { rule, task } = (await schedules.find('model'))!;
+  const nextAt = new Date((await schedules.clock()) + 86_400_000);
+  const ids = Array.from({ length: 3_000 }, (_, index) => `far ${index}`);
+  await schedules.declare(ids.map((id) => ({ id, rule, task, nextAt })));
   const due = vi.spyOn(schedules, 'due');
-  const worker = await start({ handlers: [] });
-  expect(worker.worker.state).toBe('running');
-  const [looking] = workersOf(
-    { ...app },
-    1,
-    far.map(({ id }) => id),
-  ) as [RecurringTasks];
-  looking.start();
-  await until(async () => due.mock.settledResults.length === 1, 'it has looked');
-  const [found] = due.mock.settledResults;
-  expect(found?.value).toMatchObject({ due: [] });
-  looking.look();
-  await until(async () => due.mock.settledResults.length === 2, 'it has looked again');
-  await admin.schedules.add({ id: 'soon', every: 1_000, task: { topic: 'tick' } });
-  await until(async () => (await madeBy(admin, 'soon')).length > 0, 'another process has heard of it');
-  expect(due.mock.calls).toHaveLength(2);
+  const asked = (): readonly unknown[] => due.mock.settledResults.filter(({ type }) => type === 'fulfilled');
+  const { database, storage } = coreOf(app);
+  const options = { pollIntervalMs: 0 };
+  const worker = new RecurringTasks({ database, bell: storage.bell, events, declared: () => ids, options });
+  onTestFinished(() => worker.stop());
+  // Its only timer is that of the next look.
+  const timers = holdTimers((ms) => ms === 300_000);
+  worker.start();
+  await until(async () => timers.waiting === 1, 'it waits as long as it ever does');
+  expect(asked()).toMatchObject([{ value: { due: [] } }]);
+  timers.ringFirst();
+  await until(async () => timers.waiting === 1, 'it has looked, and waits again');
+  expect(asked()).toHaveLength(2);
+  timers.release();
+  const other = await start();
+  await other.admin.schedules.add({ id: 'soon', every: 1_000, task: { topic: 'tick' } });
+  await admin.schedules.add({ id: 'heard', every: 1_000, task: { topic: 'tick' } });
+  await until(async () => (await madeBy(admin, 'heard')).length > 0, 'another process has heard of it');
+  expect(asked()).toHaveLength(2);
 });
-
-const emptyTask = {
-  ...{ topic: null, payload: null, payloadHash: null, externalKey: null, origin: null, destination: null },
-  ...{ tenant: null, group: null, priority: null, dueAt: null, delayMs: null, publication: false },
-  ...{ metadata: null, unique: null },
-};
 
 test('a task that the table refuses holds up no other, and is told once', async () => {
   const { admin, schedules, ...app } = await start({ autoStart: false });

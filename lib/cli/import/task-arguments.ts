@@ -158,7 +158,12 @@ function textOf(bytes: Buffer, name: string): string {
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-function readTime(option: string, text: string | undefined): number | undefined {
+/**
+ * A time that passes, in ms: `500ms`, `90s`, `5m`, `2h`, `1d`.
+ *
+ * @throws {UsageError}
+ */
+export function readTime(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, amount, unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
   if (amount !== undefined) return Number(amount) * (unitMs[unit] ?? 1);
