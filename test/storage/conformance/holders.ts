@@ -111,7 +111,7 @@ export function exerciseHolders(open: OpenDatabase): void {
       const failures = held.map((one) => failureOf(one.id, one.workerId, { lost: true }));
       return (await database.attempts.failMany(failures)).length;
     };
-    expect((await Promise.all([recover(), recover()])).toSorted()).toEqual([0, 1]);
+    expect(new Set(await Promise.all([recover(), recover()]))).toEqual(new Set([0, 1]));
     expect(await access.attempts(id)).toHaveLength(2);
   });
 }
