@@ -7,6 +7,7 @@ import { beforeAll, expect, inject, test } from 'vitest';
 import { ownFile } from '../../lib/values/own-file.js';
 import { useDatabase } from '../support/database.js';
 import { makeTemporaryFolder } from '../support/folders.js';
+import { applicationFrom } from './bundled-application.js';
 
 const run = promisify(execFile);
 
@@ -23,45 +24,13 @@ const optional = [
   'pg-native',
 ];
 
-/** Plain JavaScript, as bundlers see what a compiler has made of decorators. */
-const application = `
-import 'reflect-metadata';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { QueueAdmin, QueueClient, QueueModule, TaskHandler } from './lib/index.js';
-
-class Handlers {
-  run({ name }) {
-    return { greeting: 'hello ' + name };
-  }
-}
-TaskHandler('greet')(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
-
-const queue = { connection: process.env.DATABASE, queue: 'bundled', ...JSON.parse(process.env.OPTIONS) };
-class AppModule {}
-Module({ imports: [QueueModule.forRoot(queue)], providers: [Handlers] })(AppModule);
-
-async function main() {
-  const app = await NestFactory.create(AppModule, { logger: false, abortOnError: false });
-  await app.init();
-  const id = await app.get(QueueClient).insertTask({ topic: 'greet', payload: { name: 'bundle' } });
-  const { returned } = await app.get(QueueAdmin).waitFor(id);
-  await app.close();
-  return returned.greeting;
-}
-main().then(
-  (answer) => process.stdout.write(answer),
-  (error) => process.stdout.write(error.code + ' ' + error.message),
-);
-`;
-
 const database = await useDatabase();
 let folder: string;
 
 beforeAll(async () => {
   folder = await makeTemporaryFolder();
   const entry = join(inject('buildDir'), 'bundled.mjs');
-  await writeFile(entry, application);
+  await writeFile(entry, applicationFrom('./lib/index.js'));
   await build({
     configFile: false,
     logLevel: 'error',

@@ -54,6 +54,7 @@ async function pack(source: string, destination: string): Promise<void> {
     await writeFile(join(source, name), '');
   }
   await compile(join(source, 'lib'));
+  await execute(process.execPath, [join(root, 'scripts/build-page.mjs'), join(source, 'dist/lib')]);
   const answer = await npm(['pack', '--json', '--ignore-scripts', '--offline'], source);
   const [packed] = JSON.parse(answer) as { filename: string }[];
   if (!packed) throw new Error(`npm pack answered ${answer}`);
