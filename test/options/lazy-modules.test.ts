@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
 import { expect, test } from 'vitest';
-import { QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
+import { QueueAdmin, QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
 import { nextEvent } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -41,4 +41,20 @@ test('what a lazily loaded module provides may insert', async () => {
   const completed = nextEvent(app.events, 'task.completed', () => true);
   const id = await queue.insertTask({ topic: 'served' });
   expect((await completed).task).toMatchObject({ id });
+});
+
+test('a handler in a lazily loaded module is not found: its task waits, and is reported as unserved', async () => {
+  const app = await bench.start({ handlers: [Handlers] });
+  class LateHandlers {
+    @TaskHandler('late')
+    run(): void {}
+  }
+  @Module({ providers: [LateHandlers] })
+  class LateModule {}
+  await app.app.get(LazyModuleLoader).load(() => LateModule);
+  await app.queue.insertTask({ topic: 'late', runAt: new Date(Date.now() - 60_000) });
+  const completed = nextEvent(app.events, 'task.completed', () => true);
+  const id = await app.queue.insertTask({ topic: 'served' });
+  expect((await completed).task).toMatchObject({ id });
+  expect(await app.app.get(QueueAdmin).unserved()).toMatchObject([{ topic: 'late' }]);
 });
