@@ -18,6 +18,9 @@ const database = await useDatabase();
 type Webpack = (config: object) => {
   run(done: (error: Error | null, stats?: { hasErrors(): boolean; toString(): string }) => void): void;
 };
+interface Builder {
+  readonly build: (options: object) => Promise<unknown>;
+}
 type NodeExternals = (options: object) => unknown;
 
 let project: string;
@@ -57,7 +60,7 @@ const recipes = [
     setting: '--packages=external',
     output: 'esbuild.cjs',
     bundle: async (output: string) => {
-      const { build } = (await load('esbuild')) as { build(options: object): Promise<unknown> };
+      const { build } = (await load('esbuild')) as Builder;
       const target = { absWorkingDir: project, outfile: output, platform: 'node' };
       await build({ entryPoints: ['main.mjs'], bundle: true, packages: 'external', ...target });
     },
@@ -80,7 +83,7 @@ const recipes = [
     setting: 'external: /^[a-z@]/',
     output: 'rolldown.mjs',
     bundle: async (output: string) => {
-      const { build } = (await load('rolldown')) as { build(options: object): Promise<unknown> };
+      const { build } = (await load('rolldown')) as Builder;
       const target = { format: 'esm', file: join(project, output) };
       await build({
         cwd: project,
