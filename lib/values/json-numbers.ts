@@ -59,7 +59,7 @@ export function parseExactly(json: string): unknown {
 function isChanged(token: string): boolean {
   if (!/^[-\d]/.test(token)) return false;
   const value = Number(token);
-  const digits = token.replace(/[eE].*$/, '').replace(/^-?[0.]*|\./g, '');
+  const digits = token.replace(/[eE].*/s, '').replace(/^-?[0.]*|\./g, '');
   if (!Number.isFinite(value) || (value === 0 && digits !== '')) return true;
   return digits.length > safeDigits && String(value) !== token;
 }

@@ -103,7 +103,7 @@ function readPublicKey(bytes: Buffer): SigningKey {
 function readBase64(text: string, prefix: string): Buffer {
   const encoded = text.slice(prefix.length).replace(/={1,2}$/, '');
   const bytes = Buffer.from(encoded, 'base64');
-  if (bytes.toString('base64').replace(/=+$/, '') !== encoded) {
+  if (bytes.toString('base64').replace(/={1,2}$/, '') !== encoded) {
     throw invalid(`what follows \`${prefix}\` is not base64`);
   }
   return bytes;

@@ -93,7 +93,7 @@ function problemOf(
 
 function isOlder(version: string, least: readonly number[]): boolean {
   // Some answer 5.5.5-10.11.2-MariaDB, for clients that know no newer versions.
-  const parts = /(\d+)\.(\d+)\.(\d+)/
+  const parts = /(\d{1,9})\.(\d{1,9})\.(\d{1,9})/
     .exec(version.replace(/^5\.5\.5-/, ''))
     ?.slice(1)
     .map(Number);

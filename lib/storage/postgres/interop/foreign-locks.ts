@@ -23,7 +23,7 @@ interface Signs {
 function readSigns(row: TextRow | undefined): Signs {
   return {
     server: row?.['server'] ?? undefined,
-    workers: row?.['workers']?.match(/\d+ \d+/g) ?? [],
+    workers: row?.['workers']?.match(/\b\d{1,20} \d{1,20}\b/g) ?? [],
     hidden: Number(row?.['hidden'] ?? 0),
   };
 }
