@@ -1,4 +1,5 @@
 import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
+import type { ProcessGuard } from '../coordination/lease-protocol.js';
 import type { Liveness } from '../coordination/liveness.js';
 import { MysqlBell } from '../coordination/mysql/mysql-bell.js';
 import { SessionLiveness } from '../coordination/session-liveness.js';
@@ -70,17 +71,18 @@ export class MysqlCoordination {
   makeLiveness(): Liveness {
     const { config, sessions, sessionKey, tables, graceMs } = this.#parts;
     const workers = this.#parts.workers();
-    if (this.#lease !== undefined) {
-      const thread = leaseThread({
-        config: namedConfig(config, 'lease'),
-        workers: tables().workers,
-        dialect: this.#parts.dialect,
-      });
-      return new LeaseLiveness({ thread, workers, graceMs });
-    }
+    if (this.#lease !== undefined) return this.makeLease();
     const use = sessions.use(sessionKey, namedConfig(config, 'session'));
     this.#uses.push(use);
     return new SessionLiveness({ use, workers, qualifiedTable: tables().qualifiedName, graceMs });
+  }
+
+  /** For a worker whose session does not show that it lives. */
+  makeLease(guard?: ProcessGuard): Liveness {
+    const { config, tables, graceMs, dialect } = this.#parts;
+    const { workers, queue } = tables();
+    const thread = leaseThread({ config: namedConfig(config, 'lease'), workers, queue, dialect });
+    return new LeaseLiveness({ thread, workers: this.#parts.workers(), graceMs, guard });
   }
 
   /** What to tell once of a worker that cannot be woken. */

@@ -1,3 +1,4 @@
+import type { ProcessGuard } from '../coordination/lease-protocol.js';
 import type { Liveness } from '../coordination/liveness.js';
 import type { Bell } from '../coordination/bell.js';
 import type { RingRequest } from '../coordination/ring.js';
@@ -138,6 +139,10 @@ export class MysqlStorage implements OpenedStorage {
 
   liveness(): Liveness {
     return this.#coordination.makeLiveness();
+  }
+
+  detachedLiveness(guard: ProcessGuard): Liveness {
+    return this.#coordination.makeLease(guard);
   }
 
   async tenantDriver(options: ResolvedTenantOptions): Promise<TenantDriver> {

@@ -1,5 +1,6 @@
 import type { Bell } from '../coordination/bell.js';
 import type { RemoteBell } from '../coordination/remote-bell.js';
+import type { ProcessGuard } from '../coordination/lease-protocol.js';
 import type { Liveness } from '../coordination/liveness.js';
 import type { QueueEvents } from '../events.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -49,6 +50,8 @@ export interface OpenedStorage {
   workerOptions(): ResolvedOptions;
   /** Makes what shows that a worker lives. */
   liveness(): Liveness;
+  /** Makes what shows that a detached worker lives, whose process a thread ends where it must. */
+  detachedLiveness(guard: ProcessGuard): Liveness;
   /** Loads what connects to databases of tenants. */
   tenantDriver(options: ResolvedTenantOptions): Promise<TenantDriver>;
   /** Opens what inserts many tasks in few transactions. */

@@ -1,4 +1,5 @@
 import { LeaseLiveness } from '../coordination/lease/lease-liveness.js';
+import type { ProcessGuard } from '../coordination/lease-protocol.js';
 import type { Liveness } from '../coordination/liveness.js';
 import type { Bell } from '../coordination/bell.js';
 import { JoinedBell } from '../coordination/joined-bell.js';
@@ -146,21 +147,34 @@ export class PostgresStorage implements OpenedStorage {
     const { workers } = this.database;
     const { graceMs } = options.recoveryTiming;
     const { tables } = this.schema;
-    if (routing.session === undefined && options.worker) {
-      const application_name = `tarefa ${options.queue} lease`.slice(0, 63);
-      // Functions cannot be sent to a thread.
-      const config = { ...connectionConfig(routing.main), application_name, types: undefined };
-      return new LeaseLiveness({
-        thread: leaseThread({ config, workers: tables.workers }),
-        workers,
-        graceMs,
-      });
-    }
+    if (routing.session === undefined && options.worker) return this.#lease();
     return new SessionLiveness({
       use: sessionUse(),
       workers,
       qualifiedTable: tables.qualifiedName,
       graceMs,
+    });
+  }
+
+  detachedLiveness(guard: ProcessGuard): Liveness {
+    return this.#lease(guard);
+  }
+
+  #lease(guard?: ProcessGuard): Liveness {
+    const { options } = this.#opening;
+    const { workers, queue } = this.schema.tables;
+    const application_name = `tarefa ${options.queue} lease`.slice(0, 63);
+    // Functions cannot be sent to a thread.
+    const config = {
+      ...connectionConfig(this.#connections.routing.main),
+      application_name,
+      types: undefined,
+    };
+    return new LeaseLiveness({
+      thread: leaseThread({ config, workers, queue }),
+      workers: this.database.workers,
+      graceMs: options.recoveryTiming.graceMs,
+      guard,
     });
   }
 

@@ -4,6 +4,16 @@ export interface LeaseThread {
   readonly database: unknown;
 }
 
+/** When the thread that renews a lease ends its process by force. */
+export interface ProcessGuard {
+  /** After that time; undefined: never for that. */
+  readonly afterMs: number | undefined;
+  /** So long after it has seen that what the worker runs was cancelled. */
+  readonly cancelGraceMs: number;
+  /** A number of 32 bits, written by the process: not 0 once its handler has ended, after which it is left alone. */
+  readonly handlerEnded: SharedArrayBuffer;
+}
+
 /** What the thread that renews a lease is told when it starts. */
 export interface LeaseOrders {
   readonly database: unknown;
@@ -12,6 +22,8 @@ export interface LeaseOrders {
   readonly leaseMs: number;
   /** Written by the thread, read by the worker: when the last good renewal was sent, by `process.hrtime`. */
   readonly renewedAt: SharedArrayBuffer;
+  /** Of a detached worker: ends its process, whatever that does. */
+  readonly guard?: ProcessGuard | undefined;
   /** True of a thread that takes the place of one that ended: its first good renewal is a return. */
   readonly wasLost: boolean;
 }

@@ -30,6 +30,11 @@ export interface AttemptStore {
   /** Gives attempts back that were claimed but not started, and ends those that were cancelled; returns the ids. */
   releaseMany(workerId: WorkerId, claims: readonly Claim[]): Promise<readonly string[]>;
   /**
+   * Gives a running attempt to another worker, which holds it by the same claim; false when neither holds it, or it was cancelled.
+   * May be repeated: what the other one has already stays there.
+   */
+  handOver(claim: Claim, from: WorkerId, to: WorkerId): Promise<boolean>;
+  /**
    * Delivers publications to their subscriptions and completes them, all in one transaction; leaves out what is lost
    * or locked by another session, and what waits for a subscription.
    */

@@ -153,6 +153,8 @@ export function readWorkers(rows: Rows): WorkerStatus[] {
     startedAt: dateOf(row['started_at']),
     alive: readBoolean(row['has_lock']) ? 'lock' : readBoolean(row['has_lease']) ? 'lease' : false,
     missedAt: readDate(row['missed_at']),
+    parent: readText(row['parent']),
+    output: readText(row['output']),
   }));
 }
 

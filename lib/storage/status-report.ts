@@ -93,6 +93,10 @@ export interface WorkerStatus {
   /** What says that it lives: its session's lock, a lease, or nothing: then recovery will call it lost. */
   readonly alive: 'lock' | 'lease' | false;
   readonly missedAt: Date | null;
+  /** The worker that has started it, where it is the process of a detached attempt; else null. */
+  readonly parent: string | null;
+  /** The file that the output of that process goes to. */
+  readonly output: string | null;
 }
 
 /** Why a worker takes no tasks, and for how long it has taken none. */

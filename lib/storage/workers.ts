@@ -1,10 +1,13 @@
 import type { Route, WorkerId } from './attempt.js';
 
-/**
- * How long a lease lasts. One that ends later than that from now was renewed before the server's clock was set back, and
- * says nothing of its worker.
- */
+/** How long a lease lasts. */
 export const leaseMs = 10_000;
+
+/**
+ * How long that of a detached worker lasts, which is the longest: what it has done for hours is not lost by a network that is gone
+ * for a moment. One that ends later than that from now was renewed before the server's clock was set back, and says nothing of its worker.
+ */
+export const longestLeaseMs = 60_000;
 
 /** What a worker says of itself when it starts. */
 export interface WorkerDescription {
@@ -17,6 +20,24 @@ export interface WorkerDescription {
   readonly deadRoutes: readonly Route[];
   /** Schedules that its code declares. Default: none. */
   readonly schedules?: readonly string[] | undefined;
+  /** Of a process that runs one attempt and may outlive who has started it. */
+  readonly detached?: DetachedDescription | undefined;
+}
+
+/** What a detached worker says of itself besides. */
+export interface DetachedDescription {
+  /** The worker that has started it. */
+  readonly parent: WorkerId;
+  /** The file that its output goes to. */
+  readonly output: string;
+}
+
+/** A detached worker at work. */
+export interface DetachedWorkerRow {
+  /** Of the attempt that it runs. */
+  readonly route: Route;
+  /** Process of its parent; undefined when that has stopped. */
+  readonly parentPid: number | undefined;
 }
 
 /** A look for lost workers. */
@@ -63,6 +84,8 @@ export interface WorkerRegistry {
   haltAll(): Promise<readonly WorkerId[]>;
   /** True when the worker was told to stop, in its row; undefined when it has none any more. */
   isHalted(workerId: WorkerId): Promise<boolean | undefined>;
+  /** The detached workers of a host that run an attempt. */
+  detachedOn(host: string): Promise<readonly DetachedWorkerRow[]>;
   /**
    * Executors of running attempts that are not workers, or have stopped; undefined stands for those that name none. Slow: it walks all
    * running attempts.
@@ -70,7 +93,7 @@ export interface WorkerRegistry {
   unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]>;
   /** A worker that may have been called lost lives. */
   revive(workerId: WorkerId): Promise<void>;
-  /** Holds a worker's place for a time, at most {@link leaseMs}, where no session of its own shows that it lives. */
+  /** Holds a worker's place for a time, at most {@link longestLeaseMs}, where no session of its own shows that it lives. */
   renewLease(workerId: WorkerId, forMs: number): Promise<void>;
   /** Runs `work` unless another worker runs that routine now, in a transaction that lasts as long; undefined when one does. */
   runAlone<T>(routine: string, work: () => Promise<T>): Promise<T | undefined>;

@@ -1,7 +1,7 @@
 import type { WorkerId } from '../../storage/attempt.js';
 import type { CarriedRing } from '../bell.js';
-import { leaseMs, type MissingWorkers, type WorkerRegistry } from '../../storage/workers.js';
-import type { LeaseThread } from '../lease-protocol.js';
+import { longestLeaseMs, leaseMs, type MissingWorkers, type WorkerRegistry } from '../../storage/workers.js';
+import type { LeaseThread, ProcessGuard } from '../lease-protocol.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
 import { Lease } from './lease.js';
 
@@ -11,10 +11,12 @@ export interface LeaseLivenessParts {
   readonly workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>;
   /** No worker is called lost this soon after the server's start, or after a loss of this worker's own. */
   readonly graceMs: number;
+  /** Of a detached worker, the lease of which lasts longer. Default: it is an ordinary one. */
+  readonly guard?: ProcessGuard | undefined;
 }
 
-/** How often a lease is renewed. */
-const renewMs = 2_500;
+/** A lease is renewed so often while it lasts. */
+const renewals = 4;
 
 /**
  * {@link Liveness} where no session is ours, as behind a transaction pooler: a lease in the workers' table instead of a
@@ -40,16 +42,18 @@ export class LeaseLiveness implements Liveness {
   }
 
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
-    const { workers, thread } = this.#parts;
+    const { workers, thread, guard } = this.#parts;
+    const forMs = guard ? longestLeaseMs : leaseMs;
     const sentAt = process.hrtime.bigint();
-    await workers.renewLease(workerId, leaseMs);
+    await workers.renewLease(workerId, forMs);
     this.#workerId = workerId;
     const lost = (error: unknown): void => watcher.lost(error);
     const restored = (): void => {
       this.#restoredAt = performance.now();
       watcher.restored();
     };
-    this.#lease = new Lease({ thread, workerId, renewMs, leaseMs, lost, restored });
+    const renewMs = forMs / renewals;
+    this.#lease = new Lease({ thread, workerId, renewMs, leaseMs: forMs, guard, lost, restored });
     this.#lease.start(sentAt);
     return true;
   }

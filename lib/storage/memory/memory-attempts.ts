@@ -104,6 +104,13 @@ export class MemoryAttempts implements AttemptStore {
     });
   }
 
+  async handOver(claim: Claim, from: WorkerId, to: WorkerId): Promise<boolean> {
+    const row = this.#table.held(from, claim) ?? this.#table.held(to, claim);
+    if (!row || isCancelled(row)) return false;
+    row['executor'] = to;
+    return true;
+  }
+
   async fanOutMany(
     workerId: WorkerId,
     publications: readonly PublicationClaim[],

@@ -111,7 +111,7 @@ export class MemoryReports implements QueueReports {
     const { nowMs, workers } = this.#table;
     return [...workers]
       .filter(([, { stoppedAt }]) => stoppedAt === undefined)
-      .map(([id, { host, pid, version: own, concurrency, routes, missedAt, leaseUntil }]) => ({
+      .map(([id, { host, pid, version: own, concurrency, routes, missedAt, leaseUntil, detached }]) => ({
         id,
         host,
         pid,
@@ -121,6 +121,8 @@ export class MemoryReports implements QueueReports {
         startedAt: new Date(nowMs),
         alive: this.#living.has(id) ? 'lock' : this.#table.isLeased({ leaseUntil }) ? 'lease' : false,
         missedAt: missedAt === undefined ? null : new Date(missedAt),
+        parent: detached?.parent ?? null,
+        output: detached?.output ?? null,
       }));
   }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { column, statusColumn, type Row } from '../columns.js';
 import type { Claim, Route, WorkerId } from '../attempt.js';
 import type { SubscriptionRecord } from '../subscriptions.js';
-import { leaseMs, type WorkerDescription } from '../workers.js';
+import { longestLeaseMs, type WorkerDescription } from '../workers.js';
 import { firstIdOf, instant, isDead, isHeldBy, type MemoryRow } from './memory-row.js';
 
 /** A worker as its registry keeps it; times are ms since 1970. */
@@ -39,7 +39,7 @@ export class MemoryTable {
 
   /** True while a worker's lease runs. */
   isLeased({ leaseUntil = 0 }: Pick<MemoryWorker, 'leaseUntil'>): boolean {
-    return leaseUntil > this.nowMs && leaseUntil <= this.nowMs + leaseMs;
+    return leaseUntil > this.nowMs && leaseUntil <= this.nowMs + longestLeaseMs;
   }
 
   /** Oldest first. */

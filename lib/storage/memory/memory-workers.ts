@@ -1,6 +1,12 @@
 import type { WorkerId } from '../attempt.js';
-import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
-import { isHeldBy, isRunning } from './memory-row.js';
+import type {
+  DetachedWorkerRow,
+  LookForMissing,
+  MissingWorkers,
+  WorkerDescription,
+  WorkerRegistry,
+} from '../workers.js';
+import { isHeldBy, isRunning, routeOf } from './memory-row.js';
 import type { MemoryTable } from './memory-table.js';
 
 const dayMs = 86_400_000;
@@ -83,6 +89,16 @@ export class MemoryWorkers implements WorkerRegistry {
   async isHalted(workerId: WorkerId): Promise<boolean | undefined> {
     const worker = this.#table.workers.get(workerId);
     return worker && (worker.halted ?? false);
+  }
+
+  async detachedOn(host: string): Promise<readonly DetachedWorkerRow[]> {
+    const { workers, rows } = this.#table;
+    return [...workers].flatMap(([id, worker]) => {
+      const parent = workers.get(worker.detached?.parent ?? '');
+      if (!worker.detached || worker.stoppedAt !== undefined || worker.host !== host) return [];
+      const parentPid = parent?.stoppedAt === undefined ? parent?.pid : undefined;
+      return rows.filter((row) => isHeldBy(row, id)).map((row) => ({ route: routeOf(row), parentPid }));
+    });
   }
 
   async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {

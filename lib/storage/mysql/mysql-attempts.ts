@@ -45,6 +45,7 @@ import { RefusedRows } from './refused-rows.js';
 import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
 import { loadPayload, pausedRoutes } from './statements/look.js';
 import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
+import { handOver } from './statements/release.js';
 import { findUnfollowed } from './statements/unfollowed.js';
 import { deadForUs, idleLook, nextRoute } from './statements/waiting.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
@@ -96,6 +97,12 @@ export class MysqlAttempts implements AttemptStore {
     if (claims.length === 0) return [];
     const { tables } = this.#access;
     return this.#access.transaction((run) => releaseAttempts(run, tables, workerId, claims));
+  }
+
+  async handOver(claim: Claim, from: WorkerId, to: WorkerId): Promise<boolean> {
+    const { id, reservation } = claim;
+    await this.#access.change(handOver(this.#access.tables), [to, id, reservation, from]);
+    return (await this.stillHeld(to, [id])).some((held) => held.reservation === reservation);
   }
 
   async fanOutMany(

@@ -3,7 +3,13 @@ import { promisify } from 'node:util';
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import type { WorkerId } from '../attempt.js';
 import { readBoolean } from '../columns.js';
-import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import type {
+  DetachedWorkerRow,
+  LookForMissing,
+  MissingWorkers,
+  WorkerDescription,
+  WorkerRegistry,
+} from '../workers.js';
 import { takeFreeId } from '../free-worker-id.js';
 import { lockName, lockPrefix } from './lock-name.js';
 import type { ServerAccess } from './other-ways.js';
@@ -11,6 +17,7 @@ import { isRefusal } from './schema/refusals.js';
 import { sealKeys } from './schema/schema-objects.js';
 import { insertSealSql } from './schema/schema-statements.js';
 import {
+  detachedOn,
   findMissing,
   forgetWorkers,
   haltWorkers,
@@ -93,6 +100,14 @@ export class MysqlWorkers implements WorkerRegistry {
     return row && readBoolean(row['halted']);
   }
 
+  async detachedOn(host: string): Promise<readonly DetachedWorkerRow[]> {
+    const rows = await this.#access.ask(detachedOn(this.#access.tables), [host]);
+    return rows.map((row) => ({
+      route: String(row['route']),
+      parentPid: row['parent_pid'] == null ? undefined : Number(row['parent_pid']),
+    }));
+  }
+
   async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {
     const rows = await this.#access.ask(unregisteredHolders(this.#access.tables));
     return rows.map(idOf).map((id) => (id === '0' ? undefined : id));
@@ -160,9 +175,10 @@ export class MysqlWorkers implements WorkerRegistry {
 
 /** In the order of the statements' parameters. */
 function valuesOf(worker: WorkerDescription): unknown[] {
-  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [] } = worker;
+  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [], detached } = worker;
+  const { parent = null, output = null } = detached ?? {};
   const lists = [routes, deadRoutes, schedules].map((list) => JSON.stringify(list));
-  return [host, pid, version, concurrency, ...lists];
+  return [host, pid, version, concurrency, ...lists, parent, output];
 }
 
 function idOf(row: Readonly<Record<string, string | null>>): WorkerId {

@@ -92,6 +92,10 @@ export class PostgresAttempts implements AttemptStore {
     return rows.map((row) => String(row['id']));
   }
 
+  async handOver({ id, reservation }: Claim, from: WorkerId, to: WorkerId): Promise<boolean> {
+    return (await this.#access.ask(this.#access.sql.handOver, [id, reservation, from, to])).length > 0;
+  }
+
   async fanOutMany(
     workerId: WorkerId,
     publications: readonly PublicationClaim[],

@@ -2,7 +2,13 @@ import type { RingBeside } from '../../coordination/bell.js';
 import { livenessPrefix, routineKey } from '../../coordination/lock-names.js';
 import { readBoolean, readText } from '../columns.js';
 import type { WorkerId } from '../attempt.js';
-import type { LookForMissing, MissingWorkers, WorkerDescription, WorkerRegistry } from '../workers.js';
+import type {
+  DetachedWorkerRow,
+  LookForMissing,
+  MissingWorkers,
+  WorkerDescription,
+  WorkerRegistry,
+} from '../workers.js';
 import { isRingRefused } from './connections/without-ring.js';
 import { takeFreeId } from '../free-worker-id.js';
 import type { QueueAccess } from './queue-access.js';
@@ -71,6 +77,14 @@ export class PostgresWorkers implements WorkerRegistry {
     return row && readBoolean(row['halted']);
   }
 
+  async detachedOn(host: string): Promise<readonly DetachedWorkerRow[]> {
+    const rows = await this.#access.ask(this.#access.sql.detachedOn, [host]);
+    return rows.map((row) => ({
+      route: String(row['route']),
+      parentPid: row['parent_pid'] == null ? undefined : Number(row['parent_pid']),
+    }));
+  }
+
   async unregisteredHolders(): Promise<readonly (WorkerId | undefined)[]> {
     const rows = await this.#access.ask(this.#access.sql.unregisteredHolders, []);
     return rows.map((row) => readText(row['id']) ?? undefined);
@@ -134,6 +148,7 @@ export class PostgresWorkers implements WorkerRegistry {
 
 /** In the order of the statements' parameters. */
 function valuesOf(worker: WorkerDescription): unknown[] {
-  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [] } = worker;
-  return [host, pid, version, concurrency, [...routes], [...deadRoutes], [...schedules]];
+  const { host, pid, version, concurrency, routes, deadRoutes, schedules = [], detached } = worker;
+  const { parent = null, output = null } = detached ?? {};
+  return [host, pid, version, concurrency, [...routes], [...deadRoutes], [...schedules], parent, output];
 }

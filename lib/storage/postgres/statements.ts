@@ -5,6 +5,7 @@ import {
   completeElsewhere,
   completeManyOrRaise,
   completeOrRaise,
+  handOver,
   noteProgress,
   readOutcome,
   release,
@@ -39,6 +40,7 @@ import { buryUnreadable, pendingDead, pendingOfEachRoute, readTexts } from './st
 import { nextDue, routeHeads, waitingRoutes, wouldClaim } from './statements/waiting.js';
 import {
   confirmLost,
+  detachedOn,
   findMissing,
   forgetWorkers,
   isHalted,
@@ -60,6 +62,7 @@ const templates = {
   readOutcome,
   noteProgress,
   release,
+  handOver,
   snooze,
   fail,
   fanOut,
@@ -86,6 +89,7 @@ const templates = {
   readTakenBytes,
   stillHeld,
   unregisteredHolders,
+  detachedOn,
   takeOver,
   seeForeign,
   tryTakeOver,

@@ -38,10 +38,8 @@ const openSessions: OpenLiveness = async () => {
 const openLeases: OpenLiveness = async () => {
   await database.pool.query('truncate tasks_worker');
   const { workers } = core(0).database;
-  const thread = leaseThread({
-    config: connectionConfig(database.url),
-    workers: postgresOf(core(0)).schema.tables.workers,
-  });
+  const { workers: table, queue } = postgresOf(core(0)).schema.tables;
+  const thread = leaseThread({ config: connectionConfig(database.url), workers: table, queue });
   const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
   return { one: lease(), other: lease(), workers };
 };
@@ -58,10 +56,8 @@ test('a worker that lives by a lease is not missing to one that lives by a sessi
     const description = { host: 'h', pid: 1, version: '0', concurrency: 1, routes: [], deadRoutes: [] };
     ids.push(await workers.register(description));
   }
-  const thread = leaseThread({
-    config: connectionConfig(database.url),
-    workers: postgresOf(core(0)).schema.tables.workers,
-  });
+  const { workers: table, queue } = postgresOf(core(0)).schema.tables;
+  const thread = leaseThread({ config: connectionConfig(database.url), workers: table, queue });
   const lease = new LeaseLiveness({ thread, workers, graceMs: 0 });
   const ignore = { lost: () => undefined, restored: () => undefined };
   await session.hold(ids[0] ?? '', ignore);

@@ -25,7 +25,8 @@ export function exerciseMysqlLiveness(
   const openLeases: OpenLiveness = async () => {
     await server().pool.query('truncate tasks_worker');
     const { workers, access } = processOf(0);
-    const thread = leaseThread({ config: mysqlConfig(server().url), workers: access.tables.workers });
+    const { workers: table, queue } = access.tables;
+    const thread = leaseThread({ config: mysqlConfig(server().url), workers: table, queue });
     const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
     return { one: lease(), other: lease(), workers };
   };

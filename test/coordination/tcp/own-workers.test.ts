@@ -16,6 +16,8 @@ const worker: WorkerStatus = {
   startedAt: new Date(0),
   alive: 'lock',
   missedAt: null,
+  parent: null,
+  output: null,
 };
 
 /** A connection to a server that is told of these workers. */

@@ -183,6 +183,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'attempts.noteProgress': 'writes a message that nothing depends on',
   'attempts.snoozeMany':
     'one guarded statement: who dies before it leaves a running attempt, as before failMany',
+  'attempts.handOver':
+    'one guarded statement of a detached process, which is killed there in test/worker/children',
   'attempts.findUnfollowed': 'only reads, a moment after a failure',
   'attempts.insertNext':
     'one transaction for what must not be; who dies before it leaves it to `tarefa check`',
@@ -222,6 +224,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'upkeep.describe': 'only reads, for an operator',
   'upkeep.families': 'only reads, after a refused purge',
   'workers.haltAll': 'one statement of an operator: test/worker/halt',
+  'workers.detachedOn': 'only reads, every few seconds',
   'workers.revive':
     'before the first claim, and after a lost session; a worker that dies is found all the same',
   'workers.renewLease': 'repeated by the thread: test/coordination/lease',

@@ -292,6 +292,43 @@ export function exerciseAttempts(open: OpenDatabase): void {
     expect(await database.attempts.failMany([failureOf(released.id, worker.id)])).toEqual([]);
   });
 
+  contract('a running attempt is handed over to another worker, which has it by the same claim', async () => {
+    const { database } = await open();
+    const [from, to, stranger] = [
+      await register(database),
+      await register(database),
+      await register(database),
+    ];
+    const claimed = await claimNew(database, from);
+    const { attempts } = database;
+    expect(await attempts.handOver(claimed, stranger.id, to.id)).toBe(false);
+    expect(await attempts.handOver({ ...claimed, reservation: 9 }, from.id, to.id)).toBe(false);
+    expect(idsOf(await attempts.heldBy(from.id, 10))).toEqual([claimed.id]);
+    expect(await attempts.handOver(claimed, from.id, to.id)).toBe(true);
+    // An answer that was lost is asked for again.
+    expect(await attempts.handOver(claimed, from.id, to.id)).toBe(true);
+    expect(await attempts.handOver({ ...claimed, reservation: 9 }, from.id, to.id)).toBe(false);
+    expect([await attempts.heldBy(from.id, 10), idsOf(await attempts.heldBy(to.id, 10))]).toEqual([
+      [],
+      [claimed.id],
+    ]);
+    expect(await attempts.releaseMany(from.id, [claimed])).toEqual([]);
+    await complete(to, claimed);
+    expect(await attempts.readOutcome(to.id, claimed)).toBe('completed');
+    expect(await attempts.handOver(claimed, from.id, to.id)).toBe(false);
+  });
+
+  contract('what has ended or was cancelled is not handed over', async () => {
+    const { database } = await open();
+    const [from, to] = [await register(database), await register(database)];
+    const [ended, cancelled] = [await claimNew(database, from), await claimNew(database, from)];
+    await complete(from, ended);
+    await database.admin.cancel({ ids: [cancelled.id] }, { by: null, message: 'off' });
+    for (const claimed of [ended, cancelled])
+      expect(await database.attempts.handOver(claimed, from.id, to.id)).toBe(false);
+    expect(idsOf(await database.attempts.heldBy(from.id, 10))).toEqual([cancelled.id]);
+  });
+
   contract(
     'attempts that are due are made pending, the oldest first, and no more than the limit',
     async () => {

@@ -124,6 +124,15 @@ const attemptMutants: readonly StatementMutant[] = [
     'f.estouro_tentativas = f.cancelada_por is null and',
     'f.estouro_tentativas =',
   ),
+  without('hands over without reserva', 'attempts', /^hand_over$/, 'f.reserva = ?', '? > 0'),
+  without(
+    'hands over without executor',
+    'attempts',
+    /^hand_over$/,
+    'f.executor = cast(? as signed)\n',
+    '? > 0\n',
+  ),
+  without('hands over what was cancelled', 'attempts', /^hand_over$/, '\n  and f.cancelada_por is null'),
   without(
     'gives back what was cancelled',
     'attempts',

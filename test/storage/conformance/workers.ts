@@ -158,6 +158,38 @@ export function exerciseWorkers(open: OpenDatabase): void {
     expect((await register(database)).id).not.toBe(id);
   });
 
+  contract('detached workers of a host are found while they run something, with their parents', async () => {
+    const { database, access } = await open();
+    const { workers, reports } = database;
+    const of = { host: 'here', version: '0', concurrency: 1, routes: [], deadRoutes: [] };
+    const [gone, here] = [
+      await workers.register({ ...of, pid: 1 }),
+      await workers.register({ ...of, pid: 2 }),
+    ];
+    await workers.retire(gone, 'stopped');
+    const output = '/var/log/a.log';
+    const add = async (parent: string, host: string, busy = true): Promise<string> => {
+      const id = await workers.register({ ...of, host, pid: 3, detached: { parent, output } });
+      if (busy) await access.hold(await insert(database), id);
+      return id;
+    };
+    const orphan = await add(gone, 'here');
+    await add(here, 'here');
+    await add(here, 'elsewhere');
+    await add(here, 'here', false);
+    await access.hold(await insert(database), here);
+    const found = (await workers.detachedOn('here')).toSorted(
+      (a, b) => (a.parentPid ?? 0) - (b.parentPid ?? 0),
+    );
+    expect(found).toEqual([
+      { route: 't:a', parentPid: undefined },
+      { route: 't:a', parentPid: 2 },
+    ]);
+    const listed = await reports.workers();
+    expect(listed.find(({ id }) => id === orphan)).toMatchObject({ parent: gone, output });
+    expect(listed.find(({ id }) => id === here)).toMatchObject({ parent: null, output: null });
+  });
+
   contract('no worker gets an id by which attempts are held', async () => {
     const { database, access } = await open();
     const [one, other] = [await register(database), await register(database)].map(({ id }) => Number(id));

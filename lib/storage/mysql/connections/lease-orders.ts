@@ -10,6 +10,8 @@ export interface LeaseDatabase {
   readonly config: ConnectionOptions;
   /** Quoted name of the workers' table. */
   readonly workers: string;
+  /** Quoted name of the queue's table. */
+  readonly queue: string;
   /** Default: MySQL's. */
   readonly dialect?: DialectName | undefined;
 }

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Connection } from 'mysql2';
-import type { LeaseOrders, LeaseReport } from '../../../coordination/lease-protocol.js';
+import type { LeaseOrders, LeaseReport, ProcessGuard } from '../../../coordination/lease-protocol.js';
 import { dialectOf } from '../singlestore/singlestore-dialect.js';
-import { renewLease } from '../statements/workers.js';
+import { isCancelled, renewLease } from '../statements/workers.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
 import { ask } from './answers.js';
 import type { LeaseDatabase } from './lease-orders.js';
@@ -12,16 +12,18 @@ import { loadMysql2 } from './mysql-package.js';
 /**
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it is told to stop.
  */
-const { database, workerId, renewMs, leaseMs, renewedAt, wasLost } = workerData as LeaseOrders;
-const { config, workers, dialect: dialectName = 'mysql' } = database as LeaseDatabase;
+const { database, workerId, renewMs, leaseMs, renewedAt, wasLost, guard } = workerData as LeaseOrders;
+const { config, workers, queue, dialect: dialectName = 'mysql' } = database as LeaseDatabase;
 const dialect = dialectOf(dialectName);
 const mysql = await loadMysql2();
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 let connection: Connection | undefined;
 let troubled = wasLost;
+let isEnding = false;
 
 parentPort?.on('message', () => stopping.abort());
+if (guard?.afterMs !== undefined) endProcessIn(guard.afterMs, guard);
 while (!stopping.signal.aborted) {
   await renew();
   await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -40,6 +42,7 @@ async function renew(): Promise<void> {
     const [answer] = await withAnswerLimit(connection, renewal, leaseMs / 2);
     if (answer?.changed === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
     Atomics.store(renewed, 0, sentAt);
+    if (guard) await obeyCancellation(guard);
     if (troubled) report({ type: 'restored' });
     troubled = false;
   } catch (error) {
@@ -48,6 +51,24 @@ async function renew(): Promise<void> {
     troubled = true;
     report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
+}
+
+async function obeyCancellation(cancelling: ProcessGuard): Promise<void> {
+  if (!connection || isEnding) return;
+  const { text, values } = dialect.write(isCancelled({ queue }), [workerId]);
+  const [answer] = await withAnswerLimit(connection, ask(connection, text, values), leaseMs / 2);
+  if (Number(answer?.rows[0]?.['cancelled']) !== 1) return;
+  isEnding = true;
+  endProcessIn(cancelling.cancelGraceMs, cancelling);
+}
+
+/** Code that never lets the event loop run hears of nothing else. */
+function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
+  const end = (): void => {
+    // What waits for the database to record how it has ended is over.
+    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
+  };
+  setTimeout(end, ms).unref();
 }
 
 async function connect(): Promise<Connection> {

@@ -105,6 +105,8 @@ export function workersTableSql({ workers }: QueueTables): string {
   lease_until datetime(6),
   missed_at datetime(6),
   halt_at datetime(6),
+  parent bigint,
+  output text,
   key stopped (stopped_at)
 ) ${storage}`;
 }

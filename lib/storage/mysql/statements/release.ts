@@ -20,6 +20,19 @@ set f.status = if(f.cancelada_por is null, 'pendente', 'falha'), f.executor = nu
   );
 
 /**
+ * Gives a running attempt to another worker, unless it was cancelled. Parameters: the other worker, id, reservation, the worker
+ * that holds it.
+ */
+export const handOver = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'hand_over',
+    `
+update ${queue} f set f.executor = cast(? as signed)
+where f.id = cast(? as signed) and f.reserva = ? and f.status = 'processando' and f.executor = cast(? as signed)
+  and f.cancelada_por is null`,
+  );
+
+/**
  * Lets attempts wait that are not to run now and whose rows are locked, as they are: with their number, until a time. Those that were
  * cancelled meanwhile end. Parameters: failures, with the time as that of their next attempt.
  */

@@ -149,7 +149,7 @@ export const livingWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string
   named(
     'status_workers',
     `
-select w.id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at,
+select w.id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at, w.parent, w.output,
   is_used_lock(concat(?, w.id)) is not null as has_lock, ${isLeased('w')} as has_lease
 from ${workers} w
 where w.stopped_at is null

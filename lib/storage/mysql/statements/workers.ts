@@ -1,20 +1,22 @@
 import type { QueueTables } from '../identifiers.js';
-import { leaseMs } from '../../workers.js';
+import { longestLeaseMs } from '../../workers.js';
 import { after, epochMs, now } from '../sql-time.js';
-import { named } from '../statement.js';
+import { named, routeExpression } from '../statement.js';
 
 type Workers = Pick<QueueTables, 'workers'>;
 
 /** A parameter that is a JSON array of ids, as rows. */
 const ids = `json_table(?, '$[*]' columns (id bigint path '$'))`;
 
-/** Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules. */
+/**
+ * Writes down a starting worker. Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules, parent, output.
+ */
 export const registerWorker = ({ workers }: Workers): string =>
   named(
     'register_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules)
-values (?, ?, ?, ?, ?, ?, ?)`,
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules, parent, output)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
 
 /** Writes a running worker down again. Parameters: as {@link registerWorker}, id. */
@@ -22,8 +24,8 @@ export const restoreWorker = ({ workers }: Workers): string =>
   named(
     'restore_worker',
     `
-insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules, id)
-values (?, ?, ?, ?, ?, ?, ?, ?)
+insert into ${workers} (host, pid, version, concurrency, routes, dead_routes, schedules, parent, output, id)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 on duplicate key update id = id`,
   );
 
@@ -98,7 +100,7 @@ where (w.missed_at is null) = (missing.id is not null) or w.missed_at > ${now}`,
 
 /** True for a worker whose lease runs: it ends in the future, though no later than one that is renewed now. */
 export const isLeased = (row: string): string =>
-  `coalesce(${row}.lease_until > ${now} and ${row}.lease_until <= ${after(String(leaseMs))}, 0)`;
+  `coalesce(${row}.lease_until > ${now} and ${row}.lease_until <= ${after(String(longestLeaseMs))}, 0)`;
 
 /** For how many whole seconds the server has run. In a select it would be found in different tables, or in none. */
 const upTime = `show global status like 'Uptime'`;
@@ -137,6 +139,28 @@ from (
 ) holding
 left join ${workers} w on w.id = holding.id and w.stopped_at is null
 where w.id is null`,
+  );
+
+/** The detached workers of a host that run an attempt. Parameters: host. */
+export const detachedOn = ({ queue, workers }: Pick<QueueTables, 'queue' | 'workers'>): string =>
+  named(
+    'detached_on',
+    `
+select ${routeExpression('f.')} as route, parent.pid as parent_pid
+from ${workers} w
+join ${queue} f force index (running) on f.executor_ativo = w.id
+left join ${workers} parent on parent.id = w.parent and parent.stopped_at is null
+where w.stopped_at is null and w.parent is not null and w.host = ?`,
+  );
+
+/** Whether what a worker runs was cancelled. Parameters: worker. */
+export const isCancelled = ({ queue }: Pick<QueueTables, 'queue'>): string =>
+  named(
+    'is_cancelled',
+    `
+select exists (
+  select 1 from ${queue} f where f.executor_ativo = cast(? as signed) and f.cancelada_por is not null
+) as cancelled`,
   );
 
 /** A worker that was called lost and is back has not stopped. Parameters: worker. */

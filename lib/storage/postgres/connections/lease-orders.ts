@@ -7,6 +7,8 @@ export interface LeaseDatabase {
   readonly config: ClientConfig;
   /** Quoted name of the workers' table. */
   readonly workers: string;
+  /** Quoted name of the queue's table. */
+  readonly queue: string;
 }
 
 /** The thread that renews a worker's lease in PostgreSQL. */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
-import type { LeaseOrders, LeaseReport } from '../../../coordination/lease-protocol.js';
-import { renewLease } from '../statements/workers.js';
+import type { LeaseOrders, LeaseReport, ProcessGuard } from '../../../coordination/lease-protocol.js';
+import { isCancelled, renewLease } from '../statements/workers.js';
 import type { LeaseDatabase } from './lease-orders.js';
 import { Sockets } from './sockets.js';
 
@@ -10,15 +10,17 @@ import { Sockets } from './sockets.js';
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it
  * is told to stop.
  */
-const { database, workerId, renewMs, leaseMs, renewedAt, wasLost } = workerData as LeaseOrders;
-const { config, workers } = database as LeaseDatabase;
+const { database, workerId, renewMs, leaseMs, renewedAt, wasLost, guard } = workerData as LeaseOrders;
+const { config, workers, queue } = database as LeaseDatabase;
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 const sockets = new Sockets();
 let client: Client | undefined;
 let troubled = wasLost;
+let isEnding = false;
 
 parentPort?.on('message', () => stopping.abort());
+if (guard?.afterMs !== undefined) endProcessIn(guard.afterMs, guard);
 while (!stopping.signal.aborted) {
   await renew();
   await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -34,6 +36,7 @@ async function renew(): Promise<void> {
     const { rowCount } = await client.query(renewLease({ workers }), [workerId, leaseMs]);
     if (rowCount === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
     Atomics.store(renewed, 0, sentAt);
+    if (guard) await obeyCancellation(guard);
     if (troubled) report({ type: 'restored' });
     troubled = false;
   } catch (error) {
@@ -43,6 +46,22 @@ async function renew(): Promise<void> {
     troubled = true;
     report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
+}
+
+async function obeyCancellation(cancelling: ProcessGuard): Promise<void> {
+  const rows = (await client?.query<{ cancelled: boolean }>(isCancelled({ queue }), [workerId]))?.rows;
+  if (rows?.[0]?.cancelled !== true || isEnding) return;
+  isEnding = true;
+  endProcessIn(cancelling.cancelGraceMs, cancelling);
+}
+
+/** Code that never lets the event loop run hears of nothing else. */
+function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
+  const end = (): void => {
+    // What waits for the database to record how it has ended is over.
+    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
+  };
+  setTimeout(end, ms).unref();
 }
 
 async function connect(): Promise<Client> {

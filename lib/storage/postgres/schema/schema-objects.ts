@@ -198,7 +198,9 @@ export function workersTableSql({ workers }: QueueTables): string {
   stopped_at timestamptz,
   lease_until timestamptz,
   missed_at timestamptz,
-  halt_at timestamptz
+  halt_at timestamptz,
+  parent bigint,
+  output text
 )`;
 }
 

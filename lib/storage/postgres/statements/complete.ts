@@ -89,6 +89,20 @@ returning f.id`,
 );
 
 /**
+ * Gives a running attempt to another worker, unless it was cancelled; answers it also when that one has it already.
+ *
+ * Parameters: id, reservation, the worker that holds it, the other one.
+ */
+export const handOver = statement(
+  'hand_over',
+  ({ queue }) => `
+update ${queue} f set executor = $4::bigint
+where f.id = $1::bigint and f.reserva = $2::int and f.status || '' = 'processando'
+  and f.executor in ($3::bigint, $4::bigint) and f.cancelada_por is null
+returning f.id`,
+);
+
+/**
  * Lets attempts wait that are not to run now, as they are: with their number, until a time. Those that were cancelled while they ran
  * end so. Rows that another session has locked are skipped, and wait next time.
  *

@@ -176,7 +176,7 @@ from (
  * what the names of the locks begin with.
  */
 export const livingWorkers = ({ workers }: Pick<QueueTables, 'workers'>): string => `-- name: status_workers
-select w.id::text as id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at,
+select w.id::text as id, w.host, w.pid, w.version, w.concurrency, w.routes, w.started_at, w.missed_at, w.parent, w.output,
   exists (
     select from pg_locks l
     where l.locktype = 'advisory' and l.granted and l.objsubid = 1

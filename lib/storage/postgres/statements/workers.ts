@@ -1,15 +1,15 @@
 import type { QueueTables } from '../identifiers.js';
 import { insertSealSql } from '../schema/schema-objects.js';
-import { ringing, statement } from '../statement.js';
-import { leaseMs } from '../../workers.js';
+import { ringing, routeExpression, statement } from '../statement.js';
+import { longestLeaseMs } from '../../workers.js';
 
-const description = `host, pid, version, concurrency, routes, dead_routes, schedules`;
-const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], $7::text[]`;
+const description = `host, pid, version, concurrency, routes, dead_routes, schedules, parent, output`;
+const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], $7::text[], $8::bigint, $9::text`;
 
 /**
  * Writes down a starting worker; answers its id, and whether attempts are held by it: then it was another's, whose row was
  * deleted and whose sequence began anew. Nothing is answered where the id is taken.
- * Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules.
+ * Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules, parent, output.
  */
 export const registerWorker = statement(
   'register_worker',
@@ -35,7 +35,7 @@ export const restoreWorker = statement(
   'restore_worker',
   ({ workers }) => `
 insert into ${workers} (${description}, id) overriding system value
-values (${described}, $8::bigint)
+values (${described}, $10::bigint)
 on conflict (id) do nothing`,
 );
 
@@ -85,7 +85,7 @@ export const forgetWorkers = statement(
 
 /** True for a worker whose lease runs: it ends in the future, though no later than one that is renewed now. */
 export const isLeased = (row: string): string =>
-  `(${row}.lease_until > clock_timestamp() and ${row}.lease_until <= clock_timestamp() + ${leaseMs} * interval '1 millisecond')`;
+  `(${row}.lease_until > clock_timestamp() and ${row}.lease_until <= clock_timestamp() + ${longestLeaseMs} * interval '1 millisecond')`;
 
 /**
  * Writes down since when workers are missing, and clears it for those that are back; answers those that an earlier look has
@@ -143,6 +143,23 @@ select
   (select pg_notify($5::text, $6::text) where $5::text is not null
     and exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint)) as told`,
 );
+
+/** The detached workers of a host that run an attempt. Parameters: host. */
+export const detachedOn = statement(
+  'detached_on',
+  ({ queue, workers }) => `
+select ${routeExpression('f.')} as route, parent.pid as parent_pid
+from ${workers} w
+join ${queue} f on f.status = 'processando' and f.executor = w.id
+left join ${workers} parent on parent.id = w.parent and parent.stopped_at is null
+where w.stopped_at is null and w.parent is not null and w.host = $1::text`,
+);
+
+/** Whether what a worker runs was cancelled. Parameters: worker. */
+export const isCancelled = ({ queue }: Pick<QueueTables, 'queue'>): string => `-- name: is_cancelled
+select exists (
+  select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint and f.cancelada_por is not null
+) as cancelled`;
 
 /** A worker that was called lost and is back has not stopped. Parameters: worker. */
 export const reviveWorker = statement(
