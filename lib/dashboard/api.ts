@@ -73,6 +73,10 @@ export interface WorkerJson {
   readonly webhooks: boolean;
   readonly startedAt: string;
   readonly alive: 'lock' | 'lease' | false;
+  /** The worker that has started it, where it is the process of a detached attempt; else null. */
+  readonly parent: string | null;
+  /** The file that the output of that process goes to. */
+  readonly output: string | null;
 }
 
 export interface NextJson extends RouteJson {

@@ -94,7 +94,18 @@ function runningJson({ startedAt, ...running }: StatusReport['running'][number])
 }
 
 function workerJson(
-  { id, host, pid, version, concurrency, routes, startedAt, alive }: StatusReport['workers'][number],
+  {
+    id,
+    host,
+    pid,
+    version,
+    concurrency,
+    routes,
+    startedAt,
+    alive,
+    parent,
+    output,
+  }: StatusReport['workers'][number],
   running: StatusReport['running'],
 ): WorkerJson {
   const named = routes.filter((route) => /^[st]:/.test(route) && route !== everyTopic);
@@ -110,5 +121,7 @@ function workerJson(
     webhooks: routes.includes(webhookRoute),
     startedAt: timeJson(startedAt),
     alive,
+    parent,
+    output,
   };
 }

@@ -120,16 +120,22 @@ function showWorkers(output: Output, { workers }: StatusReport): void {
   if (workers.length === 0) output.line('no worker is alive');
   output.table(
     ['worker', 'host', 'pid', 'version', 'slots', 'alive', 'started', 'serves'],
-    workers.map(({ id, host, pid, version, concurrency, alive, startedAt, routes, missedAt }) => [
-      id,
-      host,
-      pid,
-      version,
-      concurrency,
-      alive === false ? `no${missedAt ? `, missed since ${output.time(missedAt)}` : ''}` : `by its ${alive}`,
-      startedAt,
-      routes.map(describeRoute).join(', '),
-    ]),
+    workers.map(
+      ({ id, host, pid, version, concurrency, alive, startedAt, routes, missedAt, parent, output: file }) => [
+        id,
+        host,
+        pid,
+        version,
+        concurrency,
+        alive === false
+          ? `no${missedAt ? `, missed since ${output.time(missedAt)}` : ''}`
+          : `by its ${alive}`,
+        startedAt,
+        parent === null
+          ? routes.map(describeRoute).join(', ')
+          : `a detached attempt, started by worker ${parent}; output in ${file}`,
+      ],
+    ),
   );
 }
 

@@ -241,6 +241,8 @@ export const en = {
   'workers.takesAll.hint': 'A handler without a topic takes tasks of every topic that has none of its own',
   'workers.webhooks': 'webhooks',
   'workers.webhooks.hint': 'Sends the requests of subscriptions that have a URL',
+  'workers.detached': 'detached, started by worker {parent}',
+  'workers.detached.hint': 'Runs one task in a process of its own. Cancel the task to end it',
   'workers.moreRoutes': '{count} more | {count} more',
   'next.title': 'Scheduled next',
   'next.none': 'Nothing is scheduled.',

@@ -245,6 +245,8 @@ export const pt = {
   'workers.takesAll.hint': 'Um handler sem tópico pega as tarefas de todo tópico que não tem um próprio',
   'workers.webhooks': 'webhooks',
   'workers.webhooks.hint': 'Envia as requisições das assinaturas que têm URL',
+  'workers.detached': 'separado, iniciado pelo worker {parent}',
+  'workers.detached.hint': 'Executa uma tarefa em um processo próprio. Cancele a tarefa para encerrá-lo',
   'workers.moreRoutes': 'mais {count} | mais {count}',
   'next.title': 'Próximas agendadas',
   'next.none': 'Nada agendado.',

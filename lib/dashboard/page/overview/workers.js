@@ -32,7 +32,7 @@ export function workersSection({ workers }) {
 
 /** @param {Worker} worker */
 function workerRow(worker) {
-  const { id, host, pid, version, concurrency, busy, startedAt, alive } = worker;
+  const { id, host, pid, version, concurrency, busy, startedAt, alive, parent } = worker;
   return h(
     'li',
     { 'data-key': id, 'data-worker': id },
@@ -52,7 +52,7 @@ function workerRow(worker) {
         ' · ',
         shown(version, 30),
       ),
-      routes(worker),
+      parent === null ? routes(worker) : detached(worker),
     ),
     h(
       'span',
@@ -65,6 +65,24 @@ function workerRow(worker) {
       }),
       h('span', { class: 'small', 'aria-hidden': 'true' }, `${String(busy)}/${String(concurrency)}`),
     ),
+  );
+}
+
+/**
+ * A process that runs one attempt.
+ *
+ * @param {Worker} worker
+ */
+function detached({ parent, output }) {
+  return h(
+    'span',
+    { class: 'small worker-routes' },
+    h(
+      'span',
+      { class: 'mini', title: t('workers.detached.hint') },
+      t('workers.detached', { parent: parent ?? '' }),
+    ),
+    output !== null && h('span', { class: 'muted' }, shown(output, 200)),
   );
 }
 
