@@ -6,9 +6,16 @@ import { TarefaError } from '../errors.js';
 import { getPartToken } from '../options/part-token.js';
 import { errorProperties } from '../redaction/error-properties.js';
 import { Redaction } from '../redaction/redaction.js';
+import { plainRoute } from '../storage/route.js';
+import { timeoutOf } from '../subscribers/task-rules.js';
 import { failureMessage } from '../values/failure-text.js';
 import { ChildRunner } from '../worker/children/child-runner.js';
-import type { ChildReady, ChildReport } from '../worker/children/messages.js';
+import {
+  stopGraceMs,
+  type DetachedWorker,
+  type DetachedWorkerParts,
+} from '../worker/children/detached-worker.js';
+import type { ChildReady, ChildReport, DetachedOrder } from '../worker/children/messages.js';
 import { surroundingsOf } from '../worker/running/handler-context.js';
 import type { QueueCore } from './core.js';
 import type { QueueWorkerAssembly } from './worker.js';
@@ -17,7 +24,9 @@ type Tell = (report: ChildReport) => void;
 
 /** What `@Module()` leaves on a class. */
 const moduleKeys = ['imports', 'providers', 'controllers', 'exports'];
-const kinds = ['thread', 'process'] as const;
+const kinds = ['thread', 'process', 'detached'] as const;
+/** A timer of more rings at once. */
+const longestTimerMs = 2 ** 31 - 1;
 const levels: LogLevel[] = ['log', 'warn', 'error', 'fatal'];
 
 /** The application of a thread or process, which runs isolated handlers and nothing else. */
@@ -25,12 +34,17 @@ export class ChildApplication {
   readonly runner: ChildRunner;
   readonly ready: ChildReady;
   readonly #app: INestApplicationContext;
+  readonly #core: QueueCore;
+  readonly #assembly: QueueWorkerAssembly;
 
   private constructor(app: INestApplicationContext, queue: string, tell: Tell) {
     this.#app = app;
     const core = app.get<QueueCore>(getPartToken(queue, 'core'), { strict: false });
-    const { registry } = app.get<QueueWorkerAssembly>(getPartToken(queue, 'assembly'), { strict: false });
+    const assembly = app.get<QueueWorkerAssembly>(getPartToken(queue, 'assembly'), { strict: false });
+    const { registry } = assembly;
     const { database, options, redact } = core;
+    this.#core = core;
+    this.#assembly = assembly;
     this.runner = new ChildRunner({
       database,
       registry,
@@ -62,6 +76,22 @@ export class ChildApplication {
       await app.close();
       throw error;
     }
+  }
+
+  /** Makes what takes an attempt over and runs it. */
+  detachedWorker(
+    { claimed }: DetachedOrder,
+    told: Pick<DetachedWorkerParts, 'tell' | 'giveUp'>,
+  ): DetachedWorker {
+    const { registry, detached } = this.#assembly;
+    const { live, dead } = registry.of(plainRoute(claimed.route));
+    const rules = (claimed.task.dead ? dead : live)?.rules;
+    const timeoutMs = rules && timeoutOf(claimed.task, rules);
+    const afterMs = timeoutMs === undefined ? undefined : Math.min(timeoutMs + stopGraceMs, longestTimerMs);
+    const ended = new Int32Array(new SharedArrayBuffer(4));
+    const guard = { afterMs, cancelGraceMs: stopGraceMs, handlerEnded: ended.buffer };
+    const liveness = this.#core.storage.detachedLiveness(guard);
+    return detached({ liveness, handlerEnded: () => void Atomics.store(ended, 0, 1), ...told });
   }
 
   async close(): Promise<void> {

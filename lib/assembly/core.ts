@@ -20,6 +20,7 @@ import { unavailableTenants } from '../tenants/unavailable-tenants.js';
 import type { TenantDatabases } from '../tenants/tenant-databases.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
 import { ChildPool } from '../worker/children/child-pool.js';
+import { DetachedChildren } from '../worker/children/detached-children.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { closingReserves, ClosingTime } from '../timing/closing-time.js';
 
@@ -148,7 +149,11 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     tenants,
     redact,
     counter: history?.tally,
-    children: { thread: new ChildPool('thread', childParts), process: new ChildPool('process', childParts) },
+    children: (parts) => ({
+      thread: new ChildPool('thread', childParts),
+      process: new ChildPool('process', childParts),
+      detached: new DetachedChildren({ ...childParts, ...parts, database }),
+    }),
     bell: storage.bell,
     liveness: storage.liveness(),
     options: storage.workerOptions(),

@@ -10,7 +10,7 @@ import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueLogs } from '../observability/queue-logs.js';
 import { environmentWarnings } from '../options/environment.js';
-import { isIsolatedChild } from '../options/isolation-options.js';
+import { isDetachedChild, isIsolatedChild } from '../options/isolation-options.js';
 import type { QueueOptions } from '../options/queue-options.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
 import { resolveOptions } from './resolve-options.js';
@@ -68,7 +68,9 @@ export async function openQueue(opening: QueueOpening): Promise<QueueCore> {
 
 /** In a child nothing is claimed or made, and nobody is served: a connection for its task's transaction, one to insert beside it. */
 function inChild(options: QueueOptions): QueueOptions {
-  return { ...options, worker: false, server: false, schema: 'check', poolSize: 2 };
+  const shared = { ...options, server: false, schema: 'check', poolSize: 2 } as const;
+  // A detached process runs its attempt as any worker does.
+  return isDetachedChild() ? { ...shared, concurrency: 1 } : { ...shared, worker: false };
 }
 
 /** When another provider of the application fails, nobody else closes what its queues have opened. */

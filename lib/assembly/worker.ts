@@ -27,7 +27,9 @@ import { ServedRoutes } from '../worker/claiming/served-routes.js';
 import { Dispatcher } from '../worker/dispatcher.js';
 import type { DispatcherParts } from '../worker/dispatcher-parts.js';
 import { Executor } from '../worker/running/executor.js';
-import type { ChildPools } from '../worker/children/child-pool.js';
+import type { ChildPools } from '../worker/children/child-pools.js';
+import type { DetachedChildrenParts } from '../worker/children/detached-children.js';
+import { DetachedWorker, type DetachedWorkerParts } from '../worker/children/detached-worker.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { HiddenRows } from '../worker/hidden-rows.js';
 import { Listening } from '../worker/listening.js';
@@ -51,9 +53,14 @@ export interface QueueWorkerAssembly {
   readonly table: TableWatch;
   /** Makes what runs attempts for a registered worker. */
   readonly execution: (workerId: WorkerId) => Execution;
+  /** Makes the worker of a detached process. */
+  readonly detached: (parts: DetachedProcessParts) => DetachedWorker;
   /** Those of the worker: without a session it polls. */
   readonly options: ResolvedOptions;
 }
+
+/** What a detached process adds to the parts of its worker. */
+export type DetachedProcessParts = Pick<DetachedWorkerParts, 'liveness' | 'handlerEnded' | 'tell' | 'giveUp'>;
 
 /** The parts of a registered worker that run attempts and record how they ended. */
 export interface Execution {
@@ -78,8 +85,9 @@ export interface WorkerBasis {
   readonly registry?: HandlerRegistry;
   /** Default: nothing counts. */
   readonly counter?: SuccessCounter | undefined;
-  /** Where isolated handlers run. Default: there are none. */
-  readonly children?: ChildPools | undefined;
+  /** Where isolated handlers run, given what fails the attempts of processes that have ended. Default: there are none. */
+  readonly children?:
+    ((parts: Pick<DetachedChildrenParts, 'registry' | 'recovery'>) => ChildPools) | undefined;
   readonly holds?: DispatcherParts['holds'];
   /** Default: one of its own. */
   readonly table?: TableWatch | undefined;
@@ -90,7 +98,7 @@ export interface WorkerBasis {
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { database, bell, liveness, events, options, closing, declared, schedules, tenants } = basis;
-  const { registry = new HandlerRegistry(), counter, holds, children, redact = [] } = basis;
+  const { registry = new HandlerRegistry(), counter, holds, redact = [] } = basis;
   const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
   const execution = (workerId: WorkerId, pools?: ChildPools): Execution => {
     const signal = new Signal();
@@ -100,20 +108,31 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     const fanOut = new FanOut(workerId, { database, bell, settler, declared, options, events });
     return { executor, fanOut, settler, signal };
   };
-  const registered: QueueWorkerParts['registered'] = (workerId, halting) => {
-    const { executor, ...others } = execution(workerId, children);
-    const halt = new HaltOrder(workerId, { database, events, options, ...halting });
-    const served = new ServedRoutes(registry, options, children);
-    const capacity = new Capacity(served, options);
-    const hidden = new HiddenRows(database);
-    const trouble = new Trouble(workerId, events);
-    const shared = { database, bell, liveness, halt, served, capacity, holds, options, events };
-    const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
-    const { running } = dispatcher;
-    const standstill = new Standstill({ workerId, database, liveness, hidden, trouble, running, events });
-    const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
-    return { dispatcher, executor, halt, standstill, loop };
-  };
+  /** Lives by `living`; without `pools` isolated handlers run in this process. */
+  const registeredWith =
+    (living: Liveness, pools?: ChildPools): QueueWorkerParts['registered'] =>
+    (workerId, halting) => {
+      const { executor, ...others } = execution(workerId, pools);
+      const halt = new HaltOrder(workerId, { database, events, options, ...halting });
+      const served = new ServedRoutes(registry, options, pools);
+      const capacity = new Capacity(served, options);
+      const hidden = new HiddenRows(database);
+      const trouble = new Trouble(workerId, events);
+      const shared = { database, bell, liveness: living, halt, served, capacity, holds, options, events };
+      const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
+      const { running } = dispatcher;
+      const standstill = new Standstill({
+        workerId,
+        database,
+        liveness: living,
+        hidden,
+        trouble,
+        running,
+        events,
+      });
+      const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
+      return { dispatcher, executor, halt, standstill, loop };
+    };
   const unserved = new UnservedWatch({ database, events, options });
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
@@ -140,12 +159,14 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const declaredIds = (): readonly string[] => schedules.ids;
   const recurring = new RecurringTasks({ database, bell, events, declared: declaredIds, options });
   const ends = new EndAnnouncer(events, bell);
+  const listening = new Listening({ bell, ends, recovery, recurring, unserved, options, events });
+  const children = basis.children?.({ registry, recovery });
   const worker = new QueueWorker({
     database,
     liveness,
-    listening: new Listening({ bell, ends, recovery, recurring, unserved, options, events }),
+    listening,
     registry,
-    registered,
+    registered: registeredWith(liveness, children),
     children,
     recovery,
     recurring,
@@ -181,6 +202,15 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     admin: basis.admin(purge, worker),
     table,
     execution,
+    detached: (parts) =>
+      new DetachedWorker({
+        database,
+        listening,
+        registered: registeredWith(parts.liveness),
+        events,
+        version,
+        ...parts,
+      }),
     options,
   };
 }

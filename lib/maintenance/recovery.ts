@@ -124,6 +124,18 @@ export class Recovery {
     return (await this.#lookForAbandoned()) + (await this.#lookForLost());
   }
 
+  /**
+   * Fails what a worker holds whose process has ended, and signs it off, without waiting until it is missed.
+   *
+   * @param how its process has ended
+   */
+  async failEnded(workerId: WorkerId, how: string): Promise<void> {
+    const sentAt = performance.now();
+    const { recovered } = await this.#failHeldBy(workerId, { how });
+    await this.#parts.database.workers.retire(workerId, 'stopped');
+    if (recovered > 0) void this.#parts.bell.ring('tasks', { later: true, sentAt });
+  }
+
   /** With interop: what crashed workers of nsj-queue-lib left, whose locks went with them. */
   async #lookForAbandoned(): Promise<number> {
     const { database, bell } = this.#parts;
@@ -228,12 +240,18 @@ export class Recovery {
   }
 
   /** Rows that another session has locked are left for the next look: then these were not all. */
-  async #failHeldBy(workerId: WorkerId): Promise<{ readonly recovered: number; readonly isAll: boolean }> {
+  async #failHeldBy(
+    workerId: WorkerId,
+    ended?: { readonly how: string },
+  ): Promise<{ readonly recovered: number; readonly isAll: boolean }> {
+    // One that is not known to have ended may be back.
+    const isLost = ended === undefined;
+    const worker = ended && `detached worker ${workerId} (${ended.how})`;
     let recovered = 0;
     for (;;) {
-      const held = await this.#parts.database.attempts.heldBy(workerId, page, true);
+      const held = await this.#parts.database.attempts.heldBy(workerId, page, isLost);
       if (held.length === 0) return { recovered, isAll: true };
-      const outcomes = await this.#fail(held);
+      const outcomes = await this.#fail(held, worker);
       recovered += outcomes.length;
       if (outcomes.length < held.length) return { recovered, isAll: false };
     }

@@ -5,7 +5,10 @@ import { shownValue } from '../values/shown-value.js';
 import type { OptionCheck } from './option-check.js';
 
 /** In what an isolated handler runs. */
-export type IsolateKind = 'thread' | 'process';
+export type IsolateKind = PoolKind | 'detached';
+
+/** Of which a worker keeps some that are used again. */
+export type PoolKind = 'thread' | 'process';
 
 /** Where handlers with `isolate` run. */
 export interface IsolationOptions {
@@ -23,6 +26,11 @@ export interface IsolationOptions {
    * Default: the limit of Node.js.
    */
   readonly maxMemoryMb?: number | undefined;
+  /**
+   * The directory for the output of detached handlers, a file for each attempt; it is made where it is missing, and nothing is
+   * deleted from it. Needed for `isolate: 'detached'` only.
+   */
+  readonly outputDir?: string | undefined;
 }
 
 /** The same, checked and completed. */
@@ -32,19 +40,34 @@ export interface ResolvedIsolation {
   readonly processes: number;
   /** Undefined: the limit of Node.js. */
   readonly maxMemoryMb: number | undefined;
+  /** Undefined: there are no detached handlers. */
+  readonly outputDir: string | undefined;
 }
 
 /** Set where isolated handlers run, for what their module loads: the process id, which what is started from there does not share. */
 const childVariable = 'TAREFA_CHILD';
 
-/** From now on this thread or process runs isolated handlers. The environment of a thread is a copy of its own. */
-export function markAsIsolatedChild(): void {
-  process.env[childVariable] = String(process.pid);
+/**
+ * From now on this thread or process runs isolated handlers. The environment of a thread is a copy of its own.
+ *
+ * @param kind `detached` where it has a worker of its own
+ */
+export function markAsIsolatedChild(kind: 'pooled' | 'detached' = 'pooled'): void {
+  process.env[childVariable] = markOf(kind);
 }
 
 /** True in a thread or process that runs isolated handlers. */
 export function isIsolatedChild(): boolean {
-  return process.env[childVariable] === String(process.pid);
+  return process.env[childVariable] === markOf('pooled') || isDetachedChild();
+}
+
+/** True in the process of a detached handler. */
+export function isDetachedChild(): boolean {
+  return process.env[childVariable] === markOf('detached');
+}
+
+function markOf(kind: 'pooled' | 'detached'): string {
+  return kind === 'detached' ? `${process.pid} detached` : String(process.pid);
 }
 
 /** As many as leave a processor to the event loop. */
@@ -57,6 +80,7 @@ const knownOptions: Record<keyof IsolationOptions, true> = {
   threads: true,
   processes: true,
   maxMemoryMb: true,
+  outputDir: true,
 };
 
 /** Reads the option, the mistakes of which `check` collects. */
@@ -70,13 +94,18 @@ export function resolveIsolation(
     return undefined;
   }
   check.known(Object.keys(given), Object.keys(knownOptions), 'isolation.');
-  const { module, threads = defaultSize, processes = defaultSize, maxMemoryMb } = given;
+  const { module, threads = defaultSize, processes = defaultSize, maxMemoryMb, outputDir } = given;
   if (maxMemoryMb !== undefined) check.whole('isolation.maxMemoryMb', maxMemoryMb, 16, 1_048_576);
+  if (outputDir !== undefined && (typeof outputDir !== 'string' || !isAbsolute(outputDir)))
+    check.mistake(
+      `isolation.outputDir must be the absolute path of a directory (got ${shownValue(outputDir)})`,
+    );
   return Object.freeze({
     module: readModule(module, check),
     threads: check.whole('isolation.threads', threads, 1, 1_000),
     processes: check.whole('isolation.processes', processes, 1, 1_000),
     maxMemoryMb,
+    outputDir,
   });
 }
 

@@ -19,7 +19,9 @@ export interface HandlerOptions<
   Form extends 'json' | 'text' = 'json' | 'text',
   Transformed extends boolean = boolean,
 > {
-  /** Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all. */
+  /**
+   * Attempts of this handler that run at once in one worker. Default: as many as the worker runs in all; of a detached one 1.
+   */
   readonly concurrency?: number | undefined;
   /** Which of the queue's `lanes` it shares with other handlers. Default: none. */
   readonly lane?: string | undefined;
@@ -54,10 +56,11 @@ export interface HandlerOptions<
   readonly grouped?: boolean | undefined;
   /**
    * `thread` or `process`: the method runs in one that the queue's option `isolation` describes, so that what it computes keeps
-   * nobody waiting, and its `timeoutMs` ends it whatever it does. A process also contains crashes of native code. Default: it runs
-   * on the event loop.
+   * nobody waiting, and its `timeoutMs` ends it whatever it does. A process also contains crashes of native code. `detached`: each
+   * attempt gets a process of its own, which goes on when the worker that has started it stops or dies. Default: it runs on the
+   * event loop.
    */
-  readonly isolate?: 'thread' | 'process' | undefined;
+  readonly isolate?: 'thread' | 'process' | 'detached' | undefined;
   /** Name of the queue, when there are several. */
   readonly queue?: string | undefined;
 }

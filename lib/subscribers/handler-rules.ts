@@ -82,10 +82,10 @@ export function resolveHandlerRules(
   if (kind === 'subscriber' && topic !== undefined && !isTopic(topic))
     check.mistake(`topic must be text of 1 to ${columnLength.topic} characters (got ${shownValue(topic)})`);
   if (grouped !== undefined) check.boolean('grouped', grouped);
-  if (isolate !== undefined) check.oneOf('isolate', isolate, ['thread', 'process']);
+  if (isolate !== undefined) check.oneOf('isolate', isolate, ['thread', 'process', 'detached']);
   if (isolate !== undefined && grouped === true)
     check.mistake('give grouped or isolate, not both: a group shares one transaction of this process');
-  if (isolate !== undefined && concurrency !== undefined)
+  if (isolate !== undefined && isolate !== 'detached' && concurrency !== undefined)
     check.mistake(
       'give concurrency or isolate, not both: isolated handlers share isolation.threads or isolation.processes',
     );

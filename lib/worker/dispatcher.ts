@@ -129,6 +129,15 @@ export class Dispatcher {
     this.look();
   }
 
+  /** Runs an attempt that this worker holds already, and claims no other. */
+  runOnly(claimed: ClaimedTask): void {
+    this.#claimer.stop();
+    this.#isolation.stop();
+    this.#reminders.start();
+    this.#loop = this.#run();
+    this.#starter.startAll([claimed]);
+  }
+
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
     this.#promotion.request();

@@ -17,7 +17,7 @@ import { closingReserves, type ClosingTime } from '../timing/closing-time.js';
 import { deadlineIn, within } from '../timing/deadline.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
-import type { ChildPools } from './children/child-pool.js';
+import type { ChildPools } from './children/child-pools.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './listening.js';
 import type { LoopMonitor } from './loop-monitor.js';

@@ -1,6 +1,6 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueEvents } from '../../events.js';
-import { processorsLeft, type IsolateKind, type ResolvedIsolation } from '../../options/isolation-options.js';
+import { processorsLeft, type PoolKind, type ResolvedIsolation } from '../../options/isolation-options.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
 import type { HandlerRegistry, IsolatedHandler, Limit } from '../../subscribers/handler-registry.js';
 import { Backoff } from '../../timing/backoff.js';
@@ -17,9 +17,6 @@ export interface ChildPoolParts {
   readonly ring: () => void;
 }
 
-/** The children of each kind. */
-export type ChildPools = Readonly<Record<IsolateKind, ChildPool>>;
-
 /** The option that says how many there are. */
 const sizeOption = { thread: 'threads', process: 'processes' } as const;
 
@@ -28,7 +25,7 @@ const sizeOption = { thread: 'threads', process: 'processes' } as const;
  * they have ended.
  */
 export class ChildPool implements Limit {
-  readonly #kind: IsolateKind;
+  readonly #kind: PoolKind;
   readonly #parts: ChildPoolParts;
   /** Also those that start or end: they count until nothing is left of them. */
   readonly #children = new Set<Child>();
@@ -38,7 +35,7 @@ export class ChildPool implements Limit {
   #isFilling = false;
   #closed = false;
 
-  constructor(kind: IsolateKind, parts: ChildPoolParts) {
+  constructor(kind: PoolKind, parts: ChildPoolParts) {
     this.#kind = kind;
     this.#parts = parts;
   }
@@ -65,7 +62,7 @@ export class ChildPool implements Limit {
   async start(registry: Pick<HandlerRegistry, 'isolated'>): Promise<void> {
     const handlers = registry.isolated(this.#kind);
     if (handlers.length === 0) return;
-    const isolation = this.#isolationFor(handlers);
+    const isolation = isolationFor(handlers, this.#parts.options);
     const ready = await this.#add(isolation).ready;
     refuseMissing(handlers, ready, isolation);
     this.#report(ready);
@@ -78,25 +75,6 @@ export class ChildPool implements Limit {
     this.#closed = true;
     this.#backoff.cancel();
     await Promise.all([...this.#children].map((child) => child.close(mostMs)));
-  }
-
-  /** An isolated handler must not run on the event loop because an option is missing. */
-  #isolationFor(handlers: readonly IsolatedHandler[]): ResolvedIsolation {
-    const { isolation, connection } = this.#parts.options;
-    const names = namesOf(handlers);
-    if (!isolation) {
-      throw new TarefaError(
-        'OPTIONS_INVALID',
-        `${names} has isolate, and the options of QueueModule have no isolation: give isolation: { module: ` +
-          `new URL('./tasks.thread.js', import.meta.url) }, the file of a module that provides it and imports the queue`,
-      );
-    }
-    if (connection.address !== 'embedded') return isolation;
-    throw new TarefaError(
-      'OPTIONS_INVALID',
-      `${names} has isolate, and connection is 'embedded', which others cannot join: start that server by ` +
-        `startEmbeddedPostgres() and give its url, or leave out isolate`,
-    );
   }
 
   #add(isolation: ResolvedIsolation): Child {
@@ -158,7 +136,29 @@ export class ChildPool implements Limit {
   }
 }
 
-function refuseMissing(
+/** An isolated handler must not run on the event loop because an option is missing. */
+export function isolationFor(
+  handlers: readonly IsolatedHandler[],
+  { isolation, connection }: ChildPoolParts['options'],
+): ResolvedIsolation {
+  const names = namesOf(handlers);
+  if (!isolation) {
+    throw new TarefaError(
+      'OPTIONS_INVALID',
+      `${names} has isolate, and the options of QueueModule have no isolation: give isolation: { module: ` +
+        `new URL('./tasks.thread.js', import.meta.url) }, the file of a module that provides it and imports the queue`,
+    );
+  }
+  if (connection.address !== 'embedded') return isolation;
+  throw new TarefaError(
+    'OPTIONS_INVALID',
+    `${names} has isolate, and connection is 'embedded', which others cannot join: start that server by ` +
+      `startEmbeddedPostgres() and give its url, or leave out isolate`,
+  );
+}
+
+/** @throws {TarefaError} `OPTIONS_INVALID` when the module lacks a handler */
+export function refuseMissing(
   handlers: readonly IsolatedHandler[],
   { handlers: found }: ChildReady,
   { module }: ResolvedIsolation,
@@ -172,6 +172,6 @@ function refuseMissing(
   );
 }
 
-function namesOf(handlers: readonly IsolatedHandler[]): string {
+export function namesOf(handlers: readonly IsolatedHandler[]): string {
   return handlers.map(({ name }) => name).join(', ');
 }

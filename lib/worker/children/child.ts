@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { TarefaError } from '../../errors.js';
-import type { IsolateKind, ResolvedIsolation } from '../../options/isolation-options.js';
+import type { PoolKind, ResolvedIsolation } from '../../options/isolation-options.js';
 import type { ServerSession } from '../../storage/transactions.js';
 import { within } from '../../timing/deadline.js';
 import { failureMessage } from '../../values/failure-text.js';
@@ -18,7 +18,7 @@ export type ChildEnd =
   | { readonly kind: 'gone'; readonly error: Error; readonly session: ServerSession | undefined };
 
 /** An application that is not there by then will not be. */
-const bootMs = 180_000;
+export const bootMs = 180_000;
 /** JavaScript is interrupted at once; a thread in native code ends when that returns. */
 const killMs = 1_000;
 
@@ -28,7 +28,7 @@ export class Child {
   readonly ready: Promise<ChildReady>;
   /** Resolves when nothing is left of it. */
   readonly gone: Promise<void>;
-  readonly #kind: IsolateKind;
+  readonly #kind: PoolKind;
   readonly #maxMemoryMb: number | undefined;
   /** Both tell of themselves by the events `message`, `error` and `exit`. */
   readonly #carrier: Worker | ChildProcess;
@@ -43,7 +43,7 @@ export class Child {
   #failure: Error | undefined;
 
   /** @param queue name of the queue in its application */
-  constructor(kind: IsolateKind, { module, maxMemoryMb }: ResolvedIsolation, queue: string) {
+  constructor(kind: PoolKind, { module, maxMemoryMb }: ResolvedIsolation, queue: string) {
     this.#kind = kind;
     this.#maxMemoryMb = maxMemoryMb;
     this.#carrier = kind === 'thread' ? startThread(maxMemoryMb) : startProcess(maxMemoryMb);
@@ -152,26 +152,39 @@ export class Child {
 
   #crash(error: unknown): TarefaError {
     const isMemory = (error as { readonly code?: unknown } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
-    if (isMemory) return this.#crashed(`ran out of memory${this.#limit}`, error);
+    if (isMemory) return this.#crashed(`ran out of memory${limitText(this.#maxMemoryMb)}`, error);
     return this.#crashed(`ended by an uncaught error: ${failureMessage(error)}`, error);
   }
 
-  /** A process tells no more than that; what it has written to its output says why. */
   #exited(code: number | null, signal: NodeJS.Signals | null | undefined): TarefaError {
-    if (!signal) return this.#crashed(`exited with code ${code}`);
-    const mayBeMemory = signal === 'SIGABRT' ? `, as when it runs out of memory${this.#limit}` : '';
-    return this.#crashed(`was killed by ${signal}${mayBeMemory}`);
-  }
-
-  get #limit(): string {
-    return this.#maxMemoryMb === undefined ? '' : ` (isolation.maxMemoryMb is ${this.#maxMemoryMb})`;
+    return this.#crashed(describeExit(code, signal, this.#maxMemoryMb));
   }
 
   /** @param what follows "the thread of the handler" */
   #crashed(what: string, cause?: unknown): TarefaError {
-    const message = `the ${this.#kind} of the handler ${what}`;
-    return new TarefaError('HANDLER_CRASHED', message, cause === undefined ? {} : { cause });
+    return crashed(this.#kind, what, cause);
   }
+}
+
+/** @param what follows "the thread of the handler" */
+export function crashed(kind: PoolKind, what: string, cause?: unknown): TarefaError {
+  const message = `the ${kind} of the handler ${what}`;
+  return new TarefaError('HANDLER_CRASHED', message, cause === undefined ? {} : { cause });
+}
+
+/** A process tells no more than that; what it has written to its output says why. */
+export function describeExit(
+  code: number | null,
+  signal: NodeJS.Signals | null | undefined,
+  maxMemoryMb: number | undefined,
+): string {
+  if (!signal) return `exited with code ${code}`;
+  const mayBeMemory = signal === 'SIGABRT' ? `, as when it runs out of memory${limitText(maxMemoryMb)}` : '';
+  return `was killed by ${signal}${mayBeMemory}`;
+}
+
+function limitText(maxMemoryMb: number | undefined): string {
+  return maxMemoryMb === undefined ? '' : ` (isolation.maxMemoryMb is ${maxMemoryMb})`;
 }
 
 function startThread(maxMemoryMb: number | undefined): Worker {
@@ -180,16 +193,21 @@ function startThread(maxMemoryMb: number | undefined): Worker {
 }
 
 function startProcess(maxMemoryMb: number | undefined): ChildProcess {
-  const limits = maxMemoryMb === undefined ? [] : [`--max-old-space-size=${maxMemoryMb}`];
   const child = fork(fileURLToPath(mainFile()), [], {
     serialization: 'advanced',
-    execArgv: [...inherited(process.execArgv), ...limits],
+    execArgv: nodeOptions(maxMemoryMb),
   });
   // One that could not be started tells of no exit.
   child.once('error', () => {
     if (child.pid === undefined) child.emit('exit', null, null);
   });
   return child;
+}
+
+/** What a process of handlers is started with. */
+export function nodeOptions(maxMemoryMb: number | undefined): string[] {
+  const limits = maxMemoryMb === undefined ? [] : [`--max-old-space-size=${maxMemoryMb}`];
+  return [...inherited(process.execArgv), ...limits];
 }
 
 const ofParent = /^(?:--inspect(?:-|=|$)|-[ep]+(?:=|$)|--(?:eval|print)(?:=|$))/;

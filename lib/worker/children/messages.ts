@@ -35,6 +35,28 @@ export type ChildReport =
   | { readonly type: 'completed'; readonly recorded: RecordedReturn }
   | { readonly type: 'ended'; readonly end: SerializedEnd };
 
+/** What a detached process is to run: its parent's attempt, in the application of the module in that file. */
+export interface DetachedOrder {
+  readonly module: string;
+  /** Name of the queue in its application. */
+  readonly queue: string;
+  /** The worker that holds the attempt. */
+  readonly parent: WorkerId;
+  readonly claimed: ClaimedTask;
+  /** The file that the output of the process goes to. */
+  readonly output: string;
+}
+
+/** What a detached process tells its parent, until it has the attempt. */
+export type DetachedReport =
+  /** It has a worker of its own, which is about to take the attempt over. */
+  | { readonly type: 'registered'; readonly workerId: WorkerId }
+  | { readonly type: 'taken over' }
+  /** The attempt is its parent's no longer, or was cancelled. */
+  | { readonly type: 'came late' }
+  /** Its application could not be made. */
+  | { readonly type: 'refused'; readonly error: SerializedError };
+
 /** Its application is there. */
 export interface ChildReady {
   readonly type: 'ready';

@@ -1,25 +1,30 @@
-import type { IsolateKind } from '../../options/isolation-options.js';
+import type { PoolKind } from '../../options/isolation-options.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
 import type { Route, RouteDemand } from '../../storage/attempt.js';
 import { keyedRange, publicationRoute } from '../../storage/route.js';
 import type { RouteRange } from '../../storage/waiting-route.js';
-import type { Handler, HandlerRegistry, Limit } from '../../subscribers/handler-registry.js';
+import type { Handler, HandlerRegistry, HandlerRules, Limit } from '../../subscribers/handler-registry.js';
+
+/** What bounds isolated handlers: those of a kind share one limit, but for detached ones. */
+export type IsolatedLimits = Readonly<Record<PoolKind, Limit>> & {
+  readonly detached: { limitOf(rules: HandlerRules): Limit };
+};
 
 /** Which routes a worker serves, and what of each. All routes here are plain: without keys, not isolated. */
 export class ServedRoutes {
   readonly #registry: HandlerRegistry;
   readonly #options: Pick<WorkerOptions, 'unknownTasks'>;
-  readonly #shared: Readonly<Record<IsolateKind, Limit>> | undefined;
+  readonly #isolated: IsolatedLimits | undefined;
 
-  /** @param shared what isolated handlers share. Default: nothing, they run here as all others */
+  /** @param isolated what bounds isolated handlers. Default: they run here as all others */
   constructor(
     registry: HandlerRegistry,
     options: Pick<WorkerOptions, 'unknownTasks'>,
-    shared?: Readonly<Record<IsolateKind, Limit>>,
+    isolated?: IsolatedLimits,
   ) {
     this.#registry = registry;
     this.#options = options;
-    this.#shared = shared;
+    this.#isolated = isolated;
   }
 
   /** Routes with a handler of their own, and that of publications. */
@@ -81,7 +86,9 @@ export class ServedRoutes {
 
   /** The limit that holds for the route; undefined where no handler serves it. */
   limitOf(route: Route): Limit | undefined {
-    return this.#sharedOf(route) ?? this.#handlerOf(route)?.rules;
+    const rules = this.#handlerOf(route)?.rules;
+    if (rules?.isolate === 'detached' && this.#isolated) return this.#isolated.detached.limitOf(rules);
+    return this.#sharedOf(route) ?? rules;
   }
 
   /** True when the attempts of other routes count against its limit as well. */
@@ -91,7 +98,8 @@ export class ServedRoutes {
 
   #sharedOf(route: Route): Limit | undefined {
     const rules = this.#handlerOf(route)?.rules;
-    return rules?.lane ?? (rules?.isolate && this.#shared?.[rules.isolate]);
+    if (rules?.lane || !rules?.isolate || rules.isolate === 'detached') return rules?.lane;
+    return this.#isolated?.[rules.isolate];
   }
 
   /** The handler whose rules hold for the route: the live one, or the dead one where there is no other. */

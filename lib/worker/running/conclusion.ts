@@ -63,6 +63,8 @@ export class Conclusion {
         return end.handlerEnded;
       case 'unknown':
         return this.#failIfHeld(claimed, rules, end);
+      case 'handed over':
+        break;
       case 'not started':
         return this.#giveBack(claimed);
     }

@@ -13,7 +13,8 @@ import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
 import { checkAttempt, checkSize } from './attempt-limits.js';
-import type { ChildPool, ChildPools } from '../children/child-pool.js';
+import type { ChildPool } from '../children/child-pool.js';
+import type { ChildPools } from '../children/child-pools.js';
 import { ChildRun } from '../children/child-run.js';
 import { Conclusion } from './conclusion.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
@@ -110,7 +111,11 @@ export class Executor {
     // The envelope of a delivery may exceed the limit, which is its publication's.
     if (claimed.task.subscriptionId === null) checkSize(claimed, options.maxPayloadBytes);
     const { isolate } = handler.rules;
-    if (isolate && children) return this.#runInChild(running, handler, children[isolate]);
+    if (isolate === 'detached' && children) {
+      return children.detached.run(running, this.#surroundings.workerId);
+    }
+    if (isolate && isolate !== 'detached' && children)
+      return this.#runInChild(running, handler, children[isolate]);
     if (claimed.payload !== undefined) return this.#call(running, handler, claimed.payload, grouped);
     return database.attempts
       .loadPayload(claimed.id)

@@ -13,5 +13,7 @@ export type RunEnd =
   | { readonly kind: 'unknown'; readonly error: unknown; readonly recorded: RecordedReturn | undefined }
   /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
   | { readonly kind: 'undone' }
+  /** Another worker, which this one has started, runs it from now on. */
+  | { readonly kind: 'handed over' }
   /** Told to stop before its turn came: another worker may run it. */
   | { readonly kind: 'not started' };
