@@ -14,8 +14,8 @@ export interface Roles {
 
 /** Transactions that began before may write for so long; then the operator ends them. */
 const writesMs = 3_000;
-/** Connections to the old primary are not cut for so long. */
-const staysMs = 10_000;
+/** A connection that is used has left the old primary by then: at its next statement, or the next poll. */
+const leavesMs = 10_000;
 
 /** The servers swap roles as an operator has them do, and no connection is cut: the old one goes on, and only reads. */
 export function roleFlip(roles: Roles): Action {
@@ -34,12 +34,14 @@ export function roleFlip(roles: Roles): Action {
       await roles.follow(next);
       const begun = performance.now();
       const from = old;
+      const [flipped] = await from.run('select clock_timestamp()::text as at');
       const before = (await connectionsTo(from)).length;
       if (before === 0) return undefined;
-      const left = await comes(async () => (await connectionsTo(from)).length === 0, staysMs);
+      const staying = (): Promise<readonly string[]> => connectionsTo(from, flipped?.['at']);
+      const left = await comes(async () => (await staying()).length === 0, leavesMs);
+      if (!left) throw new Error(`connections to the old primary stayed: ${(await staying()).join(', ')}`);
       const ms = Math.round(performance.now() - begun);
-      if (left) return `${before} connections left within ${ms} ms`;
-      return `of ${before} connections stayed: ${(await connectionsTo(from)).join(', ')}`;
+      return `${before} connections left within ${ms} ms`;
     },
     undo: async () => {
       const isFlipped = next !== undefined && roles.primary === next;
@@ -60,11 +62,18 @@ async function endWrites(server: Cluster): Promise<void> {
   await server.run(`select pg_terminate_backend(pid) ${writers}`, at);
 }
 
-/** Connections of the library, by what they are for. */
-async function connectionsTo(server: Cluster): Promise<readonly string[]> {
+/**
+ * Connections of the library, by what they are for.
+ *
+ * @param since those of a pool that have asked nothing since then are left out: they ask nothing before they are found out
+ */
+async function connectionsTo(server: Cluster, since: unknown = null): Promise<readonly string[]> {
   const rows = await server.run(
     `select concat_ws(' ', application_name, state, now() - state_change) as name from pg_stat_activity
-     where application_name like 'tarefa%' order by 1`,
+     where application_name like 'tarefa%' and ($1::timestamptz is null or state_change > $1::timestamptz
+       or state <> 'idle' or application_name !~ ' (pool|spare|dashboard)$')
+     order by 1`,
+    [since],
   );
   return rows.map(({ name }) => String(name));
 }
