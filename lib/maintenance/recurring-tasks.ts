@@ -91,7 +91,8 @@ export class RecurringTasks {
   async #advance(): Promise<number> {
     const { database, declared } = this.#parts;
     while (this.#started) {
-      const { due, nowMs, nextInMs = Infinity } = await database.schedules.due(declared(), page);
+      const { due, unreadable, nowMs, nextInMs = Infinity } = await database.schedules.due(declared(), page);
+      for (const { id, error } of unreadable) this.#tellRefused(id, error);
       if (due.length === 0) return nextInMs;
       const { moved, refused } = await this.#move(due, nowMs);
       if (moved === 0) return Math.min(nextInMs, refused > 0 ? refusedMs : othersTurnMs);
@@ -105,7 +106,7 @@ export class RecurringTasks {
     nowMs: number,
   ): Promise<{ readonly moved: number; readonly refused: number }> {
     const { database } = this.#parts;
-    const moves = new Map(due.map((one) => [one.id, this.#moveOf(one, nowMs)]));
+    const moves = this.#movesOf(due, nowMs);
     let moved = 0;
     const sentAt = performance.now();
     const { refused } = await byHalves(
@@ -119,7 +120,20 @@ export class RecurringTasks {
       (error) => blamesRow(database.classify(error)),
     );
     for (const { one, error } of refused) this.#tellRefused(one.id, error);
-    return { moved, refused: refused.length };
+    return { moved, refused: refused.length + due.length - moves.size };
+  }
+
+  /** Those of which this version knows when they recur. */
+  #movesOf(due: readonly DueSchedule[], nowMs: number): ReadonlyMap<string, ScheduleMove> {
+    const moves = new Map<string, ScheduleMove>();
+    for (const one of due) {
+      try {
+        moves.set(one.id, this.#moveOf(one, nowMs));
+      } catch (error) {
+        this.#tellRefused(one.id, error);
+      }
+    }
+    return moves;
   }
 
   #moveOf({ dueMs, ...schedule }: DueSchedule, nowMs: number): ScheduleMove {
@@ -159,7 +173,7 @@ export class RecurringTasks {
   #tellRefused(id: string, error: unknown): void {
     if (this.#told.has(id)) return;
     this.#told.add(id);
-    const message = `the database refuses the task of the schedule '${id}', which is tried again: ${failureMessage(error)}`;
+    const message = `the task of the schedule '${id}' cannot be inserted, and is tried again: ${failureMessage(error)}`;
     this.#parts.events.emit('warning', { message });
   }
 

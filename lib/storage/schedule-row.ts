@@ -1,6 +1,14 @@
+import { TarefaError } from '../errors.js';
 import { readBoolean, readDate } from './columns.js';
 import type { NewTask } from './inserts.js';
-import type { DueSchedule, ScheduleMove, ScheduleRecord, ScheduleRule, ScheduleValues } from './schedules.js';
+import type {
+  DueSchedule,
+  DueSchedules,
+  ScheduleMove,
+  ScheduleRecord,
+  ScheduleRule,
+  ScheduleValues,
+} from './schedules.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -17,18 +25,36 @@ export function readSchedule(row: Row): ScheduleRecord {
   };
 }
 
-/** A schedule that is due, from a row with its time as `due_ms`. */
-export function readDue(row: Row): DueSchedule {
-  return { ...readDefinition(row), dueMs: Number(row['due_ms']) };
+/** What is due, from rows with their times as `due_ms`: what somebody else wrote there holds up no other. */
+export function readDue(rows: readonly Row[]): Pick<DueSchedules, 'due' | 'unreadable'> {
+  const due: DueSchedule[] = [];
+  const unreadable: { readonly id: string; readonly error: unknown }[] = [];
+  for (const row of rows) {
+    try {
+      due.push({ ...readDefinition(row), dueMs: Number(row['due_ms']) });
+    } catch (error) {
+      unreadable.push({ id: String(row['id']), error });
+    }
+  }
+  return { due, unreadable };
 }
 
 function readDefinition(row: Row): Pick<ScheduleRecord, 'id' | 'rule' | 'task' | 'revision'> {
-  return {
-    id: String(row['id']),
-    rule: JSON.parse(String(row['rule'])) as ScheduleRule,
-    task: JSON.parse(String(row['task'])) as NewTask,
-    revision: String(row['revision']),
-  };
+  const id = String(row['id']);
+  try {
+    return {
+      id,
+      rule: JSON.parse(String(row['rule'])) as ScheduleRule,
+      task: JSON.parse(String(row['task'])) as NewTask,
+      revision: String(row['revision']),
+    };
+  } catch (cause) {
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `the row of the schedule '${id}' is not as this library writes it: delete it, and add it by QueueAdmin.schedules`,
+      { cause },
+    );
+  }
 }
 
 /** Rule and task as they are stored: equal texts are equal definitions. */

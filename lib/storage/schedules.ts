@@ -44,6 +44,8 @@ export interface DueSchedule extends Pick<ScheduleRecord, 'id' | 'rule' | 'task'
 /** What a look for due schedules finds. */
 export interface DueSchedules {
   readonly due: readonly DueSchedule[];
+  /** Those that are due and were not written by this library. */
+  readonly unreadable: readonly { readonly id: string; readonly error: unknown }[];
   /** The database's clock, in ms since 1970. */
   readonly nowMs: number;
   /** Ms until the first of the others is due; undefined when there is none. */

@@ -52,7 +52,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   [
     'BullMQ’s word for recurring',
     { repeat: {} },
-    /no field 'repeat': docs\/guides\/scheduling\.md tells how/,
+    /no field 'repeat': @Recurring and QueueAdmin\.schedules say when/,
   ],
   ['a topic that is no text', { topic: 5 }, /topic must be text \(got 5\); nothing was inserted/],
   ['a topic that is too long', { topic: 'x'.repeat(251) }, /topic has more than 250 characters/],

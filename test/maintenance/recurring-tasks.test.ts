@@ -241,6 +241,24 @@ test('a task that the table refuses holds up no other, and is told once', async 
   ]);
 });
 
+test.each([
+  ['no JSON', 'nonsense', 'is not as this library writes it'],
+  ['of another version', '{"cron":"every night"}', 'needs five fields'],
+])('a row that was written by hand, %s, holds up no other', async (_, rule, problem) => {
+  const { admin, schedules, ...app } = await start({ autoStart: false });
+  for (const id of ['a', 'bad', 'z']) {
+    await admin.schedules.add({ id, cron: '0 3 * * *', task: { topic: id } });
+    await rewind(schedules, id, 1_000);
+  }
+  await bench.pool.query(`update tasks_schedule set rule = $1 where id = 'bad'`, [rule]);
+  const warned = nextEvent(app.events, 'warning', ({ message }) => message.includes(`the schedule 'bad'`));
+  const [worker] = workersOf({ ...app }, 1) as [RecurringTasks];
+  worker.start();
+  for (const id of ['a', 'z'])
+    await until(async () => (await madeBy(admin, id)).length === 1, `the task of ${id}`);
+  expect((await warned).message).toContain(problem);
+});
+
 test('while the task before has not ended there is none, and what was missed is counted', async () => {
   const held = deferred();
   const begun = deferred();

@@ -114,6 +114,7 @@ test('all that a role lacks is said as SQL, which is enough once it was run: to 
       'select, insert, update, delete on "public"."tasks_worker"',
       'select, insert, update, delete on "public"."tasks_history"',
       'select on "public"."tasks_paused"',
+      'select, insert, update on "public"."tasks_schedule"',
       'select on "public"."tarefa_migration"',
       'select, update (ativo) on "public"."tasks_subscriber"',
       'select on "public"."tasks_seal"',

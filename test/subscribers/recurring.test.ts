@@ -2,6 +2,7 @@ import { Injectable, type Provider } from '@nestjs/common';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { QueueAdmin, Recurring, TaskHandler, type RecurringOptions } from '../../lib/index.js';
+import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue('tasks_schedule');
@@ -151,6 +152,13 @@ test('a schedule needs an id of its own and one handler to insert for', async ()
   await expect(bench.start({ handlers: [handlersWith('nightly', nightly)] })).rejects.toThrow(
     'has the id of a schedule that was added by hand',
   );
+});
+
+test('a row that is deleted under a running application comes back', async () => {
+  const { app } = await bench.start({ handlers: [handlersWith('nightly', nightly)], pollIntervalMs: 50 });
+  const { schedules } = app.get(QueueAdmin);
+  await bench.pool.query('delete from tasks_schedule; delete from tasks_worker');
+  await until(async () => (await schedules.find('nightly'))?.status === 'active', 'it is written again');
 });
 
 test('a decorator that has lost its method is told', async () => {

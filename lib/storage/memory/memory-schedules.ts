@@ -94,6 +94,7 @@ export class MemorySchedules implements ScheduleStore {
     const next = served.find(({ dueMs }) => dueMs > nowMs);
     return {
       due: served.filter(({ dueMs }) => dueMs <= nowMs).slice(0, most),
+      unreadable: [],
       nowMs,
       nextInMs: next && next.dueMs - nowMs,
     };

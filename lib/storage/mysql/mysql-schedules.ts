@@ -87,7 +87,7 @@ export class MysqlSchedules implements ScheduleStore {
     ]);
     const { now_ms: now = null, next_ms: next = null } = clock?.rows[0] ?? {};
     return {
-      due: due?.rows.map(readDue) ?? [],
+      ...readDue(due?.rows ?? []),
       nowMs: Number(now),
       nextInMs: next === null ? undefined : Number(next) - Number(now),
     };

@@ -85,7 +85,7 @@ export class PostgresSchedules implements ScheduleStore {
     const [first] = rows;
     const [nowMs, nextMs] = [Number(first?.['now_ms']), first?.['next_ms'] ?? undefined];
     return {
-      due: rows.filter((row) => row['id'] !== null).map(readDue),
+      ...readDue(rows.filter((row) => row['id'] !== null)),
       nowMs,
       nextInMs: nextMs === undefined ? undefined : Number(nextMs) - nowMs,
     };

@@ -68,7 +68,7 @@ export function useDashboard(options: DashboardAppOptions = {}): DashboardBench 
     },
     clear: async () => {
       await database.pool.query(
-        'truncate tasks, tasks_subscriber, tasks_history, tasks_worker, tasks_paused',
+        'truncate tasks, tasks_subscriber, tasks_history, tasks_worker, tasks_paused, tasks_schedule',
       );
       await database.pool.query(`do $$ begin
         if to_regclass('tasks_webhook') is not null then truncate tasks_webhook; end if;

@@ -14,7 +14,7 @@ export async function damagedQueue(pool: Pool, schema: string): Promise<void> {
     begin;
     set local search_path = ${schema};
     insert into tasks (processo, payload) select 'greet', 'task ' || n from generate_series(1, 20) n;
-    drop table tasks_worker, tasks_paused, tasks_history, tasks_seal;
+    drop table tasks_worker, tasks_paused, tasks_schedule, tasks_history, tasks_seal;
     drop index tasks_sub_tenant;
     drop trigger tasks_schedule on tasks;
     -- With it goes the index tasks_ready.

@@ -58,6 +58,7 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   ['the view', 'drop view tasks_tasks', ['view "public"."tasks_tasks"']],
   ['the subscriptions table', 'drop table tasks_subscriber', ['table "public"."tasks_subscriber"']],
   ['the table of pauses', 'drop table tasks_paused', ['table "public"."tasks_paused"']],
+  ['the table of schedules', 'drop table tasks_schedule', ['table "public"."tasks_schedule"']],
   ['the key of seals', 'delete from tasks_seal', ['the key in "public"."tasks_seal"']],
   ['the table of that key', 'drop table tasks_seal', ['table "public"."tasks_seal"']],
   ['the worker table', 'drop table tasks_worker', ['table "public"."tasks_worker"']],
@@ -138,6 +139,7 @@ async function createClerk(): Promise<{ readonly url: string; drop(): Promise<vo
     grant usage on schema public to ${name};
     grant select, insert, update, delete on tasks, tasks_worker to ${name};
     grant select on tasks_subscriber, tasks_paused, tasks_seal, tarefa_migration to ${name};
+    grant select, insert, update on tasks_schedule to ${name};
     grant usage on sequence tasks_id_seq to ${name}`);
   const url = new URL(database.url);
   url.username = name;

@@ -41,7 +41,7 @@ export class NoSchedules implements ScheduleStore {
   }
 
   async due(): Promise<DueSchedules> {
-    return { due: [], nowMs: 0, nextInMs: undefined };
+    return { due: [], unreadable: [], nowMs: 0, nextInMs: undefined };
   }
 
   async move(): Promise<readonly []> {
