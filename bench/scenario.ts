@@ -28,6 +28,8 @@ export const figureTitles = {
   redisCpuPer10k: 'Redis CPU s per 10,000',
   walBytesPerTask: 'WAL bytes per task',
   commitsPerTask: 'commits per task',
+  loopP99Ms: 'loop delay p99 ms',
+  loopMaxMs: 'loop delay max ms',
   peakRssMb: 'worker peak RSS MB',
   rssMb: 'worker RSS MB',
   producerRssMb: 'producer RSS MB',

@@ -18,6 +18,9 @@ export interface Worked {
   readonly cpuSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
+  /** How late the event loop was: from the first handler's start on, or from the last `watchLoop`. */
+  readonly loopP99Ms: number;
+  readonly loopMaxMs: number;
   /** Ms from insertion to the handler's start, where payloads tell; in the order of the starts. */
   readonly waitsMs: readonly number[];
 }
@@ -49,6 +52,8 @@ export interface ChildCalls {
   waitUntilDone(limitMs: number): Promise<number | undefined>;
   /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms. */
   work(kind: HandlerKind, target: number): Promise<void>;
+  /** Forgets how late the event loop was so far. */
+  watchLoop(): Promise<void>;
   worked(): Promise<Worked>;
 }
 

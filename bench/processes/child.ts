@@ -51,6 +51,7 @@ const calls: ChildCalls = {
     }, tellEveryMs);
     await adapter.work(kind, tally.start);
   },
+  watchLoop: async () => tally.watchLoop(),
   worked: async () => tally.worked(),
 };
 

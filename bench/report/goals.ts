@@ -26,6 +26,7 @@ export const goals: readonly Goal[] = [
   ...manyRoutes(),
   ...steadiness(),
   ...costs(),
+  ...eventLoop(),
   ...idle(),
 ];
 
@@ -245,6 +246,36 @@ function costs(): readonly Goal[] {
       ours: 'tarefa, tuned',
       peers: tuned,
       bars: [atMost(1, 180)],
+    },
+  ];
+}
+
+/** What Node's guide asks for. */
+function eventLoop(): readonly Goal[] {
+  const drained = { scenario: 'drain: defaults', ours: 'tarefa', peers: defaults } as const;
+  return [
+    {
+      ...drained,
+      work: 'loop delay p99 ms, drain at defaults',
+      goal: 'below 50',
+      figure: 'loopP99Ms',
+      bars: [atMost(1, 50)],
+    },
+    {
+      ...drained,
+      work: 'loop delay max ms, drain at defaults',
+      goal: 'below 200',
+      figure: 'loopMaxMs',
+      bars: [atMost(1, 200)],
+    },
+    {
+      work: 'loop delay p99 ms, fan-out of 5,000',
+      goal: 'below 50',
+      scenario: 'fan-out: 5,000',
+      figure: 'loopP99Ms',
+      ours: 'tarefa, fan-out',
+      peers: [],
+      bars: [atMost(1, 50)],
     },
   ];
 }

@@ -1,6 +1,7 @@
 import type { Outcome, Scenario } from '../scenario.js';
 import type { Stage } from '../stage.js';
 import { median } from '../statistics.js';
+import { loopFigures } from './working.js';
 
 const noFanOut = 'it has no fan-out in the database: a publisher sends one job per subscriber';
 const skips = {
@@ -13,7 +14,12 @@ const skips = {
 };
 
 /** One publication becomes a delivery per subscription. */
-export const fanOuts: readonly Scenario[] = [fanOut(10, 50), fanOut(1_000, 10), fanOut(100_000, 2)];
+export const fanOuts: readonly Scenario[] = [
+  fanOut(10, 50),
+  fanOut(1_000, 10),
+  fanOut(5_000, 10),
+  fanOut(100_000, 2),
+];
 
 function fanOut(subscriptions: number, publications: number): Scenario {
   return {
@@ -26,7 +32,7 @@ function fanOut(subscriptions: number, publications: number): Scenario {
         : 'They are all handled before the next publication.'),
     peers: ['tarefa, fan-out'],
     skips,
-    columns: ['medianMs', 'maxMs', 'perSecond'],
+    columns: ['medianMs', 'maxMs', 'perSecond', 'loopP99Ms', 'loopMaxMs'],
     lessIsBetter: true,
     topics: subscriptions,
     run: (stage) => publish(stage, subscriptions, publications),
@@ -44,9 +50,16 @@ async function publish(stage: Stage, subscriptions: number, publications: number
   for (let index = 0; index <= publications; index += 1) {
     const ms = await stage.desk.call('publish', 1);
     if (index > 0) times.push(ms);
+    else await worker.process.call('watchLoop');
     if (handled) await stage.desk.call('waitUntilDone', 30_000);
   }
+  const worked = await worker.process.call('worked');
   const medianMs = median(times);
   const perSecond = (subscriptions / medianMs) * 1_000;
-  return { figures: { medianMs, maxMs: Math.max(...times), perSecond, tasks: subscriptions * publications } };
+  return {
+    figures: {
+      ...{ medianMs, maxMs: Math.max(...times), perSecond, tasks: subscriptions * publications },
+      ...loopFigures([worked]),
+    },
+  };
 }

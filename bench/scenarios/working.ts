@@ -13,6 +13,8 @@ export const drainColumns = [
   'postgresCpuPer10k',
   'redisCpuPer10k',
   'peakRssMb',
+  'loopP99Ms',
+  'loopMaxMs',
   'otherCores',
 ] as const;
 
@@ -122,8 +124,17 @@ export function shares(usage: Usage, worked: readonly Worked[], { tasks, seconds
     redisCpuPer10k: per10k(redisCpuSeconds),
     walBytesPerTask: walBytes / tasks,
     peakRssMb: Math.max(0, ...worked.map(({ peakRssBytes }) => peakRssBytes)) / 2 ** 20,
+    ...loopFigures(worked),
     otherCores: others && Math.max(0, others) / seconds,
   });
+}
+
+/** How late the event loop was in the process where it was latest. */
+export function loopFigures(worked: readonly Worked[]): Figures {
+  return {
+    loopP99Ms: Math.max(...worked.map(({ loopP99Ms }) => loopP99Ms)),
+    loopMaxMs: Math.max(...worked.map(({ loopMaxMs }) => loopMaxMs)),
+  };
 }
 
 /** Leaves out what is unknown. */
