@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { scenarios } from '../../bench/scenarios.js';
 
 const root = join(import.meta.dirname, '../..');
 
-test('each rule of the guide has the test that the page names', async () => {
+test('each rule of the guide has the test and the bench that the page names', async () => {
   const page = await readFile(join(root, 'docs/event-loop.md'), 'utf8');
-  const rules = [...page.matchAll(/^\| (R\d+) .*\| *([^|\n]*?) *\|$/gm)].map(([, rule = '', named = '']) => ({
-    rule,
-    named,
-  }));
+  const rows = page.matchAll(/^\| (R\d+) .*\| *([^|\n]*?) *\| *(?:`([^|\n]*)`)? *\|$/gm);
+  const rules = [...rows].map(([, rule = '', named = '', bench]) => ({ rule, named, bench }));
   expect(rules.map(({ rule }) => rule)).toEqual(Array.from({ length: 23 }, (_, index) => `R${index + 1}`));
   const missing: string[] = [];
-  for (const { rule, named } of rules) {
+  for (const { rule, named, bench } of rules) {
+    if (bench !== undefined && !scenarios.some(({ name }) => name === bench)) missing.push(rule);
     const [, file, title = ''] = /^`(.*)`: (.*)$/.exec(named) ?? [];
     if (file === undefined) continue;
     const text = await readFile(join(root, `test/${file}.test.ts`), 'utf8');
