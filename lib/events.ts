@@ -6,11 +6,17 @@ import { keepContext } from './values/own-context.js';
 
 /** Names an attempt in events: ids only, never its payload. */
 export interface TaskReference {
+  /** Id of the attempt: its row. */
   readonly id: string;
+  /** Number of the task: the id of its first attempt. */
   readonly firstAttemptId: string;
+  /** 1 for the first attempt. */
   readonly attempt: number;
+  /** Null for a task without topic. */
   readonly topic: string | null;
+  /** Of a delivery; null for every other task. */
   readonly subscriptionId: string | null;
+  /** True of a dead task. */
   readonly dead: boolean;
 }
 
@@ -20,110 +26,272 @@ export function reference({ task }: { readonly task: Task }): TaskReference {
   return { id, firstAttemptId, attempt, topic, subscriptionId, dead };
 }
 
-/** Every event and what it carries. One per transition, plus what operators need to know of a worker. */
+/** Every event and what it carries: one for each transition, and what operators need to know of a worker. */
 export interface QueueEventMap {
-  'task.claimed': { readonly task: TaskReference };
-  'task.completed': { readonly task: TaskReference; readonly message: string };
-  /** `error` is what the handler threw; `nextAttemptInMs` is undefined when there is no next attempt. */
-  'task.failed': {
+  /** An attempt was claimed and starts in this process. */
+  'task.claimed': {
+    /** The attempt. */
     readonly task: TaskReference;
+  };
+  /** The success of an attempt is in the table. */
+  'task.completed': {
+    /** The attempt. */
+    readonly task: TaskReference;
+    /** What its row says: the text that the handler returned, or `completed`. */
     readonly message: string;
+  };
+  /** The failure of an attempt is in the table. */
+  'task.failed': {
+    /** The attempt. */
+    readonly task: TaskReference;
+    /** What its row says. */
+    readonly message: string;
+    /** What the handler threw. */
     readonly error: unknown;
+    /** Until the next attempt is due; undefined when there is none. */
     readonly nextAttemptInMs: number | undefined;
   };
-  /** Its handler threw `Snooze`: it has not failed, and is due again in `dueInMs`. */
+  /** The handler threw `Snooze`: the attempt has not failed and waits. */
   'task.snoozed': {
+    /** The attempt. */
     readonly task: TaskReference;
+    /** Why it waits. */
     readonly message: string;
+    /** What the handler threw. */
     readonly error: unknown;
+    /** Until the same attempt is due again. */
     readonly dueInMs: number;
   };
-  /** `by` is null where nobody was named. Told by the process that cancels it. */
+  /** A task has ended cancelled. Told by the process that cancelled it, or by the worker that ran it. */
   'task.cancelled': {
+    /** Its last attempt. */
     readonly task: TaskReference;
+    /** Who cancelled it; null where nobody was named. */
     readonly by: string | null;
+    /** Why. */
     readonly message: string;
   };
-  /** Many were, chosen by a filter: so many in one statement. */
-  'tasks.cancelled': { readonly count: number; readonly by: string | null; readonly message: string };
-  'task.buried': { readonly task: TaskReference; readonly deadId: string };
-  'task.recovered': { readonly task: TaskReference; readonly workerId: string };
-  'task.released': { readonly task: TaskReference; readonly reason: string };
-  /** The outcome of an attempt was refused: it belongs to another worker by now. */
-  'task.lost': { readonly task: TaskReference };
-  'tasks.promoted': { readonly count: number };
+  /** One statement has cancelled several tasks, which a filter chose. */
+  'tasks.cancelled': {
+    /** How many. */
+    readonly count: number;
+    /** Who cancelled them; null where nobody was named. */
+    readonly by: string | null;
+    /** Why. */
+    readonly message: string;
+  };
+  /** A task ran out of attempts, and its dead task was inserted. */
+  'task.buried': {
+    /** The last attempt. */
+    readonly task: TaskReference;
+    /** Number of the dead task. */
+    readonly deadId: string;
+  };
+  /** A worker was lost, and this process has failed the attempt that it ran. */
+  'task.recovered': {
+    /** The attempt. */
+    readonly task: TaskReference;
+    /** The lost worker. */
+    readonly workerId: string;
+  };
+  /** An attempt was given back before it started; it is not used up. */
+  'task.released': {
+    /** The attempt. */
+    readonly task: TaskReference;
+    /** Why. */
+    readonly reason: string;
+  };
+  /** The outcome of an attempt was refused, because the attempt no longer belongs to this worker. */
+  'task.lost': {
+    /** The attempt. */
+    readonly task: TaskReference;
+  };
+  /** Scheduled attempts have become pending. */
+  'tasks.promoted': {
+    /** How many. */
+    readonly count: number;
+  };
   /**
-   * Tasks of a topic, or deliveries of a subscription, have waited for `waitingMs`, and no running worker serves them. Told by
-   * a process when it finds out, and again every ten minutes. Both names are null for tasks without topic.
+   * Tasks wait, and no running worker serves their topic or subscription. A process tells it when it finds out, and again every
+   * ten minutes.
    */
   'tasks.unserved': {
+    /** The topic; null for a subscription, and for tasks without topic. */
     readonly topic: string | null;
+    /** The subscription whose deliveries wait; null for a topic. */
     readonly subscriptionId: string | null;
+    /** How long the oldest one has waited. */
     readonly waitingMs: number;
   };
   /**
-   * Rows contradict each other, as `QueueAdmin.check()` says: attempts that this process has failed, and the newest lack what must
-   * follow them, or attempts run that nobody has held for a minute. True for `mended`: next attempts were inserted after all. `refused` is why the database does not take these.
+   * Rows contradict each other: attempts that this process has failed, or the newest that have ended, lack what must follow them, or
+   * attempts run that nobody has held for a minute. `QueueAdmin.check()` looks for them in the whole table.
    */
   'table.inconsistent': {
+    /** What is wrong. */
     readonly kind: InconsistencyKind;
+    /** Their attempts. */
     readonly ids: readonly string[];
+    /** True when the next attempts were inserted after all. */
     readonly mended: boolean;
+    /** Why the database does not take these. */
     readonly refused: string | undefined;
   };
-  'publication.delivered': { readonly task: TaskReference; readonly deliveries: number };
+  /** The deliveries of a publication were inserted. */
+  'publication.delivered': {
+    /** The publication. */
+    readonly task: TaskReference;
+    /** How many. */
+    readonly deliveries: number;
+  };
+  /** A publication has ended without a delivery, because no active subscription matches. Told beside `publication.delivered`. */
+  'publication.discarded': {
+    /** The publication. */
+    readonly task: TaskReference;
+    /**
+     * Subscriptions that this application declares for the topic: their rows are inactive, or for another tenant, group or
+     * topic.
+     */
+    readonly declared: readonly string[];
+  };
+  /** An endpoint failed so often that its deliveries rest. */
+  'webhook.opened': {
+    /** The subscription that leads there. */
+    readonly subscriptionId: string;
+    /** Failures in a row. */
+    readonly failures: number;
+    /** How long they rest. */
+    readonly forMs: number;
+  };
+  /** An endpoint that rested has answered, so its deliveries go on. */
+  'webhook.closed': {
+    /** The subscription that leads there. */
+    readonly subscriptionId: string;
+  };
+  /** A subscription gets no deliveries any more, until somebody makes it active again. */
+  'webhook.deactivated': {
+    /** The subscription. */
+    readonly subscriptionId: string;
+    /** Why. */
+    readonly reason: string;
+  };
+  /** The database of a tenant cannot be used. Told once until it can. */
+  'tenant.failed': {
+    /** The tenant. */
+    readonly tenant: string;
+    /** Why. */
+    readonly message: string;
+  };
+  /** The database of a tenant can be used again. */
+  'tenant.restored': {
+    /** The tenant. */
+    readonly tenant: string;
+  };
   /**
-   * A publication has ended without a delivery: no active subscription matches. Emitted beside `publication.delivered`. `declared`
-   * are those that this application declares for the topic: their rows are inactive, or for another tenant, group or topic.
+   * Somebody did something from the dashboard, looked at a payload (`show-payload`), searched in payloads (`search-payloads`),
+   * or was refused.
    */
-  'publication.discarded': { readonly task: TaskReference; readonly declared: readonly string[] };
-  /** An endpoint failed `failures` times in a row, and its deliveries rest for `forMs`. */
-  'webhook.opened': { readonly subscriptionId: string; readonly failures: number; readonly forMs: number };
-  /** An endpoint that rested has answered. */
-  'webhook.closed': { readonly subscriptionId: string };
-  /** A subscription gets no deliveries any more, until it is made active again. */
-  'webhook.deactivated': { readonly subscriptionId: string; readonly reason: string };
-  /** A tenant's database cannot be used; said once until it can. */
-  'tenant.failed': { readonly tenant: string; readonly message: string };
-  /** A tenant's database that failed can be used again. */
-  'tenant.restored': { readonly tenant: string };
-  /** An action was taken from the dashboard, or tried: `refused` is why it was not done. */
   'dashboard.action': {
+    /** What it was. */
     readonly action: string;
-    /** A task's id, a topic, a subscription, or a filter. */
+    /** Number of a task, a topic, a subscription, or a filter. */
     readonly target: string;
-    /** As the option `dashboard.actor` names them; null where it gives no name. */
+    /** Who, as the option `dashboard.actor` says; null where it gives no name. */
     readonly actor: string | null;
+    /** Why it was not done; undefined when it was. */
     readonly refused: string | undefined;
   };
-  'worker.started': { readonly workerId: string; readonly routes: readonly string[] };
-  'worker.stopped': { readonly workerId: string; readonly unfinished: number };
+  /** The worker claims from now on. */
+  'worker.started': {
+    /** Its id in the table of workers. */
+    readonly workerId: string;
+    /** What it serves: `p` for publications, `s:<subscription>`, `t:<topic>`, `w` for webhooks. */
+    readonly routes: readonly string[];
+  };
+  /** The worker claims no more. */
+  'worker.stopped': {
+    /** Its id in the table of workers. */
+    readonly workerId: string;
+    /** Attempts that did not end in time, and that another worker recovers. */
+    readonly unfinished: number;
+  };
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */
-  'worker.troubled': { readonly workerId: string; readonly error: unknown };
-  'worker.recovered': { readonly workerId: string };
+  'worker.troubled': {
+    /** Its id in the table of workers. */
+    readonly workerId: string;
+    /** What the database said. */
+    readonly error: unknown;
+  };
+  /** The statement has succeeded, and the worker goes on. */
+  'worker.recovered': {
+    /** Its id in the table of workers. */
+    readonly workerId: string;
+  };
   /**
-   * The worker has taken no task for `forMs`, and would take none if there were any: it may not claim, or cannot. Told every minute
-   * until it goes on.
+   * The worker takes nothing, and would take nothing if there were tasks: it may not claim, or cannot. Told every minute until
+   * it goes on.
    */
-  'worker.stalled': { readonly workerId: string; readonly reason: string; readonly forMs: number };
+  'worker.stalled': {
+    /** Its id in the table of workers. */
+    readonly workerId: string;
+    /** Why. */
+    readonly reason: string;
+    /** How long it has taken nothing. */
+    readonly forMs: number;
+  };
   /**
-   * The event loop of this process stood still for `blockedMs`, while handlers of these tasks ran: one of them computes, or waits
-   * synchronously. Told every ten seconds at most.
+   * The event loop stood still for longer than `maxLoopDelayMs`: a handler computes, or waits synchronously. Told every ten
+   * seconds at most.
    */
   'loop.blocked': {
+    /** Its id in the table of workers. */
     readonly workerId: string;
+    /** How long it stood still. */
     readonly blockedMs: number;
+    /** What ran meanwhile; one of them did it. */
     readonly tasks: readonly TaskReference[];
   };
-  'connection.lost': { readonly connection: string; readonly error: unknown };
-  'connection.restored': { readonly connection: string };
-  'routine.finished': { readonly routine: string; readonly affected: number; readonly durationMs: number };
-  'routine.failed': { readonly routine: string; readonly error: unknown };
-  warning: { readonly message: string };
-  /** Something worth a line in the log, but no cause for worry. */
-  notice: { readonly message: string };
+  /** A connection of the worker was lost; it connects again. */
+  'connection.lost': {
+    /** `session` (behind a pooler `lease`), or `control`, which claims. */
+    readonly connection: string;
+    /** Why. */
+    readonly error: unknown;
+  };
+  /** The connection is back. */
+  'connection.restored': {
+    /** Which one. */
+    readonly connection: string;
+  };
+  /** A routine has run in this process. */
+  'routine.finished': {
+    /** `retry`, `notify` or `purge`. */
+    readonly routine: string;
+    /** How many rows it changed. */
+    readonly affected: number;
+    /** How long it took. */
+    readonly durationMs: number;
+  };
+  /** A routine has failed; it runs again at its next turn. */
+  'routine.failed': {
+    /** `retry`, `notify` or `purge`. */
+    readonly routine: string;
+    /** Why. */
+    readonly error: unknown;
+  };
+  /** Something works, but deserves a look. */
+  warning: {
+    /** What, and what to do. */
+    readonly message: string;
+  };
+  /** Something is worth a line in the log, and no cause for worry. */
+  notice: {
+    /** What. */
+    readonly message: string;
+  };
 }
 
+/** The name of an event: a key of {@link QueueEventMap}. */
 export type QueueEventName = keyof QueueEventMap;
 
 /**

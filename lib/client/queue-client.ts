@@ -21,6 +21,7 @@ import type { TopicSchemas } from './topic-schemas.js';
 import { readStatuses } from './read-statuses.js';
 import { readTransaction, type SqlHandle } from '../storage/sql-handle.js';
 
+/** Which queue a client inserts into that is made without the module. */
 export interface QueueClientOptions {
   /** Queue table, optionally with its schema: `orders`, `shop.orders`. */
   readonly table: string;

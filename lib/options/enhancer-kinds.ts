@@ -3,6 +3,7 @@ import type { OptionCheck } from './option-check.js';
 /** What Nest can run around a method. */
 export const enhancerKinds = ['guards', 'interceptors', 'pipes', 'filters'] as const;
 
+/** A kind of what Nest can run around a method. */
 export type EnhancerKind = (typeof enhancerKinds)[number];
 
 /** Reads the option `globalEnhancers`, the mistakes of which `check` collects. */

@@ -31,6 +31,7 @@ export interface WorkerOptions {
   readonly recovery: RecoveryOptions | undefined;
 }
 
+/** How lost workers are found. */
 export interface RecoveryOptions {
   /** Pause between two checks. */
   readonly intervalMs: number;

@@ -39,6 +39,7 @@ export interface StatusTask {
   readonly dead: boolean;
 }
 
+/** A pending attempt, and how long it has waited. */
 export interface PendingTask extends StatusTask {
   readonly dueAt: Date;
   readonly waitingMs: number;
@@ -65,12 +66,14 @@ export interface UnheardSubscription {
   readonly active: boolean;
 }
 
+/** A scheduled attempt, and when it is due. */
 export interface NextTask extends StatusTask {
   readonly dueAt: Date;
   /** Below 0 when it is late. */
   readonly inMs: number;
 }
 
+/** An attempt that runs, and where. */
 export interface RunningTask extends StatusTask {
   readonly attempt: number;
   readonly startedAt: Date;
@@ -106,6 +109,7 @@ export interface WorkerStall {
   readonly forMs: number;
 }
 
+/** What the queue's table and its indexes take on disk. */
 export interface TableSize {
   readonly tableBytes: number;
   readonly indexBytes: number;

@@ -13,6 +13,7 @@ export interface QueueListenerMetadata {
 
 const metadataKey = Symbol.for('nestjs-tarefa:listeners');
 
+/** What {@link OnQueueEvent} makes: it fits methods that take what the event carries. */
 export type ListenerDecorator<Name extends QueueEventName> = <
   Method extends (event: QueueEventMap[Name]) => unknown,
 >(

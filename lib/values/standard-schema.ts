@@ -13,9 +13,11 @@ export interface StandardSchema<Output = unknown> {
   };
 }
 
+/** What a schema makes of a value: another value, or what is wrong with it. */
 export type SchemaResult<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
+/** One thing that is wrong with a value, and where. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;

@@ -6,11 +6,20 @@ import { errorTable } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { schemaScript } from '../../lib/storage/postgres/schema/schema-statements.js';
 import { adoptedSections } from './adopted-parts.js';
-import { readInterface, type Field } from './interfaces.js';
+import { exportedNames } from './exported-names.js';
+import { readInterface, readInterfaceOfFields, type Field } from './interfaces.js';
 
 /** What is made from the sources and put between `<!-- name:start -->` and `<!-- name:end -->`. */
 export const sections: Readonly<Record<string, () => string>> = {
-  options: () => fieldTable(readInterface('lib/options/queue-options.ts', 'QueueOptions')),
+  'options-first-day': () => fieldTable(optionsOf('first day')),
+  'options-production': () => fieldTable(optionsOf('production')),
+  'options-rarely': () => fieldTable(optionsOf('rarely')),
+  events: eventTable,
+  'event-task': () =>
+    table(
+      ['field of `task`', 'meaning'],
+      readInterface('lib/events.ts', 'TaskReference').map(({ name, text }) => [`\`${name}\``, text]),
+    ),
   'recovery-options': () => fieldTable(readInterface('lib/options/worker-options.ts', 'RecoveryOptions')),
   'webhook-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'WebhookOptions')),
   'circuit-options': () => fieldTable(readInterface('lib/options/webhook-options.ts', 'CircuitOptions')),
@@ -32,6 +41,13 @@ export const sections: Readonly<Record<string, () => string>> = {
       .join('\n\n'),
   commands: () => commands.map(commandSection).join('\n\n'),
   'common-options': () => optionTable(commonOptions),
+  api: () =>
+    [...exportedNames()]
+      .map(([group, names]) => {
+        const rows = names.map(({ name, text }) => [`\`${name}\``, asMarkdown(text)]);
+        return `## ${group}\n\n${table(['name', 'what it is'], rows)}`;
+      })
+      .join('\n\n'),
   ...adoptedSections,
   schema: () => `\`\`\`sql\n${shopScript()}\n\`\`\``,
 };
@@ -44,6 +60,59 @@ export function withSections(text: string): string {
     if (from === -1 || to === -1) return document;
     return `${document.slice(0, from)}${start}\n\n${render()}\n\n${document.slice(to)}`;
   }, text);
+}
+
+/** When one meets an option; those that are not named here are met rarely. */
+const optionGroups: Readonly<Record<string, 'first day' | 'production'>> = {
+  ...groupOf('first day', [
+    ...['connection', 'queue', 'worker', 'concurrency', 'maxAttempts', 'retryIntervalMinutes', 'schemas'],
+    ...['webhooks', 'globalEnhancers', 'logDebug'],
+  ]),
+  ...groupOf('production', [
+    ...[
+      'sessionConnection',
+      'connectRetryMs',
+      'schema',
+      'layout',
+      'lanes',
+      'poolSize',
+      'purgeMinutes',
+      'purgeMaxAgeDays',
+    ],
+    ...[
+      'bell',
+      'order',
+      'unknownTasks',
+      'transaction',
+      'wrapHandler',
+      'tenantDatabases',
+      'isolation',
+      'maxLoopDelayMs',
+    ],
+    ...['pauseWhileBlocked', 'maxPayloadBytes', 'errorProperties', 'shutdownTimeoutMs', 'loki'],
+  ]),
+};
+
+function groupOf<Group extends string>(group: Group, names: readonly string[]): Record<string, Group> {
+  return Object.fromEntries(names.map((name) => [name, group]));
+}
+
+function optionsOf(group: 'first day' | 'production' | 'rarely'): readonly Field[] {
+  const all = readInterface('lib/options/queue-options.ts', 'QueueOptions');
+  const unknown = Object.keys(optionGroups).filter((name) => !all.some((one) => one.name === name));
+  if (unknown.length > 0) throw new Error(`no option is called ${unknown.join(', ')}`);
+  return all.filter(({ name }) => (optionGroups[name] ?? 'rarely') === group);
+}
+
+/** A row for each event, and one for each of its fields; both have to say something. */
+function eventTable(): string {
+  const rows = readInterfaceOfFields('lib/events.ts', 'QueueEventMap').flatMap(({ name, text, fields }) => [
+    [`\`${name}\``, '', text],
+    ...fields.map((field) => ['', `\`${field.name}\``, field.text]),
+  ]);
+  const silent = rows.find(([, , meaning]) => meaning === '');
+  if (silent) throw new Error(`lib/events.ts does not say what ${silent.join('')} is`);
+  return table(['event', 'field', 'meaning'], rows);
 }
 
 /** What `--help` of a command says. */

@@ -17,12 +17,39 @@ export interface Field {
 
 /** Reads an interface of the library from its source. */
 export function readInterface(file: string, name: string): readonly Field[] {
+  const { members, source } = findInterface(file, name);
+  return members.map((member) => readField(member, source));
+}
+
+/** A field whose type is written out, with the fields of that. */
+export interface FieldOfFields extends Pick<Field, 'name' | 'text'> {
+  readonly fields: readonly Field[];
+}
+
+/** Reads an interface whose fields are objects that are written out in place. */
+export function readInterfaceOfFields(file: string, name: string): readonly FieldOfFields[] {
+  const { members, source } = findInterface(file, name);
+  return members.map((member) => {
+    const { type } = member;
+    if (!type || !ts.isTypeLiteralNode(type)) throw new Error(`${member.name.getText(source)} is no object`);
+    return {
+      ...readField(member, source),
+      name: member.name.getText(source).replaceAll("'", ''),
+      fields: type.members.filter(ts.isPropertySignature).map((one) => readField(one, source)),
+    };
+  });
+}
+
+function findInterface(
+  file: string,
+  name: string,
+): { readonly members: readonly ts.PropertySignature[]; readonly source: ts.SourceFile } {
   const source = ts.createSourceFile(file, readFileSync(pathOf(file), 'utf8'), ts.ScriptTarget.Latest, true);
   const declaration = source.statements.find(
     (one): one is ts.InterfaceDeclaration => ts.isInterfaceDeclaration(one) && one.name.text === name,
   );
   if (!declaration) throw new Error(`${file} declares no interface ${name}`);
-  return declaration.members.filter(ts.isPropertySignature).map((member) => readField(member, source));
+  return { members: declaration.members.filter(ts.isPropertySignature), source };
 }
 
 function readField(member: ts.PropertySignature, source: ts.SourceFile): Field {

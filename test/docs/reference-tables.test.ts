@@ -147,19 +147,6 @@ test('the table of the view is that of the view, and each of its columns holds w
   }
 });
 
-test('the table of events is that of the library, with their fields', () => {
-  const source = readFileSync(pathOf('lib/events.ts'), 'utf8');
-  const map = /interface QueueEventMap \{\n(.*?)\n\}\n/s.exec(source)?.[1] ?? '';
-  const events = [...map.matchAll(/^ {2}'?([\w.]+)'?: \{(.*?)\};?$/gms)].map(([, name, fields = '']) => [
-    name,
-    [...fields.matchAll(/readonly (\w+):/g)].map(([, field]) => field).join(', '),
-  ]);
-  expect(events.length).toBeGreaterThan(10);
-  expect(rowsOf('docs/reference/events.md', 'events').map(([name, fields]) => [name, fields])).toEqual(
-    events,
-  );
-});
-
 test('codes of errors that the documents name exist', () => {
   const code = /`((?:TASK|WORKER|SCHEMA|PAYLOAD|OPTIONS|TRANSACTION|HANDLER)_[A-Z_]+)`/g;
   const named = documents.flatMap(({ prose }) => [...prose.matchAll(code)].map(([, name = '']) => name));
