@@ -53,7 +53,7 @@ export interface InsertOptions {
   readonly tx?: SqlHandle | undefined;
 }
 
-/** A task to look for; {@link QueueClient.listEquivalentTask}. */
+/** A task that `listEquivalentTask()` looks for. */
 export interface EquivalentTaskInput extends Pick<
   TaskInput,
   'topic' | 'payload' | 'externalKey' | 'origin' | 'destination' | 'tenant' | 'group'

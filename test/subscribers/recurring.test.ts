@@ -159,6 +159,7 @@ test('a row that is deleted under a running application comes back', async () =>
   const { schedules } = app.get(QueueAdmin);
   await bench.pool.query('delete from tasks_schedule; delete from tasks_worker');
   await until(async () => (await schedules.find('nightly'))?.status === 'active', 'it is written again');
+  expect(await schedules.find('nightly')).toMatchObject({ id: 'nightly', status: 'active' });
 });
 
 test('a decorator that has lost its method is told', async () => {
