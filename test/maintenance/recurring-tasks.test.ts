@@ -237,7 +237,7 @@ test('a task that the table refuses holds up no other, and is told once', async 
   worker.look();
   await until(async () => (await madeBy(admin, 'bad')).length === 1, 'it is made after all');
   expect(warnings).toEqual([
-    expect.stringContaining(`the task of the schedule 'bad', which is tried again: `),
+    expect.stringContaining(`the task of the schedule 'bad' cannot be inserted, and is tried again: `),
   ]);
 });
 

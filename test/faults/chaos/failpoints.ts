@@ -8,6 +8,7 @@ import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
 import { MysqlEndpoints } from '../../../lib/storage/mysql/mysql-endpoints.js';
 import { MysqlInserts } from '../../../lib/storage/mysql/mysql-inserts.js';
 import { MysqlReports } from '../../../lib/storage/mysql/mysql-reports.js';
+import { MysqlSchedules } from '../../../lib/storage/mysql/mysql-schedules.js';
 import { MysqlSubscriptions } from '../../../lib/storage/mysql/mysql-subscriptions.js';
 import { MysqlTransaction } from '../../../lib/storage/mysql/mysql-transaction.js';
 import { MysqlTransactions } from '../../../lib/storage/mysql/mysql-transactions.js';
@@ -21,6 +22,7 @@ import { PostgresEndpoints } from '../../../lib/storage/postgres/postgres-endpoi
 import { PostgresInserts } from '../../../lib/storage/postgres/postgres-inserts.js';
 import { PostgresInterop } from '../../../lib/storage/postgres/postgres-interop.js';
 import { PostgresReports } from '../../../lib/storage/postgres/postgres-reports.js';
+import { PostgresSchedules } from '../../../lib/storage/postgres/postgres-schedules.js';
 import { PostgresSubscriptions } from '../../../lib/storage/postgres/postgres-subscriptions.js';
 import { PostgresTransactions } from '../../../lib/storage/postgres/postgres-transactions.js';
 import { PostgresUpkeep } from '../../../lib/storage/postgres/postgres-upkeep.js';
@@ -81,6 +83,7 @@ const wrappedOf: Readonly<Record<PointedStorage, readonly Wrapped[]>> = {
     { prefix: 'reports.', prototype: PostgresReports.prototype },
     { prefix: 'subscriptions.', prototype: PostgresSubscriptions.prototype },
     { prefix: 'endpoints.', prototype: PostgresEndpoints.prototype },
+    { prefix: 'schedules.', prototype: PostgresSchedules.prototype },
     { prefix: 'interop.', prototype: PostgresInterop.prototype },
     { prefix: 'transaction.', prototype: PostgresTransaction.prototype },
     liveness,
@@ -97,6 +100,7 @@ const wrappedOf: Readonly<Record<PointedStorage, readonly Wrapped[]>> = {
     { prefix: 'reports.', prototype: MysqlReports.prototype },
     { prefix: 'subscriptions.', prototype: MysqlSubscriptions.prototype },
     { prefix: 'endpoints.', prototype: MysqlEndpoints.prototype },
+    { prefix: 'schedules.', prototype: MysqlSchedules.prototype },
     { prefix: 'transaction.', prototype: MysqlTransaction.prototype },
     liveness,
   ],
