@@ -259,7 +259,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'endpoints.moveSecrets': 'one statement of an operator, repeatable: test/webhooks/moved-subscription',
   'endpoints.forget': 'as endpoints.reactivate',
   'schedules.move':
-    'one statement for the next time and its task, made again by whoever looks next: test/maintenance/recurring-crashes',
+    'one statement for the next time and its task, made again by whoever looks next: test/maintenance/recurring-tasks',
   'schedules.due': 'only reads, when a schedule may be due',
   'schedules.declare': 'repeatable, at a start',
   'schedules.clock': 'only reads',
