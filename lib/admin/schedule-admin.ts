@@ -8,9 +8,10 @@ import {
   type ScheduleInput,
 } from '../client/schedule-input.js';
 import { TarefaError } from '../errors.js';
-import type { NewTask, TaskInserts } from '../storage/inserts.js';
+import { defaultPriority, type NewTask, type TaskInserts } from '../storage/inserts.js';
 import { occurrenceOf } from '../storage/schedule-occurrence.js';
 import type { ScheduleRecord, ScheduleRule, ScheduleStore, ScheduleValues } from '../storage/schedules.js';
+import type { TaskRecord } from '../task.js';
 import { recurrence } from '../timing/recurrence.js';
 import { shownValue } from '../values/shown-value.js';
 import type { Some } from '../values/without-unset.js';
@@ -22,7 +23,7 @@ export interface Schedule {
   readonly rule: ScheduleRule;
   /** What is inserted each time; the payload as it is stored. */
   readonly task: Pick<
-    NewTask,
+    TaskRecord,
     | 'topic'
     | 'payload'
     | 'externalKey'
@@ -207,7 +208,8 @@ function merged(present: ScheduleRule, changes: Readonly<Partial<Record<keyof Re
 
 function shown(record: ScheduleRecord): Schedule {
   const { id, rule, declared: isDeclared, nextAt, lastAt, missed, pausedAt } = record;
-  const { topic, payload, externalKey, origin, destination, tenant, group, priority, metadata } = record.task;
+  const { topic, payload, externalKey, origin, destination, tenant, group, metadata } = record.task;
+  const priority = record.task.priority ?? defaultPriority;
   return {
     ...{ id, rule },
     task: { topic, payload, externalKey, origin, destination, tenant, group, priority, metadata },

@@ -1,9 +1,10 @@
-import type { MissedRule, RecurrenceRule } from '../timing/recurrence.js';
+import type { RecurrenceRule } from '../timing/recurrence.js';
 import type { NewTask } from './inserts.js';
 
 /** When a schedule inserts its tasks. */
 export interface ScheduleRule extends RecurrenceRule {
-  readonly missed: MissedRule;
+  /** What is made of times that were missed: nothing, one task, or one for each. */
+  readonly missed: 'skip' | 'once' | 'all';
   /** `skip`: no task while the one before has not ended. */
   readonly overlap: 'allow' | 'skip';
   /** Each task is due up to so many ms later than its time. */
