@@ -83,7 +83,7 @@ function firstSentence(node: ts.Node): string {
     .getJSDocCommentsAndTags(node)
     .map((one) => ts.getTextOfJSDocComment(one.comment) ?? '')
     .join(' ')
-    .replaceAll(/\{@link (\w+)\}/g, '`$1`')
+    .replaceAll(/\{@link ([\w.]+)\}/g, '`$1`')
     .replaceAll(/\s+/g, ' ');
   return /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment;
 }
