@@ -322,7 +322,7 @@ export class QueueEvents {
   }
 
   /**
-   * The same as an observable; it never completes.
+   * The events of that name as an observable, which never completes.
    *
    * @example events.observe('task.failed').pipe(bufferTime(60_000)).subscribe((failures) => report(failures));
    */

@@ -104,7 +104,7 @@ export class QueueModule {
   }
 
   /**
-   * The same with options from a provider.
+   * Registers a queue whose options come from a provider: a factory, a class, or one that exists.
    *
    * @example
    * QueueModule.forRootAsync({

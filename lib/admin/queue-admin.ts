@@ -281,7 +281,7 @@ export class QueueAdmin {
   }
 
   /**
-   * Does the same with many tasks at once: counts them first, then retries, cancels or deletes them in blocks.
+   * Retries, cancels or deletes many tasks: counts them first, then does it in blocks.
    *
    * @param options of `cancel`
    * @example

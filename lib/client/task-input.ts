@@ -98,7 +98,7 @@ const fieldNames: readonly TaskField[] = [
   'unique',
   'metadata',
 ];
-/** The same names, for look-ups. */
+/** Names of the fields of a task, for look-ups. */
 export const taskFields: ReadonlySet<string> = new Set(fieldNames);
 
 const largestTenant = 2n ** 63n - 1n;

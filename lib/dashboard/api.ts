@@ -89,7 +89,7 @@ export interface NextJson extends RouteJson {
   readonly inMs: number;
 }
 
-/** The same with its times as JSON has them. */
+/** A value with its times as JSON has them. */
 type InJson<Value> = Value extends unknown
   ? { readonly [Name in keyof Value]: Value[Name] extends Date ? string : Value[Name] }
   : never;

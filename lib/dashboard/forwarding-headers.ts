@@ -46,7 +46,7 @@ const names: ReadonlySet<string> = new Set([
   'x-sucuri-clientip',
 ]);
 
-/** The same, where one of them names a whole family. */
+/** What the names of whole families of such headers begin with. */
 const families: readonly string[] = [
   'cf-',
   'tailscale-',

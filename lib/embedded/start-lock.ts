@@ -33,7 +33,7 @@ export async function withStartLock<T>(folder: string, work: () => Promise<T>): 
 }
 
 /**
- * The same at the end of a process, where nothing can be awaited: waits up to `timeoutMs` and does nothing when
+ * Runs work under the lock at the end of a process, where nothing can be awaited: waits up to `timeoutMs` and does nothing when
  * another process keeps the lock. A lock of this very process counts as held, because its work goes no further.
  */
 export function withStartLockSync(folder: string, timeoutMs: number, work: () => void): void {

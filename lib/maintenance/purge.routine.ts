@@ -70,7 +70,7 @@ export class PurgeRoutine {
     return this.#liveness.exclusively('purge', () => this.runNow());
   }
 
-  /** The same, also beside another worker that runs it: rows that one has locked are left to it. */
+  /** Runs one round, also beside another worker that runs one: rows that it has locked are left to it. Answers how many were deleted. */
   async runNow(): Promise<number> {
     this.#cut = new AbortController();
     const { maxAgeDays } = this.#rules;

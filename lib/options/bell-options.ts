@@ -61,7 +61,7 @@ export type QueueBell =
 /** Options of a package of others. */
 type ClientOptions = Readonly<Record<string, unknown>>;
 
-/** The same, checked and complete. */
+/** A {@link QueueBell} whose options are checked and complete. */
 export type ResolvedBell =
   | ({ readonly kind: 'tcp' } & {
       readonly [Name in keyof TcpBellOptions]-?: NonNullable<TcpBellOptions[Name]>;
@@ -83,7 +83,7 @@ export function tcp(options: TcpBellOptions = {}): QueueBell {
 }
 
 /**
- * The same through Redis, of which a channel is used and nothing is stored. Needs the package `redis`.
+ * Wakes the processes of a queue through Redis, in which one channel is used and nothing is stored. Needs the package `redis`.
  *
  * @example
  * ```ts
@@ -97,7 +97,8 @@ export function redis(
 }
 
 /**
- * The same through NATS, of which a subject is used and nothing is stored. Needs the package `@nats-io/transport-node`.
+ * Wakes the processes of a queue through NATS, in which one subject is used and nothing is stored. Needs the package
+ * `@nats-io/transport-node`.
  *
  * @example
  * ```ts

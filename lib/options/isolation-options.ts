@@ -33,7 +33,7 @@ export interface IsolationOptions {
   readonly outputDir?: string | undefined;
 }
 
-/** The same, checked and completed. */
+/** {@link IsolationOptions}, checked and complete. */
 export interface ResolvedIsolation {
   readonly module: URL;
   readonly threads: number;

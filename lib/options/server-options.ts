@@ -38,7 +38,7 @@ export interface ServerOptions {
   readonly messageTimeoutMs?: number | undefined;
 }
 
-/** The same, checked and complete. */
+/** {@link ServerOptions}, checked and complete. */
 export type ResolvedServerOptions = {
   readonly [Name in Exclude<keyof ServerOptions, 'allowUnauthenticated'>]-?: NonNullable<ServerOptions[Name]>;
 };

@@ -12,7 +12,7 @@ export interface SqlHandle {
 
 /** A handle that its adapter cannot check when it is made. */
 export interface CheckedHandle extends SqlHandle {
-  /** The same, which refuses a statement outside of a transaction. */
+  /** This handle, refusing a statement outside of a transaction. */
   readonly inTransaction: SqlHandle;
 }
 

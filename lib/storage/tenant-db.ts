@@ -41,8 +41,8 @@ export interface TenantDb extends TenantSql {
   transaction<T>(work: (tx: TenantSql) => Promise<T>): Promise<T>;
 
   /**
-   * The same, and only if no earlier attempt of this task has done it: what it changes in this database happens once. Needs
-   * a small table there, which `TenantDatabases.createDedupTable()` makes.
+   * Runs work in a transaction, unless an earlier attempt of this task has done it: what it changes in this database happens once.
+   * Needs a small table there, which `TenantDatabases.createDedupTable()` makes.
    *
    * @example await db.once((tx) => tx.query('update account set balance = balance - $1', [order.total]));
    * @throws {TarefaError} `SCHEMA_MISSING` without that table

@@ -5,7 +5,7 @@ export function unavailable(what: string, cause?: unknown): TarefaError {
   return new TarefaError('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });
 }
 
-/** The same, because it was refused: asking again at once would bring the same answer, or a locked account. */
+/** A tenant's database has refused: to ask again at once would bring the same answer, or lock the account. */
 export class TenantRefusal extends TarefaError {
   constructor(what: string, cause?: unknown) {
     super('TENANT_UNAVAILABLE', what, cause === undefined ? undefined : { cause });

@@ -87,8 +87,8 @@ export class QueueWebhooks {
   }
 
   /**
-   * The same with an ed25519 key pair (`v1a`), whose private half is never shown: for receivers that should not be able to sign.
-   * Few of them verify it.
+   * Makes an ed25519 key pair (`v1a`) as signing secret; its private half is never shown. For receivers that should not be able to
+   * sign; few of them verify it. Secrets that were there sign as well for 24 hours.
    *
    * @returns the public key, `whpk_…`, to hand to the receiver
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
@@ -171,7 +171,7 @@ export class QueueWebhooks {
   }
 
   /**
-   * The same with all deliveries of a subscription that have failed for good since then; those that were cancelled stay so. One that
+   * Delivers once more all deliveries of a subscription that have failed for good since then; those that were cancelled stay so. One that
    * the database does not let change stays failed, and a warning names it.
    *
    * @returns how many

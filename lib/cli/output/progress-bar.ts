@@ -58,7 +58,7 @@ export class ProgressBar implements Progress {
     this.#screen.write(`\r${text}\x1b[K`);
   }
 
-  /** The same, shorter and shorter: a line that wraps could not be drawn over, and one that is cut says something else. */
+  /** What it says, shorter and shorter: a line that wraps could not be drawn over, and one that is cut says something else. */
   #forms(): readonly string[] {
     const seconds = (performance.now() - this.#startedAt) / 1_000;
     const rate = seconds > 0 ? this.#done / seconds : 0;

@@ -10,7 +10,7 @@ export function visibleLine(text: string): string {
   return text.replace(hidden, (character) => known[character] ?? escaped(character));
 }
 
-/** The same of several lines: line breaks and tabs stay. */
+/** Several lines of text, with what a terminal would obey written out; line breaks and tabs stay. */
 export function visibleText(text: string): string {
   return text.replace(hidden, (character) =>
     character === '\n' || character === '\t' ? character : (known[character] ?? escaped(character)),

@@ -10,7 +10,7 @@ export function taskView({ payload: _payload, ...rest }: TaskRecord): TaskView {
   return { ...rest, status: taskState(rest) };
 }
 
-/** The same attempt without what the dashboard hides: secrets in messages, errors, results and metadata. */
+/** An attempt without what the dashboard hides: secrets in messages, errors, results and metadata. */
 export function withoutSecrets<T extends TaskRecord>(task: T, redaction: Redaction): T {
   const text = (one: string | null): string | null => (one === null ? null : redaction.text(one).text);
   const { message, error, result, metadata } = task;

@@ -70,7 +70,7 @@ function refuse(given: readonly unknown[], error: TarefaError): void {
   callback(error);
 }
 
-/** The same call, whose callback tells first how the statement ended. */
+/** The arguments of a call, with a callback that first notes how the statement ended. */
 function watched(name: string, given: readonly unknown[], statements: ClientWatch): unknown[] {
   const [first] = given;
   const text = name === 'query' || name === 'execute' ? textOf(first) : name;

@@ -57,7 +57,7 @@ export class TransactionConnection {
     });
   }
 
-  /** The same watch, which also sees what is left in the session. */
+  /** Adds to a watch that what is left in the session is noted. */
   watching(watch: ClientWatch): ClientWatch {
     return {
       sent: (text) => {

@@ -34,7 +34,7 @@ export class HandlerStatements {
     return answer;
   }
 
-  /** The same of a statement whose sender is told of its end by the function that this answers. */
+  /** Notes a statement that was sent. Answers the function that its sender calls when it has ended. */
   begun(text: string): (error?: unknown) => void {
     this.sent(text);
     let settle = (): void => undefined;

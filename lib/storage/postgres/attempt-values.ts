@@ -13,7 +13,7 @@ export function settleValues(workerId: WorkerId, given: readonly Completion[]): 
   ];
 }
 
-/** The same, so that the first has the least id. */
+/** Puts the completion with the least id first. */
 function leastFirst(all: readonly Completion[]): readonly Completion[] {
   const ids = all.map(({ id }) => BigInt(id));
   const place = ids.reduce((least, id, index) => (id < (ids[least] ?? id) ? index : least), 0);

@@ -30,7 +30,7 @@ export const queryReadable: ReadRows = async (handle, text, values) => {
   }
 };
 
-/** The same at once, for callers that know that something cannot be sent: a transaction that failed reads nothing more. */
+/** Reads texts as bytes at once, for callers that know that one cannot be sent: a transaction that failed reads nothing more. */
 export const queryBytes: ReadRows = async (handle, text, values) => {
   try {
     return { rows: await askBytes(handle, text, values) };
@@ -39,7 +39,7 @@ export const queryBytes: ReadRows = async (handle, text, values) => {
   }
 };
 
-/** The same through a handle of a user's, who may have taught its driver to read values other than text in ways of his own. */
+/** Reads texts as bytes through a handle of a user's, whose driver may read values other than text in ways of its own. */
 export async function askBytes(
   handle: SqlHandle,
   text: string,

@@ -50,7 +50,7 @@ export function serializeError(
   }, indescribable);
 }
 
-/** The same as an error again: one of ours has its class, others have the name of theirs. */
+/** Makes an error of its serialized form: one of ours has its class again, others have the name of theirs. */
 export function deserializeError(serialized: SerializedError): unknown {
   if (serialized.kind === 'value') return serialized.text;
   const { name, message, stack, fields, cause, errors } = serialized;

@@ -1,7 +1,7 @@
 /** A parameter that is {@link jsonIds}, as rows of one column `id`. A straight join begins with them and finds the rest by its key. */
 export const idList = `json_table(?, '$[*]' columns (id bigint path '$'))`;
 
-/** The same in a select that locks, which MySQL refuses while it could lock the rows of the list as well. */
+/** {@link idList} for a select that locks, which MySQL refuses while it could lock the rows of the list as well. */
 export const lockedList = `(select distinct l.id from ${idList} l)`;
 
 /** Ids as numbers of JSON, which lose nothing as text. In one order, so that those who lock the same ones wait in no circle. */

@@ -58,7 +58,7 @@ export interface LentConnection {
   readonly raw: PoolConnection;
   /** Sends a text of the library's; a connection that does not answer is cut. */
   readonly ask: Run;
-  /** The same without a watch on the answer. */
+  /** Sends a text of the library's; nobody watches whether it is answered. */
   readonly send: Run;
   /** @param trace what has been left in its session, in words: then it is closed */
   release(trace?: string): void;
@@ -145,7 +145,7 @@ export class OwnPool {
     return this.use((run) => run(text, values));
   }
 
-  /** The same as a handle, as users' transactions are. */
+  /** Runs work on a connection, which it gets as a handle, as users' transactions are. */
   useHandle<T>(work: (handle: SqlHandle) => Promise<T>): Promise<T> {
     return this.use((run) => work(asHandle(run)));
   }

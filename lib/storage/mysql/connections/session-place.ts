@@ -52,7 +52,7 @@ export async function endSession(connection: Pick<Connection, 'threadId'>, run: 
   if (session) await killSession(session, run);
 }
 
-/** The same of a session of another process. */
+/** Ends a session of any process, if the server still has it at that place. */
 export async function killSession({ id, mark }: ServerSession, run: Run): Promise<void> {
   const [answer] = await run(`-- name: session_at\n${placeWhere(`id = ${id}`)}`);
   if (answer?.rows[0]?.['place'] === mark) await run(`kill ${id}`);

@@ -34,7 +34,7 @@ export async function repeated<T>(
   }
 }
 
-/** The same with the statements that begin and end it. */
+/** Runs work between the statements that begin and commit a transaction, again when it loses to others. */
 export function inTransaction<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
   return repeated(run, async () => {
     await run('start transaction');

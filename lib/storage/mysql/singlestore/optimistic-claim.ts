@@ -38,7 +38,7 @@ interface Look {
 }
 
 /**
- * The same as `ClaimTransaction` without `skip locked`: it looks at what is pending without a lock, changes what is pending still,
+ * Does what `ClaimTransaction` does, without `skip locked`: it looks at what is pending without a lock, changes what is pending still,
  * and reads what it has changed. A change waits for that of another claim, and then leaves what the other has taken: the next claim
  * looks again. All change rows in the order of their ids, so that none wait for each other.
  */

@@ -104,13 +104,13 @@ straight_join ${queue} f force index (primary) on f.id = own.id
 order by f.id`,
   );
 
-/** Their ids. Parameters: id, twice. */
+/** Ids of all attempts of a task. Parameters: id of any of them, twice. */
 const attemptIds = (queue: string): string => `
   select f.id from ${asked(queue)} straight_join ${queue} f force index (primary) on f.id = asked.first_id
   union
   select f.id from ${asked(queue)} straight_join ${queue} f force index (attempts) on f.id_inicial = asked.first_id`;
 
-/** The same without what they hold. */
+/** Finds the ids of all attempts of a task. Parameters: id of any of them, twice. */
 export const findAttempts = ({ queue }: Queue): string => named('find_attempts', attemptIds(queue));
 
 /** First attempts of the dead chains of a task. Parameters: id of its first attempt. */
@@ -168,7 +168,7 @@ const unedited: Edited = {
   metadata: 'f.metadados',
 };
 
-/** The same with three parameters. */
+/** An edited payload comes as three parameters: payload, hash, metadata. */
 export const edited: Edited = { payload: '?', hash: '?', metadata: '?' };
 
 /** Nothing is where the new attempt of an attempt goes: no attempt that was inserted by hand, no task that lives under its unique key. */

@@ -9,7 +9,7 @@ export const lacksNextAttempt = (queue: string, condition = 'true'): string => `
   left join ${queue} n force index (successor) on n.id_anterior = f.id
   where f.reenfileirado and f.status in ('falha', 'falha_processando') and ${condition} and n.id is null`;
 
-/** The same of the last attempt of a task that has no dead task, though this library has ended it for lack of attempts. */
+/** Joins and condition of the last attempt `f` of a task that has no dead task, though this library has ended it for lack of attempts. */
 export const lacksDeadTask = (queue: string, condition = 'true'): string => `
   left join ${queue} d force index (dead) on d.morte = coalesce(f.id_inicial, f.id) and d.rodada = f.rodada
   where ${isBuried('f')} and f.finalizada_em is not null and ${condition} and d.id is null`;

@@ -25,7 +25,7 @@ insert into ${table} (processo, tenant, grupo_empresarial, url, http_method, hea
 values (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
 
-/** The same parameters as {@link addSubscription}. */
+/** Changes a subscription. Parameters: those of {@link addSubscription}. */
 export const changeSubscription = (table: string): string =>
   named(
     'update_subscription',

@@ -234,7 +234,7 @@ select w.secrets, ${now} as now, (select s.url from ${subscriptions} s where s.i
 from ${webhooks} w where w.subscriber_id = ?`,
   );
 
-/** The same to change them. Parameters: subscription. */
+/** Locks the secrets of an endpoint, to change them. Parameters: subscription. */
 export const lockSecrets = ({ webhooks }: Tables): string =>
   named(
     'webhook_lock_secrets',

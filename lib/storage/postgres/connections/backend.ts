@@ -11,7 +11,7 @@ import { processIdOf } from './pooler.js';
  */
 const sessions = new WeakMap<object, Promise<ServerSession | undefined>>();
 
-/** The same whatever formats and time zone a session has. */
+/** When a backend has started, as text that depends on no format or time zone of a session. */
 const startText = `to_char(a.backend_start at time zone 'UTC', 'YYYYMMDDHH24MISSUS')`;
 
 const ownBackend = `-- name: own_backend

@@ -30,7 +30,7 @@ export function withoutRefusedRing(run: RunTransaction): RunTransaction {
   };
 }
 
-/** The same with statements that commit by themselves. */
+/** Sends statements that commit by themselves, again without a ring where the server refuses that. */
 export function statementsWithoutRefusedRing(handle: SqlHandle, run: RunTransaction): SqlHandle {
   return {
     query: async (text, values) => {

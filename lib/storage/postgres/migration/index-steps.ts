@@ -70,7 +70,7 @@ function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, def
   };
 }
 
-/** The same for an index of a partitioned table. */
+/** Drops an index of a partitioned table. */
 function dropPartitionedStep(tables: QueueTables, name: string): Step {
   return {
     what: `drop the index ${name}`,

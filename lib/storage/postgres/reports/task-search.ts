@@ -24,7 +24,7 @@ const budgetMs = 400;
 const timeoutMs = 5_000;
 /** Ids that the first statement of a page looks at, and any of them at most; between them what the last one took decides. */
 const firstWidth = 10_000n;
-/** The same where payloads are read: they may be large. */
+/** Ids that the first statement of a page looks at where payloads are read, which may be large. */
 const firstPayloadWidth = 500n;
 const widest = 2_000_000n;
 const quickMs = 60;

@@ -12,7 +12,7 @@ export function insertFunctionName(tables: QueueTables): string {
   return `${tables.quotedSchema}.${quoteIdentifier(ownName(tables, 'insert'))}`;
 }
 
-/** The same with its parameters, as `to_regprocedure` reads it. */
+/** Name of the function with the types of its parameters, as `to_regprocedure` reads it. */
 export function insertFunctionSignature(tables: QueueTables): string {
   return `${insertFunctionName(tables)}(${parameters})`;
 }

@@ -18,7 +18,7 @@ export function ownName({ table }: QueueTables, suffix: string): string {
   return `${table}_${suffix}`;
 }
 
-/** The same for SQL. */
+/** {@link ownName}, quoted for SQL. */
 function named(tables: QueueTables, suffix: string): string {
   return quoteIdentifier(ownName(tables, suffix));
 }

@@ -154,7 +154,7 @@ const object = (json: string): string =>
 const list = (json: string): string => `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
 
 /**
- * The same with another payload. The attempts before keep theirs; the metadata tells when it was edited, by whom, why, and
+ * Starts a task anew with another payload. The attempts before keep theirs; the metadata tells when it was edited, by whom, why, and
  * after which attempt. A delivery carries what was published, and is left alone. Parameters: id of any attempt, payload,
  * its hash, who, why.
  */

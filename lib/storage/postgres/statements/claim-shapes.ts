@@ -107,7 +107,7 @@ export function fromPositions(queue: string, except: string): Look {
 }
 
 /**
- * The same where stretches of one route share a limit below that of all: their rows are numbered. A form of its own, because
+ * Looks where stretches of one route share a limit below that of all: their rows are numbered. A form of its own, because
  * that sorts every row that is seen: 4% of a claim of ten on one route, a third of one of 500 on 100 routes.
  */
 export function fromStretches(queue: string, except: string): Look {

@@ -20,7 +20,7 @@ select 1 / count(*) as done from done`,
 );
 
 /**
- * The same for all attempts of a group. A later read finds which attempt another worker has.
+ * Completes all attempts of a group, or raises an error when one has another worker by now. A later read finds which attempt another worker has.
  *
  * Parameters: ids, worker, reservations, messages, results.
  */
@@ -37,7 +37,7 @@ with done as (
 select 1 / (count(*) = cardinality($1::bigint[]))::int as done from done`,
 );
 
-/** The same for a transaction of the user's own: answers no row when the attempt is no longer this worker's. */
+/** Completes an attempt in a transaction of the user's own: answers no row when it is no longer this worker's. */
 export const completeElsewhere = statement(
   'complete_in',
   ({ queue }) => `

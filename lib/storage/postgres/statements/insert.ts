@@ -68,7 +68,7 @@ const ring = `ring as materialized (
 )`;
 
 /**
- * Inserts one task: the same with a parameter per column. A statement that rings has two more: the channel, and the text
+ * Inserts one task, with a parameter per column. A statement that rings has two more: the channel, and the text
  * after the time.
  *
  * In a user's transaction it is planned each time, because a named statement may not survive there: {@link insertByFunction}.

@@ -52,7 +52,7 @@ select (select count(*)::int from promoted) as promoted,
 export const promote = statement('promote', (tables) => promotion(tables, false));
 
 /**
- * The same beside workers of nsj-queue-lib. Their notify job lists what is due and then sets each row to pending by its
+ * {@link promote} beside workers of nsj-queue-lib. Their notify job lists what is due and then sets each row to pending by its
  * id alone: what was promoted and completed meanwhile would run again. So nothing is promoted while it holds its lock,
  * and it skips a round while this statement does.
  */
@@ -107,7 +107,7 @@ where f.id = $1::bigint`,
  */
 export const readHeld = statement('read_held', (tables) => heldRows(tables, heldFields));
 
-/** The same when some text of them cannot be sent. */
+/** {@link readHeld} with texts as bytes, where one of them cannot be sent. */
 export const readHeldBytes = statement('read_held_bytes', (tables) => asBytes(heldRows(tables, heldTexts)));
 
 /** Attempts that a worker has just taken over, even with texts that cannot be sent. Parameters: worker, ids. */

@@ -18,7 +18,7 @@ values ($1::text, $2::text, $3::text::bigint, $4::text, $5::text, $6::text, $7::
 on conflict (id) do nothing
 returning ${fields}`;
 
-/** The same parameters as {@link addSubscription}. */
+/** Changes a subscription. Parameters: those of {@link addSubscription}. */
 export const changeSubscription = (table: string): string => `-- name: update_subscription
 update ${table} s
 set processo = $2::text, tenant = $3::text::bigint, grupo_empresarial = $4::text, url = $5::text,

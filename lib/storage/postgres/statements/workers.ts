@@ -20,7 +20,7 @@ on conflict (id) do nothing
 returning w.id, exists (select from ${queue} f where f.status = 'processando' and f.executor = w.id) as holding`,
 );
 
-/** The same with the id after the highest one, where the sequence is behind. */
+/** Registers a worker with the id after the highest one, where the sequence is behind. */
 export const registerBehind = statement(
   'register_worker_behind',
   ({ queue, workers }) => `
