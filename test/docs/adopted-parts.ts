@@ -23,8 +23,8 @@ export function adoptedParts(table: string): AdoptedParts {
   const theirs = [table, subscriptions.table];
   return {
     columns: ownColumns.map(({ name }) => name),
-    // Those of the subscriptions table are nsj-queue-lib's as well.
-    indexes: made('(?:unique )?index').filter((name) => !name.startsWith(`${table}_sub_`)),
+    // Those of the subscriptions table are nsj-queue-lib's as well, and the schedules' come with their table.
+    indexes: made('(?:unique )?index').filter((name) => !/_(sub_.*|schedule_next)$/.test(name)),
     triggers: made('trigger'),
     functions: made('or replace function'),
     tables: made('table').filter((name) => !theirs.includes(name)),
