@@ -79,6 +79,8 @@ function silentWorker(closing: ClosingTime): QueueWorker {
     listening: part,
     liveness: { hold: async () => true, release: never },
     registry: { announced: [], announcedDead: [] },
+    schedules: () => [],
+    recurring: part,
     registered: () => ({
       dispatcher: {
         ...part,
