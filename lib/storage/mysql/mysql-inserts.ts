@@ -64,14 +64,7 @@ export class MysqlInserts implements TaskInserts {
       const { table } = this.#target();
       const insert = (handle: SqlHandle) => insertOneUnique(handle, table, task, unique, tx !== undefined);
       // Alone it is one statement that changes anything, and may meet others of its key.
-      const { id, isNew } = await (tx
-        ? insert(tx)
-        : this.#connections.use((handle) =>
-            repeated(
-              (text) => handle.query(text),
-              () => insert(handle),
-            ),
-          ));
+      const { id, isNew } = await (tx ? insert(tx) : this.#repeated(insert));
       if (!isNew && unique.onConflict === 'reject') throw new TaskDuplicateError(id, unique.key);
       if (!tx) this.#bell?.ring(ringFor([task], sentAt));
       return id;
@@ -99,12 +92,21 @@ export class MysqlInserts implements TaskInserts {
     };
     if (tx) return insertAll(tx);
     const sentAt = performance.now();
-    // One statement is a transaction.
     const ids = await (blocks.length > 1 || unique.length > 0
       ? this.#connections.transaction(insertAll)
-      : this.#connections.use(insertAll));
+      : this.#repeated(insertAll));
     if (tasks.length > 0) this.#bell?.ring(ringFor(tasks, sentAt));
     return ids;
+  }
+
+  /** What is one statement is a transaction: it is sent again when it loses to others, to the other node of Galera say. */
+  #repeated<T>(insert: (handle: SqlHandle) => Promise<T>): Promise<T> {
+    return this.#connections.use((handle) =>
+      repeated(
+        (text) => handle.query(text),
+        () => insert(handle),
+      ),
+    );
   }
 
   async listEquivalent(

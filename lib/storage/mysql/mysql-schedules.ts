@@ -137,7 +137,8 @@ export class MysqlSchedules implements ScheduleStore {
   }
 
   async #change(text: string, values: readonly unknown[]): Promise<boolean> {
-    return (await this.#access.own.query(text, values)).changed > 0;
+    const [last] = await this.#access.own.use((run) => repeated(run, () => run(text, values)));
+    return (last?.changed ?? 0) > 0;
   }
 
   async #ask(text: string, values?: readonly unknown[]): Promise<readonly TextRow[]> {
