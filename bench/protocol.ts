@@ -12,11 +12,23 @@ export interface Payload {
 /**
  * What the handler does. `empty`: nothing. `write`: inserts one row, in one commit with the task's completion.
  * `write-apart`: inserts one row in a commit of its own. `fail-once`: throws at the first attempt. `slow`: waits 50 ms.
+ * `compute`, `compute-long`: keep a processor busy for some 20 ms, and for some 5 s.
  */
-export type HandlerKind = 'empty' | 'write' | 'write-apart' | 'fail-once' | 'slow';
+export type HandlerKind =
+  'empty' | 'write' | 'write-apart' | 'fail-once' | 'slow' | 'compute' | 'compute-long';
 
 /** How long handlers of the kind `slow` wait. */
 export const slowMs = 50;
+
+const roundsOf20Ms = 15_000_000;
+
+/** Keeps a processor busy: with the same work everywhere, whatever else runs meanwhile. */
+export function compute(kind: 'compute' | 'compute-long'): number {
+  const rounds = kind === 'compute' ? roundsOf20Ms : 250 * roundsOf20Ms;
+  let value = 1;
+  for (let round = 0; round < rounds; round += 1) value = (Math.imul(value, 1_664_525) + 1_013_904_223) | 0;
+  return value;
+}
 
 /** What an adapter is told about the measurement. */
 export interface Surroundings {
@@ -48,8 +60,13 @@ export interface Adapter {
   setup(): Promise<void>;
   /** Opens what inserts, with at most so many connections. */
   producer(connections: number): Promise<Producer>;
-  /** Starts working; `started` is to be called first thing in every handler. */
-  work(kind: HandlerKind, started: (payload: Payload) => void): Promise<void>;
+  /**
+   * Starts working; `started` is to be called first thing in every handler, and by settings whose handlers run in threads or
+   * processes when a task has ended.
+   *
+   * @param children how many threads or processes handlers run in; without it as many as leave a processor to the event loop
+   */
+  work(kind: HandlerKind, started: (payload: Payload) => void, children?: number): Promise<void>;
   /** Whether nothing waits, runs or is to be retried any more, as the database or Redis sees it. */
   isDone(): Promise<boolean>;
   /** Adds subscriptions of one topic; only for queues that fan out by themselves. */

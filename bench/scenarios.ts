@@ -9,6 +9,7 @@ import { fanOuts } from './scenarios/fan-out.js';
 import { heldSnapshot } from './scenarios/held-snapshot.js';
 import { everyTopic } from './scenarios/every-topic.js';
 import { idles } from './scenarios/idle.js';
+import { isolated } from './scenarios/isolated.js';
 import { longPayloads } from './scenarios/long-payload.js';
 import { partitions } from './scenarios/partitions.js';
 import { purge } from './scenarios/purge.js';
@@ -34,6 +35,7 @@ export const scenarios: readonly Scenario[] = [
   start,
   ...longPayloads,
   slowHandlers,
+  ...isolated,
   heldSnapshot,
   ...routes,
   ...everyTopic,

@@ -1,4 +1,5 @@
 // BullMQ on Redis, without persistence: a job that was accepted is lost when Redis ends.
+import { availableParallelism } from 'node:os';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { openProducer, queueNames, startWorkers } from './bullmq.mjs';
@@ -12,7 +13,12 @@ const settings = {
   // In each of ten queues 100.
   '1000 at once': { concurrency: 100, removeOnComplete: { count: 0 } },
   retry: { concurrency: 100, removeOnComplete: { count: 0 } },
+  threads: { useWorkerThreads: true },
+  processes: { useWorkerThreads: false },
 };
+
+/** As many as this library has by default. */
+const defaultChildren = Math.min(5, Math.max(1, availableParallelism() - 1));
 
 /** @type {import('../protocol.js').OpenAdapter} */
 export default function open({ database, redisPort, setting, topics }) {
@@ -28,11 +34,15 @@ export default function open({ database, redisPort, setting, topics }) {
       await redis.quit();
     },
     producer: () => openProducer({ Queue, setting, topics, connection }),
-    work: (kind, started) =>
-      startWorkers({
-        ...{ Worker, topics, options: { connection, ...work }, database, kind, started },
-        writers: setting === '24 at once' ? 24 : 10,
-      }),
+    work: async (kind, started, children = defaultChildren) => {
+      const options = { connection, ...work };
+      if ('useWorkerThreads' in work) {
+        await startSandbox({ ...options, concurrency: children }, kind, started);
+      } else {
+        const writers = setting === '24 at once' ? 24 : 10;
+        await startWorkers({ Worker, topics, options, writers, database, kind, started });
+      }
+    },
     isDone: async () => {
       probers ??= queueNames(topics).map((name) => new Queue(name, { connection }));
       for (const prober of probers) {
@@ -42,4 +52,14 @@ export default function open({ database, redisPort, setting, topics }) {
       return true;
     },
   };
+}
+
+/** Runs handlers in threads or processes, of which as many start as run at once. */
+async function startSandbox(options, kind, started) {
+  process.env.BENCH_KIND = kind;
+  const file = new URL('bullmq-sandboxed.mjs', import.meta.url);
+  const worker = new Worker(queueNames(1)[0], file, options);
+  worker.on('error', (error) => process.stderr.write(`bullmq: ${error.message}\n`));
+  worker.on('completed', (job) => started(job.data));
+  await worker.waitUntilReady();
 }

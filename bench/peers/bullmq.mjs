@@ -1,6 +1,7 @@
 // BullMQ: https://docs.bullmq.io. What is the same on Redis and on PostgreSQL.
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
+import { compute } from './compute.mjs';
 
 const jobName = 'bench';
 const slowMs = 50;
@@ -56,6 +57,14 @@ function handlers(database, writers, started) {
     slow: async (job) => {
       started(job.data);
       await pause(slowMs);
+    },
+    compute: async (job) => {
+      started(job.data);
+      compute('compute');
+    },
+    'compute-long': async (job) => {
+      started(job.data);
+      compute('compute-long');
     },
     'fail-once': async (job) => {
       started(job.data);

@@ -39,6 +39,10 @@ export class BenchProcess {
     void this.#exited.then(() => this.#fail(new Error('the child process ended')));
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   call<Name extends keyof ChildCalls>(
     method: Name,
     ...args: Parameters<ChildCalls[Name]>

@@ -50,8 +50,10 @@ export interface ChildCalls {
   views(): Promise<Readonly<Record<string, number>>>;
   /** Waits until nothing is left to do; answers when that was, or undefined after `limitMs`. */
   waitUntilDone(limitMs: number): Promise<number | undefined>;
-  /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms. */
-  work(kind: HandlerKind, target: number): Promise<void>;
+  /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms; `children` as in `Adapter.work`. */
+  work(kind: HandlerKind, target: number, children?: number): Promise<void>;
+  /** Answers HTTP requests at the port that it returns. */
+  serve(): Promise<number>;
   /** Forgets how late the event loop was so far. */
   watchLoop(): Promise<void>;
   worked(): Promise<Worked>;

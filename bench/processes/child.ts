@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs, type Adapter, type OpenAdapter } from '../protocol.js';
 import type { CallMessage, ChildCalls, ChildMessage } from './child-calls.js';
@@ -41,7 +44,7 @@ const calls: ChildCalls = {
     }
     return monotonicMs();
   },
-  work: async (kind, target) => {
+  work: async (kind, target, children) => {
     tally = new Tally(target, (started) => send({ started }));
     let told = 0;
     setInterval(() => {
@@ -49,7 +52,12 @@ const calls: ChildCalls = {
       told = tally.started;
       send({ started: told });
     }, tellEveryMs);
-    await adapter.work(kind, tally.start);
+    await adapter.work(kind, tally.start, children);
+  },
+  serve: async () => {
+    const server = createServer((_, response) => response.end('here'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return (server.address() as AddressInfo).port;
   },
   watchLoop: async () => tally.watchLoop(),
   worked: async () => tally.worked(),

@@ -4,8 +4,8 @@ import { BenchProcess } from './bench-process.js';
 /** A process that works once it is told to. */
 export interface Worker {
   readonly process: BenchProcess;
-  /** Resolves when the worker runs; `target` as in `ChildCalls.work`. */
-  readonly work: (kind: HandlerKind, target: number) => Promise<void>;
+  /** Resolves when the worker runs; `target` and `children` as in `ChildCalls.work`. */
+  readonly work: (kind: HandlerKind, target: number, children?: number) => Promise<void>;
 }
 
 /** The processes of one run: one that inserts and looks (the desk), and as many that work as the scenario starts. */
@@ -41,7 +41,7 @@ export class Crew {
   /** Starts a process that does not work yet. */
   async addWorker(): Promise<Worker> {
     const process = await this.addProducer();
-    return { process, work: (kind, target) => process.call('work', kind, target) };
+    return { process, work: (...args) => process.call('work', ...args) };
   }
 
   /** Starts another process that inserts. */

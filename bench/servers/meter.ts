@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { familyCpuSeconds, machineCpuSeconds } from './cpu-time.js';
+import { familyCpuSeconds, machineCpuSeconds } from './proc.js';
 import type { PostgresServer } from './postgres-server.js';
 import type { RedisServer } from './redis-server.js';
 

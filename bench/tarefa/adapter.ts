@@ -3,6 +3,7 @@ import type { UniqueTask } from '../../lib/index.js';
 import type { Adapter, HandlerKind, OpenAdapter, Payload, Surroundings } from '../protocol.js';
 import { makeHandlers } from './handlers.js';
 import { isDone } from './is-done.js';
+import { isolationFor } from './isolation.js';
 import { mostHandled, Publisher, subscriptionIds } from './publisher.js';
 import { bellAt } from './bell.js';
 import { openQueue } from './queue.js';
@@ -50,9 +51,12 @@ const open: OpenAdapter = (surroundings): Adapter => {
         close: () => queue.close(),
       };
     },
-    work: async (kind, started) => {
+    work: async (kind, started, children) => {
       const handlers = await handlersFor(surroundings, options, kind, started);
-      const { worker } = await openQueue(url, [handlers], { ...options.queue, bell });
+      const isolation = options.handler?.isolate && isolationFor({ url, setting, kind }, children);
+      const { worker, events } = await openQueue(url, [handlers], { ...options.queue, bell, isolation });
+      // What runs elsewhere cannot tell this process that it has started.
+      if (isolation) events.on('task.completed', () => started({ i: 0, s: '' }));
       await worker.start();
     },
     isDone: () => isDone(url),

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type Type } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Subscriber, TaskHandler, type HandlerOptions, type TaskContext } from '../../lib/index.js';
-import { insertEffect, slowMs, type HandlerKind, type Payload } from '../protocol.js';
+import { compute, insertEffect, slowMs, type HandlerKind, type Payload } from '../protocol.js';
 
 /** What is handled, and how. */
 export interface HandlersSetting {
@@ -63,6 +63,14 @@ const behaviours = ({
   slow: (started) => async (payload) => {
     started(payload);
     await pause(slowMs);
+  },
+  compute: (started) => (payload) => {
+    started(payload);
+    compute('compute');
+  },
+  'compute-long': (started) => (payload) => {
+    started(payload);
+    compute('compute-long');
   },
   'fail-once': (started) => (payload, ctx) => {
     started(payload);

@@ -56,6 +56,8 @@ export const settings: Readonly<Record<string, Setting>> = {
   webhooks: { queue: { webhooks: { allowedAddresses: ['127.0.0.1'] } } },
   'webhooks that hang': { queue: { webhooks: { allowedAddresses: ['127.0.0.1'] } } },
   retry: { queue: { concurrency: 100 }, handler: { retryDelayMs: 100 } },
+  threads: { queue: {}, handler: { isolate: 'thread' } },
+  processes: { queue: {}, handler: { isolate: 'process' } },
   // Deliveries of subscriptions without a handler here are left to other workers.
   'fan-out': { queue: { unknownTasks: 'leave' } },
 };

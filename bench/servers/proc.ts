@@ -8,7 +8,7 @@ export function familyCpuSeconds(pid: number): number | undefined {
   // A child that ends meanwhile would be counted twice or not at all, so this looks again then.
   for (let looks = 1; ; looks += 1) {
     const before = readStat(pid);
-    const children = childrenTicks(pid);
+    const children = childrenOf(pid).reduce((ticks, { user, system }) => ticks + user + system, 0);
     const after = readStat(pid);
     if (before === undefined || after === undefined) return undefined;
     if (before.endedChildren !== after.endedChildren && looks < 10) continue;
@@ -16,13 +16,33 @@ export function familyCpuSeconds(pid: number): number | undefined {
   }
 }
 
-function childrenTicks(pid: number): number {
-  let ticks = 0;
-  for (const name of readdirSync('/proc')) {
-    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined;
-    if (stat?.parent === pid) ticks += stat.user + stat.system;
+/**
+ * MB of memory that a process and its children have, what several share divided among them; undefined where there is no /proc of
+ * Linux.
+ */
+export function familyMemoryMb(pid: number): number | undefined {
+  const own = memoryMb(pid);
+  return own && childrenOf(pid).reduce((sum, child) => sum + (memoryMb(child.pid) ?? 0), own);
+}
+
+function memoryMb(pid: number): number | undefined {
+  const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/smaps_rollup`) ?? '')?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
+}
+
+function childrenOf(pid: number): Stat[] {
+  return processIds().flatMap((other) => {
+    const stat = readStat(other);
+    return stat?.parent === pid ? [stat] : [];
+  });
+}
+
+function processIds(): number[] {
+  try {
+    return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  } catch {
+    return [];
   }
-  return ticks;
 }
 
 /** CPU seconds that the whole machine was busy, others' time of a virtual machine (steal) included. */
@@ -38,6 +58,7 @@ export function machineCpuSeconds(): number | undefined {
 }
 
 interface Stat {
+  readonly pid: number;
   readonly parent: number;
   readonly user: number;
   readonly system: number;
@@ -50,7 +71,7 @@ function readStat(pid: number): Stat | undefined {
   // The name before the last parenthesis may hold anything; state and parent follow it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const at = (index: number): number => Number(fields[index]);
-  return { parent: at(1), user: at(11), system: at(12), endedChildren: at(13) + at(14) };
+  return { pid, parent: at(1), user: at(11), system: at(12), endedChildren: at(13) + at(14) };
 }
 
 function readText(file: string): string | undefined {
