@@ -277,17 +277,15 @@ function eventLoop(): readonly Goal[] {
       peers: [],
       bars: [atMost(1, 50)],
     },
-    ...['isolated: 20 ms of CPU', 'isolated: 5 s of CPU'].map(
-      (scenario): Goal => ({
-        work: `HTTP max ms, ${scenario.replace('isolated: ', '')} in a thread`,
-        goal: 'below 100',
-        scenario,
-        figure: 'httpMaxMs',
-        ours: 'tarefa, threads',
-        peers: ['bullmq on redis, threads'],
-        bars: [atMost(1, 100)],
-      }),
-    ),
+    ...['isolated: 20 ms of CPU', 'isolated: 5 s of CPU'].map((scenario): Goal => ({
+      work: `HTTP max ms, ${scenario.replace('isolated: ', '')} in a thread`,
+      goal: 'below 100',
+      scenario,
+      figure: 'httpMaxMs',
+      ours: 'tarefa, threads',
+      peers: ['bullmq on redis, threads'],
+      bars: [atMost(1, 100)],
+    })),
   ];
 }
 

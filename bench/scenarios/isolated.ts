@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EndpointWatch } from '../processes/endpoint-watch.js';
+import { answersMsWhile } from '../processes/endpoint-watch.js';
 import { monotonicMs, type HandlerKind } from '../protocol.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { familyMemoryMb } from '../servers/proc.js';
@@ -52,6 +52,17 @@ export const isolated: readonly Scenario[] = [
     run: (stage) => compute(stage, 'compute-long', 1),
   },
   {
+    name: 'isolated: 1 MB payloads',
+    about:
+      'A backlog of 60 payloads of 1,000,000 bytes for a handler that does nothing: who reads and parses them.',
+    peers,
+    skips,
+    columns: ['loopP99Ms', 'loopMaxMs', 'perSecond', 'peakRssMb'],
+    lessIsBetter: true,
+    payloadBytes: 1_000_000,
+    run: (stage, size) => drain(stage, { tasks: size === 'full' ? 60 : 20, limitSeconds: 30 }),
+  },
+  {
     name: 'isolated: no-ops',
     about:
       'A backlog of tasks whose handler does nothing, at defaults: what a way to a thread or process and back costs.',
@@ -79,13 +90,15 @@ async function compute(stage: Stage, kind: HandlerKind, tasks: number): Promise<
   const worker = await stage.addWorker();
   const { process: child } = worker;
   await worker.work(kind, tasks);
-  const watch = new EndpointWatch(await child.call('serve'));
-  const until = monotonicMs() + limitSeconds * 1_000;
+  const port = await child.call('serve');
   await child.call('watchLoop');
-  await stage.desk.call('fill', tasks);
-  await reach([worker], tasks, until);
-  const endedAt = await stage.desk.call('waitUntilDone', Math.max(0, until - monotonicMs()));
-  const answersMs = await watch.stop();
+  const until = monotonicMs() + limitSeconds * 1_000;
+  let endedAt: number | undefined;
+  const answersMs = await answersMsWhile(port, async () => {
+    await stage.desk.call('fill', tasks);
+    await reach([worker], tasks, until);
+    endedAt = await stage.desk.call('waitUntilDone', Math.max(0, until - monotonicMs()));
+  });
   const worked = await child.call('worked');
   const { started, firstAtMs = until } = worked;
   const figures = {
