@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { beforeAll, expect, test } from 'vitest';
 import { QueueAdmin } from '../../../lib/index.js';
+import { sqlUnder } from '../../docs/documents.js';
 import { DetachedHandlers } from '../../support/children/detached-module.js';
 import { useDetached, type DetachedProcess } from '../../support/detached-run.js';
 import type { QueueApp } from '../../support/queue-app.js';
@@ -80,6 +81,14 @@ test('a detached attempt survives two redeploys, holds no transaction, and compl
     async () => (await third.app.get(QueueAdmin).status()).workers.every(({ pid }) => pid !== child.pid),
     'its worker to sign off',
   );
+  // The guide tells how its output is found then.
+  const [text = ''] = sqlUnder('docs/guides/isolated.md', 'Read its output');
+  const { rows } = await bench.pool.query<{ attempt: unknown; host: string; output: string }>(
+    text.replaceAll('shop_queue', 'tasks').replace('= 17', `= ${id}`),
+  );
+  expect(rows.map(({ attempt, host, output }) => [String(attempt), host, output])).toEqual([
+    [id, hostname(), listed?.output],
+  ]);
 });
 
 test('one that fails gets its next attempt by its own worker', async () => {
