@@ -6,7 +6,7 @@ import { TarefaError } from '../errors.js';
 import { getPartToken } from '../options/part-token.js';
 import { errorProperties } from '../redaction/error-properties.js';
 import { Redaction } from '../redaction/redaction.js';
-import { plainRoute } from '../storage/route.js';
+import { handlerOf } from '../subscribers/handler-registry.js';
 import { timeoutOf } from '../subscribers/task-rules.js';
 import { failureMessage } from '../values/failure-text.js';
 import { ChildRunner } from '../worker/children/child-runner.js';
@@ -84,8 +84,7 @@ export class ChildApplication {
     told: Pick<DetachedWorkerParts, 'tell' | 'giveUp'>,
   ): DetachedWorker {
     const { registry, detached } = this.#assembly;
-    const { live, dead } = registry.of(plainRoute(claimed.route));
-    const rules = (claimed.task.dead ? dead : live)?.rules;
+    const rules = handlerOf(registry, claimed)?.rules;
     const timeoutMs = rules && timeoutOf(claimed.task, rules);
     const afterMs = timeoutMs === undefined ? undefined : Math.min(timeoutMs + stopGraceMs, longestTimerMs);
     const ended = new Int32Array(new SharedArrayBuffer(4));

@@ -9,7 +9,7 @@ import type { QueueDatabase } from '../storage/database.js';
 import { verdict } from '../storage/failure-rule.js';
 import { writeFailures } from '../storage/write-failures.js';
 import { failureDetail, failureMessage } from '../values/failure-text.js';
-import type { HandlerRegistry } from '../subscribers/handler-registry.js';
+import { handlerOf, type HandlerRegistry } from '../subscribers/handler-registry.js';
 import { attemptsOf } from '../subscribers/task-rules.js';
 import type { RecoveryOptions, WorkerOptions } from '../options/worker-options.js';
 import { ClockWatch } from './clock-watch.js';
@@ -282,8 +282,7 @@ export class Recovery {
   }
 
   #failureOf(held: HeldTask, worker: string): Failure {
-    const { live, dead } = this.#parts.registry.of(held.route);
-    const rules = (held.task.dead ? dead : live)?.rules;
+    const rules = handlerOf(this.#parts.registry, held)?.rules;
     const error = new TarefaError('WORKER_LOST', `${worker} was lost: the attempt was aborted abruptly`);
     return {
       id: held.id,

@@ -3,6 +3,7 @@ import type { IsolateKind } from '../options/isolation-options.js';
 import {
   everyTopic,
   isTopicRoute,
+  plainRoute,
   routesAfter,
   subscriptionRoute,
   topicPrefix,
@@ -10,7 +11,7 @@ import {
 } from '../storage/route.js';
 import type { Route } from '../storage/attempt.js';
 import type { RouteRange } from '../storage/waiting-route.js';
-import type { TaskContext } from '../task.js';
+import type { Task, TaskContext } from '../task.js';
 
 /** What bounds how many attempts run at once in one worker: those of a handler, or of all that share it. */
 export interface Limit {
@@ -214,6 +215,15 @@ export class HandlerRegistry {
   #mapOf({ kind }: HandlerTarget): Map<Route, Handler> {
     return kind === 'subscriber' || kind === 'task' ? this.#live : this.#dead;
   }
+}
+
+/** The handler of an attempt: for live or for dead ones of its route. */
+export function handlerOf(
+  registry: Pick<HandlerRegistry, 'of'>,
+  { route, task }: { readonly route: Route; readonly task: Pick<Task, 'dead'> },
+): Handler | undefined {
+  const { live, dead } = registry.of(plainRoute(route));
+  return task.dead ? dead : live;
 }
 
 const everyTopicRange = routesAfter(topicPrefix);

@@ -1,7 +1,7 @@
 import { TarefaError } from '../../errors.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
-import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
+import { handlerOf, type Handler, type HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { PropertiesOf } from '../../values/failure-text.js';
 import { HandlerContext, type Surroundings } from '../running/handler-context.js';
 import { decodePayload } from '../running/payload.js';
@@ -77,13 +77,12 @@ export class ChildRunner {
   }
 
   /** @throws {TarefaError} `HANDLER_NOT_REGISTERED` */
-  #handlerOf({ route, task }: RunOrder['claimed']): Handler {
-    const { live, dead } = this.#parts.registry.of(plainRoute(route));
-    const handler = task.dead ? dead : live;
+  #handlerOf(claimed: RunOrder['claimed']): Handler {
+    const handler = handlerOf(this.#parts.registry, claimed);
     if (handler) return handler;
     throw new TarefaError(
       'HANDLER_NOT_REGISTERED',
-      `not registered: no method of isolation.module handles ${describeRoute(plainRoute(route))}`,
+      `not registered: no method of isolation.module handles ${describeRoute(plainRoute(claimed.route))}`,
     );
   }
 }

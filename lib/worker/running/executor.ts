@@ -7,7 +7,7 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { untreatedMessage } from '../../storage/buried.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { HandlerRefusal } from '../../subscribers/handler-refusal.js';
-import type { Handler, HandlerRegistry } from '../../subscribers/handler-registry.js';
+import { handlerOf, type Handler, type HandlerRegistry } from '../../subscribers/handler-registry.js';
 import { attemptsOf, timeoutOf } from '../../subscribers/task-rules.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
@@ -67,7 +67,7 @@ export class Executor {
   /** Resolves when the slot is free again: the handler has ended, and its outcome is with the settler. Never rejects. */
   async run(running: RunningTask): Promise<void> {
     const { claimed } = running;
-    const handler = this.#handlerOf(claimed);
+    const handler = handlerOf(this.#parts.registry, claimed);
     try {
       if (!handler) return await this.#conclusion.record(claimed, undefined, this.#withoutHandler(claimed));
       let end = await this.#begin(running, handler, handler.rules.grouped);
@@ -89,13 +89,7 @@ export class Executor {
 
   /** Fails an attempt that has ended, by the rules of its handler: its outcome could not be written. */
   fail(claimed: ClaimedTask, error: unknown): void {
-    this.#conclusion.fail(claimed, this.#handlerOf(claimed)?.rules, error);
-  }
-
-  /** The handler for live or for dead attempts of the route. */
-  #handlerOf({ route, task }: ClaimedTask): Handler | undefined {
-    const { live, dead } = this.#parts.registry.of(plainRoute(route));
-    return task.dead ? dead : live;
+    this.#conclusion.fail(claimed, handlerOf(this.#parts.registry, claimed)?.rules, error);
   }
 
   /**
