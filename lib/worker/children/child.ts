@@ -50,10 +50,10 @@ export class Child {
     const events: EventEmitter = this.#carrier;
     this.ready = new Promise((resolve, reject) => (this.#booting = { resolve, reject }));
     events.on('message', (report: ChildReport) => this.#heard(report));
-    events.on('error', (error: unknown) => (this.#failure ??= this.#crash(error)));
+    events.on('error', (error: unknown) => (this.#failure ??= this.#uncaught(error)));
     this.gone = new Promise((resolve) => {
       events.once('exit', (code: number | null, signal?: NodeJS.Signals | null) => {
-        this.#end((this.#failure ??= this.#exited(code, signal)));
+        this.#end((this.#failure ??= this.#crashed(describeExit(code, signal, maxMemoryMb))));
         resolve();
       });
     });
@@ -150,14 +150,10 @@ export class Child {
     running?.resolve(end);
   }
 
-  #crash(error: unknown): TarefaError {
+  #uncaught(error: unknown): TarefaError {
     const isMemory = (error as { readonly code?: unknown } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
     if (isMemory) return this.#crashed(`ran out of memory${limitText(this.#maxMemoryMb)}`, error);
     return this.#crashed(`ended by an uncaught error: ${failureMessage(error)}`, error);
-  }
-
-  #exited(code: number | null, signal: NodeJS.Signals | null | undefined): TarefaError {
-    return this.#crashed(describeExit(code, signal, this.#maxMemoryMb));
   }
 
   /** @param what follows "the thread of the handler" */

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { WorkerId } from '../../storage/attempt.js';
 import { ownFile } from '../../values/own-file.js';
@@ -20,11 +21,13 @@ export class DetachedChild implements RunningContext {
   readonly #maxMemoryMb: number | undefined;
   #process: ChildProcess | undefined;
   #workerId: WorkerId | undefined;
-  #aborted: Error | undefined;
+  /** Aborted when the attempt is to stop. */
+  readonly #stop = new AbortController();
   #hasTakenOver = false;
   #cameLate = false;
+  /** Why it could not make its application. */
+  #refusal: Error | undefined;
   #exit: Promise<string> | undefined;
-  #endPause: (() => void) | undefined;
 
   constructor(order: DetachedOrder, maxMemoryMb: number | undefined) {
     this.#order = order;
@@ -32,7 +35,7 @@ export class DetachedChild implements RunningContext {
   }
 
   get aborted(): Error | undefined {
-    return this.#aborted;
+    return this.#stop.signal.reason as Error | undefined;
   }
 
   /** The worker that the process has registered; undefined before. */
@@ -56,14 +59,13 @@ export class DetachedChild implements RunningContext {
 
   /** Ends the process, unless it has taken the attempt over. */
   abort(reason: Error): void {
-    this.#aborted ??= reason;
+    this.#stop.abort(reason);
     this.kill();
-    this.#endPause?.();
   }
 
   /** Nothing: a process that has taken the attempt over holds it rightly, and one that has not will not get it any more. */
   destroy(reason: Error): void {
-    this.#aborted ??= reason;
+    this.#stop.abort(reason);
   }
 
   /** Ends the process, unless it has taken the attempt over. */
@@ -73,14 +75,7 @@ export class DetachedChild implements RunningContext {
 
   /** Waits that long, unless the attempt is told to stop. */
   async pause(ms: number): Promise<void> {
-    if (this.#aborted) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    await pause(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 
   /** Resolves when the process has taken the attempt over, with undefined, or with why it has ended without. Never rejects. */
@@ -98,7 +93,7 @@ export class DetachedChild implements RunningContext {
     await mkdir(dirname(output), { recursive: true, mode: 0o700 });
     const file = await open(output, 'a', 0o600);
     try {
-      if (this.#aborted) throw this.#aborted;
+      this.#stop.signal.throwIfAborted();
       const main = ownFile('assembly/detached-main.js', 'a detached handler');
       const child = fork(fileURLToPath(main), [], {
         detached: true,
@@ -116,17 +111,11 @@ export class DetachedChild implements RunningContext {
 
   async #untilTakenOver(child: ChildProcess): Promise<Error | undefined> {
     this.#process = child;
-    let refusal: unknown;
-    let takenOver = (): void => undefined;
-    const taken = new Promise<void>((resolve) => (takenOver = resolve));
-    child.on('message', (report: DetachedReport) => {
-      if (report.type === 'registered') this.#workerId = report.workerId;
-      else if (report.type === 'came late') this.#cameLate = true;
-      else if (report.type === 'refused') refusal = deserializeError(report.error);
-      else if (report.type === 'taken over') {
-        this.#hasTakenOver = true;
-        takenOver();
-      }
+    const takenOver = new Promise<void>((resolve) => {
+      child.on('message', (report: DetachedReport) => {
+        this.#heard(report);
+        if (this.#hasTakenOver) resolve();
+      });
     });
     // One that could not be told has ended.
     child.on('error', () => undefined);
@@ -135,7 +124,7 @@ export class DetachedChild implements RunningContext {
     });
     const late = setTimeout(() => this.kill(), bootMs);
     child.send(this.#order, () => undefined);
-    const how = await Promise.race([taken, this.#exit]);
+    const how = await Promise.race([takenOver, this.#exit]);
     clearTimeout(late);
     if (how === undefined) {
       // From now on it keeps this process no longer than that wants.
@@ -143,6 +132,23 @@ export class DetachedChild implements RunningContext {
       child.unref();
       return undefined;
     }
-    return (refusal as Error | undefined) ?? crashed('process', how);
+    return this.#refusal ?? crashed('process', how);
+  }
+
+  #heard(report: DetachedReport): void {
+    switch (report.type) {
+      case 'registered':
+        this.#workerId = report.workerId;
+        break;
+      case 'taken over':
+        this.#hasTakenOver = true;
+        break;
+      case 'came late':
+        this.#cameLate = true;
+        break;
+      case 'refused':
+        this.#refusal = deserializeError(report.error) as Error;
+        break;
+    }
   }
 }
