@@ -139,7 +139,6 @@ export async function assembleCore(
 export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
   const { name, storage, database, events, closing, declared, schedules, tenants, redact, history } = core;
   const ring = (): void => void storage.bell.ring('tasks', {});
-  const childParts = { options: core.options, queue: name, events, ring };
   return assembleParts({
     database,
     events,
@@ -149,11 +148,14 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     tenants,
     redact,
     counter: history?.tally,
-    children: (parts) => ({
-      thread: new ChildPool('thread', childParts),
-      process: new ChildPool('process', childParts),
-      detached: new DetachedChildren({ ...childParts, ...parts, database }),
-    }),
+    children: ({ registry, recovery }) => {
+      const parts = { options: core.options, queue: name, registry, events, ring };
+      return {
+        thread: new ChildPool('thread', parts),
+        process: new ChildPool('process', parts),
+        detached: new DetachedChildren({ ...parts, recovery, database }),
+      };
+    },
     bell: storage.bell,
     liveness: storage.liveness(),
     options: storage.workerOptions(),

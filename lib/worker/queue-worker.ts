@@ -181,10 +181,10 @@ export class QueueWorker {
   }
 
   async #startChildren(): Promise<void> {
-    const { children, registry } = this.#parts;
+    const { children } = this.#parts;
     if (!children) return;
     this.#isBooting = true;
-    await Promise.all(Object.values(children).map((pool) => pool.start(registry)));
+    await Promise.all(Object.values(children).map((pool) => pool.start()));
     this.#isBooting = false;
   }
 

@@ -12,6 +12,7 @@ export interface ChildPoolParts {
   readonly options: Pick<ResolvedOptions, 'isolation' | 'connection'>;
   /** Name of the queue in its application. */
   readonly queue: string;
+  readonly registry: Pick<HandlerRegistry, 'isolated'>;
   readonly events: QueueEvents;
   /** There may be something to do: there is room that claims have left out. */
   readonly ring: () => void;
@@ -59,10 +60,11 @@ export class ChildPool implements Limit {
    *
    * @throws {TarefaError} `OPTIONS_INVALID` when there is no module, it cannot be loaded or lacks a handler, or what its start raises
    */
-  async start(registry: Pick<HandlerRegistry, 'isolated'>): Promise<void> {
+  async start(): Promise<void> {
+    const { registry, options } = this.#parts;
     const handlers = registry.isolated(this.#kind);
     if (handlers.length === 0) return;
-    const isolation = isolationFor(handlers, this.#parts.options);
+    const isolation = isolationFor(handlers, options);
     const ready = await this.#add(isolation).ready;
     refuseMissing(handlers, ready, isolation);
     this.#report(ready);

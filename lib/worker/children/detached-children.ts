@@ -1,11 +1,10 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { TarefaError } from '../../errors.js';
-import type { QueueEvents } from '../../events.js';
 import type { Recovery } from '../../maintenance/recovery.js';
 import type { ResolvedIsolation } from '../../options/isolation-options.js';
 import type { ResolvedOptions } from '../../options/resolve-options.js';
-import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
+import type { ClaimedTask, Route, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { plainRoute } from '../../storage/route.js';
 import type { HandlerRegistry, HandlerRules, Limit } from '../../subscribers/handler-registry.js';
@@ -27,7 +26,6 @@ export interface DetachedChildrenParts extends Pick<ChildPoolParts, 'queue' | 'e
   readonly database: Pick<QueueDatabase, 'attempts' | 'workers'>;
   readonly registry: HandlerRegistry;
   readonly recovery: Pick<Recovery, 'failEnded'>;
-  readonly events: QueueEvents;
 }
 
 /** How long the application may take to close with which a start tries the module. */
@@ -171,10 +169,8 @@ export class DetachedChildren {
     output: string,
     hasTakenOver: boolean,
   ): Promise<void> {
-    const { registry, ring, events } = this.#parts;
-    const { live, dead } = registry.of(plainRoute(claimed.route));
-    const rules = (live ?? dead)?.rules;
-    const limit = rules && this.limitOf(rules);
+    const { ring, events } = this.#parts;
+    const limit = this.#limitOfRoute(claimed.route);
     if (hasTakenOver) {
       if (limit) limit.own += 1;
       events.emit('notice', {
@@ -186,6 +182,13 @@ export class DetachedChildren {
     if (child.workerId !== undefined) await this.#fail(child.workerId, claimed, how);
     if (limit && hasTakenOver) limit.own -= 1;
     ring();
+  }
+
+  /** One limit holds for live and dead attempts of a route: undefined where no handler is registered. */
+  #limitOfRoute(route: Route): DetachedLimit | undefined {
+    const { live, dead } = this.#parts.registry.of(plainRoute(route));
+    const handler = live ?? dead;
+    return handler && this.limitOf(handler.rules);
   }
 
   /** What cannot be failed now is recovered when the lease of its worker ends. */
@@ -219,16 +222,13 @@ export class DetachedChildren {
   }
 
   async #countOrphans(): Promise<void> {
-    const { database, registry, ring } = this.#parts;
+    const { database, ring } = this.#parts;
     const counts = new Map<DetachedLimit, number>();
     for (const { route, parentPid } of await database.workers.detachedOn(hostname())) {
       // One that was killed is called lost only after a while.
       if (parentPid !== undefined && isRunning(parentPid)) continue;
-      const { live, dead } = registry.of(plainRoute(route));
-      const rules = (live ?? dead)?.rules;
-      if (!rules) continue;
-      const limit = this.limitOf(rules);
-      counts.set(limit, (counts.get(limit) ?? 0) + 1);
+      const limit = this.#limitOfRoute(route);
+      if (limit) counts.set(limit, (counts.get(limit) ?? 0) + 1);
     }
     let isFreed = false;
     for (const limit of this.#limits.values()) {
