@@ -101,12 +101,14 @@ async function compute(stage: Stage, kind: HandlerKind, tasks: number): Promise<
   });
   const worked = await child.call('worked');
   const { started, firstAtMs = until } = worked;
+  const perSecond = (started / ((endedAt ?? until) - firstAtMs)) * 1_000;
   const figures = {
-    ...{ perSecond: (started / ((endedAt ?? until) - firstAtMs)) * 1_000, tasks: started },
+    // Both count from the first one on.
+    ...(tasks > 1 && { perSecond, ...loopFigures([worked]) }),
+    tasks: started,
     httpMedianMs: median(answersMs),
     httpP99Ms: percentile(answersMs, 0.99),
     httpMaxMs: Math.max(...answersMs),
-    ...loopFigures([worked]),
   };
   return endedAt === undefined ? { figures, cut: `not finished after ${limitSeconds} s` } : { figures };
 }
