@@ -1,8 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { expect } from 'vitest';
 import type { QueueCore } from '../../lib/assembly/core.js';
 import type { QueueAdmin, TaskRecord } from '../../lib/index.js';
 import { defaultQueueName, getPartToken } from '../../lib/options/part-token.js';
 import { occurrenceKey, scheduleKey, type ScheduleStore } from '../../lib/storage/schedules.js';
+
+const missedRules = ['skip', 'once', 'all'] as const;
 
 /** What a queue of an application is made of. */
 export function coreOf(app: Pick<INestApplicationContext, 'get'>): QueueCore {
@@ -33,4 +36,36 @@ export async function madeBy(admin: QueueAdmin, id: string): Promise<readonly Ta
 /** The times that these tasks were made for, in ms. */
 export function timesOf(tasks: readonly TaskRecord[]): readonly number[] {
   return tasks.map(({ metadata }) => Date.parse(String(metadata?.[occurrenceKey])));
+}
+
+/** Adds a schedule of every second for each rule of what is missed, all from the same time on; answers that time. */
+export async function addTickers({ schedules }: QueueAdmin, topic: string): Promise<number> {
+  // Later than the last one is added.
+  const startsAt = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
+  for (const missed of missedRules) {
+    await schedules.add({ id: missed, every: 1_000, startsAt, missed, task: { topic, payload: {} } });
+  }
+  return startsAt.getTime();
+}
+
+/** Checks that of the times of {@link addTickers} each has made one task, or was counted as missed; answers these numbers. */
+export async function ticksOf(
+  admin: QueueAdmin,
+  fromMs: number,
+): Promise<
+  Readonly<Record<(typeof missedRules)[number], { readonly made: number; readonly missed: number }>>
+> {
+  const counts = { skip: { made: 0, missed: 0 }, once: { made: 0, missed: 0 }, all: { made: 0, missed: 0 } };
+  for (const id of missedRules) {
+    const { nextAt, missed } = (await admin.schedules.find(id)) ?? { nextAt: null, missed: 0 };
+    const all = Array.from(
+      { length: ((nextAt?.getTime() ?? 0) - fromMs) / 1_000 },
+      (_, n) => fromMs + n * 1_000,
+    );
+    const made = timesOf(await madeBy(admin, id));
+    expect(made).toEqual(all.filter((time) => made.includes(time)));
+    expect({ id, decided: made.length + missed }).toEqual({ id, decided: all.length });
+    counts[id] = { made: made.length, missed };
+  }
+  return counts;
 }

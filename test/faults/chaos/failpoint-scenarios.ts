@@ -16,6 +16,8 @@ export interface FailpointScenario {
   readonly payload?: object;
   /** The task is due, but filed for later. */
   readonly scheduled?: true;
+  /** The task is not there yet: a schedule is due, and makes it. */
+  readonly recurring?: true;
   /** The task is held by a worker that nobody knows any more. */
   readonly orphaned?: true;
   /** Workers of nsj-queue-lib serve the table too; one of them was killed with the task, when that is `abandoned`. */
@@ -74,6 +76,14 @@ export const scenarioGroups: readonly (readonly FailpointScenario[])[] = [
       kind: 'plain',
       scheduled: true,
       from: 'agendada',
+      to: 'pendente',
+    },
+    {
+      name: 'move a schedule',
+      method: 'schedules.move',
+      kind: 'plain',
+      recurring: true,
+      from: 'none',
       to: 'pendente',
     },
     {
@@ -258,8 +268,6 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'endpoints.addSecret': 'as endpoints.reactivate',
   'endpoints.moveSecrets': 'one statement of an operator, repeatable: test/webhooks/moved-subscription',
   'endpoints.forget': 'as endpoints.reactivate',
-  'schedules.move':
-    'one statement for the next time and its task, made again by whoever looks next: test/maintenance/recurring-tasks',
   'schedules.due': 'only reads, when a schedule may be due',
   'schedules.declare': 'repeatable, at a start',
   'schedules.clock': 'only reads',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool } from 'pg';
 import { describe, expect, test } from 'vitest';
 import type { QueueModuleOptions } from '../../../lib/index.js';
 import { allClosed } from '../../support/connections.js';
@@ -20,6 +21,7 @@ import { HistoryWriter, now, readHistory, type Entry } from './history.js';
 import { judge } from './judge.js';
 import { createJudgesTables } from './schema.js';
 import { subscriptions, taskKinds } from './workload/kinds.js';
+import { scheduleTexts } from './workload/recurring.js';
 
 const purgeMaxAgeDays = 30 / 86_400;
 const recovery = { intervalMs: 300, confirmMs: 300, graceMs: 300 };
@@ -83,7 +85,7 @@ interface Death {
   readonly signal: NodeJS.Signals | null;
   /** What the process wrote down as its last act. */
   readonly hit: readonly string[];
-  readonly status: string | undefined;
+  readonly status: string;
 }
 
 function expected(scenario: FailpointScenario, moment: Moment): object {
@@ -181,6 +183,11 @@ async function prepareTask(
     wall: now().wall,
     ...(isPublication ? { subscriptions: expectedCopies } : {}),
   });
+  if (scenario.recurring) {
+    await insertSchedule(pool, { id: key, topic: topic ?? '', payload });
+    history.write({ event: 'acked', key, wall: now().wall });
+    return key;
+  }
   const { rows } = await pool.query<{ id: string }>(
     `insert into tasks (processo, payload, origem, pub_sub, data_hora)
      values ($1, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 second') returning id::text`,
@@ -214,15 +221,28 @@ async function prepareTask(
   return key;
 }
 
-/** Status of the first attempt, or that it was deleted. */
-async function statusOf({ database: { pool } }: Bench, key: string): Promise<string | undefined> {
+/** Due now, for the last time. */
+async function insertSchedule(
+  pool: Pool,
+  { id, topic, payload }: { readonly id: string; readonly topic: string; readonly payload: object },
+): Promise<void> {
+  const now = new Date();
+  const texts = scheduleTexts({ every: 86_400_000, endsAt: now }, { topic, payload, origin: id });
+  await pool.query(
+    'insert into tasks_schedule (id, declared, rule, task, next_at) values ($1, false, $2, $3, $4)',
+    [id, ...texts, now],
+  );
+}
+
+/** Status of the first attempt, that it was deleted, or that there is none. */
+async function statusOf({ database: { pool } }: Bench, key: string): Promise<string> {
   const { rows } = await pool.query<{ status: string }>(
     `select status from tasks
      where origem = $1 and id_anterior is null and not dead and publication_id is null
      union all select 'gone' from gone where origem = $1`,
     [key],
   );
-  return rows[0]?.status;
+  return rows[0]?.status ?? 'none';
 }
 
 function pointsOf({ folder }: Bench, victim: Child): readonly string[] {
