@@ -226,11 +226,11 @@ async function insertSchedule(
   pool: Pool,
   { id, topic, payload }: { readonly id: string; readonly topic: string; readonly payload: object },
 ): Promise<void> {
-  const now = new Date();
-  const texts = scheduleTexts({ every: 86_400_000, endsAt: now }, { topic, payload, origin: id });
+  const endsAt = new Date();
+  const texts = scheduleTexts({ every: 86_400_000, endsAt }, { topic, payload, origin: id });
   await pool.query(
     'insert into tasks_schedule (id, declared, rule, task, next_at) values ($1, false, $2, $3, $4)',
-    [id, ...texts, now],
+    [id, ...texts, endsAt],
   );
 }
 
