@@ -30,3 +30,12 @@ export interface LeaseOrders {
 
 /** What the thread tells: each renewal that fails, and the first good one after that. */
 export type LeaseReport = { readonly type: 'failed'; readonly error: Error } | { readonly type: 'restored' };
+
+/** Ends the process of the thread by force, unless its handler has ended: code that never lets the event loop run hears of nothing else. */
+export function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
+  const end = (): void => {
+    // What waits for the database to record how it has ended is over.
+    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
+  };
+  setTimeout(end, ms).unref();
+}

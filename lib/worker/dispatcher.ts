@@ -72,7 +72,7 @@ export class Dispatcher {
     this.#second = claims.parallel > 1 ? new SecondStatement(claims, () => firstSent.set()) : undefined;
     this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses, changed: wake });
-    const unreadable = new Unreadable({ ...shared, buried: () => this.#lookForDead() });
+    const unreadable = new Unreadable({ ...shared, buried: () => this.look() });
     this.#discovery = new Discovery({
       ...shared,
       unreadable,
@@ -199,7 +199,9 @@ export class Dispatcher {
         this.#backoff.reset();
         this.#parts.trouble.end();
       } catch (error) {
-        await this.#recoverFrom(error);
+        this.#noteTrouble(error);
+        await this.#backoff.wait();
+        this.#parts.signal.set();
       }
     }
   }
@@ -305,11 +307,6 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  #lookForDead(): void {
-    this.#discovery.request();
-    this.wake();
-  }
-
   async #flushFailures(): Promise<void> {
     const sentAt = performance.now();
     const outcomes = await this.#parts.settler.flushFailures();
@@ -341,12 +338,6 @@ export class Dispatcher {
     if (isolated) this.#isolation.request();
     if (isFullPage) this.look();
     if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
-  }
-
-  async #recoverFrom(error: unknown): Promise<void> {
-    this.#noteTrouble(error);
-    await this.#backoff.wait();
-    this.#parts.signal.set();
   }
 
   #noteTrouble(error: unknown): void {

@@ -1,7 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Connection } from 'mysql2';
-import type { LeaseOrders, LeaseReport, ProcessGuard } from '../../../coordination/lease-protocol.js';
+import {
+  endProcessIn,
+  type LeaseOrders,
+  type LeaseReport,
+  type ProcessGuard,
+} from '../../../coordination/lease-protocol.js';
 import { dialectOf } from '../singlestore/singlestore-dialect.js';
 import { isCancelled, renewLease } from '../statements/workers.js';
 import { connectWithin, withAnswerLimit } from './answer-limit.js';
@@ -60,15 +65,6 @@ async function obeyCancellation(cancelling: ProcessGuard): Promise<void> {
   if (Number(answer?.rows[0]?.['cancelled']) !== 1) return;
   isEnding = true;
   endProcessIn(cancelling.cancelGraceMs, cancelling);
-}
-
-/** Code that never lets the event loop run hears of nothing else. */
-function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
-  const end = (): void => {
-    // What waits for the database to record how it has ended is over.
-    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
-  };
-  setTimeout(end, ms).unref();
 }
 
 async function connect(): Promise<Connection> {

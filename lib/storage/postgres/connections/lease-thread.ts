@@ -1,7 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
-import type { LeaseOrders, LeaseReport, ProcessGuard } from '../../../coordination/lease-protocol.js';
+import {
+  endProcessIn,
+  type LeaseOrders,
+  type LeaseReport,
+  type ProcessGuard,
+} from '../../../coordination/lease-protocol.js';
 import { isCancelled, renewLease } from '../statements/workers.js';
 import type { LeaseDatabase } from './lease-orders.js';
 import { Sockets } from './sockets.js';
@@ -53,15 +58,6 @@ async function obeyCancellation(cancelling: ProcessGuard): Promise<void> {
   if (rows?.[0]?.cancelled !== true || isEnding) return;
   isEnding = true;
   endProcessIn(cancelling.cancelGraceMs, cancelling);
-}
-
-/** Code that never lets the event loop run hears of nothing else. */
-function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
-  const end = (): void => {
-    // What waits for the database to record how it has ended is over.
-    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
-  };
-  setTimeout(end, ms).unref();
 }
 
 async function connect(): Promise<Client> {
