@@ -52,6 +52,8 @@ export type Entry =
       readonly ids: readonly string[];
       readonly wall: number;
     }
+  /** A task recurred at these times, the first one included and the last one not: ms since 1970. */
+  | { readonly event: 'recurred'; readonly from: number; readonly to: number }
   /** Somebody held locks on rows of the queue. */
   | { readonly event: 'locked'; readonly ids: readonly string[]; readonly from: number; readonly to: number }
   /** The server's clock was another; these are its times that cannot be compared with others. */
@@ -93,6 +95,7 @@ export interface History {
   readonly transactions: readonly EntryOf<'transaction'>[];
   readonly exits: ReadonlyMap<number, number>;
   readonly deaths: readonly EntryOf<'death'>[];
+  readonly recurred: readonly EntryOf<'recurred'>[];
   readonly locks: readonly EntryOf<'locked'>[];
   readonly clocks: readonly EntryOf<'clock'>[];
 }
@@ -124,6 +127,7 @@ export function sortHistory(entries: readonly Entry[]): History {
     transactions: of('transaction'),
     exits: new Map(of('exit').map(({ pid, at }) => [pid, at])),
     deaths: of('death'),
+    recurred: of('recurred'),
     locks: of('locked'),
     clocks: of('clock'),
   };

@@ -4,6 +4,7 @@ import { effectsMatch, effectsOnce, transactionsAlone } from './oracles/effects.
 import { enqueued } from './oracles/enqueued.js';
 import { hostileRowsRest } from './oracles/hostile-rows.js';
 import { nothingStuck } from './oracles/liveness.js';
+import { occurrencesOnce } from './oracles/occurrences.js';
 import { betterFirst, strictOrder } from './oracles/order.js';
 import type { Evidence, Oracle, Violation } from './oracles/oracle.js';
 import { oneWorkerAtOnce } from './oracles/overlap.js';
@@ -42,6 +43,7 @@ export function allOracles({ purgeMaxAgeDays, pollIntervalMs }: Rules): readonly
     payloadsResolve,
     purgedWhatMay(purgeMaxAgeDays),
     transactionsAlone,
+    occurrencesOnce,
   ];
 }
 

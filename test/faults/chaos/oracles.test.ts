@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
+import { occurrenceKey } from '../../../lib/storage/schedules.js';
 import type { Entry } from './history.js';
 import { allOracles } from './judge.js';
 import { acked, attempted, started, useJudges } from './judges-bench.js';
 import { deliveredOnce } from './oracles/deliveries.js';
 import { effectsMatch, effectsOnce, transactionsAlone } from './oracles/effects.js';
 import { enqueued } from './oracles/enqueued.js';
+import { occurrencesOnce } from './oracles/occurrences.js';
 import { oneWorkerAtOnce } from './oracles/overlap.js';
 import { payloadsResolve, purgedWhatMay } from './oracles/payloads.js';
+import { recurring } from './workload/recurring.js';
 
 const bench = useJudges();
 
@@ -191,4 +194,37 @@ test('I14: two attempts in one transaction', async () => {
     'I14: two attempts worked in the same transaction',
     'I14: the effects of two tasks are of the same transaction',
   ]);
+});
+
+describe('I16', () => {
+  const base = Date.parse('2026-01-01T00:00:00Z');
+  /** The task of an occurrence so many seconds later. */
+  const occurrence = (seconds: number, columns: object = {}): Promise<string> =>
+    bench.row({
+      status: 'sucesso',
+      origem: recurring.key,
+      metadados: { [occurrenceKey]: new Date(base + seconds * 1_000).toISOString() },
+      ...columns,
+    });
+
+  test.each<readonly [string, readonly number[], readonly string[]]>([
+    ['each made one task', [0, 1, 2], []],
+    ['one made two', [0, 1, 1, 2], ['I16: an occurrence made several tasks']],
+    ['one made none', [0, 2], ['I16: an occurrence made no task']],
+    ['one was too many', [0, 1, 2, 3], ['I16: a task was made for a time at which nothing recurs']],
+  ])('%s', async (_, seconds, violations) => {
+    for (const one of seconds) await occurrence(one);
+    bench.see({ event: 'recurred', from: base, to: base + 3_000 });
+    expect(await bench.ask(occurrencesOnce)).toEqual(violations);
+    expect(await bench.ask(enqueued)).toEqual([]);
+  });
+
+  test('one whose task failed for good, and one that succeeded in its second attempt', async () => {
+    const failed = { status: 'falha', reenfileirado: true };
+    await occurrence(0, { ...failed, reenfileirado: false });
+    const first = await occurrence(1, failed);
+    await occurrence(1, { id_inicial: first, id_anterior: first, tentativa: 2 });
+    bench.see({ event: 'recurred', from: base, to: base + 2_000 });
+    expect(await bench.ask(occurrencesOnce)).toEqual(['I16: the task of an occurrence was not carried out']);
+  });
 });

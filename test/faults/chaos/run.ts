@@ -66,6 +66,8 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
     say('the faults are over');
     // A start may have failed on a machine that is too busy.
     if (!ground.isUp) await ground.start();
+    for (const slot of stage.slots) slot.order({ type: 'disarm' });
+    await endRecurring(stage);
     const drainSeconds = await drain(stage);
     const found: Violation[] = [...watch.violations];
     found.push(...(await leave(stage)));
@@ -104,10 +106,20 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
   }
 }
 
-/** Waits until nothing is left to do; answers how many seconds it took. */
-async function drain({ ground, slots }: Stage): Promise<number> {
+/** Waits until what recurs has caught up, and lets nothing recur any more. */
+async function endRecurring({ ground, history, recursFrom }: Stage): Promise<void> {
   const started = performance.now();
-  for (const slot of slots) slot.order({ type: 'disarm' });
+  let to: number | undefined;
+  while (to === undefined && performance.now() - started < drainMs) {
+    to = await ground.ask.endRecurring().catch(() => undefined);
+    if (to === undefined) await pause(200);
+  }
+  history.write({ event: 'recurred', from: recursFrom, to: to ?? now().wall });
+}
+
+/** Waits until nothing is left to do; answers how many seconds it took. */
+async function drain({ ground, slots }: Pick<Stage, 'ground' | 'slots'>): Promise<number> {
+  const started = performance.now();
   while (performance.now() - started < drainMs) {
     const left = await ground.ask.countUnfinished().catch(() => undefined);
     if (left === 0 && slots.every((slot) => slot.process)) break;
@@ -145,7 +157,7 @@ async function takeInOrder(stage: Stage, program: string): Promise<void> {
   );
   try {
     await slot.ready(30_000);
-    await drain({ ...stage, slots: [slot] });
+    await drain({ ground, slots: [slot] });
     await slot.close();
   } finally {
     await slot.end();

@@ -6,11 +6,12 @@ import { startProxy } from '../../support/database-proxy.js';
 import { WorkerSlot, type FleetParts, type Mishap } from './fleet.js';
 import { openGround } from './ground/open.js';
 import { workOf } from './ground/work.js';
-import { HistoryWriter } from './history.js';
+import { HistoryWriter, now } from './history.js';
 import type { World } from './nemesis/nemesis.js';
 import { isWanted, type ChaosOptions } from './options.js';
 import type { Random } from './prng.js';
 import { Producer } from './workload/producer.js';
+import { recurring } from './workload/recurring.js';
 
 /** Everything that runs in a chaos run. */
 export interface Stage extends World {
@@ -19,6 +20,8 @@ export interface Stage extends World {
   readonly workerParts: FleetParts;
   /** Attempts that are not over, as they were counted last. */
   readonly backlog: number;
+  /** When the task of `recurring` recurred first: ms since 1970. */
+  readonly recursFrom: number;
   /** Takes everything down; may be called at any time, and again. */
   close(): Promise<void>;
 }
@@ -92,6 +95,9 @@ export async function buildStage(
   slots.push(first);
   if (!(await first.ready(60_000))) throw new Error('the first worker did not start');
   await ground.createJudgesTables();
+  // The others find it when they start; this one is told of nothing.
+  const recursFrom = Math.ceil(now().wall / recurring.everyMs) * recurring.everyMs;
+  await ground.ask.recur(recursFrom);
   for (let n = 1; n < options.workers; n += 1) slots.push(await WorkerSlot.start(parts, mishaps));
 
   let backlog = 0;
@@ -123,6 +129,7 @@ export async function buildStage(
     historyFolder,
     mishaps,
     workerParts: parts,
+    recursFrom,
     get backlog() {
       return backlog;
     },

@@ -43,6 +43,10 @@ export interface QueueQuestions {
   }>;
   /** Inserts tasks of different priorities and times, in no order, with keys that begin so. */
   insertUnordered(keys: string, count: number): Promise<void>;
+  /** Lets the task of `recurring` recur, the first time then: ms since 1970. */
+  recur(fromMs: number): Promise<void>;
+  /** Ends that, unless a time is due; answers the first time that makes no task any more. */
+  endRecurring(): Promise<number | undefined>;
   /** Hostile rows of an earlier time that stay for ever. Patient. */
   dropHostile(): Promise<void>;
   /** Inserts one as a program that knows nothing of the library; answers its id. Patient. */

@@ -4,6 +4,7 @@ import { isConnectionError } from '../../../../lib/storage/mysql/mysql-errors.js
 import { lockPrefix } from '../../../../lib/storage/mysql/lock-name.js';
 import { violation } from '../oracles/oracle.js';
 import { hostile, insertHostile, isToEnd, isUnfinished } from '../workload/hostile.js';
+import { recurring, recurringTexts } from '../workload/recurring.js';
 import type { Orphan, QueueQuestions } from './ground.js';
 import { patient } from './patient.js';
 
@@ -91,6 +92,26 @@ export function mariadbQuestions(pool: Pool, database: string, workerUser: strin
          from seq_0_to_${count - 1}`,
         [keys],
       );
+    },
+    recur: async (fromMs) => {
+      await once('insert into tasks_schedule (id, declared, rule, task, next_at) values (?, 0, ?, ?, ?)', [
+        recurring.key,
+        ...recurringTexts,
+        new Date(fromMs),
+      ]);
+    },
+    endRecurring: async () => {
+      await once(
+        `update tasks_schedule set paused_at = utc_timestamp(6)
+         where id = ? and paused_at is null and next_at > utc_timestamp(6)`,
+        [recurring.key],
+      );
+      const [ended] = await once<{ next: string }>(
+        `select timestampdiff(second, '1970-01-01', next_at) * 1000 as next from tasks_schedule
+         where id = ? and paused_at is not null`,
+        [recurring.key],
+      );
+      return ended && Number(ended.next);
     },
     dropHostile: async () => {
       await ask(

@@ -65,7 +65,7 @@ export async function createMariadbTables(pool: Pool): Promise<void> {
 }
 
 /** Texts that no judge reads. */
-const unread = new Set(['payload', 'payload_hash', 'resultado', 'erro', 'metadados']);
+const unread = new Set(['payload', 'payload_hash', 'resultado', 'erro']);
 
 /** Columns of the queue that are copied, without those that the server computes. */
 export async function columnsOf(pool: Pool): Promise<readonly string[]> {

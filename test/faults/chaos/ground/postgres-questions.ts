@@ -3,6 +3,7 @@ import { sortHistory } from '../history.js';
 import { payloadsResolve } from '../oracles/payloads.js';
 import { readServerResources } from '../oracles/resources.js';
 import { hostile, insertHostile, isToEnd } from '../workload/hostile.js';
+import { recurring, recurringTexts } from '../workload/recurring.js';
 import type { Orphan, QueueQuestions } from './ground.js';
 import { patient } from './patient.js';
 
@@ -76,6 +77,21 @@ export function postgresQuestions(pool: Pool): QueueQuestions {
          from generate_series(0, $2::int - 1) n`,
         [keys, count],
       );
+    },
+    recur: async (fromMs) => {
+      await once(
+        `insert into tasks_schedule (id, declared, rule, task, next_at)
+         values ($1, false, $2, $3, to_timestamp($4::float8 / 1000))`,
+        [recurring.key, ...recurringTexts, fromMs],
+      );
+    },
+    endRecurring: async () => {
+      const [ended] = await once<{ next: number }>(
+        `update tasks_schedule set paused_at = clock_timestamp() where id = $1 and next_at > clock_timestamp()
+         returning extract(epoch from next_at)::float8 * 1000 as next`,
+        [recurring.key],
+      );
+      return ended?.next;
     },
     dropHostile: async () => {
       await ask(
