@@ -11,6 +11,9 @@ import type { RouteJson } from './route-json.js';
 //   many rows. Deliveries of a publication stay.
 // - `insert`: {@link InsertJson} answers `{ id }`.
 // - `pause`: `{ topic, paused }` (null: tasks without one) or `{ subscriptionId, paused }`; `paused: false` resumes.
+// - `run-schedule`: `{ id }` inserts the task of a schedule, besides its times, and answers `{ id }` of the task; 409
+//   `TASK_DUPLICATE` while the one before has not ended and must not overlap.
+// - `pause-schedule`: `{ id, paused }`; `paused: false` resumes.
 // - `retry-all`, `cancel-all`, `delete-all`: see {@link BulkScopeJson}.
 // - `add-subscription`: `{ id, topic, tenant?, group?, url?, httpMethod?, headers?, active? }` answers `SubscriptionJson`.
 // - `edit-subscription`: the same; what is left out stays as it is; headers are given all together.

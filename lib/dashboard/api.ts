@@ -267,6 +267,34 @@ export interface PayloadJson {
   readonly isWhole: boolean;
 }
 
+/** A schedule of `GET api/schedules`. What its task holds is not told. */
+export interface ScheduleJson {
+  readonly id: string;
+  /** Of the task that it makes. */
+  readonly topic: string | null;
+  /** Null: by `every`. */
+  readonly cron: string | null;
+  /** Ms from one time to the next; null: by `cron`. */
+  readonly every: number | null;
+  /** Whose clocks `cron` goes by. */
+  readonly timezone: string;
+  /** True: code declares it. */
+  readonly declared: boolean;
+  /** `undeclared`: no running worker declares it any more; `ended`: it has no next time. */
+  readonly status: 'active' | 'paused' | 'undeclared' | 'ended';
+  readonly nextAt: string | null;
+  /** The latest time that made a task. */
+  readonly lastAt: string | null;
+  /** How many times made no task. */
+  readonly missed: number;
+  readonly pausedAt: string | null;
+}
+
+/** `GET api/schedules`: all of them, by id. */
+export interface SchedulesJson {
+  readonly schedules: readonly ScheduleJson[];
+}
+
 export interface SubscriptionJson {
   readonly id: string;
   readonly topic: string;

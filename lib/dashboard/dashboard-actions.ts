@@ -108,6 +108,22 @@ export class DashboardActions {
     });
   }
 
+  runSchedule(request: ActionRequest): Promise<{ readonly id: string }> {
+    return this.#do('run-schedule', request, idOf, async ({ id }) => ({
+      id: await this.#parts.admin.schedules.run(textOf('id', id)),
+    }));
+  }
+
+  pauseSchedule(request: ActionRequest): Promise<object> {
+    const target = ({ id, paused }: Body): string => `${paused === false ? 'resume ' : ''}${idOf({ id })}`;
+    return this.#do('pause-schedule', request, target, async ({ id, paused }) => {
+      if (typeof paused !== 'boolean') throw invalid('paused must be true or false');
+      const { schedules } = this.#parts.admin;
+      await (paused ? schedules.pause(textOf('id', id)) : schedules.resume(textOf('id', id)));
+      return {};
+    });
+  }
+
   /** What is left out of the redacted payload that was edited is put back before it is stored. */
   retryEdited(request: ActionRequest): Promise<{ readonly id: string }> {
     return this.#do('retry-edited', request, idOf, async ({ id, payload, reason }) => {

@@ -153,6 +153,11 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
       return this.#answer(answer, () => this.dashboard.payload(id, nameOf(actor, request)), { id });
     }
 
+    @Get('schedules')
+    schedules(@Res() answer: Answer): Promise<void> {
+      return this.#answer(answer, () => this.dashboard.schedules());
+    }
+
     @Get('subscriptions')
     subscriptions(@Res() answer: Answer): Promise<void> {
       return this.#answer(answer, () => this.dashboard.subscriptions.list());
@@ -240,6 +245,8 @@ const performers: Readonly<Record<DashboardAction, Perform>> = {
   delete: (actions, request) => actions.delete(request),
   insert: (actions, request) => actions.insert(request),
   pause: (actions, request) => actions.pause(request),
+  'run-schedule': (actions, request) => actions.runSchedule(request),
+  'pause-schedule': (actions, request) => actions.pauseSchedule(request),
   'add-subscription': (actions, request) => actions.addSubscription(request),
   'remove-subscription': (actions, request) => actions.removeSubscription(request),
   'edit-subscription': (actions, request) => actions.editSubscription(request),

@@ -9,7 +9,7 @@ import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import type { QueueWebhooks } from '../webhooks/queue-webhooks.js';
-import type { HistoryJson, InfoJson, PayloadJson, TasksJson } from './api.js';
+import type { HistoryJson, InfoJson, PayloadJson, SchedulesJson, TasksJson } from './api.js';
 import { DashboardActions } from './dashboard-actions.js';
 import type { DashboardGroup } from './dashboard-group.js';
 import type { ResolvedDashboardOptions } from '../options/dashboard-options.js';
@@ -19,7 +19,7 @@ import { readParameter, type Query } from './read-filter.js';
 import { Redaction } from '../redaction/redaction.js';
 import { SubscriptionReader } from './subscription-reader.js';
 import { TaskReader } from './task-reader.js';
-import { countsJson, routeJson, timeJson } from './to-json.js';
+import { countsJson, routeJson, scheduleJson, timeJson } from './to-json.js';
 
 /** The queue that a dashboard shows. */
 export interface ShownQueue {
@@ -112,6 +112,10 @@ export class Dashboard {
       publications: core.options.subscriptionTable !== undefined,
       webhooks: core.options.webhooks !== undefined,
     };
+  }
+
+  async schedules(): Promise<SchedulesJson> {
+    return { schedules: (await this.#parts.admin.schedules.list()).map(scheduleJson) };
   }
 
   /** @throws {TarefaError} `INPUT_INVALID`; `ACTION_FORBIDDEN` for a search in payloads where these are not shown */

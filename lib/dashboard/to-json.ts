@@ -4,8 +4,9 @@ import type { Route } from '../storage/attempt.js';
 import type { HistoryCounts } from '../storage/history.js';
 import type { Pause } from '../admin/pauses.js';
 import type { QueueProblem } from '../admin/problems.js';
+import type { Schedule } from '../admin/schedule-admin.js';
 import { withoutSecrets } from '../redaction/redaction.js';
-import type { EndedJson, ProblemJson, RouteJson, TaskJson, TextJson } from './api.js';
+import type { EndedJson, ProblemJson, RouteJson, ScheduleJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */
 export function timeJson(time: Date): string;
@@ -68,6 +69,19 @@ export function countsJson({ succeeded, failed, buried, delivered, wait, run }: 
     waitP99: wait.p99,
     runP50: run.p50,
     runP95: run.p95,
+  };
+}
+
+/** A schedule, without what its task holds. */
+export function scheduleJson(schedule: Schedule): ScheduleJson {
+  const { id, rule, task, declared, status, nextAt, lastAt, missed, pausedAt } = schedule;
+  const { cron, every, timezone } = rule;
+  return {
+    ...{ id, cron, every, timezone, declared, status, missed },
+    topic: task.topic,
+    nextAt: timeJson(nextAt),
+    lastAt: timeJson(lastAt),
+    pausedAt: timeJson(pausedAt),
   };
 }
 

@@ -15,6 +15,8 @@ export type DashboardAction =
   | 'delete-all'
   | 'insert'
   | 'pause'
+  | 'run-schedule'
+  | 'pause-schedule'
   | 'add-subscription'
   | 'edit-subscription'
   | 'remove-subscription'
@@ -81,6 +83,8 @@ export const dashboardActions: readonly DashboardAction[] = [
   'delete-all',
   'insert',
   'pause',
+  'run-schedule',
+  'pause-schedule',
   'add-subscription',
   'edit-subscription',
   'remove-subscription',

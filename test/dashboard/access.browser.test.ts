@@ -51,6 +51,12 @@ beforeAll(async () => {
     ),
   );
   await app.admin.pause({ topic: 'send-survey' });
+  await app.admin.schedules.add({
+    id: `nightly-${'n'.repeat(90)}`,
+    cron: '0,5,10,15,20,25,30,35,40,45,50,55 9-17 * jan-jun mon-fri',
+    timezone: 'America/Argentina/Buenos_Aires',
+    task: { topic: 't'.repeat(200) },
+  });
 });
 
 /** Each with what opens everything in it that is folded away. */
@@ -132,6 +138,15 @@ const views: readonly (readonly [string, () => string, (page: Page) => Promise<v
       await page.getByRole('button', { name: 'Add a subscription…' }).click();
       await page.getByLabel('URL').fill('https://crm.example');
       await page.getByRole('button', { name: 'Add a header' }).click();
+    },
+  ],
+  ['list of schedules', () => '#/schedules', (page) => seen(page.getByRole('table'))],
+  [
+    'dialog of a schedule',
+    () => '#/schedules',
+    async (page) => {
+      await page.getByRole('button', { name: /^Pause nightly/ }).click();
+      await seen(page.getByRole('dialog'));
     },
   ],
   ['list of subscriptions', () => '#/subscriptions', (page) => seen(page.getByRole('table'))],

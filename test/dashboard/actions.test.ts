@@ -10,7 +10,7 @@ import { act, ask } from './kit/ask.js';
 import { startDashboardApp, type DashboardApp } from './kit/dashboard-app.js';
 import { testOnPostgres, unlessTold } from '../support/run-database.js';
 
-const bench = useQueue();
+const bench = useQueue('tasks_schedule');
 let app: DashboardApp;
 
 beforeAll(async () => {
@@ -74,6 +74,29 @@ test('each action does what it says, and is told with who did it', async () => {
   ]);
 });
 
+test('schedules are listed without what their tasks hold, run, paused and resumed', async () => {
+  const { schedules } = app.admin;
+  await schedules.add({ id: 'digest', cron: '0 7 * * mon', task: { topic: 'send', payload: { to: 'ana' } } });
+  const shown = { id: 'digest', topic: 'send', cron: '0 7 * * mon', every: null, timezone: 'UTC' };
+  const stands = { declared: false, status: 'active', nextAt: expect.any(String), lastAt: null, missed: 0 };
+  expect((await ask(`${app.url}/api/schedules`)).body).toEqual({
+    schedules: [{ ...shown, ...stands, pausedAt: null }],
+  });
+  const { body } = await act(app.url, 'run-schedule', { id: 'digest' });
+  expect(await bench.row(String(body['id']))).toMatchObject({ processo: 'send', status: 'pendente' });
+  expect((await act(app.url, 'pause-schedule', { id: 'digest', paused: true })).status).toBe(200);
+  expect(await schedules.find('digest')).toMatchObject({ status: 'paused' });
+  expect((await act(app.url, 'pause-schedule', { id: 'digest', paused: false })).status).toBe(200);
+  expect(await schedules.find('digest')).toMatchObject({ status: 'active' });
+  expect((await act(app.url, 'run-schedule', { id: 'nobody' })).status).toBe(404);
+  expect(app.told.map(({ action, target, actor, refused }) => [action, target, actor, refused])).toEqual([
+    ['run-schedule', 'digest', 'ana', undefined],
+    ['pause-schedule', 'digest', 'ana', undefined],
+    ['pause-schedule', 'resume digest', 'ana', undefined],
+    ['run-schedule', 'nobody', 'ana', expect.any(String)],
+  ]);
+});
+
 test('what is run now is due at once: a worker that waits for its time starts it, and the attempt before names the new time', async () => {
   class Handlers {
     @TaskHandler('twice')
@@ -133,6 +156,8 @@ test.each<[string, string, unknown, number]>([
   ['a payload that is too large', 'insert', { topic: 'a', payload: 'x'.repeat(60_000) }, 413],
   ['a place that is none', 'retry-all', { filter: {}, lastId: 'x', after: '0' }, 400],
   ['a subscription that is gone', 'edit-subscription', { id: 'nobody', active: true }, 404],
+  ['a schedule that is gone', 'pause-schedule', { id: 'nobody', paused: true }, 404],
+  ['a schedule that is neither paused nor resumed', 'pause-schedule', { id: 'nobody' }, 400],
   ['an action that there is not', 'delete-everything', {}, 404],
   ['a name that every object has', 'constructor', {}, 404],
 ])('%s is refused', async (_what, action, body, status) => {
@@ -224,6 +249,8 @@ test('what a dashboard may not do it does not, whoever asks', async () => {
     'retry-edited',
     'delete',
     'insert',
+    'run-schedule',
+    'pause-schedule',
     'add-subscription',
     'remove-subscription',
     'edit-subscription',

@@ -294,7 +294,14 @@ describe('it speaks', () => {
     await seen(page.getByRole('heading', { name: 'Visão geral', level: 1 }));
     await page.reload();
     await seen(page.getByRole('heading', { name: 'Visão geral', level: 1 }));
-    for (const hash of ['', '#/tasks', `#/tasks/${id}`, '#/subscriptions', '#/subscriptions/crm']) {
+    for (const hash of [
+      '',
+      '#/tasks',
+      `#/tasks/${id}`,
+      '#/schedules',
+      '#/subscriptions',
+      '#/subscriptions/crm',
+    ]) {
       await page.goto(`${bench.app.url}/${hash}`);
       await seen(page.getByRole('heading', { level: 1 }));
       await gone(page.getByText('Carregando'));

@@ -305,6 +305,9 @@ test('the operator role can do all that the dashboard and the command line offer
   await run('tasks');
   await run('pause', '--topic', 'nobody');
   await run('resume', '--topic', 'nobody');
+  await run('schedules', 'add', 'nightly', '--cron', '0 3 * * *', '--topic', 'nobody');
+  for (const action of ['pause', 'resume', 'run']) await run('schedules', action, 'nightly');
+  await run('schedules', 'change', 'nightly', '--missed', 'skip');
   await run('subscriptions', 'add', 'mail', 'sold');
   await run('subscriptions', 'disable', 'mail');
   await grant(forSecrets);
@@ -318,11 +321,13 @@ test('the operator role can do all that the dashboard and the command line offer
     worker: false,
     dashboard: { actions: true },
   });
-  for (const path of ['overview', 'counts', 'tasks', 'subscriptions', 'history']) {
+  for (const path of ['overview', 'counts', 'tasks', 'schedules', 'subscriptions', 'history']) {
     expect([path, (await ask(`${app.url}/api/${path}`)).status]).toEqual([path, 200]);
   }
   expect((await act(app.url, 'pause', { topic: 'a', paused: true })).status).toBe(200);
+  expect((await act(app.url, 'run-schedule', { id: 'nightly' })).status).toBe(200);
   await app.close();
+  await run('schedules', 'remove', 'nightly');
   // A worker's page may not.
   const page = await startDashboardApp(as(worker), { queue, schema: 'check', dashboard: { actions: true } });
   const refused = await act(page.url, 'pause', { topic: 'a', paused: false });

@@ -8,6 +8,7 @@ import { renderShell } from './shell.js';
 import { attempt, failure, loading } from './states.js';
 import { applyTheme } from './theme.js';
 import { showOverview } from './overview/overview-view.js';
+import { showSchedules } from './schedules/schedules-view.js';
 import { showSubscription } from './subscriptions/subscription-view.js';
 import { showSubscriptions } from './subscriptions/subscriptions-view.js';
 import { showTask } from './task/task-view.js';
@@ -33,6 +34,7 @@ const views = {
   overview: showOverview,
   tasks: showTasks,
   task: showTask,
+  schedules: showSchedules,
   subscriptions: showSubscriptions,
   subscription: showSubscription,
   missing: showMissing,

@@ -1,6 +1,6 @@
 // The place in the page is the hash: it works below any prefix, and back, forward and sharing work by themselves.
 
-/** @typedef {'overview' | 'tasks' | 'task' | 'subscriptions' | 'subscription' | 'missing'} ViewName */
+/** @typedef {'overview' | 'tasks' | 'task' | 'schedules' | 'subscriptions' | 'subscription' | 'missing'} ViewName */
 /** @typedef {{ readonly view: ViewName, readonly id: string, readonly params: URLSearchParams }} Place */
 
 /**
@@ -15,6 +15,7 @@ export function placeOf(hash) {
   const params = new URLSearchParams(query);
   if (rest.length > 0) return { view: 'missing', id: hash, params };
   if (section === 'tasks') return { view: id === '' ? 'tasks' : 'task', id, params };
+  if (section === 'schedules' && id === '') return { view: 'schedules', id, params };
   if (section === 'subscriptions') return { view: id === '' ? 'subscriptions' : 'subscription', id, params };
   return section === '' && id === ''
     ? { view: 'overview', id: '', params }
@@ -32,6 +33,7 @@ export function hashOf(view, { id, params } = {}) {
     overview: '',
     tasks: 'tasks',
     task: 'tasks',
+    schedules: 'schedules',
     subscriptions: 'subscriptions',
     subscription: 'subscriptions',
   }[view];

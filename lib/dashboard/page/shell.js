@@ -95,6 +95,7 @@ function navigation(view, hasSubscriptions) {
   const links = [
     ['overview', t('nav.overview'), ['overview']],
     ['tasks', t('nav.tasks'), ['tasks', 'task']],
+    ['schedules', t('nav.schedules'), ['schedules']],
     ...(hasSubscriptions
       ? [
           /** @type {['subscriptions', string, ViewName[]]} */ ([

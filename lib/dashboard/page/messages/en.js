@@ -9,6 +9,7 @@ export const en = {
   'nav.label': 'Sections',
   'nav.overview': 'Overview',
   'nav.tasks': 'Tasks',
+  'nav.schedules': 'Schedules',
   'nav.subscriptions': 'Subscriptions',
   'shell.skip': 'Skip to the content',
   'shell.language': 'Language',
@@ -89,9 +90,12 @@ export const en = {
   'pause.body':
     'No worker takes tasks of {route} until it is resumed. What runs now goes on; new tasks wait.',
   'pause.done': '{route} is paused.',
+  'pause.schedule':
+    '{schedule} makes no tasks until it is resumed. Its times until then make none later either.',
   'resume.of': 'Resume {route}',
   'resume.title': 'Resume?',
   'resume.body': 'Workers take tasks of {route} again.',
+  'resume.schedule': '{schedule} goes on with its next time.',
   'resume.done': '{route} is resumed.',
   'activate.title': 'Activate the subscription?',
   'activate.body': 'Publications are delivered to {subscription} again, from now on.',

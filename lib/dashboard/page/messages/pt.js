@@ -12,6 +12,7 @@ export const pt = {
   'nav.label': 'Seções',
   'nav.overview': 'Visão geral',
   'nav.tasks': 'Tarefas',
+  'nav.schedules': 'Recorrências',
   'nav.subscriptions': 'Assinaturas',
   'shell.skip': 'Ir para o conteúdo',
   'shell.language': 'Idioma',
@@ -91,9 +92,12 @@ export const pt = {
   'pause.body':
     'Nenhum worker pega tarefas de {route} até que seja retomado. O que está em execução continua; tarefas novas esperam.',
   'pause.done': '{route} está em pausa.',
+  'pause.schedule':
+    '{schedule} não cria tarefas até que seja retomada. Os horários até lá também não criam nenhuma depois.',
   'resume.of': 'Retomar {route}',
   'resume.title': 'Retomar?',
   'resume.body': 'Os workers voltam a pegar tarefas de {route}.',
+  'resume.schedule': '{schedule} continua a partir do próximo horário.',
   'resume.done': '{route} foi retomado.',
   'activate.title': 'Ativar a assinatura?',
   'activate.body': 'As publicações voltam a ser entregues a {subscription}, a partir de agora.',
