@@ -310,6 +310,15 @@ function idle(): readonly Goal[] {
     },
     {
       ...alone,
+      work: 'statements a minute, 10,000 schedules',
+      goal: 'at most 20, as without them',
+      scenario: 'idle: 10,000 schedules',
+      peers: [],
+      figure: 'statementsPerMinute',
+      bars: [atMost(1, 20)],
+    },
+    {
+      ...alone,
       work: 'CPU ms a minute, idle',
       goal: 'below every peer',
       figure: 'workerCpuMsPerMinute',

@@ -3,6 +3,7 @@ import type { NestProcess } from '../processes/nest-process.js';
 import type { Outcome, Scenario, Size } from '../scenario.js';
 import { median } from '../statistics.js';
 import type { Stage } from '../stage.js';
+import { oursOnly } from './ours-only.js';
 import { defined } from './working.js';
 
 /** What happens once after a start is over by then. */
@@ -47,7 +48,29 @@ export const idles: readonly Scenario[] = [
     },
     run: (stage, size) => watchIdle(stage, 2, size),
   },
+  {
+    ...measured,
+    name: 'idle: 10,000 schedules',
+    about:
+      'The same with one such application and 10,000 schedules, of which none is due within a day: what they cost between ' +
+      'their times.',
+    peers: ['tarefa'],
+    skips: { ...oursOnly('what schedules cost is compared within this library'), ...measured.skips },
+    run: async (stage, size) => {
+      await addSchedules(stage, 10_000);
+      return watchIdle(stage, 1, size);
+    },
+  },
 ];
+
+/** All due tomorrow; nobody looks at what they are before. */
+async function addSchedules(stage: Stage, count: number): Promise<void> {
+  await stage.sql(
+    `insert into bench.task_schedule (id, declared, rule, task, next_at)
+     select 'nightly ' || n, false, '{}', '{}', now() + interval '1 day' from generate_series(1, ${count}) n`,
+  );
+  await stage.settle();
+}
 
 async function watchIdle(stage: Stage, workers: number, size: Size): Promise<Outcome> {
   const seconds = size === 'full' ? 60 : 15;
