@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { QueueAdmin, TaskHandler } from '../../lib/index.js';
+import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { QueueHealthIndicator } from '../../lib/terminus/index.js';
 import { runCli } from '../cli/support.js';
 import { startApp, type QueueApp } from '../support/queue-app.js';
@@ -18,6 +19,7 @@ let app: QueueApp;
 let admin: QueueAdmin;
 let listener: Client;
 const warnings: string[] = [];
+let often = 0;
 
 @Module({ imports: [TerminusModule.forRoot({ logger: false })], providers: [QueueHealthIndicator] })
 class HealthModule {}
@@ -25,6 +27,16 @@ class HealthModule {}
 class Handlers {
   @TaskHandler('nothing', { maxAttempts: 1 })
   nothing(): void {}
+  @TaskHandler('often')
+  @Recurring('often', { every: 1_000, missed: 'skip' })
+  often(): void {
+    often += 1;
+  }
+  @TaskHandler('until cancelled', { maxAttempts: 1 })
+  async untilCancelled(_: unknown, { signal }: TaskContext): Promise<void> {
+    if (!signal.aborted) await once(signal, 'abort');
+    signal.throwIfAborted();
+  }
 }
 
 const full = '54000';
@@ -137,6 +149,21 @@ test('what operators do is done without its ring', async () => {
   let done = 0;
   for await (const some of bulk.run(await bulk.plan({ ids: [many] }))) done += some;
   expect(done).toBe(1);
+});
+
+test('what recurs is inserted without its ring, and runs', async () => {
+  const before = often;
+  // The first may have been inserted before the queue was full.
+  await until(async () => often > before + 1, 'two more');
+  expect(often).toBeGreaterThan(before);
+});
+
+test('a running task is cancelled without a ring', async () => {
+  const id = await app.queue.insertTask({ topic: 'until cancelled' });
+  expect(await has(id, 'processando')).toBe(true);
+  await admin.cancel(id);
+  expect(await has(id, 'falha')).toBe(true);
+  expect((await admin.find(id)).current.status).toBe('cancelled');
 });
 
 test('an import of many is committed', async () => {

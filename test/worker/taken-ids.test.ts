@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { DeadTaskHandler, QueueAdmin, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
+import {
+  DeadTaskHandler,
+  QueueAdmin,
+  Subscriber,
+  TaskHandler,
+  type QueueModuleOptions,
+} from '../../lib/index.js';
 import { nextEvent } from '../support/waiting.js';
 import { useQueue, type QueueBench } from './queue-bench.js';
 
@@ -10,7 +16,7 @@ const layouts: readonly (readonly [string, QueueModuleOptions])[] = [
 ];
 
 describe.each(layouts)('in a %s table', (_, layout) => {
-  const bench = useQueue();
+  const bench = useQueue('tasks_schedule');
   let release = (): void => undefined;
   let released = Promise.resolve();
 
@@ -27,9 +33,12 @@ describe.each(layouts)('in a %s table', (_, layout) => {
     }
     @DeadTaskHandler()
     dead(): void {}
+    @Subscriber('index', { topic: 'told' })
+    index(): void {}
   }
 
-  const start = () => bench.start({ handlers: [Handlers], retryIntervalMinutes: 0, ...layout });
+  const start = (options: QueueModuleOptions = {}) =>
+    bench.start({ handlers: [Handlers], retryIntervalMinutes: 0, ...layout, ...options });
 
   /** Handlers wait until they are released. */
   function hold(): void {
@@ -79,6 +88,42 @@ describe.each(layouts)('in a %s table', (_, layout) => {
       expect(await unfollowed(bench)).toEqual([]);
     },
   );
+
+  test('a publication whose deliveries meet taken ids is not lost', async () => {
+    const { queue, events, worker } = await start({ autoStart: false });
+    const id = await queue.insertTaskPubSub({ topic: 'told' });
+    await takeIds(bench, 1_000);
+    const told = nextEvent(events, 'warning', ({ message }) => message.startsWith(`attempt ${id} `));
+    await worker.start();
+    const { message } = await told;
+    expect(await bench.chain(id)).toMatchObject([{ status: 'processando', reenfileirado: false }]);
+    await bench.pool.query(sqlOf(message));
+    await bench.endedChain(id, 2);
+    const { rows } = await bench.pool.query<{ id: string }>(
+      'select id from tasks where publication_id = $1',
+      [id],
+    );
+    expect(rows).toHaveLength(1);
+    expect(await bench.ended(rows[0]?.id ?? '')).toMatchObject({ status: 'sucesso' });
+  });
+
+  test('a schedule whose task meets taken ids says what mends it, and makes the task then', async () => {
+    const { app, events, worker } = await start({ autoStart: false });
+    const { schedules } = app.get(QueueAdmin);
+    await schedules.add({ id: 'often', every: 1_000, task: { topic: 'working' } });
+    await takeIds(bench, 1_000);
+    const told = nextEvent(events, 'warning', ({ message }) => message.includes(`the schedule 'often'`));
+    await worker.start();
+    const { message } = await told;
+    expect(message).toMatch(
+      /cannot be inserted, and is tried again: id \d+ of public\.tasks is taken: the sequence is/,
+    );
+    await bench.pool.query(sqlOf(message));
+    const completed = nextEvent(events, 'task.completed');
+    // A change makes it look.
+    await schedules.add({ id: 'other', cron: '0 3 * * *', task: {} });
+    expect(await completed).toMatchObject({ task: { topic: 'working' } });
+  });
 
   test('a start says that the sequence is behind, until that is mended', async () => {
     await (await start()).close();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TaskHandler } from '../../lib/index.js';
+import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { listen } from '../support/listening.js';
 import { onPostgres, testOnPostgres } from '../support/run-database.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -7,7 +7,7 @@ import { useQueue } from './queue-bench.js';
 
 // The library's own inserts are exempt from a table's triggers: those of its queue, and no other rows.
 
-const bench = useQueue();
+const bench = useQueue('tasks_schedule');
 
 class Handlers {
   @TaskHandler('fails', { maxAttempts: 2, retryDelayMs: 60_000 })
@@ -55,6 +55,11 @@ const inserts: readonly (readonly [string, number, (app: App) => Promise<unknown
   ['many tasks', 60, ({ queue }) => queue.insertTasks([{ topic: 'x' }, { topic: 'x' }])],
   ['a next attempt', 61, ({ queue }) => queue.insertTask({ topic: 'fails' })],
   ['a dead task', 62, ({ queue }) => queue.insertTask({ topic: 'dies' })],
+  [
+    'what recurs',
+    60,
+    ({ app }) => app.get(QueueAdmin).schedules.add({ id: 'often', every: 1_000, task: { topic: 'x' } }),
+  ],
   [
     'a delivery',
     63,

@@ -10,6 +10,7 @@ import type {
 import type { QueueTables } from './identifiers.js';
 import { columnsOf } from './postgres-inserts.js';
 import type { QueueAccess } from './queue-access.js';
+import { explainTakenId } from './schema/id-sequence.js';
 import { currentRole } from './schema/schema-rights.js';
 import * as sql from './statements/schedules.js';
 
@@ -125,12 +126,12 @@ export class PostgresSchedules implements ScheduleStore {
     return (await this.#explained(this.#access.inserts.query(text, values))).rows;
   }
 
-  /** A role whose rights were taken away since the start, or that was never asked to work. */
+  /** A role whose rights were taken away since the start, or that was never asked to work; a task whose id is taken. */
   async #explained<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
-      if ((error as { readonly code?: unknown }).code !== '42501') throw error;
+      if ((error as { readonly code?: unknown }).code !== '42501') throw explainTakenId(error, this.#tables);
       const { schedules, qualifiedName } = this.#tables;
       const role = await currentRole(this.#access.inserts);
       throw new TarefaError(

@@ -1,6 +1,6 @@
 import { scheduleKey } from '../../schedules.js';
 import type { QueueTables } from '../identifiers.js';
-import { statement } from '../statement.js';
+import { quietSetting, statement } from '../statement.js';
 import { columns, fromMany, onConflict, rowOfMany } from './insert.js';
 
 type Schedules = Pick<QueueTables, 'schedules'>;
@@ -31,13 +31,15 @@ left join lateral (
 );
 
 /**
- * Moves schedules and inserts their tasks, both or neither. A schedule that another worker is moving is passed by. Parameters:
- * the tasks as {@link insertMany} takes them, which name their schedules in their metadata; the moves as JSON.
+ * Moves schedules and inserts their tasks, both or neither; whoever calls it rings. A schedule that another worker is moving is
+ * passed by. Parameters: the tasks as {@link insertMany} takes them, which name their schedules in their metadata; the moves as
+ * JSON.
  *
  * @param keyed whether tasks have unique keys, for which there must be an index
  */
 const moving = (keyed: boolean) => (tables: QueueTables) => `
-with moving as materialized (
+with ${quietSetting(tables.queue)},
+moving as materialized (
   select s.id, m.next, m.last, m.missed, m.tasks
   from json_to_recordset($2::text::json) m (id text, revision bigint, next float8, last float8, missed bigint, tasks bigint)
   join ${tables.schedules} s on s.id = m.id and s.revision = m.revision and s.paused_at is null
@@ -48,6 +50,7 @@ with moving as materialized (
   select ${rowOfMany}, t.chave_unica
   ${fromMany('chave_unica')}
   join moving on moving.id = t.metadados ->> '${scheduleKey}'
+  cross join quiet
   order by t.ord${keyed ? `\n  ${onConflict} do nothing` : ''}
   returning metadados ->> '${scheduleKey}' as schedule
 ), counted as (
