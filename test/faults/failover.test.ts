@@ -128,11 +128,15 @@ test('a process without a worker leaves the old server as well: at a refused ins
   }
 }, 60_000);
 
-test('a server that only reads refuses the looks of idle workers, so that none goes on asking it', async () => {
+test('a server that only reads refuses a start with the reason, and the looks of idle workers, so that none goes on asking it', async () => {
   const database = await primary.createDatabase();
   const { close } = await startApp(database, { worker: false });
   await close();
   await primary.settings({ default_transaction_read_only: 'on' });
+  await expect(startApp(database)).rejects.toMatchObject({
+    code: 'DATABASE_REFUSED',
+    message: expect.stringContaining('the server only reads: it is a standby') as unknown,
+  });
   const { text } = queueStatements(queueTables('public', 'tasks', undefined)).findMissing;
   const look = database.pool.query(text, [[], 'locks', 0, 1, null, null]);
   await expect(look).rejects.toMatchObject({ code: '25006' });

@@ -122,6 +122,12 @@ test('servers that swap roles and cut no connection cost no worker its place, no
     expect(lost).toEqual([]);
     // What people look at is the new server, too.
     expect(await admin.find('1')).toMatchObject({ current: { status: 'succeeded' } });
+    // And no worker starts on the old one.
+    const old = startApp({ url: `mysql://application@127.0.0.1:${servers[0].port}/shop` });
+    await expect(old).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+      message: expect.stringContaining('the server only reads: it is a replica') as unknown,
+    });
   } finally {
     await Promise.all([one.close(), other.close()]);
   }

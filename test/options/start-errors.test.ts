@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { errorTable } from '../../lib/index.js';
 import { QueueEvents } from '../../lib/events.js';
 import { StartAttempts } from '../../lib/assembly/start-attempts.js';
+import { runCli } from '../cli/support.js';
 import { startPlace } from '../../lib/storage/postgres/connections/connection-problem.js';
 import { useDatabase } from '../support/database.js';
 import { LogLines } from '../support/log-lines.js';
@@ -195,6 +196,33 @@ test.each([
     const problem = place.problemOf(Object.assign(new Error(message), { code: '42501', routine }));
     expect(problem?.code).toBe('RIGHTS_MISSING');
     expect(problem?.todo).toMatch(todo);
+  }
+});
+
+test('a server that is too old is refused by its version: at a start, and before its tables are changed', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  // What stands before `pg_catalog` is called in place of what is in it.
+  await database.pool.query(`
+    create schema old;
+    create function old.current_setting(name text) returns text language sql as $$
+      select case name when 'server_version_num' then '120022' when 'server_version' then '12.22' else pg_catalog.current_setting(name) end
+    $$;
+    alter database ${name} set search_path = old, pg_catalog, public`);
+  try {
+    const text = 'the server is PostgreSQL 12.22; a queue needs PostgreSQL 13 or newer.';
+    for (const schema of ['create', 'check'] as const) {
+      expect(await refusal(database.url, { schema })).toMatchObject({
+        code: 'OPTIONS_INVALID',
+        message: expect.stringContaining(text) as unknown,
+      });
+    }
+    for (const command of ['migrate', 'adopt']) {
+      const args = [command, ...(command === 'adopt' ? ['public.tasks'] : ['--table', 'public.tasks'])];
+      const { code, stderr } = await runCli([...args, '--url', database.url]);
+      expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(text)]);
+    }
+  } finally {
+    await database.pool.query(`alter database ${name} reset search_path; drop schema old cascade`);
   }
 });
 

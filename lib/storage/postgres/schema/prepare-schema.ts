@@ -23,6 +23,7 @@ import {
   type RightsRequest,
 } from './schema-rights.js';
 import { refuseRowSecurity } from './row-security.js';
+import { refuseOldServer } from './server.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
 import { ownColumns } from './schema.js';
 
@@ -65,7 +66,8 @@ const mostRowsUnderLock = 100_000;
  * Creates the missing parts of a queue, or names them.
  *
  * @param run runs its argument inside one transaction
- * @throws {TarefaError} `SCHEMA_MISSING` (mode `check`, or too much to make at a start), `SCHEMA_CONFLICT`, `RIGHTS_MISSING`
+ * @throws {TarefaError} `OPTIONS_INVALID` (the server is too old), `SCHEMA_MISSING` (mode `check`, or too much to make at a start),
+ * `SCHEMA_CONFLICT`, `RIGHTS_MISSING`
  */
 export async function prepareSchema(
   run: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>,
@@ -74,6 +76,7 @@ export async function prepareSchema(
   return run(async (tx) => {
     // Types are compared as the server writes them. Behind a pooler no setting of the session's says how.
     await tx.query('set local quote_all_identifiers = off');
+    await refuseOldServer(tx);
     const tables = await resolveTables(tx, request);
     await refuseHiddenSchema(tx, tables, request);
     const policies = await refuseRowSecurity(tx, tables, request);
@@ -96,6 +99,8 @@ export async function prepareSchema(
     }
     const made = missing.length > 0 && request.mode === 'create' ? await create(tx, tables, request) : [];
     const { seals, warnings } = await checkRights(tx, tables, request);
+    // Refused by a server that only reads: there a worker could not even be written down.
+    if (request.works !== false) await tx.query(`update ${tables.workers} set pid = pid where id < 0`);
     const encoding = await readEncoding(tx);
     return {
       tables,
