@@ -75,6 +75,32 @@ test('schedules are added, listed, changed, paused, run and removed', async () =
   expect((await cli.json<Answer>(['schedules'])).schedules.map((one) => one.id)).toEqual(['sync']);
 });
 
+test('of the task of a schedule what the dashboard hides is not shown', async () => {
+  await bench.start({ worker: false });
+  const payload = '{"n":1970670598291982290,"token":"s3cret","cpf":"123-45"}';
+  const task = ['--topic', 'pay', '--payload', payload, '--metadata', '{"apiKey":"s3cret"}'];
+  const shown = (answer: Answer): unknown => answer.schedules.map((one) => one['task']);
+  const hidden = {
+    payload: '{"n":1970670598291982290,"token":"[redacted]","cpf":"[redacted]"}',
+    metadata: { apiKey: '[redacted]' },
+  };
+  for (const args of [
+    ['add', 'pay', '--every', '1h', ...task],
+    ['change', 'pay', '--missed', 'skip'],
+    ['pause', 'pay'],
+    ['resume', 'pay'],
+    ['list'],
+  ]) {
+    const answer = await cli.json<Answer>(['schedules', ...args, '--redact', 'cpf']);
+    expect([args[0], shown(answer)]).toMatchObject([args[0], [hidden]]);
+  }
+  // What it inserts is whole.
+  const id = (await schedules('run', 'pay')).stdout.trim();
+  expect(await bench.row(id)).toMatchObject({ payload });
+  expect(await schedules('remove', 'pay', '--redact', 'a..b')).toMatchObject({ code: 1 });
+  expect((await cli.json<Answer>(['schedules'])).schedules).toHaveLength(1);
+});
+
 test('what is wrong is said, and nothing is done', async () => {
   await bench.start({ worker: false });
   for (const [args, code, problem] of [

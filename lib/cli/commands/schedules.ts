@@ -1,9 +1,12 @@
 import type { Schedule, ScheduleAdmin } from '../../admin/schedule-admin.js';
 import type { RecurrenceInput, RecurringTask } from '../../client/schedule-input.js';
+import type { Redaction } from '../../redaction/redaction.js';
 import { nearest } from '../../values/nearest.js';
 import { UsageError, type Command, type CommandCall, type CommandOption, type ExitCode } from '../command.js';
 import { readPayload, readTaskOptions, readTime, taskOptions } from '../import/task-arguments.js';
 import { textOption } from '../option-values.js';
+import { readRedaction, redactOption } from '../show/redact-option.js';
+import { scheduleWithoutSecrets } from '../show/task-view.js';
 
 const ruleOptions: Readonly<Record<string, CommandOption>> = {
   cron: {
@@ -52,7 +55,7 @@ export const schedulesCommand: Command = {
 
     change takes what is to be different; options of the task replace the whole task, so that --topic has to be among them. run inserts
     the task now, besides its times, and prints its id.`,
-  options: { ...ruleOptions, ...ownTaskOptions },
+  options: { ...ruleOptions, ...ownTaskOptions, ...redactOption },
   examples: [
     'tarefa schedules list',
     'tarefa schedules add digest --cron "0 7 * * mon" --timezone Europe/Lisbon --topic send-digest',
@@ -71,39 +74,43 @@ export const schedulesCommand: Command = {
     if ((id === undefined) !== (name === 'list') || others.length > 0) {
       throw new UsageError(`schedules ${name} takes ${name === 'list' ? 'nothing' : 'an id'} besides`);
     }
-    await action(call, id ?? '');
+    await action(call, id ?? '', readRedaction(call.options));
     return 0;
   },
 };
 
-const actions: Readonly<Record<string, (call: CommandCall, id: string) => Promise<void>>> = {
-  list: async (call) => {
+type Action = (call: CommandCall, id: string, redaction: Redaction) => Promise<void>;
+
+const actions: Readonly<Record<string, Action>> = {
+  list: async (call, _, redaction) => {
     const schedules = await (await adminOf(call)).list();
-    call.output.json({ schedules });
+    call.output.json({ schedules: schedules.map((one) => scheduleWithoutSecrets(one, redaction)) });
     if (schedules.length === 0) call.output.line('there is no schedule');
     showTable(call, schedules);
   },
-  add: async (call, id) => {
+  add: async (call, id, redaction) => {
     const rule = readRuleOptions(call);
     const task = await readTask(call);
     if (!task) throw new UsageError('add takes the task: give --topic');
     const added = await (await adminOf(call)).add({ ...rule, id, task });
-    show(call, added, 'added');
+    show(call, added, 'added', redaction);
   },
-  change: async (call, id) => {
+  change: async (call, id, redaction) => {
     const rule = readRuleOptions(call);
     const task = await readTask(call);
     const changes = task ? { ...rule, task } : rule;
     if (Object.keys(changes).length === 0) throw new UsageError('change takes what is to be different');
-    show(call, await (await adminOf(call)).change(id, changes), 'changed');
+    show(call, await (await adminOf(call)).change(id, changes), 'changed', redaction);
   },
   remove: async (call, id) => {
     await (await adminOf(call)).remove(id);
     call.output.json({ schedules: [] });
     call.output.line(`schedule ${id} is removed`);
   },
-  pause: async (call, id) => show(call, await (await adminOf(call)).pause(id), 'paused'),
-  resume: async (call, id) => show(call, await (await adminOf(call)).resume(id), 'resumed'),
+  pause: async (call, id, redaction) =>
+    show(call, await (await adminOf(call)).pause(id), 'paused', redaction),
+  resume: async (call, id, redaction) =>
+    show(call, await (await adminOf(call)).resume(id), 'resumed', redaction),
   run: async (call, id) => {
     const taskId = await (await adminOf(call)).run(id);
     call.output.json({ id: taskId });
@@ -143,8 +150,8 @@ async function readTask(call: CommandCall): Promise<RecurringTask | undefined> {
   return payload === undefined ? task : { ...task, payload };
 }
 
-function show(call: CommandCall, schedule: Schedule, what: string): void {
-  call.output.json({ schedules: [schedule] });
+function show(call: CommandCall, schedule: Schedule, what: string, redaction: Redaction): void {
+  call.output.json({ schedules: [scheduleWithoutSecrets(schedule, redaction)] });
   call.output.line(`schedule ${schedule.id} is ${what}`);
 }
 

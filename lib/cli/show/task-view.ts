@@ -1,3 +1,4 @@
+import type { Schedule } from '../../admin/schedule-admin.js';
 import { taskState } from '../../storage/columns.js';
 import type { Redaction } from '../../redaction/redaction.js';
 import type { TaskRecord } from '../../task.js';
@@ -19,8 +20,26 @@ export function withoutSecrets<T extends TaskRecord>(task: T, redaction: Redacti
     message: text(message),
     error: text(error),
     result: text(result),
-    metadata: isDeep(metadata) ? tooDeep : (redaction.redact(metadata).value as TaskRecord['metadata']),
+    metadata: metadataWithoutSecrets(metadata, redaction),
   };
+}
+
+/** A schedule of whose task nothing is shown that the dashboard would hide of the task. */
+export function scheduleWithoutSecrets(schedule: Schedule, redaction: Redaction): Schedule {
+  const { payload, metadata } = schedule.task;
+  const task = {
+    ...schedule.task,
+    payload: payload === null ? null : redaction.text(payload).text,
+    metadata: metadataWithoutSecrets(metadata, redaction),
+  };
+  return { ...schedule, task };
+}
+
+function metadataWithoutSecrets(
+  metadata: TaskRecord['metadata'],
+  redaction: Redaction,
+): TaskRecord['metadata'] {
+  return isDeep(metadata) ? tooDeep : (redaction.redact(metadata).value as TaskRecord['metadata']);
 }
 
 /** JSON with more levels is not meant to be read, and printing thousands of them fails. */
