@@ -143,6 +143,8 @@ test('listeners without an instance are named at start', async () => {
   @Injectable({ scope: Scope.REQUEST })
   class PerTask {
     constructor(@Inject(REQUEST) readonly request: unknown) {}
+    @OnQueueEvent('task.completed')
+    completed(): void {}
   }
   @Injectable()
   class Depending {
@@ -159,6 +161,7 @@ test('listeners without an instance are named at start', async () => {
     'hears nothing: its class is request-scoped or transient, or depends on what is, so there is no instance to call. ' +
     'Move the method to a provider of the default scope';
   expect(await warningsOf(PerTask, Depending, Transient)).toEqual([
+    `@OnQueueEvent('task.completed') on PerTask.completed ${why}`,
     `@OnQueueEvent('task.failed') on Depending.failed ${why}`,
     `@OnQueueEvent('task.buried') on Transient.buried ${why}`,
   ]);

@@ -24,6 +24,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, REQUEST } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { IsInt, IsString } from 'class-validator';
 import { map, of, tap, type Observable } from 'rxjs';
 import { expect, test } from 'vitest';
@@ -31,11 +32,15 @@ import {
   Ctx,
   isQueueContext,
   Payload,
+  QueueClient,
   QueueExceptionFilter,
+  QueueModule,
   Subscriber,
   TaskHandler,
   type TaskContext,
 } from '../../lib/index.js';
+import { LogLines } from '../support/log-lines.js';
+import { layoutOfRun, withoutRoutines } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { onPostgres } from '../support/run-database.js';
 
@@ -351,6 +356,37 @@ test('global enhancers are left out, and named at the start', async () => {
   expect(messages.find((line) => line.includes('global enhancers'))).toMatch(
     /guards HttpGuard; interceptors HttpInterceptor; pipes HttpPipe; filters HttpFilter\).*globalEnhancers: \['guards', 'interceptors', 'pipes', 'filters'\]/,
   );
+});
+
+test('so are those that the program of an application gives it before it starts', async () => {
+  const logger = new LogLines();
+  @Module({ providers: [Plain] })
+  class PlainModule {}
+  const compiled = await Test.createTestingModule({
+    imports: [
+      PlainModule,
+      QueueModule.forRoot({
+        connection: bench.database.url,
+        queue: 'tasks',
+        ...layoutOfRun(),
+        ...withoutRoutines,
+      }),
+    ],
+  })
+    .setLogger(logger)
+    .compile();
+  const app = compiled.createNestApplication();
+  app.useGlobalGuards(new HttpGuard()).useGlobalPipes(new HttpPipe());
+  await app.init();
+  try {
+    expect(logger.of('log').find((line) => line.includes('global enhancers'))).toMatch(
+      /guards HttpGuard; pipes HttpPipe\).*globalEnhancers: \['guards', 'pipes'\]/,
+    );
+    const id = await app.get(QueueClient).insertTask({ topic: 'enhanced', payload: 'text' });
+    expect(await bench.ended(id)).toMatchObject({ mensagem: 'handled text' });
+  } finally {
+    await app.close();
+  }
 });
 
 test.each<[how: string, provider: Provider]>([

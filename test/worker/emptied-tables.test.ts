@@ -33,7 +33,7 @@ class Handlers {
 }
 
 /** Where one statement empties one table, the workers' comes last: a worker that misses its row writes down again what is gone by then. */
-const sideTables = ['subscriber', 'paused', 'history', 'seal', 'worker'];
+const sideTables = ['subscriber', 'schedule', 'paused', 'history', 'seal', 'worker'];
 const allTables = ['tasks', ...sideTables.map((suffix) => `tasks_${suffix}`)];
 
 async function empty(tables: readonly string[] = allTables): Promise<void> {
