@@ -81,12 +81,12 @@ test('of thousands the first are shown, and the others are found', async () => {
 
 test('one is run now, after asking; not while its task before has not ended, where these must not overlap', async () => {
   const page = await bench.open('#/schedules');
-  await page.getByRole('button', { name: 'Run digest now' }).click();
+  await page.getByRole('button', { name: 'Run now: digest' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
   expect(await madeBy('digest')).toBe(0);
-  await confirm(page, page.getByRole('button', { name: 'Run digest now' }), 'Run now');
+  await confirm(page, page.getByRole('button', { name: 'Run now: digest' }), 'Run now');
   expect(await madeBy('digest')).toBe(1);
-  const stock = page.getByRole('button', { name: 'Run stock now' });
+  const stock = page.getByRole('button', { name: 'Run now: stock' });
   await confirm(page, stock, 'Run now');
   await stock.click();
   const dialog = page.getByRole('dialog');

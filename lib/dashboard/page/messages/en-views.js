@@ -140,7 +140,7 @@ export const views = {
   'schedule.undeclared.hint': 'No running worker declares it any more: it makes no tasks until one does.',
   'schedule.ended': 'Ended',
   'schedule.ended.hint': 'It has no next time.',
-  'schedule.run.of': 'Run {schedule} now',
+  'schedule.run.of': 'Run now: {schedule}',
   'schedule.run.title': 'Run now?',
   'schedule.run.body': 'A task of {schedule} is inserted now, besides those of its times.',
 

@@ -145,7 +145,7 @@ export const views = {
     'Nenhum worker em execução a declara mais: não cria tarefas até que um a declare.',
   'schedule.ended': 'Encerrada',
   'schedule.ended.hint': 'Não tem próximo horário.',
-  'schedule.run.of': 'Executar {schedule} agora',
+  'schedule.run.of': 'Executar agora: {schedule}',
   'schedule.run.title': 'Executar agora?',
   'schedule.run.body': 'Uma tarefa de {schedule} é inserida agora, além das de seus horários.',
 
