@@ -12,7 +12,7 @@ import { readFilter, readParameter, type Query } from './read-filter.js';
 import { isJson, redacted, type Redaction } from '../redaction/redaction.js';
 import { publicationOf } from '../redaction/published-text.js';
 import { restoreRedacted } from './restored-payload.js';
-import { cutText, taskJson } from './to-json.js';
+import { cutText, taskJson, textJson } from './to-json.js';
 
 export interface TaskReaderParts {
   readonly admin: Pick<TaskAdmin, 'deadTasksOf'>;
@@ -51,7 +51,7 @@ export class TaskReader {
       after,
       accept,
     });
-    return { tasks: tasks.map(taskJson), next: next ?? null, searched };
+    return { tasks: tasks.map(this.#taskJson), next: next ?? null, searched };
   }
 
   /** @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID` */
@@ -62,7 +62,7 @@ export class TaskReader {
     const { firstAttemptId, liveId, publicationId, publication } = current;
     const deadIds = (await this.#parts.admin.deadTasksOf(firstAttemptId)).slice(0, mostDead);
     return {
-      current: taskJson(current),
+      current: this.#taskJson(current),
       attempts: attempts.map((one) => this.#attemptJson(one)).toReversed(),
       attemptsTotal: total,
       metadata: this.#parts.redaction.redact(current.metadata).value,
@@ -120,9 +120,11 @@ export class TaskReader {
     return shown.text.toLowerCase().includes(text.toLowerCase());
   }
 
+  readonly #taskJson = (task: TaskRecord): TaskJson => taskJson(task, this.#parts.redaction);
+
   #attemptJson({ task, resultLength, errorLength }: CutAttempt): AttemptJson {
     return {
-      ...taskJson(task),
+      ...this.#taskJson(task),
       result: this.#shownText(task.result, resultLength),
       error: this.#shownText(task.error, errorLength),
     };
@@ -133,8 +135,7 @@ export class TaskReader {
     if (text === null) return null;
     const isCut = length > longestText || text.length >= longestText;
     if (isCut && /^\s*[[{"]/.test(text)) return cutText(redacted, longestText, length);
-    const { text: shown } = this.#parts.redaction.text(text);
-    return cutText(shown, longestText, Math.max(length, text.length));
+    return textJson(text, this.#parts.redaction, longestText, length);
   }
 
   async #deliveries(publicationId: string | null, except: string): Promise<readonly TaskJson[]> {
@@ -143,13 +144,13 @@ export class TaskReader {
       { publicationId, latest: true, dead: false },
       { limit: mostDeliveries },
     );
-    return tasks.filter(({ firstAttemptId }) => firstAttemptId !== except).map(taskJson);
+    return tasks.filter(({ firstAttemptId }) => firstAttemptId !== except).map(this.#taskJson);
   }
 
   /** The task of an attempt as it stands now; null when it has been purged. */
   async #current(id: string): Promise<TaskJson | null> {
     const [last] = (await this.#parts.reports.lastAttempts(id, 1)).attempts;
-    return last ? taskJson(last.task) : null;
+    return last ? this.#taskJson(last.task) : null;
   }
 }
 

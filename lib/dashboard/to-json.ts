@@ -5,7 +5,7 @@ import type { HistoryCounts } from '../storage/history.js';
 import type { Pause } from '../admin/pauses.js';
 import type { QueueProblem } from '../admin/problems.js';
 import type { Schedule } from '../admin/schedule-admin.js';
-import { withoutSecrets } from '../redaction/redaction.js';
+import type { Redaction } from '../redaction/redaction.js';
 import type { EndedJson, ProblemJson, RouteJson, ScheduleJson, TaskJson, TextJson } from './api.js';
 
 /** A time as the page reads it. */
@@ -20,8 +20,8 @@ export function timeJson(time: Date | null): string | null {
  *
  * @param length characters it has in all, where `text` was cut before
  */
-export function textJson(text: string | null, most: number, length?: number | null): TextJson | null {
-  return text === null ? null : cutText(withoutSecrets(text), most, Math.max(length ?? 0, text.length));
+export function textJson(text: string, redaction: Redaction, most: number, length = 0): TextJson {
+  return cutText(redaction.text(text).text, most, Math.max(length, text.length));
 }
 
 /** A text that is shown as it is, or the beginning of it. */
@@ -88,7 +88,7 @@ export function scheduleJson(schedule: Schedule): ScheduleJson {
 const longestMessage = 2_000;
 
 /** An attempt as lists show it. */
-export function taskJson(task: TaskRecord): TaskJson {
+export function taskJson(task: TaskRecord, redaction: Redaction): TaskJson {
   return {
     id: task.id,
     firstAttemptId: task.firstAttemptId,
@@ -114,7 +114,7 @@ export function taskJson(task: TaskRecord): TaskJson {
     retried: task.retried,
     exhausted: task.exhausted,
     cancelledBy: task.cancelledBy,
-    message: textJson(task.message, longestMessage),
+    message: task.message === null ? null : textJson(task.message, redaction, longestMessage),
     unreadable: task.unreadable ?? [],
   };
 }

@@ -177,14 +177,6 @@ export class Redaction {
   }
 }
 
-/** What holds for every dashboard. */
-const builtIn = new Redaction([]);
-
-/** Untrusted text without what is secret under any rules. */
-export function withoutSecrets(text: string): string {
-  return builtIn.text(text).text;
-}
-
 /** JSON that was parsed, as text; null when it is nested too deep to be printed. */
 function printed(value: unknown): string | null {
   try {

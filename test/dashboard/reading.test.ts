@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OverviewJson, TaskDetailsJson } from '../../lib/dashboard/api.js';
+import type { OverviewJson, TaskDetailsJson, TasksJson } from '../../lib/dashboard/api.js';
 import { TaskHandler } from '../../lib/index.js';
 import { withinOneMinute } from '../support/one-minute.js';
 import { nextEvent } from '../support/waiting.js';
@@ -238,6 +238,24 @@ test('a task with all that is around it', async () => {
   const dead = await task(delivery.deadTasks[0]?.id ?? '');
   expect(dead.liveTask?.id).toBe(crm.id);
   expect(dead.current.dead).toBe(true);
+});
+
+test('what is to be hidden is hidden in what is said of a task too, in the list and beside other tasks', async () => {
+  const said = 'Error: 400 of /customers?cpf=123';
+  const insert = `insert into tasks (processo, status, mensagem, erro, live_id, dead) values ('said', 'falha', $1, $2, $3, $4) returning id`;
+  const { rows } = await bench.pool.query<{ id: string }>(insert, [said, said, null, false]);
+  const id = String(rows[0]?.id);
+  await bench.pool.query(insert, [said, said, id, true]);
+  const { current, attempts, deadTasks } = await task(id);
+  const { tasks } = (await ask(`${app.url}/api/tasks?topic=said`)).body as unknown as TasksJson;
+  expect(tasks).toHaveLength(2);
+  const shown = [
+    current.message,
+    attempts[0]?.error,
+    attempts[0]?.message,
+    ...[...deadTasks, ...tasks].map(({ message }) => message),
+  ];
+  expect(shown.map((one) => one?.text)).toEqual(shown.map(() => said.replace('123', '[redacted]')));
 });
 
 test('long texts are cut, and said to be; the latest attempts of very many are shown, the oldest first', async () => {
