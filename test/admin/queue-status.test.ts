@@ -122,6 +122,13 @@ test('it counts what waits, runs and has ended, by topic, subscription and statu
   const late = await read();
   expect(late.nextScheduled?.inMs).toBeLessThanOrEqual(-3_600_000);
   expect(late.lagMs).toBeGreaterThanOrEqual(3_600_000);
+  // What never is due is not next.
+  await bench.pool.query(`update tasks set data_hora = 'infinity'`);
+  expect(await read()).toMatchObject({
+    nextScheduled: null,
+    lagMs: 0,
+    counts: [{ status: 'scheduled', count: 1 }],
+  });
 });
 
 test('counting stops at a limit, and says so; the oldest is found all the same', async () => {

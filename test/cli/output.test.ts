@@ -103,7 +103,19 @@ test('a bar fills up, and says how much of how much; without a total, how much',
 });
 
 test('durations and sizes are said as people say them', () => {
-  const durations = [0, 999, 59_940, 60_000, 3_599_000, 3_600_000, 90_000_000, -5_000, Number.NaN];
+  const durations = [
+    0,
+    999,
+    59_940,
+    60_000,
+    3_599_000,
+    3_600_000,
+    90_000_000,
+    -5_000,
+    8.64e15,
+    -8.64e15,
+    Number.NaN,
+  ];
   expect(durations.map(readableDuration)).toEqual([
     '0 ms',
     '999 ms',
@@ -113,6 +125,8 @@ test('durations and sizes are said as people say them', () => {
     '1 h 0 min',
     '1 d 1 h',
     '-5.0 s',
+    'infinity',
+    '-infinity',
     '',
   ]);
   expect([0, 999, 1_000, 12_345_678, 5e15].map(readableBytes)).toEqual([

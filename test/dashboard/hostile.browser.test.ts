@@ -141,6 +141,22 @@ test('so do a subscription, and the address of its endpoint; it can be acted on'
   await seen(page.getByRole('button', { name: /^Resume/ }));
 });
 
+test('times that no clock shows are shown as such, and so is what lasts from or to one', async () => {
+  const insert = `insert into tasks (processo, status, data_hora, iniciada_em, finalizada_em) values `;
+  const { rows } = await bench.pool.query<{ id: string }>(
+    `${insert} ('endless', 'agendada', 'infinity', null, null), ('endless', 'falha', '-infinity', now(), now()) returning id`,
+  );
+  const page = await open('#/tasks?topic=endless');
+  const due = (id: string | undefined) => page.locator(`[data-task="${id}"]`);
+  await says(due(rows[0]?.id), /Scheduled\s*endless\s*∞/);
+  await says(due(rows[1]?.id), /Failed\s*endless\s*−∞/);
+  await page.goto(`${bench.app.url}#/tasks/${rows[0]?.id}`);
+  await says(page.getByRole('main').locator('.standing'), 'due ∞');
+  await says(part(page, 'Attempts'), 'Due: ∞');
+  await page.goto(`${bench.app.url}#/tasks/${rows[1]?.id}`);
+  await says(part(page, 'Attempts'), /Due: −∞\s*Waited: ∞/);
+});
+
 test('a payload of a megabyte is cut and stays usable', async () => {
   const id = await seedTask(bench.pool, {
     topic: 'large',

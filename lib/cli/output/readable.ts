@@ -2,11 +2,15 @@ import { endlessName } from '../../storage/columns.js';
 
 // Numbers and times as people read them.
 
-/** `350 ms`, `4.2 s`, `12 min 5 s`, `3 h 20 min`, `5 d 2 h`. */
+/** Some 250 years: one of the two times is infinite, which statements and a `Date` put at some time as well. */
+const endlessMs = 8e12;
+
+/** `350 ms`, `4.2 s`, `12 min 5 s`, `3 h 20 min`, `5 d 2 h`; from or to what no clock shows: `infinity`. */
 export function readableDuration(ms: number): string {
   if (!Number.isFinite(ms)) return '';
   const sign = ms < 0 ? '-' : '';
   const all = Math.abs(ms);
+  if (all > endlessMs) return `${sign}infinity`;
   if (all < 1_000) return `${sign}${Math.round(all)} ms`;
   if (all < 60_000) return `${sign}${(all / 1_000).toFixed(1)} s`;
   const [seconds, minutes, hours] = [1_000, 60_000, 3_600_000].map((unit) => Math.floor(all / unit)) as [

@@ -46,6 +46,9 @@ const durationUnits = /** @type {const} */ ([
   ['second', 1000],
 ]);
 
+/** Some 250 years, in ms: one of the two times is infinite, which the server and a `Date` put at some time as well. */
+const endlessMs = 8e12;
+
 /**
  * A duration in at most two units: `340ms`, `4.2s`, `3m 10s`, `2d 4h`.
  *
@@ -54,6 +57,7 @@ const durationUnits = /** @type {const} */ ([
  */
 export function formatDuration(ms) {
   if (ms < 0) return `−${formatDuration(-ms)}`;
+  if (ms > endlessMs) return '∞';
   if (ms < 999.5) return unitText(ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms), 'millisecond');
   if (ms < 9950) return unitText(Math.round(ms / 100) / 10, 'second');
   const index = durationUnits.findIndex(([, size]) => Math.round(ms / 1000) * 1000 >= size);

@@ -104,12 +104,15 @@ from (
 ) one
 group by 1, 2, 3, 4`;
 
-/** The scheduled attempts that are due next; their times are past while no worker makes them pending. */
+/**
+ * The scheduled attempts that are due next; their times are past while no worker makes them pending. What is due at `infinity` never
+ * is.
+ */
 export const nextScheduled = ({ queue }: Queue, limit = 1): string => `-- name: status_next_scheduled
 select f.id::text as id, coalesce(f.id_inicial, f.id)::text as first_id, f.processo, f.subscriber_id, f.dead, f.data_hora as due,
   ${msBetween('clock_timestamp()', 'f.data_hora')} as in_ms
 from ${queue} f
-where f.status = 'agendada'
+where f.status = 'agendada' and f.data_hora < 'infinity'
 order by f.data_hora, f.id
 limit ${limit}`;
 
