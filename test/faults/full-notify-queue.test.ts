@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { QueueAdmin, Recurring, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { QueueHealthIndicator } from '../../lib/terminus/index.js';
 import { runCli } from '../cli/support.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import { createQueue, startApp, type QueueApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { startCluster, type Cluster, type ClusterDatabase } from './kit/cluster.js';
 
@@ -32,6 +32,8 @@ class Handlers {
   often(): void {
     often += 1;
   }
+  @Subscriber('auditor', { topic: 'audited' })
+  audited(): void {}
   @TaskHandler('until cancelled', { maxAttempts: 1 })
   async untilCancelled(_: unknown, { signal }: TaskContext): Promise<void> {
     if (!signal.aborted) await once(signal, 'abort');
@@ -164,6 +166,22 @@ test('a running task is cancelled without a ring', async () => {
   await admin.cancel(id);
   expect(await has(id, 'falha')).toBe(true);
   expect((await admin.find(id)).current.status).toBe('cancelled');
+});
+
+test('what a trigger inserts into another queue stops neither a publication nor its delivery', async () => {
+  await createQueue(database, { queue: 'audits' });
+  await database.pool.query(`
+    create function audit() returns trigger language plpgsql as $$ begin
+      insert into audits (processo) values ('audit'); return new; end $$;
+    create trigger audit after insert or update on tasks for each row when (new.processo = 'audited') execute function audit()`);
+  await app.queue.insertTaskPubSub({ topic: 'audited' });
+  const ended = async (): Promise<boolean> => {
+    const { rows } = await database.pool.query(
+      `select from tasks where processo = 'audited' and status = 'sucesso'`,
+    );
+    return rows.length === 2;
+  };
+  expect(await until(ended, 'both have ended')).toBe(true);
 });
 
 test('an import of many is committed', async () => {

@@ -9,7 +9,6 @@ import type {
   WorkerDescription,
   WorkerRegistry,
 } from '../workers.js';
-import { isRingRefused } from './connections/without-ring.js';
 import { takeFreeId } from '../free-worker-id.js';
 import type { QueueAccess } from './queue-access.js';
 import { haltWorkers, renewLease } from './statements/workers.js';
@@ -119,13 +118,14 @@ export class PostgresWorkers implements WorkerRegistry {
   async findMissing(look: LookForMissing): Promise<MissingWorkers | undefined> {
     const { looker, others, graceMs, ring } = look;
     const prefix = livenessPrefix(this.#access.schema.tables.qualifiedName);
-    const ask = (...rung: readonly (string | null)[]): ReturnType<QueueAccess['ask']> =>
-      this.#access.ask(this.#access.sql.findMissing, [others, prefix, graceMs, looker, ...rung]);
-    // Without its ring others look as well; without the look nobody is recovered.
-    const [row] = await ask(ring?.channel ?? null, ring?.text ?? null).catch((error: unknown) => {
-      if (!isRingRefused(error)) throw error;
-      return ask(null, null);
-    });
+    const [row] = await this.#access.ask(this.#access.sql.findMissing, [
+      others,
+      prefix,
+      graceMs,
+      looker,
+      ring?.channel ?? null,
+      ring?.text ?? null,
+    ]);
     if (!row || readBoolean(row['early'])) return undefined;
     return {
       missing: row['missing']?.split(',').filter(Boolean) ?? [],

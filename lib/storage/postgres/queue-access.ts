@@ -1,10 +1,10 @@
-import type { QueryResult } from 'pg';
 import type { SqlHandle } from '../sql-handle.js';
 import { wrapConnectionError } from './connections/connection-config.js';
 import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
 import { inTransaction } from './connections/in-transaction.js';
 import type { OwnPool } from './connections/own-pool.js';
 import { asQuery, type Reach } from './connections/pooler.js';
+import { isRingRefused, runQuietly } from './connections/without-ring.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import type { QueueIdentity } from '../task-row.js';
 import type { PreparedSchema } from './schema/prepare-schema.js';
@@ -101,9 +101,14 @@ export class QueueAccess {
   }
 
   /** Runs a statement on any connection of the pool, for which it waits as handlers do. */
-  onPool(statement: Statement, values: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
+  onPool(statement: Statement, values: readonly unknown[]): ReturnType<SqlHandle['query']> {
     return this.pool
       .query(asQuery(statement, this.reach, values), undefined, Infinity)
+      .catch((error: unknown) => {
+        if (!isRingRefused(error)) throw error;
+        const run: RunTransaction = (work) => inTransaction(this.pool, work);
+        return runQuietly(run, (tx) => tx.query(statement.text, [...values]));
+      })
       .catch(rethrowConnectionError);
   }
 

@@ -4,6 +4,7 @@ import { controlSettings, isConnectionError, isReadOnlyError } from './connectio
 import { OwnedConnection } from './owned-connection.js';
 import { asQuery, type Reach } from './pooler.js';
 import type { Statement } from '../statement.js';
+import { isRingRefused, quietly } from './without-ring.js';
 
 /** Rows whose values are the text PostgreSQL sent: parsed only where they are used. */
 export type TextRow = Readonly<Record<string, string | null>>;
@@ -73,10 +74,25 @@ export class ControlConnection {
   /** What a server that only reads has refused is sent once more, where connections lead now. */
   async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     return this.#ask(statement, values).catch((error: unknown) => {
+      if (isRingRefused(error)) return this.#askQuietly(statement, values);
       if (!isReadOnlyError(error)) throw error;
       this.#watcher.refused();
       return this.#ask(statement, values);
     });
+  }
+
+  /** Without a ring, as a trigger of somebody's has: one that inserts into a queue. */
+  async #askQuietly(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
+    const client = await this.#open();
+    await withAnswerLimit(client, client.query(`begin; ${quietly}`));
+    try {
+      const rows = await this.#ask(statement, values);
+      await withAnswerLimit(client, client.query('commit'));
+      return rows;
+    } catch (error) {
+      await withAnswerLimit(client, client.query('rollback')).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Answers the rows as text. */

@@ -13,19 +13,24 @@ export function isRingRefused(error: unknown): boolean {
  * On PostgreSQL 18 the queue stays full after the listener has gone that filled it, until somebody asks how full it is.
  * The setting keeps triggers and statements of ours from ringing.
  */
-const quietly = `select pg_notification_queue_usage(); set local tarefa.quiet = 'on'`;
+export const quietly = `select pg_notification_queue_usage(); set local tarefa.quiet = 'on'`;
 
-/** Runs transactions; one whose ring is refused is run again without: it is a convenience, and polls find what it was about. */
+/** Runs a transaction in which nothing of ours rings: it is a convenience, and polls find what it was about. */
+export function runQuietly<T>(run: RunTransaction, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  return run(async (tx) => {
+    await tx.query(quietly);
+    return work(tx);
+  });
+}
+
+/** Runs transactions; one whose ring is refused is run again without. */
 export function withoutRefusedRing(run: RunTransaction): RunTransaction {
   return async (work) => {
     try {
       return await run(work);
     } catch (error) {
       if (!isRingRefused(error)) throw error;
-      return run(async (tx) => {
-        await tx.query(quietly);
-        return work(tx);
-      });
+      return runQuietly(run, work);
     }
   };
 }
@@ -38,10 +43,7 @@ export function statementsWithoutRefusedRing(handle: SqlHandle, run: RunTransact
         return await handle.query(text, values);
       } catch (error) {
         if (!isRingRefused(error)) throw error;
-        return run(async (tx) => {
-          await tx.query(quietly);
-          return tx.query(text, values);
-        });
+        return runQuietly(run, (tx) => tx.query(text, values));
       }
     },
   };

@@ -1,6 +1,6 @@
 import type { QueueTables } from '../identifiers.js';
 import { insertSealSql } from '../schema/schema-objects.js';
-import { ringing, routeExpression, statement } from '../statement.js';
+import { isQuiet, ringing, routeExpression, statement } from '../statement.js';
 import { longestLeaseMs } from '../../workers.js';
 
 const description = `host, pid, version, concurrency, routes, dead_routes, schedules, parent, output`;
@@ -140,7 +140,7 @@ select
         select from ${workers} leased where leased.id = known.id and ${isLeased('leased')}
       )
   ), ',') as missing,
-  (select pg_notify($5::text, $6::text) where $5::text is not null
+  (select pg_notify($5::text, $6::text) where $5::text is not null and not (${isQuiet})
     and exists (select from ${workers} w where w.stopped_at is null and w.id <> $4::bigint)) as told`,
 );
 
