@@ -10,7 +10,6 @@ import {
 import { handleOf } from '../support/database.js';
 import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
-import { withClient } from '../support/with-client.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { rowIsWaitedFor } from '../support/locks.js';
 
@@ -163,21 +162,6 @@ test('a cancelled task is retried by its id', async () => {
   await admin.cancel(id);
   await admin.retry(id);
   expect(await admin.waitFor(id)).toMatchObject({ status: 'succeeded', cancelledBy: null });
-});
-
-test('who waits for a task inside of the transaction that inserts it is told to ask after the commit', async () => {
-  const { queue, admin } = await start({ worker: false });
-  await withClient(bench.database, async (client) => {
-    await client.query('begin');
-    const id = await queue.insertTask({ topic: 'work' }, { tx: handleOf(client) });
-    for (const asked of [admin.waitFor(id), admin.find(id)]) {
-      await expect(asked).rejects.toMatchObject({
-        code: 'TASK_NOT_FOUND',
-        message: expect.stringContaining('has not committed: ask after the commit') as unknown,
-      });
-    }
-    await client.query('rollback');
-  });
 });
 
 test('cancelled tasks stay so when many are retried, unless their status is named', async () => {
