@@ -66,8 +66,6 @@ export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<Pre
   }
   const made = missing.length > 0 ? await create(run, tables, request) : [];
   const { seals, warnings } = await checkRights(run, tables, request);
-  // Refused by a server that only reads: there a worker could not even be written down.
-  if (request.works !== false) await run(`update ${tables.workers} set pid = pid where id < 0`);
   return { tables, server, identity: await readIdentity(run, tables, request), seals, warnings, made };
 }
 
