@@ -95,6 +95,8 @@ test('a suspect of a paused topic halts nobody, and runs once it is resumed', as
   const { app, suspects } = await startBusy();
   const admin = app.app.get(QueueAdmin);
   await admin.pause({ topic: 'suspect' });
+  // A worker that has not heard of it yet would wait for its turn.
+  await expectOthersGoOn(app);
   const id = await insertSuspect('processo, payload', `'suspect', 'it'`);
   await expectOthersGoOn(app);
   // Behind the last look that the others have caused.
