@@ -115,6 +115,7 @@ export class TableWatch {
         newest: newestLimit,
         purgeMaxAgeDays,
         timeoutMs: checkTimeoutMs,
+        ofWorker: true,
       })
       .finally(() => this.#pace.ended(performance.now() - began));
     for (const { kind, ids } of found) {

@@ -25,6 +25,8 @@ export interface CheckRequest {
   readonly purgeMaxAgeDays: number;
   /** How long it may take, in ms; 0 for as long as it takes. */
   readonly timeoutMs: number;
+  /** A worker asks: it opens no connection for people who look, which would come on top of its own. */
+  readonly ofWorker?: boolean;
 }
 
 /** Attempts of one kind that are named. */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { expect, onTestFinished, test } from 'vitest';
 import { QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { connectionNames } from '../support/connections.js';
 import { nextEvent } from '../support/waiting.js';
 import { useRecoveryBench } from './recovery-bench.js';
 
@@ -108,6 +109,8 @@ test('deliveries that a trigger has taken away are told of', async () => {
   const told = nextEvent(events, 'table.inconsistent');
   const id = await queue.insertTaskPubSub({ topic: 'paid' });
   expect(await told).toEqual({ kind: 'missing-deliveries', ids: [id], mended: false, refused: undefined });
+  // Whoever counts connections counts none for people who look where nobody does.
+  expect(await connectionNames(bench)).not.toContain('tarefa tasks dashboard');
 });
 
 test('what a worker that was killed has failed is looked at by the one that finds it lost', async () => {

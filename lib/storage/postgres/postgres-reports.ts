@@ -98,10 +98,11 @@ export class PostgresReports implements QueueReports {
   }
 
   check(request: CheckRequest): Promise<readonly Inconsistency[]> {
-    const { since, newest, purgeMaxAgeDays } = request;
-    const { interop, lookInTransaction } = this.#access;
+    const { since, newest, purgeMaxAgeDays, ofWorker = false } = request;
+    const { interop, inOwnTransaction, lookInTransaction } = this.#access;
     const text = findInconsistencies(this.#tables, interop);
-    return lookInTransaction(async (tx) => {
+    const inTransaction = ofWorker ? inOwnTransaction : lookInTransaction;
+    return inTransaction(async (tx) => {
       await tx.query(`set local statement_timeout = ${Math.round(request.timeoutMs)}`);
       let after: unknown = null;
       if (newest !== undefined) {
