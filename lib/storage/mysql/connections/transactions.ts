@@ -6,8 +6,11 @@ import type { Answer } from './answers.js';
 /** Sends a text of one or several statements. */
 export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Answer[]>;
 
-/** A transaction that loses to others so often meets something that does not pass. */
-const mostTries = 8;
+/**
+ * A transaction that loses to others so often, for two seconds, meets something that does not pass. Where many replace the task of
+ * one key beside claims, one of them may lose ten times in turn.
+ */
+const mostTries = 30;
 const [firstPauseMs, mostPauseMs] = [2, 100];
 
 /** What names the queue is no part of the transaction: left behind, it would exempt the inserts that follow. */
