@@ -229,12 +229,14 @@ export class TaskDuplicateError extends TarefaError {
   /**
    * @param id of the task that has the key
    * @param key as it was given
+   * @param reason why there is none besides it
    */
   constructor(
     readonly id: string,
     readonly key: string,
+    reason = `task ${id} has the unique key ${JSON.stringify(key)}`,
   ) {
-    super('TASK_DUPLICATE', `task ${id} has the unique key ${JSON.stringify(key)}; nothing was inserted`);
+    super('TASK_DUPLICATE', `${reason}; nothing was inserted`);
   }
 }
 

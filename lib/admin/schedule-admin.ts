@@ -7,7 +7,7 @@ import {
   type RecurringTask,
   type ScheduleInput,
 } from '../client/schedule-input.js';
-import { TarefaError } from '../errors.js';
+import { TarefaError, TaskDuplicateError } from '../errors.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../storage/inserts.js';
 import { occurrenceOf } from '../storage/schedule-occurrence.js';
 import type { ScheduleRecord, ScheduleRule, ScheduleStore, ScheduleValues } from '../storage/schedules.js';
@@ -164,7 +164,13 @@ export class ScheduleAdmin {
     const { schedules, inserts } = this.#parts;
     const found = await this.#find(id);
     const atMs = await schedules.clock();
-    return inserts.insert(occurrenceOf(found, { atMs, dueAt: null, onConflict: 'reject' }));
+    try {
+      return await inserts.insert(occurrenceOf(found, { atMs, dueAt: null, onConflict: 'reject' }));
+    } catch (error) {
+      if (!(error instanceof TaskDuplicateError)) throw error;
+      const reason = `task ${error.id} of the schedule ${shownValue(id)} has not ended, and another must not overlap it`;
+      throw new TaskDuplicateError(error.id, error.key, reason);
+    }
   }
 
   async #find(id: string): Promise<ScheduleRecord> {

@@ -91,7 +91,7 @@ test('one is run now, after asking; not while its task before has not ended, whe
   await stock.click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Run now' }).click();
-  await says(dialog, /task \d+ has the unique key/);
+  await says(dialog, /task \d+ of the schedule "stock" has not ended/);
   expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
   expect(await madeBy('stock')).toBe(1);
   expect(bench.app.told).toMatchObject([
