@@ -95,7 +95,8 @@ export class DetachedChild implements RunningContext {
     try {
       this.#stop.signal.throwIfAborted();
       const main = ownFile('assembly/detached-main.js', 'a detached handler');
-      const child = fork(fileURLToPath(main), [], {
+      // An argument that nothing reads but people, in the list of processes.
+      const child = fork(fileURLToPath(main), [output], {
         detached: true,
         serialization: 'advanced',
         stdio: ['ignore', file.fd, file.fd, 'ipc'],

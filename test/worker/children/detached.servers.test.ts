@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { QueueAdmin } from '../../../lib/index.js';
 import { sqlUnder } from '../../docs/documents.js';
@@ -51,6 +53,8 @@ test('a detached attempt survives two redeploys, holds no transaction, and compl
   expect(listed).toMatchObject({ host: hostname(), alive: 'lease', parent });
   expect(await readFile(String(listed?.output), 'utf8')).toContain(`task ${id} is at work`);
   expect(listed?.output).toContain(detached.outputDir);
+  const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'args=', '-p', String(child.pid)]);
+  expect(stdout).toContain(listed?.output);
   await first.close();
 
   const second = await start();
