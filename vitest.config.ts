@@ -87,7 +87,16 @@ export default defineConfig({
       // A process each, so that a broken connection or a changed environment harms no other file.
       {
         extends: true,
-        test: { name: 'servers', include: servers, exclude: [long, ...others, ...(await leftOut())] },
+        test: {
+          name: 'servers',
+          include: servers,
+          exclude: [long, ...others, ...(await leftOut())],
+          // Servers that start, stop and fall silent are waited for: a fifth of the processors' time was idle with two. The
+          // number stands here because a project's own goes before the command line's.
+          maxWorkers: 3,
+          // Vitest wants it where projects differ in that: after the queue's.
+          sequence: { groupOrder: 1 },
+        },
       },
       { extends: true, test: { name: 'long', include: [long] } },
     ],

@@ -9,15 +9,7 @@ const [project, ...rest] = process.argv.slice(2);
 const at = rest.indexOf('--closing');
 const [, closing] = at === -1 ? [] : rest.splice(at, 2);
 
-// Servers that start, stop and fall silent are waited for: a third of the processors' time was idle with two.
-const workers = project === 'servers' ? ['--maxWorkers', '3'] : [];
-const {
-  results,
-  failures,
-  unstable,
-  closing: own,
-  fault,
-} = await runTests(['--project', project, ...workers, ...rest]);
+const { results, failures, unstable, closing: own, fault } = await runTests(['--project', project, ...rest]);
 const passed = results.reduce((sum, result) => sum + passedOf(result), 0);
 const lines = [
   ...failures,
