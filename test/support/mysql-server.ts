@@ -111,7 +111,7 @@ export function optionsOf(
   flavour: MysqlFlavour,
   { durable = false, more = [] }: MysqlSettings,
 ): readonly string[] {
-  const relaxed = ['innodb-flush-log-at-trx-commit=0', 'innodb-doublewrite=0'];
+  const relaxed = ['innodb-flush-log-at-trx-commit=0', 'innodb-doublewrite=0', 'innodb-flush-method=nosync'];
   const own = {
     mariadb: ['innodb-log-file-size=128M'],
     mysql: ['innodb-redo-log-capacity=128M', 'mysqlx=OFF', 'secure-file-priv=NULL'],
