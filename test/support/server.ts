@@ -46,7 +46,7 @@ async function startServer(): Promise<TestServer> {
   const server = await startOn(testMachine, {
     dataDir: folder,
     // The data ends with the run, so nothing has to survive a power failure.
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '200' },
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
   });
   return {
     url: server.url,
