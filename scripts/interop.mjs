@@ -1,11 +1,11 @@
 // Runs the real nsj-queue-lib beside workers of this library, on a database of its own:
 //
-//   node scripts/interop.mjs <folder with nsj_queue_lib and what it needs> [mixed scheduled adoption replays served]
+//   node scripts/interop.mjs <folder with nsj_queue_lib and what it needs> [mixed scheduled adoption replays produced served shared theirs]
 //     --url postgres://…  a server where databases may be made; default: one that is started for this
-//     --mariadb           served: on MariaDB, whose driver for Python (mysql.connector) is in the folder as well
+//     --mariadb           the last four, on MariaDB, whose driver for Python (mysql.connector) is in the folder as well
 //     --python <program>  default: python3      --seed <n>  default: 1
 //     --tasks <n>         instead of each scenario's own number
-//     --kills <n>         mixed, served: the same
+//     --kills <n>         mixed, and the last four: the same
 //     --without-interop   scheduled: what happens without the option
 //     --compiled          as it was compiled last: for a run beside another one
 //
@@ -17,9 +17,15 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { Fleet } from './interop/fleet.mjs';
 import { adoption, mixed, replays, scheduled } from './interop/scenarios.mjs';
-import { served } from './interop/served.mjs';
+import { produced, served, shared } from './interop/served.mjs';
 
-const scenarios = { mixed, scheduled, adoption, replays, served };
+const onBoth = {
+  produced,
+  served,
+  shared: (parts) => shared(parts, 'ours'),
+  theirs: (parts) => shared(parts, 'theirs'),
+};
+const scenarios = { mixed, scheduled, adoption, replays, ...onBoth };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -35,7 +41,7 @@ const { values, positionals } = parseArgs({
   },
 });
 const [folder, ...chosen] = positionals;
-const unknown = chosen.filter((name) => !(name in scenarios) || (values.mariadb && name !== 'served'));
+const unknown = chosen.filter((name) => !(name in scenarios) || (values.mariadb && !(name in onBoth)));
 if (folder === undefined || unknown.length > 0) {
   process.stderr.write(
     `node scripts/interop.mjs <folder of the real library> [${Object.keys(scenarios).join(' ')}]\n`,
@@ -51,7 +57,7 @@ const server = values.url ? undefined : await startServer();
 const base = values.url ?? server.url;
 let isRight = true;
 try {
-  const all = values.mariadb ? ['served'] : Object.keys(scenarios);
+  const all = Object.keys(values.mariadb ? onBoth : scenarios);
   for (const name of chosen.length > 0 ? chosen : all) isRight = (await run(name)) && isRight;
 } finally {
   await server?.stop();
@@ -72,7 +78,15 @@ async function startServer() {
   if (values.mariadb) {
     const { startMysql } = await import(built('../test/support/mysql-server.js'));
     // Python workers ask for the time of their session.
-    return startMysql('mariadb', { more: ['default-time-zone=+00:00'] });
+    const started = await startMysql('mariadb', { more: ['default-time-zone=+00:00'] });
+    // They take an empty password for none at all.
+    const url = new URL(started.url);
+    const pool = createPool({ uri: url.href });
+    await pool.query("create user interop@'%' identified by 'interop'");
+    await pool.query("grant all on *.* to interop@'%'");
+    await pool.end();
+    url.username = url.password = 'interop';
+    return { url: url.href, stop: () => started.stop() };
   }
   const { startEmbeddedPostgres } = await import(built('embedded/embedded-postgres.js'));
   return startEmbeddedPostgres();

@@ -1,6 +1,7 @@
 // Processes of both libraries on one table.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -19,6 +20,10 @@ export class Fleet {
 
   constructor(where) {
     this.#where = where;
+  }
+
+  get isMariadb() {
+    return !this.#where.url.startsWith('postgres');
   }
 
   /** Variables that both libraries read. */
@@ -94,6 +99,28 @@ export class Fleet {
     throw new Error(`the server ended before it listened: ${this.troubles.join('; ')}`);
   }
 
+  /** The server of nsj-queue-lib on tables that are there; answers what makes workers of both kinds join it. */
+  async startTheirServer() {
+    const env = {
+      CLIENT_SERVER_MODE: 'TRUE',
+      NOTIFY_SERVICE_PORT: await freePort(),
+      LOCK_SERVICE_PORT: await freePort(),
+      CHECK_TASKS_INTERVAL: '1',
+    };
+    const child = this.#spawn(
+      'their server',
+      this.#where.python,
+      ['-u', '-m', 'nsj_queue_lib.server.server_main'],
+      env,
+    );
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (/Erro/.test(line)) throw new Error(line);
+      if (/servi.o de lock iniciada/.test(line)) break;
+    }
+    child.stdout.resume();
+    return env;
+  }
+
   /** Ends one worker as a deployment does. */
   async end({ child }) {
     child.kill();
@@ -130,6 +157,8 @@ export class Fleet {
   async #start(kind, program, args, more = {}) {
     const child = this.#spawn(kind, program, args, more);
     const lines = createInterface({ input: child.stdout });
+    const said = [];
+    createInterface({ input: child.stderr }).on('line', (line) => said.push(line));
     const ready = new Promise((resolve, reject) => {
       lines.on('line', (line) => {
         if (line === 'ready' || line.includes('Esperando notifica')) resolve();
@@ -137,10 +166,28 @@ export class Fleet {
         if (listed !== undefined) this.notifyJobs.push(Number(listed));
         if (/Erro desconhecido/.test(line)) this.troubles.push(`${kind}: ${line}`);
       });
-      child.once('exit', () => reject(new Error(`a ${kind} worker ended before it was ready`)));
+      child.once('exit', (code, signal) =>
+        reject(
+          new Error(`a ${kind} worker ended before it was ready (${signal ?? code}): ${said.join('\n')}`),
+        ),
+      );
     });
     await ready;
     return { kind, child, how: [kind, program, args, more] };
+  }
+
+  /** Makes the tables. */
+  migrate() {
+    const { cli, table } = this.#where;
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [fileURLToPath(cli), 'migrate', '--table', table],
+      {
+        env: this.#env({ QUEUE_MINUTE_PURGE_THREAD: '0' }),
+        encoding: 'utf8',
+      },
+    );
+    if (status !== 0) throw new Error(stderr);
   }
 
   #spawn(kind, program, args, more) {
@@ -153,4 +200,13 @@ export class Fleet {
     });
     return child;
   }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return String(port);
 }

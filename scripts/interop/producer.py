@@ -6,9 +6,9 @@ import sys
 
 from nsj_sql_utils_lib.dbconnection import DBConnection
 from nsj_queue_lib.queue_client import QueueClient
-from nsj_queue_lib.settings import DB_BASE, DB_HOST, DB_PASS, DB_PORT, DB_USER, QUEUE_TABLE
+from nsj_queue_lib.settings import DB_BASE, DB_DRIVER, DB_HOST, DB_PASS, DB_PORT, DB_USER, QUEUE_TABLE
 
-with DBConnection("POSTGRES", DB_HOST, DB_PORT, DB_BASE, DB_USER, DB_PASS) as connection:
+with DBConnection(DB_DRIVER, DB_HOST, DB_PORT, DB_BASE, DB_USER, DB_PASS) as connection:
     client = QueueClient(connection.conn, QUEUE_TABLE)
     for line in sys.stdin:
         wanted = json.loads(line)

@@ -1,4 +1,5 @@
-// The real nsj-queue-lib in client-server mode, with `tarefa server` as its server, on PostgreSQL or MariaDB.
+// The real nsj-queue-lib in client-server mode, with `tarefa server` or its own as its server, and as a producer: on PostgreSQL or
+// MariaDB.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const say = (text) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
@@ -7,20 +8,10 @@ const workers = 4;
 /** Tasks of all kinds, and workers killed while they run them; then a worker of this library beside them, and after that none. */
 export async function served({ query, fleet, table, random, tasks = 5_000, kills = 40 }) {
   const env = await fleet.startServer();
-  await query(
-    `insert into ${table}_subscriber (id, processo) values ('stock', 'published'), ('mail', 'published')`,
-  );
+  await subscribe(query, table);
   const pythons = await Promise.all(Array.from({ length: workers }, () => fleet.startPython(env)));
-  let killed = 0;
-  for (let n = 0; n < tasks; n += 1) {
-    await insert(query, table, kindOf(n, random));
-    if (killed < kills && n > ((killed + 1) * tasks) / (kills + 1)) {
-      const victim = Math.floor(random() * workers);
-      pythons[victim] = await fleet.replace(pythons[victim]);
-      killed += 1;
-    }
-    if (n % 500 === 0) say(`${n} tasks inserted, ${killed} workers killed`);
-  }
+  const put = (task) => insert(query, table, task);
+  const killed = await insertAndKill({ fleet, random, tasks, kills, put }, pythons);
   const stuck = await settle(query, table);
   const judged = judge(await rowsOf(query, table), tasks);
 
@@ -44,6 +35,69 @@ export async function served({ query, fleet, table, random, tasks = 5_000, kills
   return { ...judged, stuck, killed, wrong: [...judged.wrong, ...turns] };
 }
 
+/** Workers of both kinds in one server at once, ours or theirs: tasks of all kinds, and workers of both kinds killed. */
+export async function shared({ query, fleet, table, random, tasks = 5_000, kills = 40 }, whose) {
+  fleet.migrate();
+  const server = await (whose === 'ours' ? fleet.startServer() : fleet.startTheirServer());
+  const env = { ...server, QUEUE_MAX_RETRY: '6' };
+  await subscribe(query, table);
+  const started = Array.from({ length: workers }, (_, n) =>
+    n % 2 === 0 ? fleet.startPython(env) : fleet.startNode({ ...env, CONCURRENCY: '2' }),
+  );
+  const put = (task) => insert(query, table, task);
+  const killed = await insertAndKill({ fleet, random, tasks, kills, put }, await Promise.all(started));
+  const stuck = await settle(query, table);
+  const judged = judge(await rowsOf(query, table), tasks);
+  if (whose === 'ours' || fleet.isMariadb) return { ...judged, stuck, killed };
+  const outside = await fleet.startNode().then(
+    () => 'it starts',
+    (error) => error.message,
+  );
+  const wrong = outside.includes('client-server mode')
+    ? judged.wrong
+    : [...judged.wrong, `a worker with interop that does not share the server: ${outside}`];
+  return { ...judged, stuck, killed, wrong };
+}
+
+/** Its producer inserts for workers of this library, some of which are killed. */
+export async function produced({ query, fleet, table, random, tasks = 5_000, kills = 40 }) {
+  fleet.migrate();
+  await subscribe(query, table);
+  const env = { INTEROP: 'off' };
+  const nodes = await Promise.all([fleet.startNode(env), fleet.startNode(env)]);
+  const producer = fleet.startProducer();
+  const refusedInserts = [];
+  const put = async (task) => {
+    const answer = await producer.insert(task);
+    if (answer !== 'ok') refusedInserts.push(answer);
+  };
+  const killed = await insertAndKill({ fleet, random, tasks, kills, put }, nodes);
+  producer.end();
+  const stuck = await settle(query, table);
+  return { ...judge(await rowsOf(query, table), tasks), stuck, killed, refusedInserts };
+}
+
+/** Inserts all tasks, and now and then replaces one of the workers; answers how many were killed. */
+async function insertAndKill({ fleet, random, tasks, kills, put }, fleetWorkers) {
+  let killed = 0;
+  for (let n = 0; n < tasks; n += 1) {
+    await put(kindOf(n, random));
+    if (killed < kills && n > ((killed + 1) * tasks) / (kills + 1)) {
+      const victim = Math.floor(random() * fleetWorkers.length);
+      fleetWorkers[victim] = await fleet.replace(fleetWorkers[victim]);
+      killed += 1;
+    }
+    if (n % 500 === 0) say(`${n} tasks inserted, ${killed} workers killed`);
+  }
+  return killed;
+}
+
+async function subscribe(query, table) {
+  await query(
+    `insert into ${table}_subscriber (id, processo) values ('stock', 'published'), ('mail', 'published')`,
+  );
+}
+
 function kindOf(n, random) {
   const ms = Math.floor(random() * 20);
   if (n % 100 === 7) return { topic: 'dead', payload: { ms, fail: 99 } };
@@ -51,14 +105,18 @@ function kindOf(n, random) {
   if (n % 10 === 5) return { topic: 'published', payload: { ms }, publish: true };
   // Long enough for most kills to meet one.
   if (n % 20 === 8) return { topic: 'slow', payload: { ms: 300 } };
+  if (n % 20 === 18) return { topic: 'later', payload: { ms }, delay: 1 + Math.floor(random() * 5) };
   return { topic: 'quick', payload: { ms } };
 }
 
-async function insert(query, table, { topic, payload, publish = false }) {
-  await query(`insert into ${table} (processo, payload, pub_sub) values ($1, $2, $3)`, [
+async function insert(query, table, { topic, payload, publish = false, delay = 0 }) {
+  const [column, place, due] =
+    delay > 0 ? [', data_hora', ', $4', [new Date(Date.now() + delay * 1_000)]] : ['', '', []];
+  await query(`insert into ${table} (processo, payload, pub_sub${column}) values ($1, $2, $3${place})`, [
     topic,
     JSON.stringify(payload),
     publish,
+    ...due,
   ]);
 }
 
@@ -79,15 +137,20 @@ async function rowsOf(query, table) {
   const { rows: attempts } = await query(
     `select id, id_inicial, status, dead, pub_sub, publication_id, subscriber_id, live_id from ${table}`,
   );
-  const { rows: effects } = await query('select task, kind from interop_effects');
+  const { rows: effects } = await query('select task, kind, worker from interop_effects');
   return { attempts, effects };
 }
 
-/** Each task and delivery that succeeded has one effect, each other one a dead task that has. */
+/**
+ * Each task and delivery that succeeded has one effect, each other one a dead task that has. What Python workers alone have done twice
+ * is counted apart: they have no fence.
+ */
 function judge({ attempts, effects }, inserted) {
-  const counts = new Map();
-  for (const { task, kind } of effects)
-    counts.set(`${kind} ${task}`, (counts.get(`${kind} ${task}`) ?? 0) + 1);
+  const doneBy = new Map();
+  for (const { task, kind, worker } of effects) {
+    const name = `${kind} ${task}`;
+    doneBy.set(name, [...(doneBy.get(name) ?? []), worker]);
+  }
   const rootOf = ({ id, id_inicial }) => String(id_inicial ?? id);
   const succeeded = new Set(attempts.filter(({ status }) => status === 'sucesso').map(rootOf));
   const roots = attempts.filter(
@@ -95,11 +158,11 @@ function judge({ attempts, effects }, inserted) {
   );
   const buried = new Set(roots.filter(({ dead }) => Boolean(dead)).map(({ live_id }) => String(live_id)));
   const deliveries = new Map();
-  const found = { lost: 0, doubled: 0, dead: 0, undelivered: 0 };
+  const found = { lost: 0, doubled: 0, doubledByTheirs: 0, dead: 0, undelivered: 0 };
   const expectOne = (name) => {
-    const n = counts.get(name) ?? 0;
-    if (n === 0) found.lost += 1;
-    if (n > 1) found.doubled += 1;
+    const by = doneBy.get(name) ?? [];
+    if (by.length === 0) found.lost += 1;
+    else if (by.length > 1) found[by.includes('node') ? 'doubled' : 'doubledByTheirs'] += 1;
   };
   for (const root of roots) {
     const id = String(root.id);
@@ -114,9 +177,11 @@ function judge({ attempts, effects }, inserted) {
       expectOne(`delivery ${root.publication_id} ${root.subscriber_id}`);
     } else if (!root.pub_sub) expectOne(`task ${id}`);
   }
-  for (const { id, pub_sub, status } of attempts) {
-    if (!pub_sub || status !== 'sucesso') continue;
-    const copies = deliveries.get(String(id)) ?? [];
+  for (const attempt of attempts) {
+    if (!attempt.pub_sub || attempt.status !== 'sucesso') continue;
+    // A publication that was retried: theirs names the attempt, this library the first one.
+    const names = new Set([String(attempt.id), rootOf(attempt)]);
+    const copies = [...names].flatMap((id) => deliveries.get(id) ?? []);
     if (copies.length !== 2 || !copies.includes('mail') || !copies.includes('stock')) found.undelivered += 1;
   }
   const kept = roots.filter(({ dead, publication_id }) => !dead && publication_id === null).length;
@@ -124,6 +189,8 @@ function judge({ attempts, effects }, inserted) {
     tasks: kept,
     attempts: attempts.length,
     crashed: attempts.filter(({ status }) => status === 'falha_processando').length,
+    byNode: effects.filter(({ worker }) => worker === 'node').length,
+    byPython: effects.filter(({ worker }) => worker === 'python').length,
     ...found,
     wrong: kept === inserted ? [] : [`${kept} of ${inserted} tasks are in the table`],
   };
