@@ -122,12 +122,12 @@ export const errorTable = {
     todo: 'Read in the message where the task stands.',
   },
   QUEUE_BUSY: {
-    when: "With `interop: 'nsj'`, a scheduled task was to be changed, and the notify job of nsj-queue-lib held its lock for 5 s; the message names who holds it.",
+    when: "With `interop: 'nsj'`, a scheduled task was to be changed, and the notify job of nsj-queue-lib held its lock for 5 s; the message names the session that holds it, if it is one of the database.",
     todo: 'Try again in a moment; end the session that is named if it hangs.',
   },
   INTEROP_UNSAFE: {
     when: "With `interop: 'nsj'`, workers of nsj-queue-lib were found in client-server mode: their locks are not in the database, so both kinds would run the same tasks.",
-    todo: 'Stop these workers and their server, or give them the mode without a server (`CLIENT_SERVER_MODE` unset).',
+    todo: 'Give this worker their server (`CLIENT_SERVER_MODE` and its other variables), or give them the mode without a server.',
   },
   WAIT_TIMEOUT: {
     when: 'A task did not end within the `timeoutMs` of `QueueAdmin.waitFor()`.',

@@ -80,7 +80,8 @@ export async function assembleCore(
   try {
     const onClose = steps.add;
     const storage = await openStorage({ options, events, closing, starting, group, declares, onClose });
-    const { database, prepared } = storage;
+    const { prepared } = storage;
+    const database = await openDatabase(storage, options, events, steps);
     const tenants = await openTenants(storage, options, events);
     const history = makeHistory(options, database, events);
     steps.add(() =>
@@ -94,7 +95,7 @@ export async function assembleCore(
       const { reports } = database;
       const closeServer = await openServer(options.server, {
         reports,
-        worker: options.worker,
+        worker: options.worker && !options.sharedServer,
         queue: prepared.qualifiedName,
         events,
       });
@@ -133,6 +134,20 @@ export async function assembleCore(
     await steps.close().catch(() => undefined);
     throw error;
   }
+}
+
+/** The queue's database, where workers of nsj-queue-lib lock in a server together with that server. */
+async function openDatabase(
+  storage: OpenedStorage,
+  { sharedServer }: ResolvedOptions,
+  events: QueueEvents,
+  steps: CloseSteps,
+): Promise<QueueDatabase> {
+  if (!sharedServer) return storage.database;
+  const { shareServer } = await import('./shared-server.js');
+  const shared = shareServer(sharedServer, storage.database, events);
+  steps.add(() => shared.close());
+  return shared.database;
 }
 
 /** Puts a worker on that core together. Nothing runs until it is started. */

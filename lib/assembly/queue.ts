@@ -97,7 +97,8 @@ async function openResolved(
   of: CoreOptions,
 ): Promise<QueueCore> {
   if (options.worker) {
-    for (const message of environmentWarnings(process.env)) events.emit('warning', { message });
+    for (const message of environmentWarnings(process.env, options.interop))
+      events.emit('warning', { message });
   }
   const core = await assembleCore(options, events, of);
   const { warnings, made } = core.prepared;

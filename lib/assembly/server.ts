@@ -7,7 +7,7 @@ import type { QueueReports } from '../storage/reports.js';
 
 export interface ServerBasis {
   readonly reports: Pick<QueueReports, 'waitingRoutes' | 'workers'>;
-  /** Whether this process has a worker, which may not have begun. */
+  /** Whether this process has a worker that locks nothing here, and may not have begun. */
   readonly worker: boolean;
   /** The queue table with its schema or database. */
   readonly queue: string;
@@ -31,7 +31,7 @@ export async function openServer(
 ): Promise<() => Promise<void>> {
   const { reports, events } = basis;
   const own = new OwnWorkers(basis);
-  const server = await start({ ...options, queue, mayLock: () => own.areNone() }, events);
+  const server = await start({ ...options, queue, mayLock: (joined) => own.areNone(joined) }, events);
   const { host } = options;
   events.emit('notice', {
     message: `the server of the client-server mode listens on ${host}: port ${server.notifyPort} for workers, port ${server.lockPort} for locks and rings`,
@@ -80,8 +80,8 @@ function remedyFor(
 const missingMs = 30_000;
 
 /**
- * Workers of this library on the queue. They keep no locks here, and do not see those of workers of nsj-queue-lib, so that both
- * would run the same tasks.
+ * Workers of this library on the queue. Those that have not joined keep no locks here, and do not see those of workers of
+ * nsj-queue-lib, so that both would run the same tasks.
  */
 class OwnWorkers {
   readonly #parts: Omit<ServerBasis, 'queue'>;
@@ -96,25 +96,25 @@ class OwnWorkers {
     this.#parts = parts;
   }
 
-  /** Asked by who wants a lock, which workers of nsj-queue-lib alone do. */
-  areNone(): Promise<boolean> {
-    this.#look ??= this.#tell().finally(() => {
+  /** Asked by who wants a lock. */
+  areNone(joined: ReadonlySet<string>): Promise<boolean> {
+    this.#look ??= this.#tell(joined).finally(() => {
       this.#look = undefined;
     });
     return this.#look;
   }
 
   /** Tells when that changes what they get. */
-  async #tell(): Promise<boolean> {
+  async #tell(joined: ReadonlySet<string>): Promise<boolean> {
     const { events } = this.#parts;
-    const refusal = await this.#find();
+    const refusal = await this.#find(joined);
     const before = this.#refusal;
     this.#refusal = refusal;
     if (refusal !== undefined && before === undefined) {
       events.emit('warning', {
         message:
-          `the server gives workers of nsj-queue-lib no locks: ${refusal}. Workers of this library do not see these locks, and both kinds ` +
-          'would run the same tasks: stop the one kind or the other. A process that only serves has worker: false',
+          `the server gives workers of nsj-queue-lib no locks: ${refusal}, which locks nothing here, so that both kinds would run the same ` +
+          `tasks. Give it interop: 'nsj' and CLIENT_SERVER_MODE=TRUE, or stop the one kind or the other. A process that only serves has worker: false`,
       });
     } else if (refusal === undefined && before !== undefined) {
       events.emit('notice', { message: 'the server gives workers of nsj-queue-lib locks again' });
@@ -122,7 +122,7 @@ class OwnWorkers {
     return refusal === undefined;
   }
 
-  async #find(): Promise<string | undefined> {
+  async #find(joined: ReadonlySet<string>): Promise<string | undefined> {
     const { reports, worker } = this.#parts;
     if (worker) return 'this process has a worker of the queue';
     try {
@@ -131,7 +131,9 @@ class OwnWorkers {
       const before = this.#seenAt;
       const seenAt = (id: string): number => before.get(id) ?? now;
       this.#seenAt = new Map(workers.map(({ id, alive }) => [id, alive === false ? seenAt(id) : now]));
-      const living = workers.find(({ id }) => now - (this.#seenAt.get(id) ?? now) < missingMs);
+      const living = workers.find(
+        ({ id }) => !joined.has(id) && now - (this.#seenAt.get(id) ?? now) < missingMs,
+      );
       return living && `process ${living.pid} on ${living.host} has a worker of the queue (${living.id})`;
     } catch (error) {
       return `whether the queue has other workers cannot be seen (${errorText(error)})`;

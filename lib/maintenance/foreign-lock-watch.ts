@@ -24,7 +24,10 @@ export class ForeignLockWatch {
     if (!this.#interop) return;
     const { evidence, hiddenSessions } = await this.#interop.findForeignLocks();
     if (evidence !== undefined) {
-      throw new TarefaError('INTEROP_UNSAFE', `${found(evidence)}. Stop them and their server first`);
+      throw new TarefaError(
+        'INTEROP_UNSAFE',
+        `${found(evidence)}. Set CLIENT_SERVER_MODE=TRUE and SERVER_HOST here too, so that this worker locks in the same server, or stop them`,
+      );
     }
     if (hiddenSessions === 0) return;
     const sessions = hiddenSessions === 1 ? '1 session' : `${hiddenSessions} sessions`;
@@ -43,7 +46,7 @@ export class ForeignLockWatch {
     if (performance.now() - this.#saidAt >= againMs) {
       this.#saidAt = performance.now();
       this.#events.emit('warning', {
-        message: `${found(evidence)}. What they run is not recovered here while they are seen, but their retry job runs again what this worker runs. Stop one of the two kinds`,
+        message: `${found(evidence)}. What they run is not recovered here while they are seen, but their retry job runs again what this worker runs. Give this worker their server (CLIENT_SERVER_MODE=TRUE), or stop one of the two kinds`,
       });
     }
     return false;

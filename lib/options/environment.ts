@@ -72,10 +72,10 @@ export function isClientServerMode(env: Environment): boolean {
 }
 
 /** What a worker does otherwise than is expected of its variables: said at the start. */
-export function environmentWarnings(env: Environment): readonly string[] {
-  if (!isClientServerMode(env)) return [];
+export function environmentWarnings(env: Environment, interop: 'nsj' | undefined): readonly string[] {
+  if (!isClientServerMode(env) || interop) return [];
   return [
-    'CLIENT_SERVER_MODE is TRUE, but workers of this library keep their locks in the database and not in the server of that mode: ' +
+    "CLIENT_SERVER_MODE is TRUE, but this worker keeps its locks in the database and not in the server of that mode: without interop: 'nsj' " +
       'let no workers of nsj-queue-lib in that mode serve the same table, or tasks run several times',
   ];
 }

@@ -1,23 +1,32 @@
 import type { OptionCheck } from './option-check.js';
-import type { QueueConnection } from './queue-connection.js';
+import { isSingleStore, type QueueConnection } from './queue-connection.js';
 import type { QueueOptions } from './queue-options.js';
+import { isClientServerMode } from './environment.js';
+import type { Environment } from './variables.js';
 
 /** Refuses what only a queue in PostgreSQL can have. */
 export function refuseOnlyPostgres(
-  { driver }: QueueConnection,
+  connection: QueueConnection,
   { layout, interop, sessionConnection }: QueueOptions,
+  env: Environment,
   check: OptionCheck,
 ): void {
-  if (driver === 'postgres') return;
+  if (connection.driver === 'postgres') return;
   if (sessionConnection !== undefined) {
     check.mistake('sessionConnection is for PostgreSQL behind a pooler: leave it out on MySQL and MariaDB');
   }
   if (layout !== undefined && layout !== 'plain') {
     check.mistake('layout: only tables in PostgreSQL are divided into partitions: leave it out');
   }
-  if (interop !== undefined && interop !== false) {
+  if (interop === undefined || interop === false) return;
+  if (isSingleStore(connection)) {
     check.mistake(
-      'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB',
+      'interop: workers of nsj-queue-lib may not run beside this library on SingleStore: leave it out',
+    );
+  } else if (!isClientServerMode(env)) {
+    check.mistake(
+      'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
+        'CLIENT_SERVER_MODE=TRUE where its workers lock in their server',
     );
   }
 }

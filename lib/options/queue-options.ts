@@ -103,7 +103,7 @@ export interface QueueOptions {
   readonly wake?: 'listen' | 'kill' | 'poll' | undefined;
   /**
    * Wakes the processes of the queue where the database cannot: `tcp()`, `redis()` or `nats()`. Give it to all of them, those
-   * that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`). Default: nothing does.
+   * that only insert too. Variable `CLIENT_SERVER_MODE` (`TRUE`), except with `interop`. Default: nothing does.
    */
   readonly bell?: QueueBell | undefined;
   /**
@@ -128,8 +128,8 @@ export interface QueueOptions {
   readonly unknownTasks?: 'leave' | 'fail' | undefined;
   /**
    * `nsj` while workers of nsj-queue-lib serve the same table: this worker locks tasks as they do, so neither kind takes what
-   * the other runs, and it recovers what they leave behind. Their client-server mode keeps its locks elsewhere, so a worker
-   * that finds it refuses to start. Only PostgreSQL. Default: they do not.
+   * the other runs, and it recovers what they leave behind. Where they work in client-server mode, set `CLIENT_SERVER_MODE` and its
+   * other variables here too: this worker then locks in the same server. Without that only PostgreSQL. Default: they do not.
    */
   readonly interop?: 'nsj' | false | undefined;
   /**

@@ -24,6 +24,7 @@ import { resolveRecovery } from './recovery-options.js';
 import type { SqlHandle } from '../storage/sql-handle.js';
 import type { WrapHandler } from '../options/wrap-handler.js';
 import { resolveEnhancers, type EnhancerKind } from './enhancer-kinds.js';
+import { resolveSharedServer, type ResolvedSharedServer } from './shared-server.js';
 import { resolveServer, type ResolvedServerOptions } from './server-options.js';
 import { resolveTenantDatabases, type ResolvedTenantOptions } from './tenant-options.js';
 import { resolveWebhooks, type ResolvedWebhookOptions } from './webhook-options.js';
@@ -67,6 +68,8 @@ export interface ResolvedOptions extends WorkerOptions {
   readonly globalEnhancers: readonly EnhancerKind[];
   /** Undefined where webhooks are not delivered. */
   readonly webhooks: ResolvedWebhookOptions | undefined;
+  /** The server that workers of nsj-queue-lib lock in; undefined where they lock in the database, or there are none. */
+  readonly sharedServer: ResolvedSharedServer | undefined;
   /** Undefined where this process is no server of the client-server mode. */
   readonly server: ResolvedServerOptions | undefined;
   /** Undefined where tenants have no databases. */
@@ -191,7 +194,7 @@ export function resolveOptions(
   }
   if (options.connection === 'embedded' && env['NODE_ENV'] === 'production')
     check.mistake(embeddedInProduction);
-  refuseOnlyPostgres(connection, options, check);
+  refuseOnlyPostgres(connection, options, env, check);
   if (connection.driver === 'postgres') {
     checkSessionConnection(options.sessionConnection, check, connectionProblem);
   }
@@ -216,6 +219,7 @@ export function resolveOptions(
     86_400,
   );
   const recoveryTiming = resolveRecovery(options.recovery, check);
+  const interop = resolveInterop(options.interop, check);
   const longestTimer = 2 ** 31 - 1;
 
   const resolved: ResolvedOptions = {
@@ -246,7 +250,8 @@ export function resolveOptions(
     waitNotifyIntervalSeconds: waitSeconds,
     wake,
     bell: resolveBell(
-      options.bell ?? (isClientServerMode(env) && wake !== 'poll' ? tcp() : undefined),
+      // Their server, which a worker with interop may share, knows no rings.
+      options.bell ?? (isClientServerMode(env) && wake !== 'poll' && !interop ? tcp() : undefined),
       queue ?? '',
       env,
       check,
@@ -262,7 +267,8 @@ export function resolveOptions(
     recoveryTiming,
     order: check.oneOf('order', options.order ?? 'age', ['age', 'fair']),
     unknownTasks: check.oneOf('unknownTasks', options.unknownTasks ?? 'leave', ['leave', 'fail']),
-    interop: resolveInterop(options.interop, env, check),
+    interop,
+    sharedServer: resolveSharedServer(interop, env, check),
     halt: check.boolean('halt', options.halt ?? options.interop === 'nsj'),
     transaction: checkFunction('transaction', options.transaction, check),
     schemas: checkSchemas(options.schemas, check),
@@ -313,18 +319,8 @@ export function resolveOptions(
   return Object.freeze(resolved);
 }
 
-/** Beside workers whose locks are elsewhere both kinds would run the same tasks. */
-function resolveInterop(
-  interop: QueueOptions['interop'],
-  env: Environment,
-  check: OptionCheck,
-): 'nsj' | undefined {
+function resolveInterop(interop: QueueOptions['interop'], check: OptionCheck): 'nsj' | undefined {
   if (interop === undefined || interop === false) return undefined;
-  if (isClientServerMode(env)) {
-    check.mistake(
-      "interop: 'nsj' needs workers of nsj-queue-lib that lock tasks in the database, and CLIENT_SERVER_MODE is TRUE: unset it here and for them",
-    );
-  }
   return check.oneOf<'nsj'>('interop', interop, ['nsj']);
 }
 

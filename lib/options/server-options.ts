@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { withoutUnset } from '../values/without-unset.js';
 import type { OptionCheck } from './option-check.js';
-import { lockPort, messageTimeout, readAmount, type VariableAmount } from './variable-amount.js';
+import { lockPort, messageTimeout, notifyPort, readAmount, type VariableAmount } from './variable-amount.js';
 import type { Environment } from './variables.js';
 
 /** How this process is the server of nsj-queue-lib's client-server mode. */
@@ -44,7 +44,7 @@ export type ResolvedServerOptions = {
 };
 
 const amounts = {
-  notifyPort: { variable: 'NOTIFY_SERVICE_PORT', unit: 1, default: 8_770, least: 0, most: 65_535 },
+  notifyPort,
   lockPort,
   maxClients: { variable: 'MAX_CLIENT_THREADS', unit: 1, default: 50, least: 1, most: 10_000 },
   checkIntervalMs: {

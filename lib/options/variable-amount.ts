@@ -38,6 +38,14 @@ export const messageTimeout: VariableAmount = {
   most: 3_600_000,
 };
 
+export const notifyPort: VariableAmount = {
+  variable: 'NOTIFY_SERVICE_PORT',
+  unit: 1,
+  default: 8_770,
+  least: 0,
+  most: 65_535,
+};
+
 export const lockPort: VariableAmount = {
   variable: 'LOCK_SERVICE_PORT',
   unit: 1,

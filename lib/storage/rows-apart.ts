@@ -139,6 +139,13 @@ export class RowsApart {
     return isAny;
   }
 
+  /** Leaves attempts out for a moment that somebody else has locked, which says nothing of the rows. */
+  leaveOut(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (!this.#rows.get(id)?.times) this.#rows.set(id, { times: 0, until: this.#now() + firstMs });
+    }
+  }
+
   #setRow({ id, error }: RefusedRow): void {
     if (this.#set(this.#rows, id) > 1) return;
     this.#latest = failureMessage(error);

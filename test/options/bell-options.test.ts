@@ -20,6 +20,8 @@ test('CLIENT_SERVER_MODE is the option, unless options say else', () => {
   expect(resolveOptions(queue, env).bell).toEqual({ ...defaults, host: 'queue', port: 9_000 });
   expect(resolve({ host: '10.0.0.5' }, env)).toEqual({ ...defaults, host: '10.0.0.5', port: 9_000 });
   expect(resolveOptions({ ...queue, wake: 'poll' }, env).bell).toBeUndefined();
+  // The server that both kinds lock in may be that of nsj-queue-lib, which knows no rings.
+  expect(resolveOptions({ ...queue, interop: 'nsj' }, env).bell).toBeUndefined();
   for (const text of ['', 'FALSE', '1']) {
     expect(resolveOptions(queue, { ...env, CLIENT_SERVER_MODE: text }).bell).toBeUndefined();
   }

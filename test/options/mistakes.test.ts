@@ -95,7 +95,9 @@ test.each([
 });
 
 test.each([undefined, null])('what is given as %s is not given', (unset) => {
-  const names = Object.keys(resolveOptions(needed, {})).filter((name) => name !== 'recoveryTiming');
+  // These follow from other options.
+  const derived = new Set(['recoveryTiming', 'sharedServer']);
+  const names = Object.keys(resolveOptions(needed, {})).filter((name) => !derived.has(name));
   const nothing = Object.fromEntries(names.filter((name) => !(name in needed)).map((name) => [name, unset]));
   expect(resolve({ ...nothing, recovery: { intervalMs: unset } })).toEqual(resolve({}));
   expect(mistakes({ connection: unset })).toEqual([expect.stringMatching(/^connection is missing/)]);

@@ -43,7 +43,8 @@ test('what only PostgreSQL has is refused, all of it at once', () => {
   ).toEqual([
     'sessionConnection is for PostgreSQL behind a pooler: leave it out on MySQL and MariaDB',
     'layout: only tables in PostgreSQL are divided into partitions: leave it out',
-    'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB',
+    'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
+      'CLIENT_SERVER_MODE=TRUE where its workers lock in their server',
     `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
   ]);
   expect(mistakes({ connection, layout: 'plain', interop: false, embeddedDataDir: '/data' })).toEqual([]);

@@ -5,10 +5,11 @@ export interface SentRing {
   readonly message: unknown;
 }
 
-/** What a client asks the server for. Those of nsj-queue-lib know neither `listen` nor `ring`. */
+/** What a client asks the server for. Those of nsj-queue-lib know neither `listen` nor `ring` nor `joined`. */
 export type Call =
   | { readonly name: 'try_lock' | 'release_lock'; readonly lock: string }
   | { readonly name: 'sleep' | 'halt' | 'halt_server' | 'close' }
+  | { readonly name: 'joined'; readonly worker: string }
   | { readonly name: 'listen'; readonly queue: string }
   | { readonly name: 'ring'; readonly ring: SentRing };
 
@@ -24,6 +25,8 @@ export function readCall(message: string): Call | undefined {
     case 'halt_server':
     case 'close':
       return argument === '' ? { name } : undefined;
+    case 'joined':
+      return /^\d{1,19}$/.test(argument) ? { name, worker: argument } : undefined;
     case 'listen': {
       const queue = readJson(argument);
       return typeof queue === 'string' ? { name, queue } : undefined;
@@ -35,6 +38,11 @@ export function readCall(message: string): Call | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a worker of this library says that locks here what it runs. */
+export function joinedCall(workerId: string): string {
+  return `joined(${workerId})`;
 }
 
 export function listenCall(queue: string): string {

@@ -17,8 +17,12 @@ export interface CoordinationServerParts {
   readonly messageTimeoutMs: number;
   /** How long a connection to the lock port may say nothing while it neither holds a lock nor listens. */
   readonly idleTimeoutMs: number;
-  /** Whether locks are given at all: asked for each one that is free. Never rejects. */
-  readonly mayLock: () => Promise<boolean>;
+  /**
+   * Whether locks are given at all: asked for each one that is free. Never rejects.
+   *
+   * @param joined workers of this library that lock here what they run
+   */
+  readonly mayLock: (joined: ReadonlySet<string>) => Promise<boolean>;
   /** Rings for tasks of this queue wake the workers that wait. */
   readonly queue: string;
   /** Takes what people should know: of clients that were refused or cut. */
@@ -39,6 +43,8 @@ interface Client {
   readonly peer: Peer;
   /** Undefined on the lock port. */
   readonly worker: NotifiedWorker | undefined;
+  /** The worker of this library that locks here what it runs. */
+  joinedAs: string | undefined;
   /** The queue whose rings it hears. */
   listensTo: string | undefined;
   idle: NodeJS.Timeout | undefined;
@@ -144,6 +150,7 @@ export class CoordinationServer {
     const client: Client = {
       peer,
       worker: workerOf(peer),
+      joinedAs: undefined,
       listensTo: undefined,
       idle: undefined,
       unanswered: 0,
@@ -195,6 +202,10 @@ export class CoordinationServer {
       case 'close':
         this.#locks.releaseAll(client);
         return true;
+      case 'joined':
+        if (worker) return false;
+        client.joinedAs = call.worker;
+        return true;
       case 'listen':
         if (worker) return false;
         client.listensTo = call.queue;
@@ -210,9 +221,13 @@ export class CoordinationServer {
   /** Held while it is asked about: nobody else gets it meanwhile. */
   async #tryLock(lock: string, client: Client): Promise<boolean> {
     if (this.#locks.countOf(client) >= mostLocks || !this.#locks.take(lock, client)) return false;
-    const may = await this.#parts.mayLock();
+    const may = await this.#parts.mayLock(this.#joined);
     if (!may) this.#locks.release(lock, client);
     return may;
+  }
+
+  get #joined(): ReadonlySet<string> {
+    return new Set([...this.#clients].flatMap(({ joinedAs }) => joinedAs ?? []));
   }
 
   /** The one who rings has heard it already. It goes on as it came: what else is in it is for those who listen to judge. */
@@ -225,8 +240,8 @@ export class CoordinationServer {
 
   #watchIdle(client: Client): void {
     clearTimeout(client.idle);
-    if (!this.#clients.has(client) || client.listensTo !== undefined || this.#locks.countOf(client) > 0)
-      return;
+    const stays = client.listensTo !== undefined || client.joinedAs !== undefined;
+    if (!this.#clients.has(client) || stays || this.#locks.countOf(client) > 0) return;
     client.idle = setTimeout(() => client.peer.close('it says nothing'), this.#parts.idleTimeoutMs);
   }
 

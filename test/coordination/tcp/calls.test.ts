@@ -10,6 +10,7 @@ test.each([
   ['halt()', { name: 'halt' }],
   ['halt_server()', { name: 'halt_server' }],
   ['close()', { name: 'close' }],
+  ['joined(7)', { name: 'joined', worker: '7' }],
   ['listen("public.tasks")', { name: 'listen', queue: 'public.tasks' }],
 ])('%s is read', (message, call) => {
   expect(readCall(message)).toEqual(call);

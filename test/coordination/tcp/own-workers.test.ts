@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openServer } from '../../../lib/assembly/server.js';
 import { QueueEvents } from '../../../lib/events.js';
 import type { WorkerStatus } from '../../../lib/storage/status-report.js';
-import { deferred } from '../../support/waiting.js';
+import { deferred, until } from '../../support/waiting.js';
 import { NsjSocket } from './nsj-socket.js';
 import { idleMs, messageTimeoutMs } from './start-server.js';
 
@@ -20,8 +20,10 @@ const worker: WorkerStatus = {
   output: null,
 };
 
-/** A connection to a server that is told of these workers. */
-async function openLocker(workers: () => Promise<readonly WorkerStatus[]>): Promise<NsjSocket> {
+/** Two connections to a server that is told of these workers. */
+async function openLockers(
+  workers: () => Promise<readonly WorkerStatus[]>,
+): Promise<readonly [NsjSocket, NsjSocket]> {
   const events = new QueueEvents();
   const port = deferred<number>();
   events.on('notice', ({ message }) => {
@@ -38,11 +40,27 @@ async function openLocker(workers: () => Promise<readonly WorkerStatus[]>): Prom
       idleTimeoutMs: idleMs,
       checkIntervalMs: 600_003,
     },
-    { reports: { workers, waitingRoutes: async () => [] }, worker: false, queue: 'public.tasks', events },
+    {
+      reports: { workers, waitingRoutes: async () => [] },
+      worker: false,
+      queue: 'public.tasks',
+      events,
+    },
   );
   onTestFinished(close);
-  return NsjSocket.open(await port.promise);
+  return [await NsjSocket.open(await port.promise), await NsjSocket.open(await port.promise)];
 }
+
+test('a worker of this library that locks here as well keeps nobody from it', async () => {
+  const [theirs, ours] = await openLockers(async () => [worker]);
+  expect(await theirs.call('try_lock(1)')).toBe('False');
+  expect(await ours.call('joined(7)')).toBe('True');
+  expect(await theirs.call('try_lock(1)')).toBe('True');
+  expect(await ours.call('try_lock(1)')).toBe('False');
+  // It has locked nothing since it is gone.
+  ours.cut();
+  await until(async () => (await theirs.call('try_lock(2)')) === 'False', 'the server to notice');
+});
 
 test('a worker of this library whose session is missing for a moment still has its tasks', async () => {
   let laterMs = 0;
@@ -50,7 +68,7 @@ test('a worker of this library whose session is missing for a moment still has i
   vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs);
   onTestFinished(() => void vi.restoreAllMocks());
   let found: readonly WorkerStatus[] = [{ ...worker, alive: false }];
-  const locker = await openLocker(async () => found);
+  const [locker] = await openLockers(async () => found);
   // The server that was restarted with it cannot tell whether it was killed.
   expect(await locker.call('try_lock(1)')).toBe('False');
   laterMs += 30_000;
