@@ -37,9 +37,15 @@ export interface QueueOptions {
    * attempt. With 0 it fails at once, as it always does for a wrong password, database or right. Default 60000.
    */
   readonly connectRetryMs?: number | undefined;
-  /** Notification channel, and name of the queue in logs. Variable `QUEUE_NAME`. Default: `table`. */
+  /**
+   * The queue's name: in logs, of its notification channel, and of its table unless `table` says otherwise. Needed, unless
+   * there is a `table`. Variable `QUEUE_NAME`. Default: the name of the `table`.
+   */
   readonly queue?: string | undefined;
-  /** Queue table, optionally with its schema. Variable `QUEUE_TABLE`. Default: `queue`. */
+  /**
+   * Queue table, optionally with its schema (`jobs.shop_queue`), which the first start creates too. Variable
+   * `QUEUE_TABLE`. Default: the name of the `queue`.
+   */
   readonly table?: string | undefined;
   /**
    * Subscriptions table; `false` for a queue without publications. Variable `QUEUE_SUBSCRIBER_TABLE`. Default:
