@@ -78,6 +78,7 @@ export type {
   Subscription,
   Task,
   TaskContext,
+  TaskDb,
   TaskRecord,
   TaskState,
   TaskStatus,

@@ -96,6 +96,11 @@ export interface Subscription {
   readonly headers: Readonly<Record<string, string>> | null;
 }
 
+/** Runs statements in a task's transaction. As with `pg`, the caller may say what rows are like: `query<{ id: number }>(…)`. */
+export interface TaskDb extends SqlHandle {
+  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>;
+}
+
 /** What a handler is given beside the payload. */
 export interface TaskContext {
   readonly task: Task;
@@ -107,7 +112,7 @@ export interface TaskContext {
    *
    * @example await ctx.db.query('insert into search_index (order_id) values ($1)', [order.id]);
    */
-  readonly db: SqlHandle;
+  readonly db: TaskDb;
   /**
    * The `pg` client of that same transaction, for libraries that take one. Do not end its transaction and do
    * not use it after the handler has returned. Its `release()` does nothing.

@@ -2,15 +2,15 @@ import type { DriverClient } from './driver-client.js';
 import type { SqlHandle } from './sql-handle.js';
 
 /** What a statement answered. */
-export interface TenantAnswer {
-  readonly rows: Record<string, unknown>[];
+export interface TenantAnswer<Row = Record<string, unknown>> {
+  readonly rows: Row[];
   /** Rows that were changed or read; null where that means nothing. */
   readonly rowCount: number | null;
 }
 
 /** A connection, or a transaction on it, to a tenant's database. */
 export interface TenantSql extends SqlHandle {
-  query(text: string, values?: unknown[]): Promise<TenantAnswer>;
+  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<TenantAnswer<Row>>;
 }
 
 /** Whether work that is done once was done now, and what it returned. */
@@ -30,7 +30,7 @@ export interface TenantDb extends TenantSql {
   readonly tenant: string;
 
   /** Runs one statement, which commits by itself. Statements of one handler run one after the other. */
-  query(text: string, values?: unknown[]): Promise<TenantAnswer>;
+  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<TenantAnswer<Row>>;
 
   /**
    * Runs work in a transaction, which commits when it returns and rolls back when it throws. Meanwhile statements go

@@ -30,8 +30,8 @@ export class TenantHandle implements TenantDb {
     return this.#connection.tenant;
   }
 
-  query(text: string, values?: unknown[]): Promise<TenantAnswer> {
-    return owned(this.#query(text, values));
+  query<Row>(text: string, values?: unknown[]): Promise<TenantAnswer<Row>> {
+    return owned(this.#query(text, values)) as Promise<TenantAnswer<Row>>;
   }
 
   transaction<T>(work: (tx: TenantSql) => Promise<T>): Promise<T> {
@@ -108,8 +108,8 @@ export class TenantHandle implements TenantDb {
     if (this.#inTransaction) throw this.#besideTransaction('transaction');
     this.#inTransaction = true;
     let isOver = false;
-    const tx: TenantSql = {
-      query: (text, values) =>
+    const tx = {
+      query: (text: string, values?: unknown[]) =>
         owned(
           isOver || this.#ended
             ? Promise.reject(usedAfterEnd())
@@ -118,7 +118,7 @@ export class TenantHandle implements TenantDb {
     };
     try {
       await this.#inTurn(begin);
-      const value = await work(tx);
+      const value = await work(tx as TenantSql);
       isOver = true;
       await this.#last;
       await this.#commit();

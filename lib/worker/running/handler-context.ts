@@ -7,7 +7,7 @@ import type { WorkerOptions } from '../../options/worker-options.js';
 import type { ClaimedTask, Completion, WorkerId } from '../../storage/attempt.js';
 import type { GroupedTransaction, ServerSession, TaskTransaction } from '../../storage/transactions.js';
 import type { QueueDatabase } from '../../storage/database.js';
-import type { Subscription, Task, TaskContext } from '../../task.js';
+import type { Subscription, Task, TaskContext, TaskDb } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { shownValue } from '../../values/shown-value.js';
@@ -75,9 +75,10 @@ export class HandlerContext implements TaskContext {
     this.#surroundings = surroundings;
   }
 
-  get db(): SqlHandle {
+  get db(): TaskDb {
     const transaction = this.#ownTransaction();
-    return { query: (text, values) => transaction.query(text, values) };
+    const handle: SqlHandle = { query: (text, values) => transaction.query(text, values) };
+    return handle as TaskDb;
   }
 
   client(): Promise<DriverClient> {
@@ -217,7 +218,9 @@ export class HandlerContext implements TaskContext {
 /** What is no progress is shown as it is: a handler does not fail by what it says. */
 function progressText(progress: unknown): string {
   if (typeof progress === 'string') return cleanMessage(progress);
-  if (typeof progress !== 'number') return shownValue(progress);
+  if (typeof progress !== 'number' || !(progress >= 0 && progress <= 1)) {
+    return `${shownValue(progress)}, which is neither a number from 0 to 1 nor text`;
+  }
   // 100 only at the end. 0.29 * 100 is a little less than 29.
   return `${Math.floor(Number((progress * 100).toFixed(6)))} %`;
 }
