@@ -287,7 +287,7 @@ export class Snooze extends Error {
   /** @param until ms from now, by the database's clock, or a time */
   constructor(
     readonly until: number | Date,
-    message = `to be looked at again ${typeof until === 'number' ? `in ${until} ms` : `at ${Number.isNaN(until.getTime()) ? 'an invalid date' : until.toISOString()}`}`,
+    message = `to be looked at again ${typeof until === 'number' ? `in ${until} ms` : `at ${shownDate(until)}`}`,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -305,9 +305,14 @@ export class RetryAt extends Error {
 
   constructor(
     readonly date: Date,
-    message = `to be tried again at ${Number.isNaN(date.getTime()) ? 'an invalid date' : date.toISOString()}`,
+    message = `to be tried again at ${shownDate(date)}`,
     options?: ErrorOptions,
   ) {
     super(message, options);
   }
+}
+
+/** A date as messages show it. What is none must not hide the error that carries it. */
+function shownDate(date: Date): string {
+  return date instanceof Date && !Number.isNaN(date.getTime()) ? date.toISOString() : 'an invalid date';
 }

@@ -1,4 +1,5 @@
 import { TarefaError } from '../errors.js';
+import { nearest } from '../values/nearest.js';
 import { readFields } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
 import { columnLength } from '../storage/columns.js';
@@ -21,7 +22,12 @@ export function readOptions<Name extends string>(
   given: unknown,
   names: readonly Name[],
 ): Readonly<Partial<Record<Name, unknown>>> {
-  return readFields('what is given besides', given, names);
+  return readFields('what is given besides', given, names, (name) => {
+    if ((names as readonly string[]).includes(name)) return undefined;
+    const near = nearest(name, names);
+    const hint = near === undefined ? `there is ${names.join(', ')}` : `did you mean '${near}'?`;
+    return `there is no option '${name.slice(0, 100)}' here: ${hint}`;
+  });
 }
 
 /** @throws {TarefaError} `INPUT_INVALID` */

@@ -2,7 +2,9 @@ import type { QueueEvents } from '../events.js';
 import type { BulkBlock, BulkKind, MeantCount, RefusedTask, TaskAdmin } from '../storage/admin.js';
 import type { Cancellation } from '../storage/cancellation.js';
 import type { TaskSelection } from '../storage/task-selection.js';
+import { TarefaError } from '../errors.js';
 import { readId } from '../values/attempt-id.js';
+import { shownValue } from '../values/shown-value.js';
 import { readSelection, type TaskFilter } from './task-filter.js';
 
 export type { BulkBlock, BulkKind, MeantCount, RefusedTask };
@@ -32,6 +34,8 @@ export interface BulkRunParts {
 /** Tasks of one statement: enough that round trips do not count, few enough that their locks are short. */
 const blockRows = 500;
 
+const kinds: readonly unknown[] = ['retry', 'cancel', 'delete'] satisfies BulkKind[];
+
 /**
  * Retries, cancels or deletes many tasks, each as the method of `QueueAdmin` of that name does, in blocks that commit alone.
  * What another session has locked, changed or deleted meanwhile is left out, and so is what a constraint or a trigger does not
@@ -49,6 +53,9 @@ export class BulkRun {
 
   /** @hidden */
   constructor(kind: BulkKind, parts: BulkRunParts) {
+    if (!kinds.includes(kind)) {
+      throw new TarefaError('INPUT_INVALID', `bulk takes ${kinds.join(', ')}, not ${shownValue(kind)}`);
+    }
     this.#kind = kind;
     this.#parts = parts;
   }

@@ -8,7 +8,7 @@ import { nearest } from '../values/nearest.js';
 import type { TopicName, TopicPayload } from '../values/queue-topics.js';
 import { readFields } from '../values/read-fields.js';
 import { shownValue } from '../values/shown-value.js';
-import { encodeTask, readText, type TaskInput } from './task-input.js';
+import { encodeTask, readText, taskFields, type TaskInput } from './task-input.js';
 
 /** When a task recurs: `cron` or `every`, and what holds for both. Null is the same as to leave it out. */
 export interface RecurrenceInput {
@@ -85,6 +85,8 @@ export function readScheduleFields<Other extends string>(
   const names = [...ruleNames, ...others];
   return readFields('a schedule', given, names, (field) => {
     if ((names as readonly string[]).includes(field)) return undefined;
+    if (taskFields.has(field))
+      return `a schedule has no field '${field}': its task has it, as in task: { ${field} }`;
     const near = nearest(field, names);
     return `a schedule has no field '${field.slice(0, 100)}'${near === undefined ? '' : `: did you mean '${near}'?`}`;
   });

@@ -158,12 +158,25 @@ export function readTaskFields<Other extends string = never>(
   others: readonly Other[] = [],
 ): GivenTask & Readonly<Partial<Record<Other, unknown>>> {
   const names: readonly (TaskField | Other)[] = [...fieldNames, ...others];
+  if (typeof input === 'string') throw invalid('a task', input, 'must be an object, as { topic, payload }');
   return readFields('a task', input, names, (field) =>
     (names as readonly string[]).includes(field)
       ? undefined
       : `a task has no field '${field.slice(0, 100)}'${hintOf(field, names)}`,
   ) as GivenTask & Readonly<Partial<Record<Other, unknown>>>;
 }
+
+/** Words of BullMQ for what is not said at an insert. */
+const saidElsewhere: ReadonlyMap<string, string> = new Map(
+  [
+    { words: ['repeat', 'cron', 'every'], text: '@Recurring and QueueAdmin.schedules say when tasks recur' },
+    {
+      words: ['removeOnComplete', 'removeOnFail'],
+      text: 'purgeMaxAgeDays of the queue says how long ended tasks are kept',
+    },
+    { words: ['opts'], text: 'what it holds stands beside the topic' },
+  ].flatMap(({ words, text }) => words.map((word) => [word, text] as const)),
+);
 
 /** What else a field that tasks do not have may be: `: did you mean 'topic'?`, or nothing. */
 export function hintOf(field: string, names: readonly string[]): string {
@@ -172,7 +185,8 @@ export function hintOf(field: string, names: readonly string[]): string {
   if (near !== undefined) return `: did you mean '${near}'?`;
   if (nearest(name, ['retryDelayMs']) !== undefined)
     return `: its handler has it, as in @TaskHandler('topic', { retryDelayMs })`;
-  return name === 'repeat' ? ': @Recurring and QueueAdmin.schedules say when tasks recur' : '';
+  const elsewhere = saidElsewhere.get(name);
+  return elsewhere === undefined ? '' : `: ${elsewhere}`;
 }
 
 /** The stored text of a payload. Its size is checked first. */

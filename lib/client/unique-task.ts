@@ -41,6 +41,12 @@ const conflicts: readonly unknown[] = ['reject', 'return', 'replace'] satisfies 
  */
 export function readUnique(given: unknown): UniqueKey | null {
   if (given === undefined || given === null) return null;
+  if (typeof given !== 'string' && typeof given !== 'object') {
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `unique must be text, or an object with a key (got ${shownValue(given)}); nothing was inserted`,
+    );
+  }
   const fields = readFields('unique', typeof given === 'string' ? { key: given } : given, names, (name) => {
     if ((names as readonly string[]).includes(name)) return undefined;
     const near = nearest(name, names);

@@ -13,8 +13,8 @@ export function checkConnection(
 ): QueueConnection {
   if (given === undefined || given === 'embedded') return embedded;
   if (!isAddress(given, /^(?:postgres|postgresql|socket|mysql|mariadb):\/\/|^\//i)) {
-    const what = `a URL that begins with postgres:// or mysql://, a configuration or pool of pg or mysql2, or 'embedded'`;
-    check.mistake(`connection must be ${what}${emptiness(given)}`);
+    const what = `a URL that begins with postgres://, mysql:// or mariadb://, a configuration or pool of pg or mysql2, or 'embedded'`;
+    check.mistake(`connection must be ${what}${instead(given)}`);
     return embedded;
   }
   const connection = connectionOf(given);
@@ -31,7 +31,7 @@ export function checkSessionConnection(
   if (given === undefined) return;
   if (!isAddress(given, /^(?:postgres|postgresql|socket):\/\/|^\//i)) {
     const what = 'a URL that begins with postgres://, or a configuration or pool of pg';
-    return check.mistake(`sessionConnection must be ${what}${emptiness(given)}`);
+    return check.mistake(`sessionConnection must be ${what}${instead(given)}`);
   }
   checkAddress('sessionConnection', { driver: 'postgres', address: given }, check, problemOf);
 }
@@ -42,8 +42,11 @@ function isAddress(given: unknown, url: RegExp): boolean {
   return typeof given === 'string' ? url.test(given) : typeof given === 'object' && given !== null;
 }
 
-function emptiness(given: unknown): string {
-  return given === '' ? ': it is empty' : '';
+/** What it is instead, as far as that holds no password. */
+function instead(given: unknown): string {
+  if (given === '') return ': it is empty';
+  const scheme = typeof given === 'string' ? /^[a-z][\w+.-]*:\/\//i.exec(given)?.[0] : undefined;
+  return scheme === undefined ? '' : `, not one that begins with ${scheme}`;
 }
 
 function checkAddress(

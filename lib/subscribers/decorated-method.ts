@@ -9,18 +9,21 @@ import { TarefaError } from '../errors.js';
 export function decoratedMethod(
   decorator: string,
   target: object,
-  name: string | symbol,
-  { value }: PropertyDescriptor,
+  name: string | symbol | undefined,
+  descriptor: PropertyDescriptor | undefined,
 ): { readonly method: string; readonly implementation: object } {
   const refuse = (why: string): TarefaError => {
     const { name: type } = typeof target === 'function' ? target : target.constructor;
+    const place = name === undefined ? type : `${type}.${String(name)}`;
     return new TarefaError(
       'HANDLER_INVALID',
-      `${decorator} on ${type}.${String(name)} cannot work: ${why}. Put it on a method of a provider's class`,
+      `${decorator} on ${place} cannot work: ${why}. Put it on a method of a provider's class`,
     );
   };
+  if (name === undefined) throw refuse('it is a class');
   if (typeof target === 'function') throw refuse('a static method has no instance');
   if (typeof name === 'symbol') throw refuse('Nest finds methods named by text only');
+  const value: unknown = descriptor?.value;
   if (typeof value !== 'function') throw refuse('it is not a method');
   return { method: name, implementation: value };
 }

@@ -1,18 +1,36 @@
-/** Words of BullMQ and pg-boss, in small letters, for what has another name here. */
+/** Words of BullMQ, pg-boss and the like, in small letters, for what has another name here. */
 const otherWords: ReadonlyMap<string, string> = new Map([
   ['name', 'topic'],
+  ['type', 'topic'],
+  ['jobname', 'topic'],
+  ['taskname', 'topic'],
   ['data', 'payload'],
+  ['body', 'payload'],
+  ['message', 'payload'],
   ['jobid', 'unique'],
   ['singletonkey', 'unique'],
   ['jobkey', 'unique'],
+  ['key', 'unique'],
+  ['dedupekey', 'unique'],
+  ['idempotencykey', 'unique'],
   ['deduplication', 'unique'],
   ['delay', 'delayMs'],
   ['startafter', 'runAt'],
+  ['runafter', 'runAt'],
+  ['scheduledat', 'runAt'],
+  ['eta', 'runAt'],
   ['attempts', 'maxAttempts'],
+  ['retries', 'maxAttempts'],
+  ['maxretries', 'maxAttempts'],
   ['retrylimit', 'maxAttempts'],
   ['backoff', 'retryDelayMs'],
   ['retrydelay', 'retryDelayMs'],
   ['timeout', 'timeoutMs'],
+  ['pattern', 'cron'],
+  ['tz', 'timezone'],
+  ['startdate', 'startsAt'],
+  ['enddate', 'endsAt'],
+  ['redis', 'connection'],
 ]);
 
 /** The known name that other libraries' word stands for, or that is nearest to a mistyped one; undefined when none is near. */

@@ -282,6 +282,10 @@ test('tasks are listed by what they are, page by page', async () => {
   await expect(admin.list({ topik: 'a' } as never)).rejects.toThrow("tasks cannot be listed by 'topik'");
   await expect(admin.list({ status: 'done' as never })).rejects.toThrow('"done" is not a status');
   await expect(admin.list({}, { limit: 0 })).rejects.toThrow('limit must be a whole number from 1 to 1000');
+  await expect(admin.waitFor('1', { timeout: 5 } as never)).rejects.toThrow(
+    "there is no option 'timeout' here: did you mean 'timeoutMs'?",
+  );
+  expect(() => admin.bulk('remove' as never)).toThrow('bulk takes retry, cancel, delete, not "remove"');
 });
 
 test('counts and the oldest pending task', async () => {

@@ -39,6 +39,17 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['BullMQ’s word for the topic', { name: 'x' }, /no field 'name': did you mean 'topic'\?/],
   ['BullMQ’s word for the payload', { data: {} }, /no field 'data': did you mean 'payload'\?/],
   ['BullMQ’s word for a unique key', { jobId: 'x' }, /no field 'jobId': did you mean 'unique'\?/],
+  [
+    'another word for a unique key',
+    { idempotencyKey: 'x' },
+    /no field 'idempotencyKey': did you mean 'unique'\?/,
+  ],
+  [
+    'BullMQ’s word for the age of history',
+    { removeOnComplete: true },
+    /no field 'removeOnComplete': purgeMaxAgeDays of the queue says/,
+  ],
+  ['a unique key as a number', { unique: 5 }, /unique must be text, or an object with a key \(got 5\)/],
   ['BullMQ’s word for the delay', { delay: 5 }, /no field 'delay': did you mean 'delayMs'\?/],
   [
     'BullMQ’s word for a rule of the handler',
@@ -101,6 +112,12 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
 
 test.each([undefined, null, 'task', 5])('the task %s is no object', async (task) => {
   expect(await refusals(task)).toEqual(refused('INPUT_INVALID', /a task must be an object/));
+});
+
+test('a topic in the place of the task is told where it belongs', async () => {
+  expect(await refusals('send-mail')).toEqual(
+    refused('INPUT_INVALID', /a task must be an object, as \{ topic, payload \} \(got "send-mail"\)/),
+  );
 });
 
 test('metadata with a number that would be rounded is refused', () => {

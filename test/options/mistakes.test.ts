@@ -183,6 +183,13 @@ test('a connection that cannot be used is not shown: it may hold a password', ()
   }
 });
 
+test('an address of something else is named by how it begins, without its password', () => {
+  const [redis = ''] = mistakes({ connection: 'redis://:secret@localhost' });
+  expect(redis).toMatch(
+    /^connection must be a URL that begins with postgres:\/\/.*, not one that begins with redis:\/\/$/,
+  );
+});
+
 test('a certificate that is not there is named, and a parameter may have an @ in it', () => {
   const connection = 'postgres://ana:secret@h/d?sslmode=verify-full&sslrootcert=/nope/ca.pem';
   expect(mistakes({ connection })).toEqual([

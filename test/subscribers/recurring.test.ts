@@ -94,6 +94,8 @@ test.each<readonly [string, unknown, string, string]>([
     'INPUT_INVALID',
     'task.delayMs must be left out',
   ],
+  ['BullMQ’s word for cron', { pattern: '0 3 * * *' }, 'INPUT_INVALID', `did you mean 'cron'?`],
+  ['a payload beside the task', { ...nightly, payload: {} }, 'INPUT_INVALID', 'as in task: { payload }'],
   ['an unknown field of the task', { ...nightly, task: { data: 5 } }, 'INPUT_INVALID', `no field 'data'`],
   [
     'a payload that its schema refuses',

@@ -235,6 +235,11 @@ test('a decorator where no task can reach the method is refused where it stands'
     }
     return Symbolic;
   }).toThrow(/on Symbolic\.Symbol\(run\) cannot work/);
+  // As BullMQ has it; without types, the compiler does not say it.
+  const decorator = TaskHandler('class') as (target: object) => void;
+  expect(() => decorator(class Processor {})).toThrow(
+    "@TaskHandler on Processor cannot work: it is a class. Put it on a method of a provider's class",
+  );
 });
 
 test.each([undefined, null, '', 'x'.repeat(101), 7])(

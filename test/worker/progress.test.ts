@@ -38,10 +38,10 @@ test.each<readonly [unknown, string]>([
   [0, '0 %'],
   [0.999999, '99 %'],
   [1, '100 %'],
-  [57, '5700 %'],
-  [0 / 0, 'NaN %'],
-  [undefined, 'undefined'],
-  [{ done: 1 }, 'an object'],
+  [57, '57, which is neither a number from 0 to 1 nor text'],
+  [0 / 0, 'NaN, which is neither a number from 0 to 1 nor text'],
+  [undefined, 'undefined, which is neither a number from 0 to 1 nor text'],
+  [{ done: 1 }, 'an object, which is neither a number from 0 to 1 nor text'],
   [`a\0b${'é'.repeat(600)}`, `ab${'é'.repeat(498)}`],
 ])('progress of %s does not fail the attempt', async (progress, message) => {
   const end = deferred();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { QueueAdmin, Snooze, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { QueueAdmin, RetryAt, Snooze, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -94,4 +94,9 @@ test('a task that was cancelled before it is snoozed ends cancelled', async () =
   go.resolve();
   await cancelled;
   expect(await bench.ended(id)).toMatchObject({ status: 'falha', cancelada_por: 'ana', tentativa: 1 });
+});
+
+test('what is no time hides neither the error nor what it says', () => {
+  expect(new Snooze('5m' as never).message).toBe('to be looked at again at an invalid date');
+  expect(new RetryAt('5m' as never).message).toBe('to be tried again at an invalid date');
 });
