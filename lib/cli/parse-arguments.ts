@@ -71,9 +71,16 @@ function readValue(name: string, value: string | undefined, inline: boolean): st
   return value;
 }
 
+/** `max-attempts` as code writes it, where words of other queues are known. */
+function asWord(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 function unknownOption(rawName: string, options: Options): UsageError {
   const names = Object.keys(options);
-  const near = nearest(rawName.replace(/^-+/, ''), names);
+  const words = names.map(asWord);
+  const word = nearest(asWord(rawName.replace(/^-+/, '')), words);
+  const near = word === undefined ? undefined : names[words.indexOf(word)];
   const hint =
     near === undefined
       ? `the options are ${names.map((name) => `--${name}`).join(', ')}`

@@ -2,6 +2,7 @@ import type { OperatorQueue } from '../../assembly/operators.js';
 import { UsageError, type CommandCall, type ExitCode } from '../command.js';
 import { fileOptions, insertFile } from './insert-tasks.js';
 import { textOption } from '../option-values.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { readPayload, readTaskOptions } from './task-arguments.js';
 
 /** What `tarefa insert` and `tarefa publish` do: one task from the options, or those of a file. */
@@ -44,7 +45,12 @@ async function tellWhenUnheard(
   topic: string,
   { output }: CommandCall,
 ): Promise<void> {
-  const subscriptions = await admin.subscriptions.list({ topic });
-  if (subscriptions.some(({ active }) => active)) return;
+  try {
+    const subscriptions = await admin.subscriptions.list({ topic });
+    if (subscriptions.some(({ active }) => active)) return;
+  } catch (error) {
+    // A producer's role may not read them. The publication is there: whoever repeats the command publishes twice.
+    return output.note(`it is published; who gets it is not known: ${failureMessage(error)}`);
+  }
   output.note(`no active subscription has the topic ${JSON.stringify(topic)}: nobody gets it`);
 }
