@@ -47,6 +47,7 @@ test.each<[readonly string[], RegExp]>([
   [['quux'], /there is no command "quux"\n/],
   [['help', 'resme'], /did you mean resume\?/],
   [['pause', '--topc', 'x'], /there is no option --topc: did you mean --topic\?[^]*Usage: tarefa pause/],
+  [['insert', '--attempts', '3'], /there is no option --attempts: did you mean --max-attempts\?/],
   [['pause', '--zzz'], /there is no option --zzz: the options are --url, .*--subscription/],
   [['pause', '-x'], /there is no option -x/],
   [['pause', '--topic'], /--topic needs a value/],

@@ -108,6 +108,15 @@ test.each(['check', 'create'] as const)(
   },
 );
 
+test('the producer role publishes on the command line, which says that it may not look who gets it', async () => {
+  const env = { DATABASE_URL: as(producer), QUEUE_TABLE: queue };
+  expect(await runCli(['publish', '--topic', 'nobody'], { env })).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+\n$/),
+    stderr: expect.stringMatching(/^it is published; who gets it is not known: permission denied/),
+  });
+});
+
 test('the producer role inserts in every way, and does nothing else', async () => {
   await withRole(producer, async (client) => {
     const handle = new QueueClient(client, { table: queue });
