@@ -38,8 +38,11 @@ const app = await NestFactory.createApplicationContext(
 await app.init();
 const client = app.get(QueueClient);
 const events = app.get(QueueEvents);
+// Subscribed once: the listener is the trace's own.
+let tellCompleted;
+events.on('task.completed', () => tellCompleted());
 const runOne = async () => {
-  const completed = new Promise((resolve) => events.on('task.completed', resolve));
+  const completed = new Promise((resolve) => (tellCompleted = resolve));
   await client.insertTask({ topic: 'greet', payload: { name: 'Ana' } });
   await completed;
 };

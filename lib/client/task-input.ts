@@ -139,12 +139,12 @@ export function encodeTask(input: TaskInput, publication: boolean, maxPayloadByt
     externalKey: readText('externalKey', given.externalKey, columnLength.externalKey),
     payload,
     payloadHash: hashPayload(payload),
-    tenant: readTenant(given.tenant),
+    tenant: given.tenant == null ? null : readTenant(given.tenant),
     group: readText('group', given.group, columnLength.group),
-    priority: readPriority(given.priority),
+    priority: given.priority == null ? null : readPriority(given.priority),
     publication,
-    metadata: withOwnRules(readMetadata(given.metadata), given),
-    unique: readUnique(given.unique),
+    metadata: withOwnRules(given.metadata == null ? null : readMetadata(given.metadata), given),
+    unique: given.unique == null ? null : readUnique(given.unique),
   };
 }
 
@@ -233,12 +233,8 @@ export function readText(field: string, value: unknown, longest: number): string
     );
   }
   if (value.includes('\0')) throw invalid(field, value, 'must not hold a NUL character');
-  return wellFormed(value);
-}
-
-/** A text as UTF-8 keeps it, so that every driver stores the same text and hashes match what is stored. */
-function wellFormed(text: string): string {
-  return text.isWellFormed() ? text : text.toWellFormed();
+  // As UTF-8 keeps it, so that every driver stores the same text and hashes match what is stored.
+  return value.toWellFormed();
 }
 
 function readDue({ runAt, delayMs }: GivenTask): Pick<NewTask, 'dueAt' | 'delayMs'> {
@@ -266,8 +262,7 @@ function readRunAt(runAt: unknown): string {
   );
 }
 
-function readPriority(priority: unknown): number | null {
-  if (priority === undefined || priority === null) return null;
+function readPriority(priority: unknown): number {
   if (typeof priority !== 'number' || !Number.isInteger(priority) || Math.abs(priority) > largestPriority) {
     throw invalid('priority', priority, 'must be a whole number of 32 bits');
   }
@@ -275,9 +270,9 @@ function readPriority(priority: unknown): number | null {
 }
 
 /** A copy: what was checked is what is stored, however often its getters are asked. */
-function readMetadata(metadata: unknown): JsonObject | null {
-  if (metadata === undefined || metadata === null) return null;
-  const text = typeof metadata === 'object' ? toJson(metadata, metadataProblem) : '';
+function readMetadata(metadata: unknown): JsonObject {
+  const isObject = typeof metadata === 'object' && metadata !== null;
+  const text = isObject ? toJson(metadata, metadataProblem) : '';
   if (!text.startsWith('{')) throw invalid('metadata', metadata, 'must be an object');
   if (refusedEscape.test(text)) {
     throw invalid('metadata', 'text with a NUL character or half a surrogate pair', 'cannot be stored');
@@ -336,7 +331,7 @@ function toText(value: unknown): string {
   if (typeof value === 'function' || typeof value === 'symbol') {
     throw notSerialisable(`is a ${typeof value}, which has no text`);
   }
-  return wellFormed(String(value));
+  return String(value).toWellFormed();
 }
 
 function notSerialisable(problem: string, cause?: unknown): TarefaError {

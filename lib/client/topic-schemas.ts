@@ -7,23 +7,22 @@ export class TopicSchemas {
   readonly #given: ReadonlyMap<string, StandardSchema>;
   /** Schemas of this process's handlers for one topic, which check inserts as well. */
   readonly #ofHandlers = new Map<string, StandardSchema>();
+  /** True while inserts are not checked. */
+  isEmpty: boolean;
 
   constructor(given: Readonly<Record<string, StandardSchema>> = {}) {
     this.#given = new Map(Object.entries(given));
+    this.isEmpty = this.#given.size === 0;
   }
 
   learn(topic: string, schema: StandardSchema): void {
     this.#ofHandlers.set(topic, schema);
+    this.isEmpty = false;
   }
 
   /** Schema for handlers without one of their own; undefined where no topic has one. */
   get forHandlers(): ((topic: string | null) => StandardSchema | undefined) | undefined {
     return this.#given.size === 0 ? undefined : (topic) => this.#given.get(topic ?? '');
-  }
-
-  /** True while inserts are not checked. */
-  get isEmpty(): boolean {
-    return this.#given.size === 0 && this.#ofHandlers.size === 0;
   }
 
   /**

@@ -39,8 +39,7 @@ const conflicts: readonly unknown[] = ['reject', 'return', 'replace'] satisfies 
  *
  * @throws {TarefaError} `INPUT_INVALID`
  */
-export function readUnique(given: unknown): UniqueKey | null {
-  if (given === undefined || given === null) return null;
+export function readUnique(given: unknown): UniqueKey {
   if (typeof given !== 'string' && typeof given !== 'object') {
     throw new TarefaError(
       'INPUT_INVALID',

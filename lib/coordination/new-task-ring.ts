@@ -10,7 +10,11 @@ export function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest 
   const isOneRoute = tasks.every(
     ({ topic, publication }) => publication === first?.publication && (publication || topic === first.topic),
   );
-  const route = first && isOneRoute ? routeOfNew(first) : undefined;
+  let route: Route | undefined;
+  if (first && isOneRoute) {
+    const { topic, publication } = first;
+    route = routeOf({ publication, dead: false, subscriptionId: null, topic, losses: 0 });
+  }
   for (const { dueAt, delayMs, priority } of tasks) {
     if (dueAt !== null) dueMs = Math.min(dueMs, Date.parse(dueAt) || 0);
     highest = Math.max(highest, priority ?? defaultPriority);
@@ -29,8 +33,4 @@ export function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest 
 export function ringTextFor(task: NewTask): string {
   const ring = ringFor([task], 0);
   return ringText(String(ring.highest ?? defaultPriority), ring);
-}
-
-function routeOfNew({ topic, publication }: NewTask): Route {
-  return routeOf({ publication, dead: false, subscriptionId: null, topic, losses: 0 });
 }

@@ -101,13 +101,10 @@ export function ringText(
   what: string,
   { later, route }: { readonly later?: boolean | undefined; readonly route?: Route | undefined },
 ): string {
-  const named = route !== undefined && isAscii(route) ? ` ${JSON.stringify(route)}` : '';
+  // What is not ASCII takes several bytes a character.
+  const isNamed = route !== undefined && Buffer.byteLength(route) === route.length;
+  const named = isNamed ? ` ${JSON.stringify(route)}` : '';
   return what + named + (later === true ? ' later' : '');
-}
-
-/** What is not takes several bytes a character. */
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length;
 }
 
 /** A ring as it is sent. */

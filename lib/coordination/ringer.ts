@@ -9,7 +9,8 @@ export type SendRing = (ring: RingRequest) => Promise<void>;
  */
 export class Ringer {
   readonly #send: SendRing;
-  #sending = false;
+  /** True while no ring is on its way. */
+  idle = true;
   #sent = Promise.resolve();
   #next: RingRequest | undefined;
 
@@ -18,14 +19,9 @@ export class Ringer {
     this.#send = send;
   }
 
-  /** True while no ring is on its way. */
-  get idle(): boolean {
-    return !this.#sending;
-  }
-
   ring(ring: RingRequest = {}): void {
     this.#next = this.#next ? together(this.#next, ring) : ring;
-    if (!this.#sending) this.#sent = this.#drain();
+    if (this.idle) this.#sent = this.#drain();
   }
 
   /** Resolves when every ring so far is on its way: before the connections are closed. */
@@ -34,12 +30,12 @@ export class Ringer {
   }
 
   async #drain(): Promise<void> {
-    this.#sending = true;
+    this.idle = false;
     while (this.#next) {
       const ring = this.#next;
       this.#next = undefined;
       await this.#send(ring).catch(() => undefined);
     }
-    this.#sending = false;
+    this.idle = true;
   }
 }

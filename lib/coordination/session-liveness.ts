@@ -35,6 +35,7 @@ export class SessionLiveness implements Liveness {
     this.#parts = parts;
   }
 
+  /** Asked of the session each time: one of MySQL is not up any more once the process has stood still for too long. */
   get alive(): boolean {
     return this.#alive && this.#session?.up === true;
   }

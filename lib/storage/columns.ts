@@ -243,7 +243,7 @@ function readUnreadable(row: Row): Pick<TaskRecord, 'unreadable'> {
 }
 
 export function readText(value: unknown): string | null {
-  return value === null || value === undefined ? null : textOf(value);
+  return typeof value === 'string' ? value : value == null ? null : textOf(value);
 }
 
 export function readBoolean(value: unknown): boolean {

@@ -31,12 +31,10 @@ export interface RoutedAttempt {
 
 /** The route of an attempt. Databases derive the same one in SQL, which a test compares with this. */
 export function routeOf({ publication, dead, subscriptionId, topic, key, losses }: RoutedAttempt): Route {
-  const plain = (): Route => {
-    if (publication && !dead) return publicationRoute;
-    return subscriptionId === null ? topicRoute(topic) : subscriptionRoute(subscriptionId);
-  };
-  if (losses >= isolatingLosses) return isolatedRoute(plain());
-  return key == null ? plain() : plain() + keySeparator + key;
+  const named = subscriptionId === null ? topicPrefix + (topic ?? '') : subscriptionPrefix + subscriptionId;
+  const plain = publication && !dead ? publicationRoute : named;
+  if (losses >= isolatingLosses) return isolatedRoute(plain);
+  return key == null ? plain : plain + keySeparator + key;
 }
 
 /** True for the routes of topics, and of tasks without one. */

@@ -45,6 +45,11 @@ export class RowsApart {
     this.#now = now;
   }
 
+  /** False while nothing is apart: who claims asks for nothing else then. */
+  get isAny(): boolean {
+    return this.#rows.size + this.#routes.size > 0;
+  }
+
   /** Attempts to leave out now. */
   get ids(): readonly string[] {
     return this.#current(this.#rows);
@@ -111,7 +116,6 @@ export class RowsApart {
 
   /** When the first that is left out now is to be tried again; undefined when nothing is left out. */
   get until(): number | undefined {
-    if (this.#rows.size + this.#routes.size === 0) return undefined;
     const now = this.#now();
     let least: number | undefined;
     for (const { until } of [...this.#rows.values(), ...this.#routes.values()]) {
@@ -173,7 +177,6 @@ export class RowsApart {
   }
 
   #current<Key>(apart: ReadonlyMap<Key, Apart>): readonly Key[] {
-    if (apart.size === 0) return [];
     const now = this.#now();
     return [...apart].flatMap(([key, { until }]) => (until > now ? [key] : []));
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Task } from '../task.js';
 import type { AttemptOutcome, ClaimedTask, HeldTask, StandingClaim, WorkerId } from './attempt.js';
 import { column, readBoolean, readDate, readJson, readText, statusColumn } from './columns.js';
+import { defaultPriority } from './inserts.js';
 import { plainRoute, routeOf } from './route.js';
 
 /**
@@ -9,6 +10,14 @@ import { plainRoute, routeOf } from './route.js';
  * time at which its first attempt was due: that is then its own.
  */
 export type TaskRow = Readonly<Record<string, string | null | undefined>>;
+
+/** An attempt just claimed, and its place in the order of pick-up. */
+export interface ClaimedRow extends ClaimedTask {
+  /** As the database writes it, to the microsecond. */
+  readonly due: string;
+  /** Null where it was made so by hand. */
+  readonly priority: number | null;
+}
 
 /** What a queue is known by in the keys of its tasks. */
 export interface QueueIdentity {
@@ -18,9 +27,13 @@ export interface QueueIdentity {
 
 /**
  * Reads an attempt that was just claimed. Beside the table's columns the row has `key_time`, when the task's very first
- * attempt was due, and the payload in `payload_inline`, or its size in `payload_bytes` when it was too large to come along.
+ * attempt was due, and the payload in `payload_inline`, or its size in `payload_bytes` when it was too large to come along. Columns that
+ * hold nothing in most rows may be in `rest`, as JSON. A row without a priority has the default one.
  */
-export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask {
+export function readClaimedTask(answered: TaskRow, queue: QueueIdentity): ClaimedRow {
+  const { rest } = answered;
+  const row = rest == null ? answered : Object.assign(JSON.parse(rest) as TaskRow, answered);
+  const { [column.priority]: priority = String(defaultPriority) } = row;
   const task = new RowTask(row, queue);
   const publication = readBoolean(row[column.publication]);
   const { dead, subscriptionId, topic } = task;
@@ -34,6 +47,8 @@ export function readClaimedTask(row: TaskRow, queue: QueueIdentity): ClaimedTask
     losses: Number(row['perdas'] ?? 0),
     payloadBytes: payloadBytes == null ? null : Number(payloadBytes),
     payload: payloadBytes == null ? (row['payload_inline'] ?? null) : undefined,
+    due: row[column.dueAt] ?? '',
+    priority: priority === null ? null : Number(priority),
   };
 }
 

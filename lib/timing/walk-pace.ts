@@ -21,7 +21,7 @@ export class WalkPace {
   }
 
   get due(): boolean {
-    return this.dueInMs <= 0;
+    return this.#nextAt <= this.#now();
   }
 
   /** Ms until the next walk may be made. */

@@ -22,7 +22,7 @@ export interface DispatcherParts {
   readonly executor: Pick<Executor, 'run' | 'fail'>;
   readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly settler: Settler;
-  readonly trouble: Pick<Trouble, 'report' | 'end'>;
+  readonly trouble: Pick<Trouble, 'error' | 'report' | 'end'>;
   readonly hidden: Pick<HiddenRows, 'found'>;
   readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
   readonly capacity: Capacity;

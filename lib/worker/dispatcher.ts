@@ -2,6 +2,7 @@ import { Backoff } from '../timing/backoff.js';
 import type { Ring } from '../coordination/ring.js';
 import { hasCode } from '../errors.js';
 import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
+import type { Interop } from '../storage/interop.js';
 import { Claimer, type Turn } from './claiming/claimer.js';
 import { Demands } from './claiming/demand.js';
 import { Discovery } from './claiming/discovery.js';
@@ -18,7 +19,6 @@ import { Promotion } from './promotion.js';
 import { Reconciler } from './reconciler.js';
 import { RunningTasks } from './running/running-tasks.js';
 import { TaskStarter } from './task-starter.js';
-import type { Limit } from '../subscribers/handler-registry.js';
 import { nextTurn } from '../timing/signal.js';
 import type { DispatcherParts } from './dispatcher-parts.js';
 
@@ -32,7 +32,6 @@ export class Dispatcher {
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   readonly #reminders: Reminders;
-  readonly #map: RouteMap;
   readonly #hearing: Hearing;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
@@ -55,14 +54,14 @@ export class Dispatcher {
   constructor(workerId: WorkerId, parts: DispatcherParts) {
     this.#workerId = workerId;
     this.#parts = parts;
-    const { database, capacity, served, options, events, halt } = parts;
+    const { database, served, options, events, halt } = parts;
     const { concurrency, pollIntervalMs, busyPollMs } = options;
     const warn = (message: string): void => events.emit('warning', { message });
     const claims = database.claimsOf(workerId, { concurrency, warn });
     const wake = (): void => this.wake();
     const later = (ms: number): void => this.#reminders.lookIn(ms);
     const goOnIn = (ms: number): void => this.#reminders.claimIn(ms);
-    const map = (this.#map = new RouteMap(served));
+    const map = new RouteMap(served);
     const demands = new Demands({ ...parts, map, order: options.order });
     const shared = { ...parts, claims, map, demands, later, goOnIn };
     const running = this.#running;
@@ -73,12 +72,6 @@ export class Dispatcher {
     this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses, changed: wake });
     const unreadable = new Unreadable({ ...shared, buried: () => this.look() });
-    this.#discovery = new Discovery({
-      ...shared,
-      unreadable,
-      isolated: () => this.#isolation.request(),
-      free: () => this.#claimer.free,
-    });
     this.#reconciler = new Reconciler(workerId, shared);
     this.#promotion = new Promotion(parts);
     this.#reminders = new Reminders({
@@ -102,6 +95,12 @@ export class Dispatcher {
       underWay: this.#underWay,
       unreadable,
     });
+    this.#discovery = new Discovery({
+      ...shared,
+      unreadable,
+      claimer: this.#claimer,
+      isolated: () => this.#isolation.request(),
+    });
     this.#hearing = new Hearing({
       ...shared,
       claimer: this.#claimer,
@@ -111,8 +110,8 @@ export class Dispatcher {
     this.#starter = new TaskStarter({
       ...parts,
       running,
-      capacity,
-      freed: (wasFull) => this.#freed(wasFull),
+      map,
+      claimer: this.#claimer,
     });
     this.#lateClaims = new LateClaims(workerId, { ...parts, due: () => parts.signal.set() });
   }
@@ -190,14 +189,13 @@ export class Dispatcher {
   }
 
   async #run(): Promise<void> {
-    while (!this.#isOver()) {
+    while (!this.#late && !(this.#finishing && this.#isSettled())) {
       await this.#parts.signal.wait();
       // Handlers that end in the same turn are settled together.
       await nextTurn();
       try {
         await this.#cycle();
-        this.#backoff.reset();
-        this.#parts.trouble.end();
+        if (this.#parts.trouble.error !== undefined) this.#recovered();
       } catch (error) {
         this.#noteTrouble(error);
         await this.#backoff.wait();
@@ -206,25 +204,24 @@ export class Dispatcher {
     }
   }
 
-  #isOver(): boolean {
-    const unwritten = this.#parts.settler.pending + this.#lateClaims.pending;
-    return this.#late || (this.#finishing && unwritten === 0 && !this.#underWay.has('second'));
+  /** All outcomes are in the table, and late claims are given back. */
+  #isSettled(): boolean {
+    const unwritten = this.#parts.settler.pending + this.#lateClaims.held.length;
+    return unwritten === 0 && !this.#underWay.has('second');
   }
 
   async #cycle(): Promise<void> {
     if (this.#mustCompare) await this.#compareWithTable();
-    if (this.#isClaiming && (await this.#pauses.refresh())) this.#claimer.expectAnything();
-    if (this.#promotion.due && this.#isClaiming) await this.#promote();
-    await this.#flushFailures();
-    if (this.#isClaiming && this.#discovery.comesFirst) await this.#discover();
+    const { settler, database } = this.#parts;
+    if (this.#claimer.isClaiming && this.#pauses.staleAt < Infinity && (await this.#pauses.refresh()))
+      this.#claimer.expectAnything();
+    if (this.#promotion.due && this.#claimer.isClaiming) await this.#promote();
+    if (settler.failing > 0) await this.#flushFailures();
+    if (this.#claimer.isClaiming && this.#discovery.comesFirst) await this.#discover();
     const claimed = await this.#claim('first');
-    await this.#lateClaims.release();
-    await this.#keepTaskLocks();
-    if (this.#isClaiming && (claimed === 0 || this.#discovery.mayGoOn)) await this.#discover();
-  }
-
-  get #isClaiming(): boolean {
-    return !this.#claimer.stopped;
+    if (this.#lateClaims.held.length > 0) await this.#lateClaims.release();
+    if (database.interop) await this.#keepTaskLocks(database.interop);
+    if (this.#claimer.isClaiming && (claimed === 0 || this.#discovery.mayGoOn)) await this.#discover();
   }
 
   /** Sends what is left for a second statement while the first is under way. */
@@ -235,7 +232,8 @@ export class Dispatcher {
       await nextTurn();
       // Work that does not wait for a statement is left to the first loop.
       const isFirstUnderWay = this.#underWay.has('first');
-      if (!this.#isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay) continue;
+      if (!this.#claimer.isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay)
+        continue;
       if (!second.canBeSent()) continue;
       try {
         if ((await this.#claim('second')) > 0) firstSent.set();
@@ -268,16 +266,15 @@ export class Dispatcher {
   }
 
   #start(claimed: readonly ClaimedTask[]): void {
-    if (claimed.length > 0) this.#parts.database.apart?.claimed();
-    if (this.#isClaiming) this.#starter.startAll(claimed);
+    const { apart } = this.#parts.database;
+    if (apart?.isAny && claimed.length > 0) apart.claimed();
+    if (this.#claimer.isClaiming) this.#starter.startAll(claimed);
     else this.#lateClaims.add(claimed);
   }
 
-  async #keepTaskLocks(): Promise<void> {
-    const { database, settler } = this.#parts;
-    if (!database.interop) return;
-    const held = [...this.#running.ids(), ...settler.ids(), ...this.#lateClaims.ids()];
-    const kept = await database.interop.keepTaskLocks(this.#workerId, held);
+  async #keepTaskLocks(interop: Interop): Promise<void> {
+    const held = [...this.#running.ids(), ...this.#parts.settler.ids(), ...this.#lateClaims.ids()];
+    const kept = await interop.keepTaskLocks(this.#workerId, held);
     if (!kept) this.#reminders.retryLocked();
   }
 
@@ -296,15 +293,6 @@ export class Dispatcher {
     this.#claimer.expectAnything();
     // A failure may be in the table though the answer, with the time of its next attempt, was lost.
     this.#promotion.request();
-  }
-
-  #freed(wasFull: Limit | undefined): void {
-    if (wasFull) {
-      // Earlier claims left its other tasks out.
-      this.#map.freed(wasFull);
-      this.#claimer.expect();
-    }
-    this.#parts.signal.set();
   }
 
   async #flushFailures(): Promise<void> {
@@ -338,6 +326,12 @@ export class Dispatcher {
     if (isolated) this.#isolation.request();
     if (isFullPage) this.look();
     if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
+  }
+
+  /** Everything went well after something had failed. */
+  #recovered(): void {
+    this.#backoff.reset();
+    this.#parts.trouble.end();
   }
 
   #noteTrouble(error: unknown): void {

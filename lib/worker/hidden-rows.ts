@@ -6,19 +6,15 @@ import type { QueueDatabase } from '../storage/database.js';
  */
 export class HiddenRows {
   readonly #database: Pick<QueueDatabase, 'findHidden'>;
-  #found: string | undefined;
+  /** What hides which rows, by the last look; undefined when nothing does. */
+  found: string | undefined;
 
   constructor(database: Pick<QueueDatabase, 'findHidden'>) {
     this.#database = database;
   }
 
-  /** What hides which rows, by the last look; undefined when nothing does. */
-  get found(): string | undefined {
-    return this.#found;
-  }
-
   /** Looks. What cannot be asked stays as it was: whatever is wrong, the worker's own statements meet it too. */
   async look(): Promise<void> {
-    this.#found = await this.#database.findHidden().catch(() => this.#found);
+    this.found = await this.#database.findHidden().catch(() => this.found);
   }
 }

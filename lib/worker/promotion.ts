@@ -26,27 +26,24 @@ const pageSize = 1_000;
  */
 export class Promotion {
   readonly #parts: PromotionParts;
-  #due = false;
+  /** True when something may be due. */
+  due = false;
 
   constructor(parts: PromotionParts) {
     this.#parts = parts;
   }
 
-  get due(): boolean {
-    return this.#due;
-  }
-
   request(): void {
-    this.#due = true;
+    this.due = true;
   }
 
   async run(): Promise<Promoted> {
-    this.#due = false;
+    this.due = false;
     const { database, bell, events, options } = this.#parts;
     const { promoted, earliestMs, nextDueInMs, isolated } = await database.attempts
       .promote(options.scheduledTimer ? pageSize : 0)
       .catch((error: unknown) => {
-        this.#due = true;
+        this.due = true;
         throw error;
       });
     if (promoted > 0) {

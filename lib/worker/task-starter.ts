@@ -1,7 +1,9 @@
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask } from '../storage/attempt.js';
-import type { Limit } from '../subscribers/handler-registry.js';
+import type { Signal } from '../timing/signal.js';
 import type { Capacity } from './claiming/capacity.js';
+import type { Claimer } from './claiming/claimer.js';
+import type { RouteMap } from './claiming/route-map.js';
 import type { FanOut } from './fan-out.js';
 import type { Executor } from './running/executor.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
@@ -11,13 +13,11 @@ export interface TaskStarterParts {
   readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly running: RunningTasks;
   readonly capacity: Pick<Capacity, 'start' | 'end'>;
+  readonly map: Pick<RouteMap, 'freed'>;
+  readonly claimer: Pick<Claimer, 'expect'>;
+  /** Set when a slot is free again. */
+  readonly signal: Signal;
   readonly events: QueueEvents;
-  /**
-   * Called when a slot is free again.
-   *
-   * @param wasFull its limit when that was reached
-   */
-  readonly freed: (wasFull: Limit | undefined) => void;
 }
 
 /** Starts claimed attempts, one per slot, and publications together; frees their slots when they have ended. */
@@ -29,10 +29,13 @@ export class TaskStarter {
   }
 
   startAll(claimed: readonly ClaimedTask[]): void {
-    const { executor, fanOut } = this.#parts;
+    const { executor, fanOut, running: tasks, capacity, events } = this.#parts;
     const publications: RunningTask[] = [];
     for (const one of claimed) {
-      const running = this.#begin(one);
+      if (one.losses > 0) tasks.replace(one);
+      capacity.start(one);
+      if (events.has('task.claimed')) events.emit('task.claimed', { task: reference(one) });
+      const running = tasks.begin(one);
       if (one.publication && !one.task.dead) publications.push(running);
       else void executor.run(running).then(() => this.#end(running));
     }
@@ -42,17 +45,15 @@ export class TaskStarter {
       .finally(() => publications.forEach((running) => this.#end(running)));
   }
 
-  #begin(claimed: ClaimedTask): RunningTask {
-    const { running, capacity, events } = this.#parts;
-    if (claimed.losses > 0) running.replace(claimed);
-    capacity.start(claimed);
-    if (events.has('task.claimed')) events.emit('task.claimed', { task: reference(claimed) });
-    return running.begin(claimed);
-  }
-
   #end(ended: RunningTask): void {
-    const { running, capacity, freed } = this.#parts;
+    const { running, capacity, map, claimer, signal } = this.#parts;
     running.end(ended);
-    freed(capacity.end(ended.claimed));
+    const wasFull = capacity.end(ended.claimed);
+    if (wasFull) {
+      // Earlier claims left its other tasks out.
+      map.freed(wasFull);
+      claimer.expect();
+    }
+    signal.set();
   }
 }

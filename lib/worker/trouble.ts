@@ -5,7 +5,8 @@ import type { WorkerId } from '../storage/attempt.js';
 export class Trouble {
   readonly #workerId: WorkerId;
   readonly #events: QueueEvents;
-  #error: unknown;
+  /** What failed last, until everything goes well again. */
+  error: unknown;
   /** True from a reported failure until the next good statement. */
   #isReported = false;
 
@@ -14,18 +15,13 @@ export class Trouble {
     this.#events = events;
   }
 
-  /** What failed last, until everything goes well again. */
-  get error(): unknown {
-    return this.#error;
-  }
-
   /**
    * A statement failed.
    *
    * @param isLost true when its connection is gone, which has an event of its own
    */
   report(error: unknown, isLost: boolean): void {
-    this.#error = error;
+    this.error = error;
     if (this.#isReported || isLost) return;
     this.#isReported = true;
     this.#events.emit('worker.troubled', { workerId: this.#workerId, error });
@@ -33,7 +29,7 @@ export class Trouble {
 
   /** Everything went well. */
   end(): void {
-    this.#error = undefined;
+    this.error = undefined;
     if (!this.#isReported) return;
     this.#isReported = false;
     this.#events.emit('worker.recovered', { workerId: this.#workerId });

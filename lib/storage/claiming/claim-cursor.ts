@@ -1,13 +1,8 @@
 import { WalkPace } from '../../timing/walk-pace.js';
 import type { Route, RouteDemand } from '../attempt.js';
 import { defaultPriority } from '../inserts.js';
-import {
-  isBounded,
-  type ClaimAnswer,
-  type ClaimedRow,
-  type ClaimRequest,
-  type Stretch,
-} from './claim-request.js';
+import type { ClaimedRow } from '../task-row.js';
+import { isBounded, type ClaimAnswer, type ClaimRequest, type Stretch } from './claim-request.js';
 
 /** What a ring was about: attempts due since then (ms), of that priority or a lower one. */
 interface Heard {
@@ -46,7 +41,8 @@ const [highestOfAll, lowestOfAll] = [2_147_483_647, -2_147_483_648];
  * few dead entries is nearly always claimed from the front, and one with many every few seconds.
  */
 export class ClaimCursor {
-  readonly #sweeps: WalkPace;
+  /** When claims start at the front, and how late an attempt without a ring is found. */
+  readonly sweeps: WalkPace;
   readonly #positions = new Map<Route, Map<number, Position>>();
   /** Claims under way, each with what was heard meanwhile: its snapshot may be older than that. */
   readonly #underWay = new Map<ClaimRequest, Heard>();
@@ -59,17 +55,7 @@ export class ClaimCursor {
 
   /** @param now a clock in ms that never goes back */
   constructor(now?: () => number) {
-    this.#sweeps = new WalkPace(0, now);
-  }
-
-  /** Ms until the next claim that starts at the front; not above 0 when it may be the next one. */
-  get sweepInMs(): number {
-    return this.#sweeps.dueInMs;
-  }
-
-  /** Ms from the last sweep to the next: how late an attempt without a ring is found. */
-  get sweepPauseMs(): number {
-    return this.#sweeps.pauseMs;
+    this.sweeps = new WalkPace(0, now);
   }
 
   /** True from the second slow sweep in a row, after which the next one is far off; one may be slow by chance. */
@@ -79,7 +65,7 @@ export class ClaimCursor {
 
   /** Turns routes into stretches: from where the last claims ended, or whole when a sweep is due. */
   stretches(routes: readonly RouteDemand[]): readonly Stretch[] {
-    if (this.#positions.size === 0 || this.#sweeps.due) return routes;
+    if (this.#positions.size === 0 || this.sweeps.due) return routes;
     if (this.#positions.size > mostRoutes + routes.length) this.#forgetOthers(routes);
     return routes.flatMap((demand) => this.#stretchesOf(demand));
   }
@@ -191,9 +177,9 @@ export class ClaimCursor {
     }
     const extraMs = Math.max(0, tookMs - (this.#boundedMs ?? 0));
     // A stall of the network is not what sweeps cost.
-    this.#sweeps.ended(Math.min(extraMs, this.#lastExtraMs));
+    this.sweeps.ended(Math.min(extraMs, this.#lastExtraMs));
     this.#lastExtraMs = extraMs;
-    this.#rareSweeps = this.sweepPauseMs > longestPauseMs ? this.#rareSweeps + 1 : 0;
+    this.#rareSweeps = this.sweeps.pauseMs > longestPauseMs ? this.#rareSweeps + 1 : 0;
   }
 }
 

@@ -1,4 +1,5 @@
-import type { ClaimedTask, Route, RouteDemand } from '../attempt.js';
+import type { Route, RouteDemand } from '../attempt.js';
+import type { ClaimedRow } from '../task-row.js';
 
 /** Where a claim looks: the attempts of one route that are pending and due. */
 export interface Stretch extends RouteDemand {
@@ -30,14 +31,6 @@ export interface ClaimRequest {
   readonly depth: number;
   /** Where stretches have bounds, attempts of lesser ids are not looked at; undefined for all. */
   readonly leastId?: bigint | undefined;
-}
-
-/** An attempt just claimed, and its place in the order of pick-up. */
-export interface ClaimedRow extends ClaimedTask {
-  /** As the database writes it, to the microsecond. */
-  readonly due: string;
-  /** Null where it was made so by hand. */
-  readonly priority: number | null;
 }
 
 /** What a statement that claims answers. */

@@ -1,4 +1,5 @@
 import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from '../attempt.js';
+import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
 import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult } from '../claims.js';
 import type { UnreadableAmong } from '../claims.js';
@@ -41,32 +42,37 @@ export class MysqlClaims implements Claims {
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
     if (!demand) return onlySettled(await this.#settle(completions));
+    if (!this.#apart.isAny) return this.#claimBy(completions, demand, []);
     const { until, ids } = this.#apart;
     const wanted = this.#apart.without(demand);
-    if (wanted.routes.length === 0)
-      return this.#apart.announced(onlySettled(await this.#settle(completions)), until);
-    const result = await this.#rounds.claim(
-      wanted,
-      async (request) => {
-        const answer = await this.#inTransaction(
-          (transaction) => transaction.claim(request),
-          completions,
-          ids,
-        );
-        this.#lively = new Set(answer.claimed.map(({ route }) => route));
-        return answer;
-      },
-      ids.length > 0,
-    );
+    const result =
+      wanted.routes.length > 0
+        ? await this.#claimBy(completions, wanted, ids)
+        : onlySettled(await this.#settle(completions));
     return this.#apart.announced(result, until);
   }
 
+  /** @param apart attempts that are left out */
+  #claimBy(
+    completions: readonly Completion[],
+    demand: ClaimDemand,
+    apart: readonly string[],
+  ): Promise<SettleAndClaimResult> {
+    const send = async (request: ClaimRequest): Promise<ClaimAnswer> => {
+      const claiming = (transaction: ClaimWork): Promise<ClaimAnswer> => transaction.claim(request);
+      const answer = await this.#inTransaction(claiming, completions, apart);
+      this.#lively = new Set(answer.claimed.map(({ route }) => route));
+      return answer;
+    };
+    return this.#rounds.claim(demand, send, apart.length > 0);
+  }
+
   heard(dueMs: number, highestPriority: number): void {
-    this.#rounds.planner.cursor.moveBack(dueMs, highestPriority);
+    this.#rounds.cursor.moveBack(dueMs, highestPriority);
   }
 
   invalidate(): void {
-    this.#rounds.planner.cursor.reset();
+    this.#rounds.cursor.reset();
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {

@@ -1,7 +1,7 @@
 import type { WorkerId } from '../attempt.js';
 import { byHalves } from '../by-halves.js';
 import type { ClaimDemand } from '../claims.js';
-import { fromTheFront } from '../claiming/claim-planner.js';
+import { fromTheFront } from '../claiming/claim-rounds.js';
 import { blamesRow } from '../error-kind.js';
 import type { RowsApart } from '../rows-apart.js';
 import { rowsOf } from './administration/answered.js';

@@ -1,16 +1,30 @@
 import type { Completion, Failure, WorkerId } from '../attempt.js';
-import { numberArray, textArray } from './array-text.js';
+import { isBounded, type ClaimRequest, type Stretch } from '../claiming/claim-request.js';
+import type { ClaimForm, ClaimLock } from './statements/settle-and-claim.js';
 
-/** Values of `settle`, and the first ones of the statements that claim. */
+const leastOfAll = '-9223372036854775808';
+
+/**
+ * Values of `settle`, and the first ones of the statements that claim. The arrays are written here as PostgreSQL reads them: the driver
+ * writes one character string after the other, which is a tenth of the work that this process has with a small task.
+ */
 export function settleValues(workerId: WorkerId, given: readonly Completion[]): readonly unknown[] {
   const completions = leastFirst(given);
   return [
-    numberArray(completions.map(({ id }) => id)),
-    numberArray(completions.map(({ reservation }) => reservation)),
+    `{${completions.map(({ id }) => id).join()}}`,
+    `{${completions.map(({ reservation }) => reservation).join()}}`,
     textArray(completions.map(({ message }) => message)),
     textArray(completions.map(({ result }) => result)),
     workerId,
   ];
+}
+
+/** An array of texts, of which any may be null. */
+function textArray(values: readonly (string | null)[]): string {
+  const elements = values.map((value) =>
+    value === null ? 'NULL' : `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`,
+  );
+  return `{${elements.join()}}`;
 }
 
 /** Puts the completion with the least id first. */
@@ -42,4 +56,49 @@ export function failureValues(failures: readonly Failure[]): readonly unknown[] 
     failures.map(({ nextLosses }) => nextLosses),
     failures.map(({ untouched }) => untouched ?? false),
   ];
+}
+
+/** The statement that a request needs. */
+export function claimForm(request: ClaimRequest, lock: ClaimLock): ClaimForm {
+  const { shape, stretches, total } = request;
+  if (!isBounded(request)) return { shape, start: 'front', lock };
+  // Limits that are shared by stretches matter only where they are below the limit of all.
+  const limited = stretches.filter(({ limit }) => limit < total);
+  const isShared = new Set(limited.map(({ route }) => route)).size < limited.length;
+  return { shape, start: isShared ? 'stretches' : 'positions', lock };
+}
+
+/**
+ * Values of a statement that claims, after those of what it settles.
+ *
+ * @param leftOut with interop, ids to leave out
+ */
+export function claimValues(
+  { shape, stretches, total, depth, leastId }: ClaimRequest,
+  leftOut: readonly string[] | undefined,
+): readonly unknown[] {
+  const claiming = [
+    stretches.map(({ route }) => route),
+    stretches.map(({ limit }) => limit),
+    total,
+    stretches.map(isDeadOnly),
+  ];
+  const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
+  const bounded = [
+    bounds.map(({ highest }) => highest),
+    bounds.map(({ lowest }) => lowest),
+    bounds.map(({ since }) => since ?? '-infinity'),
+    leastId?.toString() ?? leastOfAll,
+  ];
+  return [
+    ...claiming,
+    ...(bounds.length === 0 ? [] : bounded),
+    ...(leftOut ? [leftOut] : []),
+    ...(shape === 'counted' ? [depth] : []),
+  ];
+}
+
+/** As statements read it: null for all attempts of a route. */
+export function isDeadOnly({ only }: Pick<Stretch, 'only'>): boolean | null {
+  return only === undefined ? null : only === 'dead';
 }

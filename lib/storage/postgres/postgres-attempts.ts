@@ -58,7 +58,7 @@ export class PostgresAttempts implements AttemptStore {
 
   async failMany(failures: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     const { sql, texts, schema } = this.#access;
-    const storable = failures.map((failure) => texts.failure(failure));
+    const storable = failures.map((failure) => texts?.failure(failure) ?? failure);
     const rows = await this.#access.ask(sql.fail, failureValues(storable)).catch((error: unknown) => {
       throw explainTakenId(error, schema.tables);
     });
@@ -67,7 +67,7 @@ export class PostgresAttempts implements AttemptStore {
 
   async snoozeMany(snoozed: readonly Failure[]): Promise<readonly FailureOutcome[]> {
     const { sql, texts } = this.#access;
-    const storable = snoozed.map((one) => texts.failure(one));
+    const storable = snoozed.map((one) => texts?.failure(one) ?? one);
     const rows = await this.#access.ask(sql.snooze, snoozeValues(storable));
     return rows
       .map(readFailed)
@@ -76,7 +76,7 @@ export class PostgresAttempts implements AttemptStore {
 
   async noteProgress(workerId: WorkerId, notes: readonly ProgressNote[]): Promise<void> {
     const { sql, texts } = this.#access;
-    const messages = notes.map((note) => texts.message(note.message));
+    const messages = notes.map((note) => texts?.message(note.message) ?? note.message);
     await this.#access.ask(sql.noteProgress, [
       notes.map(({ id }) => id),
       notes.map(({ reservation }) => reservation),

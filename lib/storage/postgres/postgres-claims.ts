@@ -2,19 +2,17 @@ import { readBoolean } from '../columns.js';
 import type { ClaimedTask, Completion, RouteDemand, WorkerId } from '../attempt.js';
 import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
 import type { RowsApart } from '../rows-apart.js';
+import { readClaimedTask } from '../task-row.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { isOfIsolated } from '../claiming/claim-planner.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
-import { claimForm, claimValues, isDeadOnly } from './claims/claim-values.js';
 import { peek } from './claims/peek.js';
-import { readAnswer, readSettledOnly } from './claims/read-answer.js';
-import { settleValues } from './attempt-values.js';
+import { claimForm, claimValues, isDeadOnly, settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
 import { classifyError } from './postgres-errors.js';
 import type { QueueAccess } from './queue-access.js';
-import { readClaimed } from './read-rows.js';
+import { readAnswer, readIds } from './read-rows.js';
 import { RefusedRows } from './refused-rows.js';
 import type { Statement } from './statement.js';
 import { UnreadableTasks } from './unreadable-tasks.js';
@@ -39,7 +37,6 @@ export class PostgresClaims implements Claims {
   #onFirst = 0;
   /** True while another session has locked attempts that have ended here. */
   #meetsLocks = false;
-  #searchesFloor = false;
 
   /**
    * @param apart attempts that claims leave out
@@ -59,6 +56,7 @@ export class PostgresClaims implements Claims {
       warn,
       sessions: 'pg_stat_activity.backend_xmin',
       wouldClaim: (routes) => this.wouldClaim(routes),
+      findLeastId: () => this.#findLeastId(),
     });
     // Locks of tasks belong to one session.
     this.parallel = concurrency >= parallelFrom && !locks ? 2 : 1;
@@ -73,45 +71,45 @@ export class PostgresClaims implements Claims {
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
     if (!demand) return onlySettled(await this.#settle(completions));
+    if (!this.#apart.isAny) return this.#claimBy(completions, demand, []);
     const { until, ids } = this.#apart;
     const wanted = this.#apart.without(demand);
-    if (wanted.routes.length === 0)
-      return this.#apart.announced(onlySettled(await this.#settle(completions)), until);
-    const result = await this.#rounds.claim(
-      wanted,
-      (request) =>
-        this.#settleAndClaim(completions, request, ids).catch((error: unknown) => {
-          this.#locks?.invalidate();
-          throw error;
-        }),
-      ids.length > 0,
-    );
-    if (result.claimed.length > 0 && !isOfIsolated(wanted)) this.#searchFloor();
+    const result =
+      wanted.routes.length > 0
+        ? await this.#claimBy(completions, wanted, ids)
+        : onlySettled(await this.#settle(completions));
     return this.#apart.announced(result, until);
   }
 
-  /** Where it is time for that. */
-  #searchFloor(): void {
-    const { planner } = this.#rounds;
-    if (!planner.floorDue || this.#searchesFloor) return;
-    this.#searchesFloor = true;
-    // Claims are right without it, and the next statement meets the same error.
-    const search = planner.findFloor(() => this.#findFloor()).catch(() => undefined);
-    void search.then(() => (this.#searchesFloor = false));
+  /** @param apart attempts that are left out */
+  #claimBy(
+    completions: readonly Completion[],
+    demand: ClaimDemand,
+    apart: readonly string[],
+  ): Promise<SettleAndClaimResult> {
+    return this.#rounds.claim(
+      demand,
+      (request) =>
+        this.#settleAndClaim(completions, request, apart).catch((error: unknown) => {
+          this.#locks?.invalidate();
+          throw error;
+        }),
+      apart.length > 0,
+    );
   }
 
-  async #findFloor(): Promise<bigint | undefined> {
+  async #findLeastId(): Promise<bigint | undefined> {
     const [row] = await this.#access.ask(this.#access.sql.oldestUnfinished, []);
     const id = row?.['id'];
     return id == null ? undefined : BigInt(id);
   }
 
   heard(dueMs: number, highestPriority: number): void {
-    this.#rounds.planner.cursor.moveBack(dueMs, highestPriority);
+    this.#rounds.cursor.moveBack(dueMs, highestPriority);
   }
 
   invalidate(): void {
-    this.#rounds.planner.cursor.reset();
+    this.#rounds.cursor.reset();
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
@@ -122,7 +120,7 @@ export class PostgresClaims implements Claims {
       this.#locks?.invalidate();
       throw error;
     });
-    const claimed = rows.map((row) => readClaimed(row, identity));
+    const claimed = rows.map((row) => readClaimedTask(row, identity));
     this.#locks?.learn(this.#workerId, claimed, []);
     return claimed;
   }
@@ -174,7 +172,8 @@ export class PostgresClaims implements Claims {
   }
 
   async #settle(completions: readonly Completion[]): Promise<readonly string[] | undefined> {
-    return readSettledOnly(await this.#ask(this.#access.sql.settle, this.#settleValues(completions)));
+    const [row] = await this.#ask(this.#access.sql.settle, this.#settleValues(completions));
+    return readIds(row?.['settled_only']);
   }
 
   async #claim(
@@ -196,10 +195,8 @@ export class PostgresClaims implements Claims {
 
   #settleValues(completions: readonly Completion[]): readonly unknown[] {
     const { texts } = this.#access;
-    return settleValues(
-      this.#workerId,
-      completions.map((completion) => texts.completion(completion)),
-    );
+    const storable = completions.map((completion) => texts?.completion(completion) ?? completion);
+    return settleValues(this.#workerId, storable);
   }
 
   /** Calls on one connection run in order, so one that comes while the first connection is at work takes the second. */

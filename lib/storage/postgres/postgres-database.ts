@@ -62,12 +62,7 @@ export class PostgresDatabase implements QueueDatabase {
     this.#locks = locks;
     this.apart = apart;
     this.#request = schema;
-    this.inserts = new PostgresInserts(
-      access.inserts,
-      () => ({ table: access.schema.tables.queue, insertFunction: access.schema.insertFunction }),
-      bell,
-      access.inOwnTransaction,
-    );
+    this.inserts = new PostgresInserts(access.inserts, bell, access.inOwnTransaction);
     this.attempts = new PostgresAttempts(access, { apart, fansOut: schema.subscriptionTable !== undefined });
     this.transactions = new PostgresTransactions(access);
     this.workers = new PostgresWorkers(access, bell);
@@ -87,6 +82,7 @@ export class PostgresDatabase implements QueueDatabase {
     );
     if (prepared.isPartitioned && this.#access.interop) throw noInterop(prepared.tables);
     this.#access.prepare(prepared);
+    this.inserts.into({ table: prepared.tables.queue, insertFunction: prepared.insertFunction });
     const run: RunTransaction = (work) => this.inTransaction(work);
     const warnings = [...prepared.warnings, ...(await idWarnings(run, prepared.tables))];
     if (this.#access.control) {

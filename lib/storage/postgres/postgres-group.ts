@@ -99,7 +99,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
 
   /** Its work is done: it is completed with the others. */
   add(completion: Completion): void {
-    this.#completions.push(this.#parts.texts.completion(completion));
+    this.#completions.push(this.#parts.texts?.completion(completion) ?? completion);
   }
 
   /**

@@ -51,7 +51,10 @@ export interface InsertTarget {
 /** {@link TaskInserts} in the queue table. */
 export class PostgresInserts implements TaskInserts {
   readonly #handle: SqlHandle;
-  readonly #target: () => InsertTarget;
+  #table = '';
+  #insertFunction: string | undefined;
+  /** Texts of `insert_one` by who rings. */
+  #insertOne = { table: '', afterwards: '', statement: '' };
   readonly #bell: InsertBell | undefined;
   readonly #inTransaction: RunTransaction | undefined;
   /** Inserts under way that the library commits itself. */
@@ -61,20 +64,22 @@ export class PostgresInserts implements TaskInserts {
 
   /**
    * @param handle used without a transaction of the caller's
-   * @param target asked for by each insert, because a queue learns its schema when it is prepared
    * @param bell without one the table's trigger rings
    * @param inTransaction makes several statements one; without it each commits by itself
    */
-  constructor(
-    handle: SqlHandle,
-    target: () => InsertTarget,
-    bell?: InsertBell,
-    inTransaction?: RunTransaction,
-  ) {
+  constructor(handle: SqlHandle, bell?: InsertBell, inTransaction?: RunTransaction) {
     this.#inTransaction = inTransaction;
     this.#handle = handle;
-    this.#target = target;
     this.#bell = bell;
+  }
+
+  /** The table is there: inserts go into it from now on. */
+  into({ table, insertFunction }: InsertTarget): this {
+    this.#table = table;
+    this.#insertFunction = insertFunction;
+    const [afterwards, statement] = [insertOne(table, 'afterwards'), insertOne(table, 'statement')];
+    this.#insertOne = { table: insertOne(table, 'table'), afterwards, statement };
+    return this;
   }
 
   async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
@@ -88,8 +93,8 @@ export class PostgresInserts implements TaskInserts {
 
   /** In a transaction of the caller's, whose commit rings. */
   #insertWithin(tx: SqlHandle, task: NewTask, values: unknown[]): Promise<Record<string, unknown>[]> {
-    const { table, insertFunction } = this.#target();
-    if (!this.#bell || insertFunction === undefined) return ask(tx, insertOne(table, 'table'), values);
+    const insertFunction = this.#insertFunction;
+    if (!this.#bell || insertFunction === undefined) return ask(tx, this.#insertOne.table, values);
     return ask(tx, insertByFunction(insertFunction), [...values, this.#bell.channel, ringTextFor(task)]);
   }
 
@@ -99,7 +104,7 @@ export class PostgresInserts implements TaskInserts {
     { key, stored, onConflict }: UniqueKey,
     tx: SqlHandle | undefined,
   ): Promise<string> {
-    const { table } = this.#target();
+    const table = this.#table;
     const values = [...valuesOf(task), stored];
     const [text, all] =
       onConflict === 'replace'
@@ -121,7 +126,7 @@ export class PostgresInserts implements TaskInserts {
     let left = tasks;
     return untilSeen(async () => {
       const values = [JSON.stringify(left.map(columnsOf))];
-      for (const { id, key } of await ask(handle, insertManyUnique(this.#target().table), values)) {
+      for (const { id, key } of await ask(handle, insertManyUnique(this.#table), values)) {
         if (key === null) others.push(String(id));
         else idOf.set(key as string, String(id));
       }
@@ -144,7 +149,7 @@ export class PostgresInserts implements TaskInserts {
       this.#bell?.beside?.(ringFor(tasks, sentAt));
       return ids;
     }
-    const { table } = this.#target();
+    const table = this.#table;
     const values = [JSON.stringify(tasks.map(columnsOf))];
     const rows =
       tx || !this.#bell
@@ -160,7 +165,7 @@ export class PostgresInserts implements TaskInserts {
   ): Promise<TaskRecord[]> {
     const { externalKey, payloadHash, origin, destination, topic, tenant, group } = task;
     const values = [externalKey, payloadHash, origin, destination, topic, tenant, group];
-    const text = listEquivalent(this.#target().table, statuses);
+    const text = listEquivalent(this.#table, statuses);
     const rows = tx ? await askBytes(tx, text, values) : (await queryBytes(this.#handle, text, values)).rows;
     return rows.map(readTaskRecord);
   }
@@ -170,24 +175,24 @@ export class PostgresInserts implements TaskInserts {
    * wait for each other, so inserts that run side by side share one ring afterwards.
    */
   async #commitOne(task: NewTask, values: unknown[], bell: InsertBell): Promise<Record<string, unknown>[]> {
-    const { table } = this.#target();
+    const { afterwards, statement } = this.#insertOne;
     if (this.#committing > 0 || !bell.ringer.idle || performance.now() < this.#ringsAgainAt) {
-      return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
+      return this.#commit([task], afterwards, values, bell);
     }
     const sentAt = performance.now();
     this.#committing += 1;
     try {
       const all = [...values, bell.channel, ringTextFor(task)];
-      const rows = await ask(this.#handle, insertOne(table, 'statement'), all);
+      const { rows } = await this.#handle.query(statement, all);
       bell.beside?.(ringFor([task], sentAt));
       return rows;
     } catch (error) {
-      if (!isRingRefused(error)) throw error;
+      if (!isRingRefused(error)) throw explained(error);
       this.#ringsAgainAt = performance.now() + ringsAgainMs;
     } finally {
       this.#committing -= 1;
     }
-    return this.#commit([task], insertOne(table, 'afterwards'), values, bell);
+    return this.#commit([task], afterwards, values, bell);
   }
 
   async #commit(
@@ -231,25 +236,30 @@ async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<
   try {
     return await askHandle(handle, text, values);
   } catch (error) {
-    // Libraries for databases wrap the driver's error.
-    const { code, message, cause } = error as Error & { readonly code?: unknown };
-    const codes = [code, (cause as { readonly code?: unknown } | undefined)?.code];
-    if (codes.includes(noSuchIndex)) {
-      throw new TarefaError(
-        'INPUT_INVALID',
-        'unique keys need the index of the queue that keeps them apart: a queue in partitions has none, others get it by ' +
-          '`tarefa migrate`; nothing was inserted',
-        { cause: error },
-      );
-    }
-    if (!codes.includes('22P05')) throw error;
-    throw new TarefaError(
+    throw explained(error);
+  }
+}
+
+/** What to do about it, where the error does not say that. */
+function explained(error: unknown): unknown {
+  // Libraries for databases wrap the driver's error.
+  const { code, message, cause } = error as Error & { readonly code?: unknown };
+  const codes = [code, (cause as { readonly code?: unknown } | undefined)?.code];
+  if (codes.includes(noSuchIndex)) {
+    return new TarefaError(
       'INPUT_INVALID',
-      `a text of the task has a character that the encoding of the database lacks (${message}): leave it out, or keep the queue ` +
-        `in a database in UTF8; nothing was inserted`,
+      'unique keys need the index of the queue that keeps them apart: a queue in partitions has none, others get it by ' +
+        '`tarefa migrate`; nothing was inserted',
       { cause: error },
     );
   }
+  if (!codes.includes('22P05')) return error;
+  return new TarefaError(
+    'INPUT_INVALID',
+    `a text of the task has a character that the encoding of the database lacks (${message}): leave it out, or keep the queue ` +
+      `in a database in UTF8; nothing was inserted`,
+    { cause: error },
+  );
 }
 
 /**
@@ -259,7 +269,7 @@ async function ask(handle: SqlHandle, text: string, values: unknown[]): Promise<
  */
 export function insertsInto(handle: SqlHandle, table: string): TaskInserts {
   const quoted = quoteTableName(parseTableName(table));
-  return new PostgresInserts(handle, () => ({ table: quoted }));
+  return new PostgresInserts(handle).into({ table: quoted });
 }
 
 /** Ids are drawn in the order of the input; rows come back in it as well, but nothing promises that. */

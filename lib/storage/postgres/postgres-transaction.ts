@@ -21,7 +21,7 @@ export interface PostgresTransactionParts {
   /** What stands between the pool and the database. */
   readonly reach: Reach;
   readonly complete: Statement;
-  readonly texts: StorableTexts;
+  readonly texts: StorableTexts | undefined;
   readonly workerId: string;
   /** Told where it runs. */
   readonly opened?: ((session: ServerSession) => void) | undefined;
@@ -71,7 +71,7 @@ export class PostgresTransaction implements TaskTransaction {
     this.#refuseBroken(client);
     try {
       const { complete, texts, reach, workerId } = this.#parts;
-      const { id, reservation, message, result } = texts.completion(completion);
+      const { id, reservation, message, result } = texts?.completion(completion) ?? completion;
       inOneFlight(client);
       const completing = client.query(asQuery(complete, reach, [id, workerId, reservation, message, result]));
       const committing = client.query('commit');

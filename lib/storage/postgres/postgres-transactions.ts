@@ -27,7 +27,7 @@ export class PostgresTransactions implements TaskTransactions {
   }
 
   async completeIn(tx: SqlHandle, workerId: WorkerId, completion: Completion): Promise<void> {
-    const { id, reservation, message, result } = this.#access.texts.completion(completion);
+    const { id, reservation, message, result } = this.#access.texts?.completion(completion) ?? completion;
     const values = [id, workerId, reservation, message, result];
     const { sql } = this.#access;
     const { rows } = await tx.query(sql.completeElsewhere.text, values);

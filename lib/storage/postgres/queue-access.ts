@@ -1,5 +1,5 @@
 import type { SqlHandle } from '../sql-handle.js';
-import { wrapConnectionError } from './connections/connection-config.js';
+import { noAnswer, wrapConnectionError } from './connections/connection-config.js';
 import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
 import { inTransaction } from './connections/in-transaction.js';
 import type { OwnPool } from './connections/own-pool.js';
@@ -32,13 +32,6 @@ export interface QueueAccessParts {
 /** People who look wait at most this long for an answer. */
 const lookTimeoutMs = 10_000;
 
-/** What is known of a queue once its tables are. */
-interface Prepared {
-  readonly sql: QueueStatements;
-  readonly schema: PreparedSchema;
-  readonly texts: StorableTexts;
-}
-
 /** How every part of the database reaches it: the connections, and the queue's statements once its tables are prepared. */
 export class QueueAccess {
   readonly pool: OwnPool;
@@ -51,12 +44,18 @@ export class QueueAccess {
   readonly control: ControlConnections | undefined;
   readonly reach: Reach;
   readonly interop: boolean;
-  #prepared: Prepared | undefined;
+  // Set by `prepare`, before anything asks.
+  sql!: QueueStatements;
+  schema!: PreparedSchema;
+  /** Undefined where the database's encoding takes every text. */
+  texts: StorableTexts | undefined;
+  /** Of a process that works. */
+  identity!: QueueIdentity;
 
   constructor(parts: QueueAccessParts) {
     const { pool, inserts, inOwnTransaction, onlookers, control, reach, interop } = parts;
     this.pool = pool;
-    this.inserts = { query: (text, values) => inserts.query(text, values).catch(rethrowConnectionError) };
+    this.inserts = inserts;
     this.inOwnTransaction = (work) => inOwnTransaction(work).catch(rethrowConnectionError);
     this.lookInTransaction = (work) => inTransaction(onlookers(), work).catch(rethrowConnectionError);
     this.looks = limited(this.lookInTransaction);
@@ -67,26 +66,11 @@ export class QueueAccess {
 
   /** The tables are there: from now on there are statements. */
   prepare(schema: PreparedSchema): void {
-    const texts = storableTexts(schema.encoding);
-    this.#prepared = { sql: queueStatements(schema.tables), schema, texts };
-  }
-
-  get sql(): QueueStatements {
-    return this.#ready.sql;
-  }
-
-  get schema(): PreparedSchema {
-    return this.#ready.schema;
-  }
-
-  get texts(): StorableTexts {
-    return this.#ready.texts;
-  }
-
-  get identity(): QueueIdentity {
-    const { identity, tables } = this.schema;
-    if (identity === undefined) throw new Error('a process that only produces claims no tasks');
-    return { identity, qualifiedName: tables.qualifiedName };
+    const { tables, identity = '', encoding } = schema;
+    this.schema = schema;
+    this.sql = queueStatements(tables);
+    this.texts = storableTexts(encoding);
+    this.identity = { identity, qualifiedName: tables.qualifiedName };
   }
 
   /** Runs a statement on a connection that claims; answers its values as text. */
@@ -121,11 +105,6 @@ export class QueueAccess {
     if (this.control) await Promise.all([this.control.first.close(), this.control.second.close()]);
     await this.pool.end();
   }
-
-  get #ready(): Prepared {
-    if (!this.#prepared) throw new Error('the storage is not prepared');
-    return this.#prepared;
-  }
 }
 
 function limited(transaction: RunTransaction): SqlHandle {
@@ -140,5 +119,5 @@ function limited(transaction: RunTransaction): SqlHandle {
 
 /** Lets the layers above see a lost connection without knowing the driver. */
 export function rethrowConnectionError(error: unknown): never {
-  throw wrapConnectionError(error, 'the database did not answer');
+  throw wrapConnectionError(error, noAnswer);
 }

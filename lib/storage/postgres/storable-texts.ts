@@ -8,22 +8,16 @@ export interface StorableTexts {
   message(text: string): string;
 }
 
-const same: StorableTexts = {
-  completion: (completion) => completion,
-  failure: (failure) => failure,
-  message: (text) => text,
-};
-
 /**
  * What an encoding lacks becomes `?` in messages and errors, and an escape in results, which are JSON: an attempt that
- * has succeeded must not count as failed for a character of what it returned. UTF8 and SQL_ASCII take everything; of
+ * has succeeded must not count as failed for a character of what it returned. UTF8 and SQL_ASCII take everything, so that the answer is undefined; of
  * encodings with several bytes to a character nothing is known here, so that what they lack still fails its attempt.
  *
  * @param encoding of the database, as `server_encoding` names it
  */
-export function storableTexts(encoding: string): StorableTexts {
+export function storableTexts(encoding: string): StorableTexts | undefined {
   const upper = upperCharacters(encoding);
-  if (!upper) return same;
+  if (!upper) return undefined;
   const known = new Set(upper);
   const replaced = (text: string): string => replaceLacking(text, known, () => '?');
   return {

@@ -56,7 +56,8 @@ const idle: Turn = { claimed: [], outcomes: [], settledOnly: undefined, again: f
 export class Claimer {
   readonly #parts: ClaimerParts;
   readonly #shares: FairShares | undefined;
-  #stopped = false;
+  /** False once the worker stops: from then on each turn only records outcomes. */
+  isClaiming = true;
   /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
   #expectsMore = false;
   /** Routes left out of the next claim: their best attempts are locked, and others would have to wait for them. */
@@ -67,19 +68,15 @@ export class Claimer {
     this.#shares = parts.options.order === 'fair' ? new FairShares() : undefined;
   }
 
-  get stopped(): boolean {
-    return this.#stopped;
-  }
-
   /** Slots that are free now: none beside an attempt that is run alone. */
   get free(): number {
     const { settler, capacity, isolation, underWay } = this.#parts;
-    return isolation.active || !this.#mayClaim ? 0 : capacity.free(settler.unwritten + underWay.slots);
+    return isolation.active || !this.#mayClaim() ? 0 : capacity.free(settler.unwritten + underWay.slots);
   }
 
   /** From now on each turn only settles. */
   stop(): void {
-    this.#stopped = true;
+    this.isClaiming = false;
   }
 
   /** There may be something to claim. */
@@ -115,7 +112,7 @@ export class Claimer {
     const total = Math.min(free.total, underWay.share);
     // Cleared before the statement is sent: a ring while it is under way may be about what it could not see.
     if (total > 0) this.#expectsMore = free.total > total;
-    const sentAt = map.now();
+    const sentAt = map.clock;
     const demand = total === 0 ? undefined : this.#inOrder(free, total, isAlone);
     // What it settles is held until it is answered.
     underWay.begin(name, Math.max(total, outcomes.length));
@@ -132,28 +129,28 @@ export class Claimer {
     if (demand && isAlone) this.#followIsolated(claimed);
     else if (demand) this.#learn(demand, result, sentAt);
     // Other routes may have what these did not.
-    const isLeft = claimed.length === 0 && (free.isLeftOut || (free.chosen.length > 0 && map.size > 0));
+    const isLeft = claimed.length === 0 && (free.isLeftOut || (free.chosen.length > 0 && map.heads.size > 0));
     const again = this.#follow(result, without) || isLeft;
     if (again) this.expect();
     return { claimed, outcomes, settledOnly, again };
   }
 
-  get #mayClaim(): boolean {
+  #mayClaim(): boolean {
     const { liveness, hidden } = this.#parts;
-    return !this.#stopped && liveness.alive && hidden.found === undefined;
+    return this.isClaiming && liveness.alive && hidden.found === undefined;
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
     const { settler, demands, isolation, pauses, running, underWay } = this.#parts;
-    if (!this.#mayClaim) return nothing;
+    if (!this.#mayClaim()) return nothing;
     if (isolation.active) {
       const holdsOthers = running.size > 0 || settler.pending > 0 || underWay.slots > 0;
       return holdsOthers ? nothing : { ...nothing, total: 1, always: isolation.routes };
     }
     const held = settler.failing + underWay.slots;
     return this.#expectsMore || hasOutcomes
-      ? demands.read(held, underWay.share, pauses.with(without))
+      ? demands.read(held, underWay.share, pauses.routes.size > 0 ? pauses.with(without) : without)
       : nothing;
   }
 
@@ -169,16 +166,16 @@ export class Claimer {
     sentAt: number,
   ): void {
     const isKnown = ({ hasWork }: KnownDemand): boolean => hasWork === true;
-    // Behind what is locked the claim has not looked, nor behind what it has not seen.
-    const isDrained = claimed.length < total && !claimAgain && !isCut;
-    this.#parts.map.answered(routes.filter(isKnown), claimed, {
-      sentAt,
-      isDrained,
-      blocked: blockedRoutes,
-      more: moreRoutes,
-    });
+    const { map } = this.#parts;
+    if (map.heads.size > 0) {
+      // Behind what is locked the claim has not looked, nor behind what it has not seen.
+      const isDrained = claimed.length < total && !claimAgain && !isCut;
+      const end = { sentAt, isDrained, blocked: blockedRoutes, more: moreRoutes };
+      map.answered(routes.filter(isKnown), claimed, end);
+    }
+    if (!this.#shares) return;
     const others = routes.filter((demand) => !isKnown(demand));
-    this.#shares?.learn(others, new Set(claimed.map(({ route }) => route)));
+    this.#shares.learn(others, new Set(claimed.map(({ route }) => route)));
   }
 
   #followIsolated(claimed: readonly ClaimedTask[]): void {

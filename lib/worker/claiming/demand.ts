@@ -82,7 +82,7 @@ export class Demands {
       isLeftOut ||= kept === 0 && this.#hasOthers(bound);
       if (free > kept) always.push({ route, limit: free - kept, only: served.only(route) });
     }
-    const chosen = map.choose(limit, order === 'fair', room, except);
+    const chosen = map.heads.size > 0 ? map.choose(limit, order === 'fair', room, except) : [];
     return { total, always, chosen, isLeftOut };
   }
 

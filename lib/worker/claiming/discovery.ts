@@ -4,6 +4,7 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { isolatedPrefix, keyRange, plainRoute, routesAfter } from '../../storage/route.js';
 import type { RouteHead, RouteRange } from '../../storage/waiting-route.js';
 import { WalkPace } from '../../timing/walk-pace.js';
+import type { Claimer } from './claimer.js';
 import type { Demands } from './demand.js';
 import { mostHeads, type RouteMap } from './route-map.js';
 import type { ServedRoutes } from './served-routes.js';
@@ -16,8 +17,7 @@ export interface DiscoveryParts {
   readonly demands: Pick<Demands, 'isAlwaysAsked'>;
   readonly map: RouteMap;
   readonly unreadable: Pick<Unreadable, 'end'>;
-  /** Slots that are free now. */
-  readonly free: () => number;
+  readonly claimer: Pick<Claimer, 'free'>;
   /** Asked to look again in that many ms. */
   readonly later: (ms: number) => void;
   /** Told that attempts wait that are to be run alone. */
@@ -70,11 +70,12 @@ export class Discovery {
 
   /** With slots to fill, what was forgotten is looked for again. */
   get #isDue(): boolean {
-    const { map, free, later } = this.#parts;
-    const forgotten = map.size < free() && map.takeForgotten();
-    if (forgotten === 'fruitful') this.#due = true;
-    // Other sessions have locked what there is.
-    else if (forgotten === 'fruitless') later(lockedAgainMs);
+    const { map, claimer, later } = this.#parts;
+    if (map.hasForgotten && map.heads.size < claimer.free) {
+      if (map.takeForgotten() === 'fruitful') this.#due = true;
+      // Other sessions have locked what there is.
+      else later(lockedAgainMs);
+    }
     return this.#due;
   }
 
@@ -86,15 +87,15 @@ export class Discovery {
 
   /** True when the next slice may be read beside claims that find something. */
   get mayGoOn(): boolean {
-    const { map, free } = this.#parts;
-    if (this.#left.length === 0 || map.size >= mostHeads) return false;
-    return this.#pace.due || (this.#hasFound && map.size < free());
+    const { map, claimer } = this.#parts;
+    if (this.#left.length === 0 || map.heads.size >= mostHeads) return false;
+    return this.#pace.due || (this.#hasFound && map.heads.size < claimer.free);
   }
 
   /** Answers whether to look now: when it was asked to, and not at once after the last look. */
   begin(): boolean {
-    const { free, later } = this.#parts;
-    if (!this.#isDue && !(this.#owing && free() > 0)) return false;
+    const { claimer, later } = this.#parts;
+    if (!this.#isDue && !(this.#owing && claimer.free > 0)) return false;
     const pause = this.#lastAt + pauseMs - performance.now();
     this.#due = false;
     if (pause > 0) {
@@ -111,8 +112,8 @@ export class Discovery {
 
   /** Claims dead attempts that no worker has a handler for: the first worker gives them the default treatment. */
   async claimUnattended(): Promise<readonly ClaimedTask[]> {
-    const { claims, unreadable, free, later } = this.#parts;
-    const most = Math.min(free(), attendedAtOnce);
+    const { claims, unreadable, claimer, later } = this.#parts;
+    const most = Math.min(claimer.free, attendedAtOnce);
     this.#owing = most <= 0;
     if (this.#owing) return [];
     try {
@@ -131,7 +132,7 @@ export class Discovery {
     const { database, served, demands, map, isolated, goOnIn } = this.#parts;
     const ranges = this.#left.slice(0, rangesAtOnce);
     if (ranges.length === 0) return false;
-    const sentAt = map.now();
+    const sentAt = map.clock;
     const heads = await this.#pace.walk(() =>
       database.attempts
         .routeHeads(ranges, routesAtOnce)

@@ -29,6 +29,8 @@ const patienceMs = 30_000;
  */
 export class Isolation {
   readonly #parts: IsolationParts;
+  /** True while this worker claims isolated attempts only, and only when it runs nothing. */
+  active = false;
   #taking = false;
   #requested = false;
   #stopped = false;
@@ -38,11 +40,6 @@ export class Isolation {
 
   constructor(parts: IsolationParts) {
     this.#parts = parts;
-  }
-
-  /** True while this worker claims isolated attempts only, and only when it runs nothing. */
-  get active(): boolean {
-    return this.#end !== undefined;
   }
 
   /** What is claimed then, one at a time. */
@@ -109,11 +106,13 @@ export class Isolation {
     if (!(await this.#isWanted()) || this.#stopped) return;
     await new Promise<void>((resolve) => {
       this.#end = resolve;
+      this.active = true;
       this.#patience = setTimeout(resolve, patienceMs);
       this.#parts.changed();
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
+    this.active = false;
     // A worker that has waited in vain lets another one have the turn until its next look.
     this.#requested = false;
     this.#parts.changed();

@@ -24,32 +24,27 @@ const lockedRetryMs = 250;
 export class LateClaims {
   readonly #workerId: WorkerId;
   readonly #parts: LateClaimsParts;
-  #held: readonly ClaimedTask[] = [];
+  /** Attempts that are not given back yet. */
+  held: readonly ClaimedTask[] = [];
 
   constructor(workerId: WorkerId, parts: LateClaimsParts) {
     this.#workerId = workerId;
     this.#parts = parts;
   }
 
-  /** Attempts that are not given back yet. */
-  get pending(): number {
-    return this.#held.length;
-  }
-
   *ids(): Iterable<string> {
-    for (const { id } of this.#held) yield id;
+    for (const { id } of this.held) yield id;
   }
 
   add(claimed: readonly ClaimedTask[]): void {
     if (claimed.length === 0) return;
-    this.#held = [...this.#held, ...claimed];
+    this.held = [...this.held, ...claimed];
     this.#parts.due();
   }
 
   /** Gives them back. When that fails they are kept for the next call. */
   async release(): Promise<void> {
-    const late = this.#held;
-    if (late.length === 0) return;
+    const late = this.held;
     const { database, bell, events } = this.#parts;
     const { released, refused } = await releaseClaims(database, this.#workerId, late);
     for (const [id, error] of refused) {
@@ -79,6 +74,6 @@ export class LateClaims {
   }
 
   #drop(isGone: (one: ClaimedTask) => boolean): void {
-    this.#held = this.#held.filter((one) => !isGone(one));
+    this.held = this.held.filter((one) => !isGone(one));
   }
 }

@@ -17,10 +17,9 @@ export interface PausesParts {
 /** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
 export class Pauses {
   readonly #parts: PausesParts;
-  #routes: ReadonlySet<Route> = new Set();
-  #isStale = true;
-  /** When the first of them is over, by `performance.now()`. */
-  #overAt = Infinity;
+  routes: ReadonlySet<Route> = new Set();
+  /** When they are to be read again, by `performance.now()`: when the first of them is over, or at once. */
+  staleAt = -Infinity;
 
   constructor(parts: PausesParts) {
     this.#parts = parts;
@@ -28,7 +27,7 @@ export class Pauses {
 
   /** A route may have been paused or resumed. */
   invalidate(): void {
-    this.#isStale = true;
+    this.staleAt = -Infinity;
   }
 
   /**
@@ -36,35 +35,35 @@ export class Pauses {
    * which no ring announces.
    */
   async refresh(): Promise<boolean> {
-    const leftMs = this.#overAt - performance.now();
-    if (!this.#isStale && leftMs > 0) {
+    const leftMs = this.staleAt - performance.now();
+    if (leftMs > 0) {
       // A timer of Node may come some ms early.
       if (leftMs < Infinity) this.#parts.later(leftMs);
       return false;
     }
-    this.#isStale = false;
+    this.staleAt = Infinity;
     try {
       const holds = await this.#parts.read();
-      const before = this.#routes;
-      this.#routes = new Set(holds.map(({ route }) => route));
+      const before = this.routes;
+      this.routes = new Set(holds.map(({ route }) => route));
       const firstMs = Math.min(...holds.map(({ forMs = Infinity }) => forMs));
-      this.#overAt = performance.now() + firstMs;
+      // Unless they may have changed again while they were read.
+      if (this.staleAt === Infinity) this.staleAt = performance.now() + firstMs;
       if (firstMs < Infinity) this.#parts.later(Math.max(1, firstMs));
-      return [...before].some((route) => !this.#routes.has(route));
+      return [...before].some((route) => !this.routes.has(route));
     } catch (error) {
-      this.#isStale = true;
+      this.staleAt = -Infinity;
       throw error;
     }
   }
 
   /** These, and others that are left out of a claim. */
   with(others: ReadonlySet<Route>): ReadonlySet<Route> {
-    if (this.#routes.size === 0) return others;
-    return others.size === 0 ? this.#routes : new Set([...this.#routes, ...others]);
+    return others.size === 0 ? this.routes : new Set([...this.routes, ...others]);
   }
 
   has(route: Route): boolean {
-    return this.#routes.has(plainRoute(route));
+    return this.routes.has(plainRoute(route));
   }
 }
 

@@ -32,7 +32,7 @@ interface Place {
 
 /** What else a claim has shown. */
 export interface ClaimEnd {
-  /** When it was sent, by {@link RouteMap.now}. */
+  /** When it was sent, by {@link RouteMap.clock}. */
   readonly sentAt: number;
   /** True when it took less than it could have. */
   readonly isDrained: boolean;
@@ -73,24 +73,21 @@ const mostPassedOver = 1_000;
 export class RouteMap {
   readonly #served: ServedRoutes;
   /** In the order of turns. */
-  readonly #heads = new Map<Route, Head>();
+  readonly heads = new Map<Route, Head>();
+  /** Steps forward with each head that is learned: a moment, to compare what is learned later with what was sent before. */
+  clock = 0;
+  /** True when routes were forgotten that may have work. */
+  hasForgotten = false;
   #byLimit = new Map<Limit | undefined, BoundedRoutes>();
   #places = newPlaces();
   #placed = 0;
   /** Those of paused routes. */
   #aside: Head[] = [];
   #except: ReadonlySet<Route> | undefined;
-  #clock = 0;
-  #hasForgotten = false;
   #hasGiven = false;
 
   constructor(served: ServedRoutes) {
     this.#served = served;
-  }
-
-  /** Routes with work. */
-  get size(): number {
-    return this.#heads.size;
   }
 
   /**
@@ -98,8 +95,8 @@ export class RouteMap {
    * Asked once, it is false until that happens again.
    */
   takeForgotten(): false | 'fruitful' | 'fruitless' {
-    const had = this.#hasForgotten && (this.#hasGiven ? 'fruitful' : 'fruitless');
-    this.#hasForgotten = false;
+    const had = this.hasForgotten && (this.#hasGiven ? 'fruitful' : 'fruitless');
+    this.hasForgotten = false;
     this.#hasGiven = false;
     return had;
   }
@@ -108,22 +105,17 @@ export class RouteMap {
     return (this.#byLimit.get(limit)?.heads.size ?? 0) > 0;
   }
 
-  /** A moment, to compare what is learned later with what was sent before. */
-  now(): number {
-    return ++this.#clock;
-  }
-
   /** A route has work. Of what is known of it the better holds, unless that is older than `since`. */
   learn({ route, priority, dueMs }: RouteHead, since = -Infinity): void {
-    const known = this.#heads.get(route);
+    const known = this.heads.get(route);
     if (known && known.learnedAt > since && isBetter(known, { route, priority, dueMs })) return;
-    if (!known && this.#heads.size >= 2 * mostHeads) return void (this.#hasForgotten = true);
+    if (!known && this.heads.size >= 2 * mostHeads) return void (this.hasForgotten = true);
     this.#put({
       route,
       priority,
       dueMs,
       plain: known?.plain ?? plainRoute(route),
-      learnedAt: ++this.#clock,
+      learnedAt: ++this.clock,
       misses: 0,
     });
   }
@@ -142,7 +134,6 @@ export class RouteMap {
    * @param except routes to leave out, plain ones with all their keys
    */
   choose(most: number, isFair: boolean, room: LimitRoom, except: ReadonlySet<Route>): readonly RouteDemand[] {
-    if (this.#heads.size === 0) return [];
     if (except !== this.#except) this.#recall(except);
     const chosen = isFair
       ? this.#nextInTurn(most, room, except)
@@ -160,19 +151,18 @@ export class RouteMap {
     claimed: readonly ClaimedTask[],
     { sentAt, isDrained, blocked, more }: ClaimEnd,
   ): void {
-    if (asked.length === 0) return;
     const taken = new Map<Route, { n: number; last: ClaimedTask }>();
     for (const last of claimed) taken.set(last.route, { n: (taken.get(last.route)?.n ?? 0) + 1, last });
     const left = more && new Set(more);
     for (const { route, limit } of asked) {
-      const head = this.#heads.get(route);
+      const head = this.heads.get(route);
       if (!head || head.learnedAt > sentAt || blocked.includes(route)) continue;
       const { n = 0, last } = taken.get(route) ?? {};
       this.#hasGiven ||= n > 0;
-      if (left && n < limit && !left.has(route)) this.#heads.delete(route);
+      if (left && n < limit && !left.has(route)) this.heads.delete(route);
       else if (!left && n < limit && isDrained) this.#forget(head);
       // Nothing before the last one is left.
-      else if (last) this.#put({ ...head, ...placeOf(last), learnedAt: ++this.#clock, misses: 0 });
+      else if (last) this.#put({ ...head, ...placeOf(last), learnedAt: ++this.clock, misses: 0 });
       else this.#missed(head, claimed.at(-1), left !== undefined);
     }
   }
@@ -185,17 +175,17 @@ export class RouteMap {
   #missed(head: Head, worst: ClaimedTask | undefined, hasMore: boolean): void {
     const place = worst && placeOf(worst);
     if (!place || !isBetter(head, { route: head.route, ...place })) return;
-    if (!hasMore && head.misses > 0 && this.#heads.size > leastAsked) this.#forget(head);
-    else this.#put({ ...head, ...place, learnedAt: ++this.#clock, misses: head.misses + 1 });
+    if (!hasMore && head.misses > 0 && this.heads.size > leastAsked) this.#forget(head);
+    else this.#put({ ...head, ...place, learnedAt: ++this.clock, misses: head.misses + 1 });
   }
 
   #forget({ route }: Head): void {
-    this.#heads.delete(route);
-    this.#hasForgotten = true;
+    this.heads.delete(route);
+    this.hasForgotten = true;
   }
 
   #put(head: Head): void {
-    this.#heads.set(head.route, head);
+    this.heads.set(head.route, head);
     if (++this.#placed > mostPlaced) return this.#tidy();
     this.#line(head);
   }
@@ -221,16 +211,16 @@ export class RouteMap {
   #tidy(): void {
     this.#byLimit = new Map();
     this.#places = newPlaces();
-    this.#placed = this.#heads.size;
+    this.#placed = this.heads.size;
     this.#aside = [];
-    for (const head of this.#heads.values()) this.#line(head);
+    for (const head of this.heads.values()) this.#line(head);
   }
 
   #setAside(head: Head): void {
     this.#aside.push(head);
     // Of a route that is learned again and again only the last head counts.
-    if (this.#aside.length <= 2 * this.#heads.size + leastAsked) return;
-    this.#aside = this.#aside.filter((one) => this.#heads.get(one.route) === one);
+    if (this.#aside.length <= 2 * this.heads.size + leastAsked) return;
+    this.#aside = this.#aside.filter((one) => this.heads.get(one.route) === one);
   }
 
   /** Pauses have changed: what stood aside comes back. */
@@ -238,7 +228,7 @@ export class RouteMap {
     this.#except = except;
     const aside = this.#aside;
     this.#aside = [];
-    for (const head of aside) if (this.#heads.get(head.route) === head) this.#line(head);
+    for (const head of aside) if (this.heads.get(head.route) === head) this.#line(head);
   }
 
   #best(most: number, room: LimitRoom, except: ReadonlySet<Route>): Head[] {
@@ -256,7 +246,7 @@ export class RouteMap {
         continue;
       }
       bounded.heads.pop();
-      const isCurrent = this.#heads.get(head.route) === head;
+      const isCurrent = this.heads.get(head.route) === head;
       if (isCurrent && isLeftOut(head, except)) this.#setAside(head);
       else if (isCurrent) {
         chosen.push(head);
@@ -274,14 +264,14 @@ export class RouteMap {
     const chosen: Head[] = [];
     const taken = new Map<Limit | undefined, number>();
     // Those that have had their turn come again at the end.
-    let left = Math.min(this.#heads.size, most + mostPassedOver);
-    for (const [route, head] of this.#heads) {
+    let left = Math.min(this.heads.size, most + mostPassedOver);
+    for (const [route, head] of this.heads) {
       if (chosen.length >= most || left-- === 0) break;
       const limit = this.#served.limitOf(head.plain);
       const n = taken.get(limit) ?? 0;
       // What is passed over comes last, or it would be passed over again and again.
-      this.#heads.delete(route);
-      this.#heads.set(route, head);
+      this.heads.delete(route);
+      this.heads.set(route, head);
       if (isLeftOut(head, except) || room.of(limit) <= n) continue;
       chosen.push(head);
       taken.set(limit, n + 1);

@@ -13,17 +13,12 @@ export class StatementsUnderWay {
   /** Set when the first statement is sent: the second may go along. */
   readonly firstSent = new Signal();
   readonly #slots = new Map<StatementName, number>();
+  /** Slots that they may fill, or have yet to free. */
+  slots = 0;
 
   /** @param parallel statements that are worth keeping under way */
   constructor(concurrency: number, parallel: number) {
     this.share = Math.ceil(concurrency / parallel);
-  }
-
-  /** Slots that they may fill, or have yet to free. */
-  get slots(): number {
-    let sum = 0;
-    for (const slots of this.#slots.values()) sum += slots;
-    return sum;
   }
 
   has(name: StatementName): boolean {
@@ -31,11 +26,14 @@ export class StatementsUnderWay {
   }
 
   begin(name: StatementName, slots: number): void {
+    this.end(name);
+    this.slots += slots;
     this.#slots.set(name, slots);
     if (name === 'first') this.firstSent.set();
   }
 
   end(name: StatementName): void {
+    this.slots -= this.#slots.get(name) ?? 0;
     this.#slots.delete(name);
   }
 }

@@ -30,23 +30,19 @@ const lockedRetryMs = 250;
 export class RefusedOutcomes {
   readonly #workerId: WorkerId;
   readonly #parts: RefusedOutcomesParts;
-  readonly #deferredIds = new Set<string>();
+  /** Attempts whose outcome waits to be tried again. */
+  readonly deferredIds = new Set<string>();
 
   constructor(workerId: WorkerId, parts: RefusedOutcomesParts) {
     this.#workerId = workerId;
     this.#parts = parts;
   }
 
-  /** Attempts whose outcome waits to be tried again. */
-  get deferredIds(): ReadonlySet<string> {
-    return this.#deferredIds;
-  }
-
   /** Tries them again after a while. */
   defer<T extends Outcome>(some: readonly T[], delayMs: number, retry: RefusedKind<T>['retry']): void {
-    for (const { claimed } of some) this.#deferredIds.add(claimed.id);
+    for (const { claimed } of some) this.deferredIds.add(claimed.id);
     setTimeout(() => {
-      for (const { claimed } of some) this.#deferredIds.delete(claimed.id);
+      for (const { claimed } of some) this.deferredIds.delete(claimed.id);
       retry(some);
       this.#parts.due();
     }, delayMs);

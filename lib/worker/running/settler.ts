@@ -48,8 +48,7 @@ export interface AttemptError {
 interface PendingCompletion {
   readonly completion: Completion;
   readonly claimed: ClaimedTask;
-  /** Why what the handler returned is not recorded; undefined where it is. */
-  readonly problem: string | undefined;
+  readonly recorded: RecordedReturn;
 }
 
 interface PendingFailure {
@@ -161,7 +160,7 @@ export class Settler {
   ): Promise<void> {
     const done = settledOnly && new Set(settledOnly);
     for (const one of taken) {
-      if (!done || done.has(one.claimed.id)) this.#written(one);
+      if (!done || done.has(one.claimed.id)) this.completed(one.claimed, one.recorded);
     }
     if (!done) return;
     const refused = taken.filter(({ claimed }) => !done.has(claimed.id));
@@ -169,7 +168,7 @@ export class Settler {
       retry: (again) => this.#completions.push(...again),
       // An earlier statement wrote it, but its answer was lost, so no event was emitted yet.
       writtenAs: 'completed',
-      written: (one) => this.#written(one),
+      written: (one) => this.completed(one.claimed, one.recorded),
     });
   }
 
@@ -227,7 +226,7 @@ export class Settler {
   }
 
   /** Emits that an attempt has succeeded, once the table says so. */
-  completed(claimed: ClaimedTask, { message, problem }: Pick<RecordedReturn, 'message' | 'problem'>): void {
+  completed(claimed: ClaimedTask, { message, problem }: RecordedReturn): void {
     const { counter, events } = this.#parts;
     counter?.completed(claimed.route, claimed.id);
     if (problem !== undefined) {
@@ -249,10 +248,6 @@ export class Settler {
   leave(claimed: ClaimedTask): void {
     this.#leftIds.add(claimed.id);
     this.lose(claimed);
-  }
-
-  #written({ claimed, completion: { message }, problem }: PendingCompletion): void {
-    this.completed(claimed, { message, problem });
   }
 
   get #lists(): readonly (readonly { readonly claimed: ClaimedTask }[])[] {
@@ -292,10 +287,8 @@ export class Settler {
   }
 }
 
-function pendingCompletion(
-  claimed: ClaimedTask,
-  { message, result, problem }: RecordedReturn,
-): PendingCompletion {
+function pendingCompletion(claimed: ClaimedTask, recorded: RecordedReturn): PendingCompletion {
   const { id, reservation } = claimed;
-  return { completion: { id, reservation, message, result }, claimed, problem };
+  const { message, result } = recorded;
+  return { completion: { id, reservation, message, result }, claimed, recorded };
 }

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { RouteDemand } from '../../../lib/storage/attempt.js';
 import type { Claims } from '../../../lib/storage/claims.js';
 import { ClaimCursor } from '../../../lib/storage/claiming/claim-cursor.js';
-import type { ClaimedRow } from '../../../lib/storage/claiming/claim-request.js';
+import type { ClaimedRow } from '../../../lib/storage/task-row.js';
 import { withClient } from '../../support/with-client.js';
 import { useExpensiveFront } from './expensive-front.js';
 import { useStorage } from '../../support/queue-storage.js';
@@ -310,9 +310,9 @@ test('a queue without dead entries is claimed from the front', () => {
   }
   // One alone may have met a stall; when it gets expensive, sweeps take 3% of the time.
   learn(31);
-  expect(cursor.sweepInMs).toBeLessThanOrEqual(0);
+  expect(cursor.sweeps.dueInMs).toBeLessThanOrEqual(0);
   learn(31);
-  expect(cursor.sweepInMs).toBeCloseTo(30 / 0.03 - 30);
+  expect(cursor.sweeps.dueInMs).toBeCloseTo(30 / 0.03 - 30);
 });
 
 test('two expensive sweeps in a row are rare sweeps; one is not, nor are two with a cheap one between them', () => {

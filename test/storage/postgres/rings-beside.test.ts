@@ -29,11 +29,11 @@ test('an insert that rings a bell beside the database is one statement, which ri
       return { rows: [{ id: '5' }] };
     },
   };
-  const inserts = new PostgresInserts(handle, () => ({ table: 'tasks' }), {
+  const inserts = new PostgresInserts(handle, {
     channel: 'tasks',
     ringer: { idle: true, ring: () => void done.push('a ring of its own') },
     beside: (ring) => void beside.push(ring),
-  });
+  }).into({ table: 'tasks' });
   await inserts.insert(task);
   expect(done).toEqual([expect.stringContaining('pg_notify')]);
   expect(beside).toMatchObject([{ highest: 50 }]);

@@ -108,7 +108,7 @@ test('paused routes stand aside with all their keys, blocked ones alone, until t
 test('what a claim has emptied is forgotten, unless a ring came while it was under way', () => {
   const map = mapOf(['a', 1], ['b', 2], ['c', 3]);
   const asked = map.choose(100, false, room, nobody);
-  const sentAt = map.now();
+  const sentAt = map.clock;
   map.learn({ route: 'b', dueMs: 1, priority: 50 });
   map.answered(asked, [taken('c', 3)], { sentAt, isDrained: true, blocked: ['c'], more: undefined });
   expect(chosen(map)).toEqual(['b', 'c']);
@@ -116,22 +116,22 @@ test('what a claim has emptied is forgotten, unless a ring came while it was und
 
 test('behind what was taken the route goes on; what gives nothing twice is looked for again where there are many', () => {
   const map = mapOf(...Array.from({ length: 150 }, (_, n) => [`a${n}`, n] as const));
-  const [asked, sentAt] = [map.choose(1, false, room, nobody), map.now()];
+  const [asked, sentAt] = [map.choose(1, false, room, nobody), map.clock];
   const end = { sentAt, isDrained: false, blocked: [], more: undefined };
   map.answered(asked, [taken('a7', 500)], end);
   // Those that were not asked for have the best heads now.
   expect(chosen(map, 50).slice(0, 50)).toEqual(Array.from({ length: 50 }, (_, n) => `a${n + 100}`));
-  expect(map.size).toBe(150);
+  expect(map.heads.size).toBe(150);
   const again = map.choose(1, false, room, nobody);
-  map.answered(again, [taken('a100', 600)], { ...end, sentAt: map.now() });
+  map.answered(again, [taken('a100', 600)], { ...end, sentAt: map.clock });
   expect(map.takeForgotten()).toBe('fruitful');
   expect(map.takeForgotten()).toBe(false);
-  expect(map.size).toBeLessThan(150);
+  expect(map.heads.size).toBeLessThan(150);
 });
 
 test('what an answer says of each route holds: those that have more stay, the others are forgotten at once', () => {
   const map = mapOf(['a', 1], ['b', 2], ['c', 3]);
-  const [asked, sentAt] = [map.choose(1, false, room, nobody), map.now()];
+  const [asked, sentAt] = [map.choose(1, false, room, nobody), map.clock];
   map.answered(asked, [taken('a', 1)], { sentAt, isDrained: false, blocked: [], more: ['a', 'c'] });
   expect(chosen(map)).toEqual(['a', 'c']);
   expect(map.takeForgotten()).toBe(false);

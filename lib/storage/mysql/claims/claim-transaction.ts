@@ -3,7 +3,7 @@ import type { ClaimAnswer, ClaimRequest } from '../../claiming/claim-request.js'
 import type { TextRow } from '../connections/answers.js';
 import type { Run } from '../connections/transactions.js';
 import type { MysqlAccess } from '../mysql-access.js';
-import { readClaimed } from '../read-rows.js';
+import { readClaimedTask } from '../../task-row.js';
 import { claimClock, readLocked, take } from '../statements/claim.js';
 import { lockBest, seeBest, type Arm } from '../statements/claim-arms.js';
 import { lockEnded, settle } from '../statements/settle.js';
@@ -167,7 +167,7 @@ export class ClaimTransaction implements ClaimWork {
     });
     return {
       settledOnly: ended.length === this.#completions.length ? undefined : idsOf(ended),
-      claimed: (read?.rows ?? []).map((row) => readClaimed(row, identity)),
+      claimed: (read?.rows ?? []).map((row) => readClaimedTask(row, identity)),
     };
   }
 

@@ -2,7 +2,7 @@ import type { ClaimedTask, Completion } from '../../attempt.js';
 import type { ClaimAnswer, ClaimRequest } from '../../claiming/claim-request.js';
 import type { TextRow } from '../connections/answers.js';
 import type { QueueTables } from '../identifiers.js';
-import { readClaimed } from '../read-rows.js';
+import { readClaimedTask } from '../../task-row.js';
 import { claimClock, claimedIds, take } from '../statements/claim.js';
 import { seeBest, type Arm } from '../statements/claim-arms.js';
 import { lockEnded, settle } from '../statements/settle.js';
@@ -65,7 +65,7 @@ export class OptimisticClaim implements ClaimWork {
     const counted = isCounted ? count(request, arms, seen) : undefined;
     const wanted = counted?.wanted ?? choose(request, seen);
     const taken = await this.#take(ended, idsOf(wanted));
-    const claimed = taken.map((row) => readClaimed(row, this.#parts.names.identity));
+    const claimed = taken.map((row) => readClaimedTask(row, this.#parts.names.identity));
     await askTogether(this.#parts.run, { commit });
     const got = new Set(claimed.map(({ id }) => id));
     const ofWanted = wanted.filter(({ id }) => got.has(id));
@@ -90,7 +90,7 @@ export class OptimisticClaim implements ClaimWork {
       taken: this.#readTaken(ids),
       commit,
     });
-    return inOrderOf(ids, taken?.rows).map((row) => readClaimed(row, this.#parts.names.identity));
+    return inOrderOf(ids, taken?.rows).map((row) => readClaimedTask(row, this.#parts.names.identity));
   }
 
   async #look(arms: readonly Arm[]): Promise<Look> {

@@ -124,6 +124,9 @@ const socketErrors = new Set([
   'EAI_AGAIN',
 ]);
 
+/** What is said of a connection that was lost. */
+export const noAnswer = 'the database did not answer';
+
 /** Makes a connection error ours, with its cause; other errors pass unchanged. */
 export function wrapConnectionError(error: unknown, what: string): unknown {
   if (!isConnectionError(error)) return error;

@@ -2,7 +2,7 @@ import type { Client, ClientConfig, CustomTypesConfig } from 'pg';
 import { withAnswerLimit } from './answer-limit.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
 import { OwnedConnection } from './owned-connection.js';
-import { asQuery, type Reach } from './pooler.js';
+import type { Reach } from './pooler.js';
 import type { Statement } from '../statement.js';
 import { isRingRefused, quietly } from './without-ring.js';
 
@@ -62,23 +62,26 @@ export class ControlConnection {
     statement: Statement,
     values: readonly unknown[] | (() => readonly unknown[]),
   ): Promise<readonly TextRow[]> {
-    return this.#connection.inTurn(() =>
-      this.#run(statement, typeof values === 'function' ? values() : values),
-    );
+    return this.#connection.inTurn(() => {
+      const given = typeof values === 'function' ? values() : values;
+      return this.#ask(statement, given).catch((error: unknown) => this.#askAgain(error, statement, given));
+    });
   }
 
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** What a server that only reads has refused is sent once more, where connections lead now. */
-  async #run(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
-    return this.#ask(statement, values).catch((error: unknown) => {
-      if (isRingRefused(error)) return this.#askQuietly(statement, values);
-      if (!isReadOnlyError(error)) throw error;
-      this.#watcher.refused();
-      return this.#ask(statement, values);
-    });
+  /** What a server that only reads has refused is sent once more, where connections lead now; what a ring made fail, without it. */
+  async #askAgain(
+    error: unknown,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<readonly TextRow[]> {
+    if (isRingRefused(error)) return this.#askQuietly(statement, values);
+    if (!isReadOnlyError(error)) throw error;
+    this.#watcher.refused();
+    return this.#ask(statement, values);
   }
 
   /** Without a ring, as a trigger of somebody's has: one that inserts into a queue. */
@@ -98,9 +101,10 @@ export class ControlConnection {
   /** Answers the rows as text. */
   async #ask(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = this.#connection.client ?? (await this.#open());
+    const name = this.#reach === 'direct' ? statement.name : undefined;
     try {
-      const answer = client.query<TextRow>(asQuery(statement, this.#reach, values, asText));
-      const { rows } = await withAnswerLimit(client, answer);
+      const query = { name, text: statement.text, values: [...values], types: asText };
+      const { rows } = await withAnswerLimit(client, client.query<TextRow>(query));
       return rows;
     } catch (error) {
       if (isConnectionError(error)) this.#connection.drop(client, error);

@@ -30,7 +30,8 @@ export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 
 /** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
 export class OwnPool implements Lender {
   readonly #pool: Pool;
-  readonly #line: ConnectionLine<PoolClient>;
+  /** Those who wait for one. */
+  readonly line: ConnectionLine<PoolClient>;
   readonly #patienceMs: number;
   readonly #refused: () => void;
   /** Connections that were opened since {@link renew} was asked for last, and whose session is as it was. */
@@ -50,7 +51,7 @@ export class OwnPool implements Lender {
       };
       watchSession(client, { ...watch, left: watch.left && left });
     });
-    this.#line = new ConnectionLine({
+    this.line = new ConnectionLine({
       max: pool.options.max,
       open: () => this.#open(),
       keep: (client) => client.release(),
@@ -69,18 +70,13 @@ export class OwnPool implements Lender {
     return this.#pool.ending;
   }
 
-  /** True when whoever comes now has to wait for a connection that somebody has, or waits for. */
-  get isExhausted(): boolean {
-    return this.#line.isExhausted;
-  }
-
   /**
    * Lends a connection, which is given back by its `release()`.
    *
    * @param patienceMs how long it waits for open connections while no more can be opened
    */
   connect(patienceMs = this.#patienceMs): Promise<PoolClient> {
-    return this.#line.take(patienceMs);
+    return this.line.take(patienceMs);
   }
 
   /** Runs one statement. */
@@ -100,7 +96,7 @@ export class OwnPool implements Lender {
 
   /** Closes those that are idle, and the others as they come back; resolves when none is left. */
   end(): Promise<void> {
-    this.#line.close(new Error('Cannot use a pool after calling end on the pool'));
+    this.line.close(new Error('Cannot use a pool after calling end on the pool'));
     return this.#pool.end();
   }
 
@@ -113,10 +109,10 @@ export class OwnPool implements Lender {
     }
     const release = client.release.bind(client);
     client.release = (error) => {
-      if (isReadOnlyError(error)) this.#refused();
+      if (error && isReadOnlyError(error)) this.#refused();
       const isGone = Boolean(error) || !this.#current.has(client);
       release(isGone ? (error ?? true) : error);
-      this.#line.back(client, isGone);
+      this.line.back(client, isGone);
     };
     return client;
   }

@@ -1,6 +1,5 @@
 import { types, type CustomTypesConfig } from 'pg';
 import { readDate } from '../../columns.js';
-import { readTextArray } from '../array-text.js';
 
 type ReadText = (text: string) => unknown;
 
@@ -30,3 +29,11 @@ const asItIs: ReadText = (text) => text;
 export const ownTypes: CustomTypesConfig = {
   getTypeParser: (type: number) => readers[type] ?? asItIs,
 };
+
+/** Reads an array of texts without arrays in it. */
+function readTextArray(text: string): readonly (string | null)[] {
+  const elements = text.matchAll(/"((?:[^"\\]|\\.)*)"|([^{},]+)/gs);
+  return Array.from(elements, ([, quoted, plain = null]) =>
+    quoted === undefined ? (plain === 'NULL' ? null : plain) : quoted.replace(/\\(.)/gs, '$1'),
+  );
+}

@@ -21,7 +21,8 @@ export interface OwnedConnectionParts {
  */
 export class OwnedConnection {
   readonly #parts: OwnedConnectionParts;
-  #client: Client | undefined;
+  /** The open connection; undefined while there is none. */
+  client: Client | undefined;
   #generation = 0;
   #connecting: Promise<Client> | undefined;
   /** Backend of the last connection, by its process and the start of its server: it may still be at work when the connection was lost. */
@@ -32,11 +33,6 @@ export class OwnedConnection {
 
   constructor(parts: OwnedConnectionParts) {
     this.#parts = parts;
-  }
-
-  /** The open connection; undefined while there is none. */
-  get client(): Client | undefined {
-    return this.#client;
   }
 
   /** Counts connections: another number is another session. */
@@ -51,7 +47,7 @@ export class OwnedConnection {
   /** Opens the connection, unless it is open. */
   async open(): Promise<Client> {
     if (this.#closed) throw new Error('Connection terminated: this queue is closed');
-    if (this.#client) return this.#client;
+    if (this.client) return this.client;
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
     return this.#connecting;
   }
@@ -70,8 +66,8 @@ export class OwnedConnection {
 
   /** Lets the next statement open another connection; true when this was the one in use. */
   discard(client: Client): boolean {
-    if (this.#client !== client) return false;
-    this.#client = undefined;
+    if (this.client !== client) return false;
+    this.client = undefined;
     void client.end().catch(() => undefined);
     return true;
   }
@@ -79,8 +75,8 @@ export class OwnedConnection {
   /** Opens none any more, and says goodbye. */
   async close(): Promise<void> {
     this.#closed = true;
-    const client = this.#client ?? (await this.#connecting?.catch(() => undefined));
-    this.#client = undefined;
+    const client = this.client ?? (await this.#connecting?.catch(() => undefined));
+    this.client = undefined;
     await client?.end().catch(() => undefined);
   }
 
@@ -95,7 +91,7 @@ export class OwnedConnection {
       throw error;
     }
     client.on('end', () => this.drop(client, new Error('Connection terminated')));
-    this.#client = client;
+    this.client = client;
     this.#generation += 1;
     return client;
   }

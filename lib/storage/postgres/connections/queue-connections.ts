@@ -1,5 +1,4 @@
-import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
-import type { SqlHandle } from '../../sql-handle.js';
+import { Client, Pool, type ClientConfig } from 'pg';
 import type { RingMessage } from '../../../coordination/ring.js';
 import type { SessionUse } from '../../../coordination/session.js';
 import type { PostgresSession } from './postgres-session.js';
@@ -8,7 +7,7 @@ import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
 import { traceText } from '../../session-traces.js';
-import { defaultPatienceMs, sharedText } from '../../connection-line.js';
+import { sharedText } from '../../connection-line.js';
 import type { StartPlace } from '../../start-problem.js';
 import {
   connectionConfig,
@@ -20,16 +19,13 @@ import {
 import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { noteBackend } from './backend.js';
-import { inTransaction } from './in-transaction.js';
-import type { RunTransaction } from '../partitions/short-transaction.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
-import { OwnPool, queryOn, type Lender } from './own-pool.js';
-import { ownTypes } from './own-types.js';
+import { OwnPool } from './own-pool.js';
 import { isAtWork } from './is-at-work.js';
 import { inspectReach, processIdOf, type Reach } from './pooler.js';
 import { Sockets } from './sockets.js';
 import type { SessionWatch } from './watch-session.js';
-import { statementsWithoutRefusedRing, withoutRefusedRing } from './without-ring.js';
+import { insertConnections, type InsertConnections } from './insert-connections.js';
 
 /** Which server each kind of connection reaches, and through what. */
 export interface Routing {
@@ -41,7 +37,7 @@ export interface Routing {
 }
 
 /** The connections of one queue. */
-export interface QueueConnections {
+export interface QueueConnections extends InsertConnections {
   readonly routing: Routing;
   readonly pool: OwnPool;
   /** For inserts while handlers hold the whole pool; undefined in a process that only produces, as is `control`. */
@@ -54,10 +50,6 @@ export interface QueueConnections {
   readonly heedPolicies: () => void;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
-  /** What the client inserts through. */
-  readonly inserts: SqlHandle;
-  /** Runs work in a transaction of its own on the pool that it inserts through. */
-  readonly inOwnTransaction: RunTransaction;
   /** False where no session can listen or hold locks. */
   readonly canListen: boolean;
   /** A hold on the process's session. */
@@ -136,9 +128,6 @@ export function openConnections(
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
 
-  const forInserts = lenderForInserts(pool, spare);
-  const runForInserts: RunTransaction = (work) => inTransaction(forInserts, work);
-
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
       named(controlAddress, connection),
@@ -172,8 +161,7 @@ export function openConnections(
     closeOnlookers: async () => onlookers?.end(),
     heedPolicies: () => (settings = sessionSettings),
     control: controls,
-    inserts: statementsWithoutRefusedRing(preparedStatements(forInserts, mainReach), runForInserts),
-    inOwnTransaction: withoutRefusedRing(runForInserts),
+    ...insertConnections(pool, spare, mainReach),
     canListen: listenerAddress !== undefined,
     sessionUse: () => {
       const use: SessionUse = {
@@ -282,41 +270,4 @@ function openPool(
       ? { silent: renew, left, isAtWork: (client) => isAtWork(config, processIdOf(client)) }
       : { silent: renew };
   return new OwnPool(pool, { shared, watch, refused: renew });
-}
-
-/**
- * While others hold the whole pool, the spare connection; where that cannot be opened, the pool after all. Not for ever: who
- * inserts may be what holds it.
- */
-function lenderForInserts(pool: OwnPool, spare: OwnPool | undefined): Lender {
-  if (!spare) return pool;
-  const instead = (error: Error): Promise<PoolClient> => lentWithin(pool.connect(), defaultPatienceMs, error);
-  return { connect: () => (pool.isExhausted ? spare.connect().catch(instead) : pool.connect()) };
-}
-
-/** What is lent in time; what comes later goes back. */
-function lentWithin(lending: Promise<PoolClient>, mostMs: number, reason: Error): Promise<PoolClient> {
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    const late = setTimeout(() => {
-      isLate = true;
-      reject(reason);
-    }, mostMs);
-    lending
-      .then((client) => (isLate ? client.release() : resolve(client)), reject)
-      .finally(() => clearTimeout(late));
-  });
-}
-
-/** A handle whose statements are prepared once per connection, by their text, where that is ours alone. */
-function preparedStatements(lender: Lender, reach: Reach): SqlHandle {
-  const names = new Map<string, string>();
-  return {
-    query: (text, values = []) => {
-      if (reach !== 'direct') return queryOn(lender.connect(), { text, values, types: ownTypes });
-      const name = names.get(text) ?? `tarefa_client_${names.size}`;
-      names.set(text, name);
-      return queryOn(lender.connect(), { name, text, values, types: ownTypes });
-    },
-  };
 }

@@ -19,10 +19,10 @@ export interface SessionWatch {
 export function watchSession(client: Client, { left, isAtWork, silent }: SessionWatch): void {
   // Asked for by each statement: what traces statements may be loaded later.
   const { prototype } = Client as unknown as { prototype: { query(...call: unknown[]): unknown } };
-  const send = (call: unknown[]): unknown => prototype.query.apply(client, call);
-  const watched = (...call: unknown[]): unknown => {
-    if (isOwn(call[0])) {
-      return watchAnswer(send(call) as Promise<unknown>, {
+  client.query = ((...call: unknown[]): unknown => {
+    const { types } = (call[0] ?? {}) as { readonly types?: unknown };
+    if (types === ownTypes) {
+      return watchAnswer(prototype.query.apply(client, call) as Promise<unknown>, {
         isAtWork: async () => isAtWork?.(client),
         cut: (reason) => {
           silent();
@@ -32,13 +32,8 @@ export function watchSession(client: Client, { left, isAtWork, silent }: Session
     }
     const words = left && traceOf(textOf(call[0]), 'postgres');
     if (words !== undefined) left?.(words);
-    return send(call);
-  };
-  client.query = watched as Client['query'];
-}
-
-function isOwn(query: unknown): boolean {
-  return (query as { readonly types?: unknown } | null | undefined)?.types === ownTypes;
+    return prototype.query.apply(client, call);
+  }) as Client['query'];
 }
 
 /** A text, a configuration of a query, or what a library has made to be sent. */

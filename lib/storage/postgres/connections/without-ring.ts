@@ -34,17 +34,3 @@ export function withoutRefusedRing(run: RunTransaction): RunTransaction {
     }
   };
 }
-
-/** Sends statements that commit by themselves, again without a ring where the server refuses that. */
-export function statementsWithoutRefusedRing(handle: SqlHandle, run: RunTransaction): SqlHandle {
-  return {
-    query: async (text, values) => {
-      try {
-        return await handle.query(text, values);
-      } catch (error) {
-        if (!isRingRefused(error)) throw error;
-        return runQuietly(run, (tx) => tx.query(text, values));
-      }
-    },
-  };
-}
