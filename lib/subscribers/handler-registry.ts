@@ -87,7 +87,8 @@ export const decoratorNames = {
 export class HandlerRegistry {
   readonly #live = new Map<Route, Handler>();
   readonly #dead = new Map<Route, Handler>();
-  #left: LeftRoutes | undefined;
+  /** Routes that another worker of this process serves; undefined where there are none. */
+  left: LeftRoutes | undefined;
   #anyTopic: Handler | undefined;
   #anyDeadTopic: Handler | undefined;
 
@@ -111,22 +112,16 @@ export class HandlerRegistry {
 
   /** Leaves some routes to another worker of this process, though their dead tasks may have handlers here. */
   leave(left: LeftRoutes): void {
-    this.#left = left;
+    this.left = left;
   }
 
   leaves(route: Route): boolean {
-    return this.#left?.includes(route) ?? false;
-  }
-
-  /** Routes that stay with this worker. Called for every claim, so it copies nothing when no route is left to another. */
-  withoutLeft(routes: readonly Route[]): readonly Route[] {
-    const left = this.#left;
-    return left ? routes.filter((route) => !left.includes(route)) : routes;
+    return this.left?.includes(route) ?? false;
   }
 
   /** Finds who serves newly seen routes, before this worker decides whether to take them. */
   async learn(pending: readonly Route[]): Promise<void> {
-    await this.#left?.learn(pending);
+    await this.left?.learn(pending);
   }
 
   /** Routes that a worker announces: those with a live handler. */
@@ -149,10 +144,14 @@ export class HandlerRegistry {
     };
   }
 
+  /** Routes that have a handler of their own, those that are left to another worker included. */
+  get all(): readonly Route[] {
+    return [...new Set([...this.#live.keys(), ...this.#dead.keys()])];
+  }
+
   /** Routes that have a handler of their own. */
   routes(): readonly Route[] {
-    const all = [...new Set([...this.#live.keys(), ...this.#dead.keys()])];
-    return this.withoutLeft(all);
+    return this.all.filter((route) => !this.leaves(route));
   }
 
   /** Where routes are taken that have no handler of their own: those of all topics, when some handler takes every topic. */

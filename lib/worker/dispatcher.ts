@@ -4,7 +4,7 @@ import { hasCode } from '../errors.js';
 import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
 import type { Interop } from '../storage/interop.js';
 import { Claimer, type Turn } from './claiming/claimer.js';
-import { Demands } from './claiming/demand.js';
+import { Demands } from './claiming/routes.js';
 import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
 import { LateClaims } from './claiming/late-claims.js';

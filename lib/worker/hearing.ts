@@ -1,10 +1,9 @@
 import type { Ring } from '../coordination/ring.js';
 import { plainRoute } from '../storage/route.js';
 import type { Claimer } from './claiming/claimer.js';
-import type { Demands } from './claiming/demand.js';
+import type { Demands, ServedRoutes } from './claiming/routes.js';
 import type { Discovery } from './claiming/discovery.js';
 import type { RouteMap } from './claiming/route-map.js';
-import type { ServedRoutes } from './claiming/served-routes.js';
 import type { Promotion } from './promotion.js';
 
 export interface HearingParts {

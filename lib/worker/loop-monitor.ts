@@ -1,7 +1,7 @@
 import { reference, type QueueEvents } from '../events.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 import type { WorkerId } from '../storage/attempt.js';
-import type { Capacity } from './claiming/capacity.js';
+import type { Capacity } from './claiming/routes.js';
 import type { Dispatcher } from './dispatcher.js';
 import { HandlerContext } from './running/handler-context.js';
 import type { RunningTask } from './running/running-tasks.js';

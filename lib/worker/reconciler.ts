@@ -8,7 +8,7 @@ import type { QueueDatabase } from '../storage/database.js';
 import { releaseClaims } from '../storage/release-claims.js';
 import { unknownAtOnce } from '../storage/waiting-route.js';
 import type { RunningTask, RunningTasks } from './running/running-tasks.js';
-import type { ServedRoutes } from './claiming/served-routes.js';
+import type { ServedRoutes } from './claiming/routes.js';
 import { isolatedRange, keyedRange, plainRoute } from '../storage/route.js';
 import type { RouteRange } from '../storage/waiting-route.js';
 import { failureMessage } from '../values/failure-text.js';
@@ -60,7 +60,8 @@ export class Reconciler {
   /** What an idle worker asks before it compares: of what it serves, whatever else waits. */
   async nextDue(): Promise<NextDue> {
     const { database, served } = this.#parts;
-    const own = served.own.filter((route) => served.hasLive(route)).map(keyedRange);
+    const live = served.own.filter(({ only }) => only !== 'dead');
+    const own = live.map(({ route }) => keyedRange(route));
     const awaited = {
       ranges: [...own, ...own.map(isolatedRange)],
       deadRoutes: served.dead,

@@ -1,7 +1,7 @@
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask } from '../storage/attempt.js';
 import type { Signal } from '../timing/signal.js';
-import type { Capacity } from './claiming/capacity.js';
+import type { Capacity } from './claiming/routes.js';
 import type { Claimer } from './claiming/claimer.js';
 import type { RouteMap } from './claiming/route-map.js';
 import type { FanOut } from './fan-out.js';

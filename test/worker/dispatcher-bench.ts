@@ -6,8 +6,7 @@ import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../lib/storag
 import type { ErrorKind } from '../../lib/storage/error-kind.js';
 import { HandlerRegistry, type HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { Signal } from '../../lib/timing/signal.js';
-import { Capacity } from '../../lib/worker/claiming/capacity.js';
-import { ServedRoutes } from '../../lib/worker/claiming/served-routes.js';
+import { Capacity, ServedRoutes } from '../../lib/worker/claiming/routes.js';
 import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
-import { Capacity } from '../../lib/worker/claiming/capacity.js';
+import { Capacity } from '../../lib/worker/claiming/routes.js';
 import { LoopMonitor } from '../../lib/worker/loop-monitor.js';
 import { HandlerContext, type Surroundings } from '../../lib/worker/running/handler-context.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
@@ -26,7 +26,7 @@ function watch(pauseWhileBlocked = false) {
   const running = new RunningTasks();
   const wake = vi.fn<() => void>();
   const options = { concurrency: 3, maxLoopDelayMs: 200, pauseWhileBlocked };
-  const capacity = new Capacity({ limitOf: () => undefined }, options);
+  const capacity = new Capacity({ of: () => ({ limit: undefined }) as never }, options);
   const monitor = new LoopMonitor('7', { dispatcher: { running, wake }, capacity, options, events });
   monitor.start();
   const begin = (topic: string) => {

@@ -5,9 +5,8 @@ import { isolatedPrefix, keyRange, plainRoute, routesAfter } from '../../storage
 import type { RouteHead, RouteRange } from '../../storage/waiting-route.js';
 import { WalkPace } from '../../timing/walk-pace.js';
 import type { Claimer } from './claimer.js';
-import type { Demands } from './demand.js';
+import type { Demands, ServedRoutes } from './routes.js';
 import { mostHeads, type RouteMap } from './route-map.js';
-import type { ServedRoutes } from './served-routes.js';
 import type { Unreadable } from './unreadable.js';
 
 export interface DiscoveryParts {
@@ -161,7 +160,7 @@ export class Discovery {
   /** All that no claim asks for by itself. */
   #ranges(): readonly RouteRange[] {
     const { served, demands } = this.#parts;
-    const own = served.own.flatMap((route) => {
+    const own = served.own.flatMap(({ route }) => {
       const keys = keyRange(route);
       return demands.isAlwaysAsked(route) ? [keys] : [{ from: route, below: keys.below }];
     });

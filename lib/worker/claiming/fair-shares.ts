@@ -1,5 +1,5 @@
 import type { Route, RouteDemand } from '../../storage/attempt.js';
-import type { KnownDemand } from './demand.js';
+import type { KnownDemand } from './routes.js';
 
 /** Busy routes remembered beside those of the last claim. */
 const mostRemembered = 1_000;

@@ -4,13 +4,13 @@ import { isolatedRange, isolatedRoute, plainRoute } from '../../storage/route.js
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Pauses } from './pauses.js';
-import type { ServedRoutes } from './served-routes.js';
+import type { ServedRoutes } from './routes.js';
 
 export interface IsolationParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'wouldClaim'>;
   readonly liveness: Pick<Liveness, 'exclusively'>;
-  readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'only'>;
+  readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'of'>;
   readonly pauses: Pick<Pauses, 'has'>;
   /** Told that it is this worker's turn, or no longer. */
   readonly changed: () => void;
@@ -97,7 +97,7 @@ export class Isolation {
     await served.learn(routes);
     this.#routes = routes
       .filter((route) => served.has(route) && !pauses.has(route))
-      .map((route) => ({ route: isolatedRoute(route), limit: 1, only: served.only(route) }));
+      .map((route) => ({ route: isolatedRoute(route), limit: 1, only: served.of(route).only }));
     return this.#routes.length > 0 && claims.wouldClaim(this.#routes);
   }
 

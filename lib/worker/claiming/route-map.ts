@@ -3,7 +3,6 @@ import { plainRoute } from '../../storage/route.js';
 import type { RouteHead } from '../../storage/waiting-route.js';
 import type { Limit } from '../../subscribers/handler-registry.js';
 import { Heap } from './heap.js';
-import type { ServedRoutes } from './served-routes.js';
 
 /** A route with work, and the place of its best attempt as far as it is known: none of its attempts comes before that. */
 interface Head extends RouteHead {
@@ -42,6 +41,11 @@ export interface ClaimEnd {
   readonly more: readonly Route[] | undefined;
 }
 
+/** What is known of plain routes. */
+export interface RouteRules {
+  of(route: Route): { readonly limit: Limit | undefined; readonly only: RouteDemand['only'] };
+}
+
 /** What is left of limits. */
 export interface LimitRoom {
   /** Slots that routes may fill now. */
@@ -71,7 +75,7 @@ const mostPassedOver = 1_000;
  * stand aside until that changes.
  */
 export class RouteMap {
-  readonly #served: ServedRoutes;
+  readonly #served: RouteRules;
   /** In the order of turns. */
   readonly heads = new Map<Route, Head>();
   /** Steps forward with each head that is learned: a moment, to compare what is learned later with what was sent before. */
@@ -86,7 +90,7 @@ export class RouteMap {
   #except: ReadonlySet<Route> | undefined;
   #hasGiven = false;
 
-  constructor(served: ServedRoutes) {
+  constructor(served: RouteRules) {
     this.#served = served;
   }
 
@@ -192,7 +196,7 @@ export class RouteMap {
 
   /** Puts a head among those that its limit bounds. */
   #line(head: Head): void {
-    const limit = this.#served.limitOf(head.plain);
+    const limit = this.#served.of(head.plain).limit;
     let bounded = this.#byLimit.get(limit);
     if (!bounded)
       this.#byLimit.set(limit, (bounded = { limit, heads: new Heap<Head>(isBetter), place: undefined }));
@@ -267,7 +271,7 @@ export class RouteMap {
     let left = Math.min(this.heads.size, most + mostPassedOver);
     for (const [route, head] of this.heads) {
       if (chosen.length >= most || left-- === 0) break;
-      const limit = this.#served.limitOf(head.plain);
+      const limit = this.#served.of(head.plain).limit;
       const n = taken.get(limit) ?? 0;
       // What is passed over comes last, or it would be passed over again and again.
       this.heads.delete(route);
@@ -282,7 +286,7 @@ export class RouteMap {
   /** Routes that one limit bounds share what is left of it. */
   #divided(heads: readonly Head[], most: number, room: LimitRoom): readonly RouteDemand[] {
     const sharing = new Map<Limit | undefined, number>();
-    const limits = heads.map(({ plain }) => this.#served.limitOf(plain));
+    const limits = heads.map(({ plain }) => this.#served.of(plain).limit);
     for (const bound of limits) sharing.set(bound, (sharing.get(bound) ?? 0) + 1);
     return heads.map(({ route, plain }, index) => {
       const bound = limits[index];
@@ -290,7 +294,7 @@ export class RouteMap {
       // At least 1: no more are chosen than it has left.
       const share = free === Infinity ? free : Math.floor(free / (sharing.get(bound) ?? 1));
       const limit = Math.min(most, share);
-      return { route, limit, only: this.#served.only(plain), hasWork: true };
+      return { route, limit, only: this.#served.of(plain).only, hasWork: true };
     });
   }
 }

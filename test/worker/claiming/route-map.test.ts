@@ -4,7 +4,6 @@ import type { ClaimedTask } from '../../../lib/storage/attempt.js';
 import type { Limit } from '../../../lib/subscribers/handler-registry.js';
 import { Heap } from '../../../lib/worker/claiming/heap.js';
 import { RouteMap, type LimitRoom } from '../../../lib/worker/claiming/route-map.js';
-import type { ServedRoutes } from '../../../lib/worker/claiming/served-routes.js';
 
 interface NamedLimit extends Limit {
   readonly name: string;
@@ -29,7 +28,7 @@ const room: LimitRoom = { of: freeOf, isFull: (limit) => freeOf(limit) <= 0 };
 const nobody: ReadonlySet<string> = new Set();
 
 function mapOf(...routes: readonly (readonly [route: string, dueMs: number, priority?: number])[]): RouteMap {
-  const map = new RouteMap({ limitOf, only: () => undefined } as unknown as ServedRoutes);
+  const map = new RouteMap({ of: (route) => ({ limit: limitOf(route), only: undefined }) });
   for (const [route, dueMs, priority = 50] of routes) map.learn({ route, dueMs, priority });
   return map;
 }
