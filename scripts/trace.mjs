@@ -30,6 +30,8 @@ const queue = QueueModule.forRoot({
   connection: process.env.DATABASE_URL ?? 'embedded',
   queue: 'trace',
   scheduledTimer: false,
+  // Its clock ticks whatever the worker does.
+  maxLoopDelayMs: 0,
 });
 const app = await NestFactory.createApplicationContext(
   { module: Handlers, imports: [queue], providers: [Handlers] },

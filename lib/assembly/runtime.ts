@@ -184,7 +184,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
         ours.map(({ id }) => id),
         { has: (route) => registry.of(route).live !== undefined, deadOnly: registry.deadOnlyRoutes() },
       );
-      registry.leave(webhooks.routes);
+      registry.left = webhooks.routes;
     } else if (ours[0]) {
       throw new TarefaError(
         'HANDLER_INVALID',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
 import { membersWithLargeNumbers } from '../values/json-numbers.js';
-import { writeJson } from '../values/json-writing.js';
+import { writeJson } from '../values/json-text.js';
 import { nearest } from '../values/nearest.js';
 import { ownRuleNames, ownRules } from '../values/own-rules.js';
 import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';
@@ -192,7 +192,9 @@ export function hintOf(field: string, names: readonly string[]): string {
 /** The stored text of a payload. Its size is checked first. */
 export function encodePayload(payload: unknown, maxBytes: number): string | null {
   if (payload === undefined || payload === null) return null;
-  const text = typeof payload === 'object' ? toJson(payload, notSerialisable) : toText(payload);
+  const written = typeof payload === 'object' ? writeJson(payload) : { text: toText(payload) };
+  if ('problem' in written) throw notSerialisable(written.problem, written.cause);
+  const { text } = written;
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) {
     throw new TarefaError(
@@ -271,8 +273,9 @@ function readPriority(priority: unknown): number {
 
 /** A copy: what was checked is what is stored, however often its getters are asked. */
 function readMetadata(metadata: unknown): JsonObject {
-  const isObject = typeof metadata === 'object' && metadata !== null;
-  const text = isObject ? toJson(metadata, metadataProblem) : '';
+  const written = typeof metadata === 'object' ? writeJson(metadata) : { text: '' };
+  if ('problem' in written) throw metadataProblem(written.problem, written.cause);
+  const { text } = written;
   if (!text.startsWith('{')) throw invalid('metadata', metadata, 'must be an object');
   if (refusedEscape.test(text)) {
     throw invalid('metadata', 'text with a NUL character or half a surrogate pair', 'cannot be stored');
@@ -319,12 +322,6 @@ function isDeeper(json: string, levels: number): boolean {
     if (depth > levels) return true;
   }
   return false;
-}
-
-function toJson(value: object, refusal: (problem: string, cause?: unknown) => TarefaError): string {
-  const written = writeJson(value);
-  if ('text' in written) return written.text;
-  throw refusal(written.problem, written.cause);
 }
 
 function toText(value: unknown): string {

@@ -1,4 +1,6 @@
 import type { Route } from '../storage/attempt.js';
+import { defaultPriority, type NewTask } from '../storage/inserts.js';
+import { routeOf } from '../storage/route.js';
 
 /** What a ring for tasks says: that there may be something to do. */
 export interface Ring {
@@ -44,23 +46,21 @@ const highestOfAll = 2_147_483_647;
  * makers mean: look.
  */
 export function readRing(text = ''): Ring {
-  const [, second, priority, route] = /^(\d+(?:\.\d+)?) (-?\d+)(?: (".*"))?/s.exec(text) ?? [];
+  const [, second, priority, json] = /^(\d+(?:\.\d+)?) (-?\d+)(?: (".*"))?/s.exec(text) ?? [];
+  let route: Route | undefined;
+  try {
+    if (json !== undefined) route = JSON.parse(json) as Route;
+  } catch {
+    // Of another maker: it is not known.
+  }
   return {
     later: text.endsWith(' later'),
     halt: text === haltText,
     changed: text === changedText,
     dueMs: second === undefined ? undefined : Number(second) * 1_000,
     highest: priority === undefined ? undefined : Number(priority),
-    route: route === undefined ? undefined : readRoute(route),
+    route,
   };
-}
-
-function readRoute(json: string): Route | undefined {
-  try {
-    return JSON.parse(json) as Route;
-  } catch {
-    return undefined;
-  }
 }
 
 /** True for what must not become one with other rings. */
@@ -126,4 +126,36 @@ const clockStepMs = 5;
 export function heardRing(ring: RingRequest): Ring {
   const { later = false, halt = false, changed = false, dueMs, highest, route } = ring;
   return { later, halt, changed, dueMs, highest, route };
+}
+
+/** The ring for tasks that were just inserted. */
+export function ringFor(tasks: readonly NewTask[], sentAt: number): RingRequest {
+  let [dueMs, highest, later] = [Infinity, -Infinity, false];
+  const [first] = tasks;
+  const isOneRoute = tasks.every(
+    ({ topic, publication }) => publication === first?.publication && (publication || topic === first.topic),
+  );
+  let route: Route | undefined;
+  if (first && isOneRoute) {
+    const { topic, publication } = first;
+    route = routeOf({ publication, dead: false, subscriptionId: null, topic, losses: 0 });
+  }
+  for (const { dueAt, delayMs, priority } of tasks) {
+    if (dueAt !== null) dueMs = Math.min(dueMs, Date.parse(dueAt) || 0);
+    highest = Math.max(highest, priority ?? defaultPriority);
+    later ||= dueAt !== null || Boolean(delayMs);
+  }
+  return {
+    later,
+    highest,
+    sentAt,
+    ...(dueMs === Infinity ? {} : { dueMs }),
+    ...(route === undefined ? {} : { route }),
+  };
+}
+
+/** What a ring for one task says after the time. */
+export function ringTextFor(task: NewTask): string {
+  const ring = ringFor([task], 0);
+  return ringText(String(ring.highest ?? defaultPriority), ring);
 }

@@ -1,5 +1,5 @@
 import type { Bell } from '../coordination/bell.js';
-import { ringFor } from '../coordination/new-task-ring.js';
+import { ringFor } from '../coordination/ring.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { blamesRow } from '../storage/error-kind.js';

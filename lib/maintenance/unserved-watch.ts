@@ -21,9 +21,9 @@ const leastMs = 60_000;
 const tellAgainMs = 10 * 60_000;
 
 /**
- * Tells of topics and subscriptions whose tasks wait while no running worker serves them. It looks a moment after
- * a ring, at most once a minute, and again for what it found: what had not waited for long enough, and what may have to be told
- * again. Where nothing waits unserved nothing is asked: an idle worker stays idle.
+ * Tells of topics and subscriptions whose tasks wait while no running worker serves them. It looks a moment after a ring that
+ * names no route of this worker, at most once a minute, and again for what it found: what had not waited for long enough, and what
+ * may have to be told again. Where nothing waits unserved nothing is asked: an idle worker stays idle.
  *
  * Beside workers of nsj-queue-lib nothing is told: they take every topic and register nowhere.
  */

@@ -87,8 +87,8 @@ class RowTask implements Task {
     this.id = String(row[column.id]);
     this.firstAttemptId = row[column.firstAttemptId] ?? this.id;
     this.attempt = Number(row[column.attempt] ?? 1);
-    this.topic = this.#text(column.topic);
-    this.subscriptionId = this.#text(column.subscriptionId);
+    this.topic = readText(row[column.topic]);
+    this.subscriptionId = readText(row[column.subscriptionId]);
     this.dead = readBoolean(row[column.dead]);
   }
 
@@ -105,23 +105,23 @@ class RowTask implements Task {
   }
 
   get origin(): string | null {
-    return this.#text(column.origin);
+    return readText(this.#row[column.origin]);
   }
 
   get destination(): string | null {
-    return this.#text(column.destination);
+    return readText(this.#row[column.destination]);
   }
 
   get externalKey(): string | null {
-    return this.#text(column.externalKey);
+    return readText(this.#row[column.externalKey]);
   }
 
   get tenant(): string | null {
-    return this.#text(column.tenant);
+    return readText(this.#row[column.tenant]);
   }
 
   get group(): string | null {
-    return this.#text(column.group);
+    return readText(this.#row[column.group]);
   }
 
   get priority(): number {
@@ -137,11 +137,11 @@ class RowTask implements Task {
   }
 
   get publicationId(): string | null {
-    return this.#text(column.publicationId);
+    return readText(this.#row[column.publicationId]);
   }
 
   get liveId(): string | null {
-    return this.#text(column.liveId);
+    return readText(this.#row[column.liveId]);
   }
 
   get metadata(): Task['metadata'] {
@@ -170,10 +170,6 @@ class RowTask implements Task {
   get #firstDueText(): string | null | undefined {
     const text = this.#row[column.firstDueAt];
     return text === undefined ? this.#row[column.dueAt] : text;
-  }
-
-  #text(name: string): string | null {
-    return readText(this.#row[name]);
   }
 }
 

@@ -3,6 +3,7 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import { isGeneratorObject } from 'node:util/types';
 import { hasCode, TarefaError } from '../errors.js';
 import type { TaskContext } from '../task.js';
+import type { InContext } from '../values/own-context.js';
 import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 import { HandlerRefusal } from './handler-refusal.js';
 
@@ -11,6 +12,8 @@ export type Invoke = (payload: unknown, ctx: TaskContext) => unknown;
 
 /** What wraps a handler, from the outside in. */
 export interface Wrapping {
+  /** What is the application's starts with the async context of the module, whichever loop calls it. */
+  readonly inContext: InContext;
   readonly wrapHandler: WrapHandler | undefined;
   readonly schemaOf: ((ctx: TaskContext) => StandardSchema | undefined) | undefined;
 }
@@ -22,8 +25,13 @@ export interface NamedMethod {
   readonly name: string;
 }
 
-/** Wraps a handler in the hook and the schema. Without either it stays as it is. */
-export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrapping): Invoke {
+/** The method of an instance that handles tasks. */
+export function invocationOf(instance: object, method: NamedMethod): Invoke {
+  return (payload, ctx) => settleReturn(callMethod(instance, method, payload, ctx));
+}
+
+/** Wraps a handler in the hook and the schema, where there are any. */
+export function wrapInvocation(invoke: Invoke, { inContext, wrapHandler, schemaOf }: Wrapping): Invoke {
   const checked: Invoke = schemaOf
     ? (payload, ctx) => {
         const schema = schemaOf(ctx);
@@ -31,8 +39,10 @@ export function wrapInvocation(invoke: Invoke, { wrapHandler, schemaOf }: Wrappi
         return validatePayload(schema, payload).then((value) => invoke(value, ctx), refuse);
       }
     : invoke;
-  if (!wrapHandler) return checked;
-  return (payload, ctx) => wrapHandler(async () => settleReturn(await checked(payload, ctx)), ctx);
+  const wrapped: Invoke = wrapHandler
+    ? (payload, ctx) => wrapHandler(async () => settleReturn(await checked(payload, ctx)), ctx)
+    : checked;
+  return (payload, ctx) => inContext(wrapped, payload, ctx);
 }
 
 /**

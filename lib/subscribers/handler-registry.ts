@@ -87,7 +87,7 @@ export const decoratorNames = {
 export class HandlerRegistry {
   readonly #live = new Map<Route, Handler>();
   readonly #dead = new Map<Route, Handler>();
-  /** Routes that another worker of this process serves; undefined where there are none. */
+  /** Routes that are left to another worker of this process, though their dead tasks may have handlers here. Default: none. */
   left: LeftRoutes | undefined;
   #anyTopic: Handler | undefined;
   #anyDeadTopic: Handler | undefined;
@@ -108,11 +108,6 @@ export class HandlerRegistry {
     }
     this.#put(target, handler);
     this.#refuseApart(target);
-  }
-
-  /** Leaves some routes to another worker of this process, though their dead tasks may have handlers here. */
-  leave(left: LeftRoutes): void {
-    this.left = left;
   }
 
   leaves(route: Route): boolean {
@@ -137,7 +132,7 @@ export class HandlerRegistry {
 
   /** The handlers of that route, or those for every topic. */
   of(route: Route): RouteHandlers {
-    const anyTopic = isTopicRoute(route);
+    const anyTopic = route.startsWith(topicPrefix);
     return {
       live: this.#live.get(route) ?? (anyTopic ? this.#anyTopic : undefined),
       dead: this.#dead.get(route) ?? (anyTopic ? this.#anyDeadTopic : undefined),

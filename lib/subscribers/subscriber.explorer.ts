@@ -12,7 +12,7 @@ import { instancePerTask } from './instance-per-task.js';
 import {
   callMethod,
   generatorProblem,
-  settleReturn,
+  invocationOf,
   wrapInvocation,
   type Invoke,
   type NamedMethod,
@@ -185,6 +185,7 @@ export class SubscriberExplorer {
     const rules = resolveHandlerRules(metadata, name, this.#parts.lanes);
     refuseGenerator(found);
     const invoke = wrapInvocation(this.#invokeOf(found), {
+      inContext: this.#inContext,
       wrapHandler: this.#parts.wrapHandler,
       schemaOf: this.#schemaOf(metadata),
     });
@@ -193,7 +194,7 @@ export class SubscriberExplorer {
       name,
       type: typeOf(found),
       rules: { ...rules, retryDelay: retryDelay && ((attempt) => this.#inContext(retryDelay, attempt)) },
-      invoke: (payload, ctx) => this.#inContext(invoke, payload, ctx),
+      invoke,
     };
   }
 
@@ -215,13 +216,13 @@ export class SubscriberExplorer {
     if (hasOneInstance(wrapper)) {
       const instance = wrapper.instance as Instance;
       if (bind) return bind(instance);
-      return (payload, ctx) => settleReturn(callMethod(instance, found, payload, ctx));
+      return invocationOf(instance, found);
     }
     const make = instancePerTask(wrapper);
     return async (payload, ctx) => {
       const { instance, contextId } = await make(ctx);
-      if (bind) return bind(instance, contextId, wrapper.id)(payload, ctx);
-      return settleReturn(callMethod(instance, found, payload, ctx));
+      const invoke = bind ? bind(instance, contextId, wrapper.id) : invocationOf(instance, found);
+      return invoke(payload, ctx);
     };
   }
 

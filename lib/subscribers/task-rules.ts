@@ -1,3 +1,5 @@
+import { TarefaError } from '../errors.js';
+import type { ClaimedTask } from '../storage/attempt.js';
 import type { Task } from '../task.js';
 import { ownRules, type OwnRule } from '../values/own-rules.js';
 import { shownValue } from '../values/shown-value.js';
@@ -10,6 +12,33 @@ export function attemptsOf(
   options: { readonly maxAttempts: number },
 ): number {
   return ownRule(task, 'maxAttempts') ?? rules?.maxAttempts ?? options.maxAttempts;
+}
+
+/**
+ * @throws {TarefaError} `ATTEMPTS_EXHAUSTED` for an attempt above the limit: it was inserted or renumbered by hand
+ */
+export function checkAttempt({ attempt }: Task, maxAttempts: number): void {
+  if (attempt <= maxAttempts) return;
+  throw new TarefaError(
+    'ATTEMPTS_EXHAUSTED',
+    `attempt ${attempt} is above maxAttempts (${maxAttempts}): it was not run`,
+  );
+}
+
+/**
+ * Checks a payload's size before it is loaded or parsed.
+ *
+ * @throws {TarefaError} `PAYLOAD_TOO_LARGE`
+ */
+export function checkSize({ payload, payloadBytes }: ClaimedTask, maxPayloadBytes: number): void {
+  // A unit of UTF-16 takes at most three bytes.
+  if (payloadBytes === null && (payload == null || payload.length * 3 <= maxPayloadBytes)) return;
+  const bytes = payloadBytes ?? Buffer.byteLength(payload ?? '');
+  if (bytes <= maxPayloadBytes) return;
+  throw new TarefaError(
+    'PAYLOAD_TOO_LARGE',
+    `the payload has ${bytes} bytes, more than maxPayloadBytes (${maxPayloadBytes}): it was neither loaded nor tried`,
+  );
 }
 
 /** How long an attempt may take in ms: the task's own time, or its handler's; undefined for as long as it likes. */

@@ -39,7 +39,7 @@ export function failureDetail(error: unknown, propertiesOf: PropertiesOf = () =>
     const story = new Story(propertiesOf).of(error);
     return isError(error) ? story : `the handler threw ${story}`;
   };
-  return withoutNul(safely(read, indescribable)).slice(0, longestError);
+  return safely(read, indescribable).replaceAll('\0', '').slice(0, longestError);
 }
 
 /** True for errors of every realm, and for what is made like one. */
@@ -49,17 +49,13 @@ export function isError(value: unknown): value is Error {
 
 /** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */
 export function cleanMessage(text: string): string {
-  const clean = withoutNul(text);
+  // PostgreSQL stores no NUL in a text.
+  const clean = text.replaceAll('\0', '');
   if (clean.length <= longestMessage) return clean;
   // Few texts get here; a slice of UTF-16 units could cut a character in half.
   return Array.from(clean.slice(0, longestMessage * 2))
     .slice(0, longestMessage)
     .join('');
-}
-
-/** PostgreSQL stores no NUL in a text. */
-export function withoutNul(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '') : text;
 }
 
 /** Tells an error with its causes. */

@@ -24,7 +24,7 @@ export function readFields<Name extends string>(
   let problem: string | undefined;
   try {
     if (Array.isArray(given)) problem = `${what} must be an object (got a list)`;
-    else if (refuse) problem = firstProblem(Object.keys(given), refuse);
+    else if (refuse) for (const name of Object.keys(given)) problem ??= refuse(name);
     for (const name of names) {
       reading = `'${name}'`;
       fields[name] = (given as Partial<Record<Name, unknown>>)[name];
@@ -50,17 +50,6 @@ export function readList(what: string, given: unknown): readonly unknown[] {
   }
   if (list) return list;
   throw invalid(`${what} must be a list (got ${shownValue(given)})`);
-}
-
-function firstProblem(
-  names: readonly string[],
-  refuse: (name: string) => string | undefined,
-): string | undefined {
-  for (const name of names) {
-    const problem = refuse(name);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
 }
 
 function invalid(message: string, cause?: unknown): TarefaError {

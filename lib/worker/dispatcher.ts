@@ -3,7 +3,8 @@ import type { Ring } from '../coordination/ring.js';
 import { hasCode } from '../errors.js';
 import type { ClaimedTask, FailureOutcome, WorkerId } from '../storage/attempt.js';
 import type { Interop } from '../storage/interop.js';
-import { Claimer, type Turn } from './claiming/claimer.js';
+import { plainRoute } from '../storage/route.js';
+import { Claimer, type StatementName, StatementsUnderWay, type Turn } from './claiming/claimer.js';
 import { Demands } from './claiming/routes.js';
 import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
@@ -12,13 +13,10 @@ import { Pauses, readPaused } from './claiming/pauses.js';
 import { Reminders } from './claiming/reminders.js';
 import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
-import { StatementsUnderWay, type StatementName } from './claiming/statements-under-way.js';
 import { Unreadable } from './claiming/unreadable.js';
-import { Hearing } from './hearing.js';
 import { Promotion } from './promotion.js';
 import { Reconciler } from './reconciler.js';
-import { RunningTasks } from './running/running-tasks.js';
-import { TaskStarter } from './task-starter.js';
+import { RunningTasks, TaskStarter } from './running/running-tasks.js';
 import { nextTurn } from '../timing/signal.js';
 import type { DispatcherParts } from './dispatcher-parts.js';
 
@@ -32,7 +30,6 @@ export class Dispatcher {
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   readonly #reminders: Reminders;
-  readonly #hearing: Hearing;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
@@ -99,13 +96,8 @@ export class Dispatcher {
       ...shared,
       unreadable,
       claimer: this.#claimer,
-      isolated: () => this.#isolation.request(),
-    });
-    this.#hearing = new Hearing({
-      ...shared,
-      claimer: this.#claimer,
-      discovery: this.#discovery,
       promotion: this.#promotion,
+      isolated: () => this.#isolation.request(),
     });
     this.#starter = new TaskStarter({
       ...parts,
@@ -150,9 +142,11 @@ export class Dispatcher {
     this.#parts.signal.set();
   }
 
-  heard(ring: Ring): void {
+  /** Answers whether the ring names a route that this worker serves: nobody has to look for who does. */
+  heard(ring: Ring): boolean {
     if (ring.changed) this.#compare();
-    else if (this.#hearing.heard(ring)) this.wake();
+    else if (this.#discovery.heard(ring)) this.wake();
+    return ring.route !== undefined && this.#parts.served.hasLive(plainRoute(ring.route));
   }
 
   /** Rings come, or do not although they should: then it polls. */
@@ -217,11 +211,13 @@ export class Dispatcher {
       this.#claimer.expectAnything();
     if (this.#promotion.due && this.#claimer.isClaiming) await this.#promote();
     if (settler.failing > 0) await this.#flushFailures();
-    if (this.#claimer.isClaiming && this.#discovery.comesFirst) await this.#discover();
+    if (this.#claimer.isClaiming && this.#discovery.hasToDo && this.#discovery.comesFirst)
+      await this.#discover();
     const claimed = await this.#claim('first');
     if (this.#lateClaims.held.length > 0) await this.#lateClaims.release();
     if (database.interop) await this.#keepTaskLocks(database.interop);
-    if (this.#claimer.isClaiming && (claimed === 0 || this.#discovery.mayGoOn)) await this.#discover();
+    if (!this.#claimer.isClaiming || !this.#discovery.hasToDo) return;
+    if (claimed === 0 || this.#discovery.mayGoOn) await this.#discover();
   }
 
   /** Sends what is left for a second statement while the first is under way. */

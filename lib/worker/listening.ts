@@ -49,7 +49,12 @@ export class Listening {
       (refusal: unknown): void =>
         this.#changed(topic, refusal, listener);
     if (options.wake !== 'poll') {
-      const heard = (ring: Ring): void => this.#heard(ring, listener);
+      const heard = (ring: Ring): void => {
+        if (ring.halt) return listener.halt.notified();
+        const isServed = listener.dispatcher.heard(ring);
+        if (ring.changed) this.#parts.recurring.look();
+        if (!isServed) this.#parts.unserved.expect();
+      };
       this.#stops.push(await bell.listen('tasks', heard, changed('tasks')));
     }
     this.#stops.push(
@@ -66,13 +71,6 @@ export class Listening {
 
   async stop(): Promise<void> {
     await Promise.all(this.#stops.splice(0).map((stop) => stop()));
-  }
-
-  #heard(ring: Ring, { dispatcher, halt }: Listener): void {
-    if (ring.halt) return halt.notified();
-    dispatcher.heard(ring);
-    if (ring.changed) this.#parts.recurring.look();
-    this.#parts.unserved.expect();
   }
 
   #changed(topic: BellTopic, refusal: unknown, { dispatcher, isSilent }: Listener): void {

@@ -38,6 +38,7 @@ test('a row is left out for a second, then for twice as long each time, a minute
 });
 
 test('what is apart is why nothing is claimed, until something is', () => {
+  expect(apart.isAny).toBe(false);
   expect(apart.refusal).toBeUndefined();
   apart.add([row('7'), row('8')]);
   const refusal = 'the database refuses every change of what it would take (2 attempts left out): no 8';
@@ -52,8 +53,10 @@ test('what is apart is why nothing is claimed, until something is', () => {
   expect(apart.refusal).toBeUndefined();
   apart.add([row('9')]);
   expect(apart.refusal).toContain('(3 attempts left out): no 9');
+  expect(apart.isAny).toBe(true);
   now += 200_000;
   expect(apart.refusal, 'what was not met again for long may be gone').toBeUndefined();
+  expect(apart.isAny).toBe(false);
 });
 
 test('a row that was not refused for long begins anew', () => {

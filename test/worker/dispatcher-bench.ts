@@ -195,7 +195,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     await dispatcher.finish(Promise.resolve());
   });
   const ring = (): void =>
-    dispatcher.heard({
+    void dispatcher.heard({
       later: false,
       halt: false,
       changed: false,

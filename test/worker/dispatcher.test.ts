@@ -280,3 +280,15 @@ test('the second statement carries on while the first one fails', async () => {
   await passTime(1_000);
   expect((await statements.next()).demand?.total).toBe(2);
 });
+
+test.each([
+  ['t:a', true],
+  ['t:a\u001fkey', true],
+  ['t:buried', false],
+  ['t:foreign', false],
+  [undefined, false],
+])('whether a ring for %j is of a route whose live tasks this worker serves: %j', (route, isServed) => {
+  const { dispatcher } = startDispatcher({ handlers: { a: {} }, dead: ['buried'] });
+  const ring = { later: false, halt: false, changed: false, dueMs: 1_000, highest: 50, route };
+  expect(dispatcher.heard(ring)).toBe(isServed);
+});

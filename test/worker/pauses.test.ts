@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { deferred } from '../support/waiting.js';
 import { Pauses, type Hold } from '../../lib/worker/claiming/pauses.js';
 
 test('a hold that ends is looked at again then, also when the timer comes early', async () => {
@@ -25,4 +26,19 @@ test('a hold that ends is looked at again then, also when the timer comes early'
   expect(pauses.has('!t:paused')).toBe(true);
   expect(await pauses.refresh()).toBe(false);
   expect(read).toHaveBeenCalledTimes(2);
+});
+
+test('what is resumed while pauses are read is read again', async () => {
+  const first = deferred<readonly Hold[]>();
+  const read = vi
+    .fn<() => Promise<readonly Hold[]>>()
+    .mockReturnValueOnce(first.promise)
+    .mockResolvedValue([]);
+  const pauses = new Pauses({ read, later: () => undefined });
+  const refreshed = pauses.refresh();
+  pauses.invalidate();
+  first.resolve([{ route: 't:resumed', forMs: undefined }]);
+  expect(await refreshed).toBe(false);
+  expect(await pauses.refresh()).toBe(true);
+  expect(pauses.staleAt).toBe(Infinity);
 });

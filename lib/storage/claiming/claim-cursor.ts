@@ -97,7 +97,10 @@ export class ClaimCursor {
     for (const [route, { limit, taken, ends }] of summed(stretches, claimed)) {
       if (locked.has(route)) continue;
       for (const [priority, due] of ends) this.#move(route, priority, due);
-      if (exhaustedAt !== undefined && taken < Math.min(limit, total)) this.#exhaust(route, exhaustedAt);
+      if (exhaustedAt === undefined || taken >= Math.min(limit, total)) continue;
+      // Nothing is left of that route: all its priorities go on from there.
+      const known = [...(this.#positions.get(route)?.keys() ?? [defaultPriority])];
+      for (const priority of known) this.#move(route, priority, exhaustedAt);
     }
     this.#moveBack(heard);
   }
@@ -161,12 +164,6 @@ export class ClaimCursor {
     positions.set(priority, { since, sinceMs: new Date(since).getTime() });
     const [oldest] = positions.keys();
     if (positions.size > mostPriorities && oldest !== undefined) positions.delete(oldest);
-  }
-
-  /** Nothing is left of that route: all its priorities go on from there. */
-  #exhaust(route: Route, since: string): void {
-    const known = [...(this.#positions.get(route)?.keys() ?? [defaultPriority])];
-    for (const priority of known) this.#move(route, priority, since);
   }
 
   /** A sweep costs what it takes longer than other claims; of two in a row the shorter one counts. */

@@ -1,9 +1,8 @@
-import type { RingRequest } from '../../coordination/ring.js';
+import { ringFor, type RingRequest } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readTaskRecord } from '../columns.js';
 import type { NewTask, TaskInserts, UniqueKey } from '../inserts.js';
 import { TaskDuplicateError } from '../../errors.js';
-import { ringFor } from '../../coordination/new-task-ring.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { repeated } from './connections/transactions.js';
 import {

@@ -1,5 +1,6 @@
 import type { Completion, Failure, WorkerId } from '../attempt.js';
 import { isBounded, type ClaimRequest, type Stretch } from '../claiming/claim-request.js';
+import type { StorableTexts } from './storable-texts.js';
 import type { ClaimForm, ClaimLock } from './statements/settle-and-claim.js';
 
 const leastOfAll = '-9223372036854775808';
@@ -8,8 +9,12 @@ const leastOfAll = '-9223372036854775808';
  * Values of `settle`, and the first ones of the statements that claim. The arrays are written here as PostgreSQL reads them: the driver
  * writes one character string after the other, which is a tenth of the work that this process has with a small task.
  */
-export function settleValues(workerId: WorkerId, given: readonly Completion[]): readonly unknown[] {
-  const completions = leastFirst(given);
+export function settleValues(
+  workerId: WorkerId,
+  given: readonly Completion[],
+  texts?: StorableTexts,
+): readonly unknown[] {
+  const completions = leastFirst(given).map((completion) => texts?.completion(completion) ?? completion);
   return [
     `{${completions.map(({ id }) => id).join()}}`,
     `{${completions.map(({ reservation }) => reservation).join()}}`,

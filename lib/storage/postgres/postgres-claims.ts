@@ -6,7 +6,7 @@ import { readClaimedTask } from '../task-row.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
-import { peek } from './claims/peek.js';
+import { peek } from './peek.js';
 import { claimForm, claimValues, isDeadOnly, settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
@@ -70,32 +70,25 @@ export class PostgresClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    if (!demand) return onlySettled(await this.#settle(completions));
-    if (!this.#apart.isAny) return this.#claimBy(completions, demand, []);
-    const { until, ids } = this.#apart;
-    const wanted = this.#apart.without(demand);
-    const result =
-      wanted.routes.length > 0
-        ? await this.#claimBy(completions, wanted, ids)
-        : onlySettled(await this.#settle(completions));
-    return this.#apart.announced(result, until);
-  }
-
-  /** @param apart attempts that are left out */
-  #claimBy(
-    completions: readonly Completion[],
-    demand: ClaimDemand,
-    apart: readonly string[],
-  ): Promise<SettleAndClaimResult> {
-    return this.#rounds.claim(
-      demand,
-      (request) =>
-        this.#settleAndClaim(completions, request, apart).catch((error: unknown) => {
-          this.#locks?.invalidate();
-          throw error;
-        }),
-      apart.length > 0,
-    );
+    const apart = this.#apart.isAny ? this.#apart : undefined;
+    const [until, ids] = [apart?.until, apart?.ids ?? []];
+    const wanted = apart && demand ? apart.without(demand) : demand;
+    let result: SettleAndClaimResult;
+    if (wanted && wanted.routes.length > 0) {
+      try {
+        result = await this.#rounds.claim(
+          wanted,
+          (request) => this.#send(completions, request, ids),
+          ids.length > 0,
+        );
+      } catch (error) {
+        this.#locks?.invalidate();
+        throw error;
+      }
+    } else {
+      result = onlySettled(await this.#settle(completions));
+    }
+    return apart ? apart.announced(result, until) : result;
   }
 
   async #findLeastId(): Promise<bigint | undefined> {
@@ -153,7 +146,7 @@ export class PostgresClaims implements Claims {
    * while the other one waits to complete it (a fifth of the time). And where completions wait for what another session has
    * locked, they go without that.
    */
-  async #settleAndClaim(
+  async #send(
     completions: readonly Completion[],
     request: ClaimRequest,
     apart: readonly string[],
@@ -172,7 +165,10 @@ export class PostgresClaims implements Claims {
   }
 
   async #settle(completions: readonly Completion[]): Promise<readonly string[] | undefined> {
-    const [row] = await this.#ask(this.#access.sql.settle, this.#settleValues(completions));
+    const [row] = await this.#ask(
+      this.#access.sql.settle,
+      settleValues(this.#workerId, completions, this.#access.texts),
+    );
     return readIds(row?.['settled_only']);
   }
 
@@ -185,18 +181,15 @@ export class PostgresClaims implements Claims {
     const locks = this.#locks;
     const leftOut = this.#leftOut(apart);
     const statement = sql.settleAndClaim(claimForm(request, locks ? 'task' : leftOut ? 'apart' : 'row'));
-    const values = [...this.#settleValues(completions), ...claimValues(request, leftOut)];
+    const values = [
+      ...settleValues(this.#workerId, completions, this.#access.texts),
+      ...claimValues(request, leftOut),
+    ];
     const answer = readAnswer(await this.#ask(statement, values), request.stretches, identity);
     if (!locks) return answer;
     locks.learn(this.#workerId, answer.claimed, answer.refused);
     // It has not seen what it was told to leave out.
     return { ...answer, moreRoutes: undefined };
-  }
-
-  #settleValues(completions: readonly Completion[]): readonly unknown[] {
-    const { texts } = this.#access;
-    const storable = completions.map((completion) => texts?.completion(completion) ?? completion);
-    return settleValues(this.#workerId, storable);
   }
 
   /** Calls on one connection run in order, so one that comes while the first connection is at work takes the second. */

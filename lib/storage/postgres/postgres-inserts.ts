@@ -1,9 +1,8 @@
 import type { RingBeside } from '../../coordination/bell.js';
-import type { RingRequest } from '../../coordination/ring.js';
+import { ringFor, type RingRequest, ringTextFor } from '../../coordination/ring.js';
 import type { TaskRecord, TaskStatus } from '../../task.js';
 import { readBoolean, readTaskRecord } from '../columns.js';
 import { uniqueAttempts, type NewTask, type TaskInserts, type UniqueKey } from '../inserts.js';
-import { ringFor, ringTextFor } from '../../coordination/new-task-ring.js';
 import { TarefaError, TaskDuplicateError } from '../../errors.js';
 import { askHandle, type SqlHandle } from '../sql-handle.js';
 import { isRingRefused } from './connections/without-ring.js';

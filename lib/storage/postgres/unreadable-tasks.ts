@@ -6,7 +6,7 @@ import { readBoolean } from '../columns.js';
 import { blamesRow } from '../error-kind.js';
 import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { peek } from './claims/peek.js';
+import { peek } from './peek.js';
 import type { TextRow } from './connections/control-connection.js';
 import { classifyError } from './postgres-errors.js';
 import { isDataError } from './readable-rows.js';

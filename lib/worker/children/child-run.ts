@@ -4,7 +4,7 @@ import type { Handler } from '../../subscribers/handler-registry.js';
 import { timeoutOf } from '../../subscribers/task-rules.js';
 import { timedOut } from '../running/invoke-within.js';
 import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
-import type { RecordedReturn } from '../running/recorded-return.js';
+import type { RecordedReturn } from '../running/payload.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { RunningContext } from '../running/running-tasks.js';
 import { serializeError, deserializeError } from './serialized-error.js';

@@ -14,8 +14,8 @@ import type { Isolation } from './isolation.js';
 import type { Pauses } from './pauses.js';
 import type { Reminders } from './reminders.js';
 import type { RouteMap } from './route-map.js';
-import type { StatementName, StatementsUnderWay } from './statements-under-way.js';
 import type { Unreadable } from './unreadable.js';
+import { Signal } from '../../timing/signal.js';
 
 export interface ClaimerParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
@@ -126,7 +126,7 @@ export class Claimer {
     }
     const { claimed, settledOnly } = result;
     if (demand && isAlone) this.#followIsolated(claimed);
-    else if (demand) this.#learn(demand, result, sentAt);
+    else if (demand && (map.heads.size > 0 || this.#shares)) this.#learn(demand, result, sentAt);
     // Other routes may have what these did not.
     const isLeft = claimed.length === 0 && (free.isLeftOut || (free.chosen.length > 0 && map.heads.size > 0));
     const again = this.#follow(result, without) || isLeft;
@@ -165,16 +165,12 @@ export class Claimer {
     sentAt: number,
   ): void {
     const isKnown = ({ hasWork }: KnownDemand): boolean => hasWork === true;
-    const { map } = this.#parts;
-    if (map.heads.size > 0) {
-      // Behind what is locked the claim has not looked, nor behind what it has not seen.
-      const isDrained = claimed.length < total && !claimAgain && !isCut;
-      const end = { sentAt, isDrained, blocked: blockedRoutes, more: moreRoutes };
-      map.answered(routes.filter(isKnown), claimed, end);
-    }
-    if (!this.#shares) return;
+    // Behind what is locked the claim has not looked, nor behind what it has not seen.
+    const isDrained = claimed.length < total && !claimAgain && !isCut;
+    const end = { sentAt, isDrained, blocked: blockedRoutes, more: moreRoutes };
+    this.#parts.map.answered(routes.filter(isKnown), claimed, end);
     const others = routes.filter((demand) => !isKnown(demand));
-    this.#shares.learn(others, new Set(claimed.map(({ route }) => route)));
+    this.#shares?.learn(others, new Set(claimed.map(({ route }) => route)));
   }
 
   #followIsolated(claimed: readonly ClaimedTask[]): void {
@@ -238,5 +234,43 @@ export class Claimer {
       settler.putBack([one]);
     }
     return undefined;
+  }
+}
+
+/** Which of the two statements that a worker may keep under way. */
+export type StatementName = 'first' | 'second';
+
+/**
+ * What the statements under way may claim. A worker with many slots keeps two under way, each for half of its slots, where
+ * its database gains by that.
+ */
+export class StatementsUnderWay {
+  /** Attempts that one statement settles and claims at most. */
+  readonly share: number;
+  /** Set when the first statement is sent: the second may go along. */
+  readonly firstSent = new Signal();
+  readonly #slots = new Map<StatementName, number>();
+  /** Slots that they may fill, or have yet to free. */
+  slots = 0;
+
+  /** @param parallel statements that are worth keeping under way */
+  constructor(concurrency: number, parallel: number) {
+    this.share = Math.ceil(concurrency / parallel);
+  }
+
+  has(name: StatementName): boolean {
+    return this.#slots.has(name);
+  }
+
+  begin(name: StatementName, slots: number): void {
+    this.end(name);
+    this.slots += slots;
+    this.#slots.set(name, slots);
+    if (name === 'first') this.firstSent.set();
+  }
+
+  end(name: StatementName): void {
+    this.slots -= this.#slots.get(name) ?? 0;
+    this.#slots.delete(name);
   }
 }

@@ -1,9 +1,11 @@
+import type { Ring } from '../../coordination/ring.js';
 import type { ClaimedTask, Route } from '../../storage/attempt.js';
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { isolatedPrefix, keyRange, plainRoute, routesAfter } from '../../storage/route.js';
 import type { RouteHead, RouteRange } from '../../storage/waiting-route.js';
 import { WalkPace } from '../../timing/walk-pace.js';
+import type { Promotion } from '../promotion.js';
 import type { Claimer } from './claimer.js';
 import type { Demands, ServedRoutes } from './routes.js';
 import { mostHeads, type RouteMap } from './route-map.js';
@@ -12,11 +14,12 @@ import type { Unreadable } from './unreadable.js';
 export interface DiscoveryParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'claimUnattended'>;
-  readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'takesAny' | 'learn' | 'has'>;
+  readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'takesAny' | 'learn' | 'has' | 'isForeign'>;
   readonly demands: Pick<Demands, 'isAlwaysAsked'>;
   readonly map: RouteMap;
   readonly unreadable: Pick<Unreadable, 'end'>;
-  readonly claimer: Pick<Claimer, 'free'>;
+  readonly claimer: Pick<Claimer, 'free' | 'expectAnything' | 'expectSince'>;
+  readonly promotion: Pick<Promotion, 'request'>;
   /** Asked to look again in that many ms. */
   readonly later: (ms: number) => void;
   /** Told that attempts wait that are to be run alone. */
@@ -65,6 +68,30 @@ export class Discovery {
 
   request(): void {
     this.#due = true;
+  }
+
+  /**
+   * A ring that names its route leads there, or is another worker's business. Answers whether there is something to do.
+   */
+  heard({ later, dueMs, highest, route }: Ring): boolean {
+    const { claimer, served, demands, map, promotion } = this.#parts;
+    const isAsked = route !== undefined && demands.isAlwaysAsked(route);
+    if (!isAsked && route !== undefined && !later && served.isForeign(plainRoute(route))) return false;
+    // Only a look claims attempts that run alone.
+    if (later) promotion.request();
+    if (dueMs === undefined) claimer.expectAnything();
+    else if (highest !== undefined) claimer.expectSince(dueMs, highest);
+    if (route === undefined || later || dueMs === undefined || highest === undefined) this.request();
+    else if (!isAsked) {
+      if (served.has(plainRoute(route))) map.learn({ route, priority: highest, dueMs });
+      else this.request();
+    }
+    return true;
+  }
+
+  /** False while there is nothing to find out. */
+  get hasToDo(): boolean {
+    return this.#due || this.#owing || this.#left.length > 0 || this.#parts.map.hasForgotten;
   }
 
   /** With slots to fill, what was forgotten is looked for again. */

@@ -286,15 +286,15 @@ export class RouteMap {
   /** Routes that one limit bounds share what is left of it. */
   #divided(heads: readonly Head[], most: number, room: LimitRoom): readonly RouteDemand[] {
     const sharing = new Map<Limit | undefined, number>();
-    const limits = heads.map(({ plain }) => this.#served.of(plain).limit);
-    for (const bound of limits) sharing.set(bound, (sharing.get(bound) ?? 0) + 1);
-    return heads.map(({ route, plain }, index) => {
-      const bound = limits[index];
+    const served = heads.map(({ plain }) => this.#served.of(plain));
+    for (const { limit } of served) sharing.set(limit, (sharing.get(limit) ?? 0) + 1);
+    return served.map(({ limit: bound, only }, index) => {
+      const route = heads[index]?.route ?? '';
       const free = room.of(bound);
       // At least 1: no more are chosen than it has left.
       const share = free === Infinity ? free : Math.floor(free / (sharing.get(bound) ?? 1));
       const limit = Math.min(most, share);
-      return { route, limit, only: this.#served.of(plain).only, hasWork: true };
+      return { route, limit, only, hasWork: true };
     });
   }
 }

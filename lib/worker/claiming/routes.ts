@@ -14,7 +14,7 @@ export type IsolatedLimits = Readonly<Record<PoolKind, Limit>> & {
 /** A route as this worker serves it. */
 interface ServedRoute {
   readonly route: Route;
-  /** False where no handler serves it. */
+  /** False where nothing serves it. */
   readonly isHandled: boolean;
   /**
    * Which attempts of it this worker takes. Dead ones without a handler here are left to workers that have one; `Discovery` claims
@@ -89,9 +89,7 @@ export class ServedRoutes {
 
   /** True when some attempts of the route are this worker's to claim. */
   has(route: Route): boolean {
-    if (route === publicationRoute) return true;
-    if (this.#registry.left?.includes(route)) return false;
-    return this.#failsUnknown || this.of(route).isHandled;
+    return !this.#registry.left?.includes(route) && (this.#failsUnknown || this.of(route).isHandled);
   }
 
   /** True when no attempt of the route is, however much is learned of it. */
@@ -113,7 +111,7 @@ export class ServedRoutes {
     const shared = isDetached ? rules?.lane : (rules?.lane ?? (isolate && this.#isolated?.[isolate]));
     return {
       route,
-      isHandled: rules !== undefined,
+      isHandled: rules !== undefined || route === publicationRoute,
       only: !dead ? 'live' : live || this.#failsUnknown ? undefined : 'dead',
       limit: isDetached && rules ? this.#isolated?.detached.limitOf(rules) : (shared ?? rules),
       sharesLimit: shared !== undefined,
@@ -153,20 +151,21 @@ export class Capacity {
     return limit === undefined || most === undefined ? Infinity : most - (this.#running.get(limit) ?? 0);
   }
 
-  start({ route }: ClaimedTask): void {
+  /** Answers the limit that bounds the attempt, for {@link end}. */
+  start({ route }: ClaimedTask): Limit | undefined {
     this.#taken += 1;
     const { limit } = this.#served.of(plainRoute(route));
     if (limit?.concurrency !== undefined) this.#running.set(limit, (this.#running.get(limit) ?? 0) + 1);
+    return limit;
   }
 
-  /** Answers the limit that was reached, so that claims have left its other tasks out. */
-  end({ route }: ClaimedTask): Limit | undefined {
+  /** An attempt with that limit has ended. Answers whether the limit was reached, so that claims have left its other tasks out. */
+  end(limit: Limit | undefined): boolean {
     this.#taken -= 1;
-    const { limit } = this.#served.of(plainRoute(route));
-    if (limit?.concurrency === undefined) return undefined;
+    if (limit?.concurrency === undefined) return false;
     const running = this.#running.get(limit) ?? 0;
     this.#running.set(limit, running - 1);
-    return running >= limit.concurrency ? limit : undefined;
+    return running >= limit.concurrency;
   }
 }
 

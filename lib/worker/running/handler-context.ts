@@ -13,7 +13,7 @@ import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { shownValue } from '../../values/shown-value.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import type { ProgressNotes } from './progress-notes.js';
-import { readReturn, type RecordedReturn } from './recorded-return.js';
+import { readReturn, type RecordedReturn } from './payload.js';
 
 /** What all attempts of a worker are run with. */
 export interface Surroundings {
@@ -61,11 +61,13 @@ export class HandlerContext implements TaskContext {
   #transaction: TaskTransaction | undefined;
   /** The transaction, when it is part of a group. */
   #part: GroupedTransaction | undefined;
-  #tenant: TenantUse | undefined;
+  /** @internal What the handler used of its tenant's database; undefined when nothing. */
+  tenant: TenantUse | undefined;
   #signal: AbortSignal | undefined;
   #tellAbort: ((reason: Error) => void) | undefined;
   #aborted: Error | undefined;
-  #completedElsewhere: RecordedReturn | undefined;
+  /** @internal What the handler finished the task with inside a transaction of its own; undefined when it did not. */
+  completedElsewhere: RecordedReturn | undefined;
   #ended = false;
 
   constructor(claimed: ClaimedTask, subscription: Subscription | undefined, surroundings: Surroundings) {
@@ -86,11 +88,11 @@ export class HandlerContext implements TaskContext {
   }
 
   tenantDb(): Promise<TenantDb> {
-    if (!this.#tenant) {
-      this.#tenant = new TenantUse(this.#surroundings.tenants, this.task);
-      if (this.#ended) this.#tenant.quit();
+    if (!this.tenant) {
+      this.tenant = new TenantUse(this.#surroundings.tenants, this.task);
+      if (this.#ended) this.tenant.quit();
     }
-    return this.#tenant.open();
+    return this.tenant.open();
   }
 
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
@@ -106,7 +108,7 @@ export class HandlerContext implements TaskContext {
       result: recorded.result,
     };
     await database.transactions.completeIn(handle, workerId, completion);
-    this.#completedElsewhere = recorded;
+    this.completedElsewhere = recorded;
     this.#surroundings.completed?.(recorded);
   }
 
@@ -128,16 +130,6 @@ export class HandlerContext implements TaskContext {
   /** @internal The task's transaction, when the handler used one. */
   get transaction(): TaskTransaction | undefined {
     return this.#transaction?.opened ? this.#transaction : undefined;
-  }
-
-  /** @internal What the handler finished the task with inside a transaction of its own; undefined when it did not. */
-  get completedElsewhere(): RecordedReturn | undefined {
-    return this.#completedElsewhere;
-  }
-
-  /** @internal What the handler used of its tenant's database; undefined when nothing. */
-  get tenant(): TenantUse | undefined {
-    return this.#tenant;
   }
 
   /** @internal Makes its transaction a part of a group's. */
@@ -171,14 +163,14 @@ export class HandlerContext implements TaskContext {
   /** @internal Refuses statements from now on. */
   end(): void {
     this.#ended = true;
-    this.#tenant?.quit();
+    this.tenant?.quit();
     void this.#transaction?.rollback();
   }
 
   /** @internal Refuses statements from now on and undoes those before. Never rejects. */
   async rollback(): Promise<void> {
     this.#ended = true;
-    this.#tenant?.quit();
+    this.tenant?.quit();
     await this.#transaction?.rollback();
   }
 
@@ -186,7 +178,7 @@ export class HandlerContext implements TaskContext {
   destroy(reason: Error): void {
     this.abort(reason);
     this.#ended = true;
-    this.#tenant?.abandon(reason);
+    this.tenant?.abandon(reason);
     this.#ownTransaction().destroy(reason);
   }
 

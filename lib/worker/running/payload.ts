@@ -1,6 +1,7 @@
 import { parseExactly } from '../../values/json-numbers.js';
-import { decodeText } from '../../values/payload-text.js';
+import { decodeText, writeJson } from '../../values/json-text.js';
 import type { Subscription, Task } from '../../task.js';
+import { cleanMessage } from '../../values/failure-text.js';
 
 /** A payload as the handler gets it, with the subscription when the task is a delivery. */
 export interface DecodedPayload {
@@ -80,4 +81,38 @@ function readSubscription(row: Readonly<Record<string, unknown>>, task: Task): S
     httpMethod: text('http_method'),
     headers: (row['headers'] as Subscription['headers'] | undefined) ?? null,
   };
+}
+
+/** What a handler returned, as it is recorded. */
+export interface RecordedReturn {
+  readonly message: string;
+  readonly result: string | null;
+  /** Why the result is not recorded; undefined where it is, or there is none. */
+  readonly problem?: string | undefined;
+}
+
+/** What is recorded when a handler returns nothing. */
+const defaultMessage = 'completed';
+
+/** The completion recorded for an attempt of which only its success is known. */
+export const nothingReturned: RecordedReturn = { message: defaultMessage, result: null };
+
+/**
+ * Reads a handler's return value: nothing, a message, or a result. The work is done, so what cannot be recorded must not
+ * undo or repeat it: the message then says why. Never throws.
+ */
+export function readReturn(value: unknown, maxBytes: number): RecordedReturn {
+  if (value === undefined || value === null) return nothingReturned;
+  if (typeof value === 'string') return { message: cleanMessage(value), result: null };
+  const written = writeJson(value);
+  if ('problem' in written) return notRecorded(written.problem);
+  const bytes = Buffer.byteLength(written.text);
+  if (bytes > maxBytes) return notRecorded(`has ${bytes} bytes, more than maxPayloadBytes (${maxBytes})`);
+  return { message: defaultMessage, result: written.text };
+}
+
+/** Of a result that was not recorded, and why: `has 2000000 bytes`. */
+export function notRecorded(why: string): RecordedReturn {
+  const problem = cleanMessage(`result not recorded: it ${why}`.replace(/\s+/g, ' '));
+  return { message: problem, result: null, problem };
 }

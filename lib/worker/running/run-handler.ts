@@ -5,7 +5,7 @@ import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation
 import type { Handler } from '../../subscribers/handler-registry.js';
 import type { HandlerContext, Surroundings } from './handler-context.js';
 import { invokeWithin } from './invoke-within.js';
-import { readReturn, type RecordedReturn } from './recorded-return.js';
+import { readReturn, type RecordedReturn } from './payload.js';
 import type { RunEnd } from './run-end.js';
 
 /** One run of a handler, ready to begin. */

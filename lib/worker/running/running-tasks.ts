@@ -1,6 +1,11 @@
 import { TarefaError } from '../../errors.js';
+import { reference, type QueueEvents } from '../../events.js';
 import type { ClaimedTask } from '../../storage/attempt.js';
-import type { RecordedReturn } from './recorded-return.js';
+import type { Limit } from '../../subscribers/handler-registry.js';
+import type { Signal } from '../../timing/signal.js';
+import type { RouteMap } from '../claiming/route-map.js';
+import type { Capacity } from '../claiming/routes.js';
+import type { RecordedReturn } from './payload.js';
 
 /** What tells the handler of an attempt to stop, wherever it runs. */
 export interface RunningContext {
@@ -118,5 +123,55 @@ export class RunningTasks {
   /** Cuts the transactions of handlers that do not end, so that none can commit after we have left. */
   abandon(reason: Error): void {
     for (const { context } of this.#byId.values()) context?.destroy(reason);
+  }
+}
+
+export interface TaskStarterParts {
+  /** Resolves when the slot is free again. */
+  readonly executor: { run(running: RunningTask): Promise<void> };
+  readonly fanOut: { deliver(publications: readonly ClaimedTask[]): Promise<void> };
+  readonly running: RunningTasks;
+  readonly capacity: Pick<Capacity, 'start' | 'end'>;
+  readonly map: Pick<RouteMap, 'freed'>;
+  readonly claimer: { expect(): void };
+  /** Set when a slot is free again. */
+  readonly signal: Signal;
+  readonly events: QueueEvents;
+}
+
+/** Starts claimed attempts, one per slot, and publications together; frees their slots when they have ended. */
+export class TaskStarter {
+  readonly #parts: TaskStarterParts;
+
+  constructor(parts: TaskStarterParts) {
+    this.#parts = parts;
+  }
+
+  startAll(claimed: readonly ClaimedTask[]): void {
+    const { executor, fanOut, running: tasks, capacity, events } = this.#parts;
+    const publications: (readonly [RunningTask, Limit | undefined])[] = [];
+    for (const one of claimed) {
+      if (one.losses > 0) tasks.replace(one);
+      const limit = capacity.start(one);
+      if (events.has('task.claimed')) events.emit('task.claimed', { task: reference(one) });
+      const running = tasks.begin(one);
+      if (one.publication && !one.task.dead) publications.push([running, limit]);
+      else void executor.run(running).then(() => this.#end(running, limit));
+    }
+    if (publications.length === 0) return;
+    void fanOut.deliver(publications.map(([running]) => running.claimed)).finally(() => {
+      for (const [running, limit] of publications) this.#end(running, limit);
+    });
+  }
+
+  #end(ended: RunningTask, limit: Limit | undefined): void {
+    const { running, capacity, map, claimer, signal } = this.#parts;
+    running.end(ended);
+    if (capacity.end(limit) && limit) {
+      // Earlier claims left its other tasks out.
+      map.freed(limit);
+      claimer.expect();
+    }
+    signal.set();
   }
 }

@@ -1,4 +1,4 @@
-import { ringFor } from '../../../coordination/new-task-ring.js';
+import { ringFor } from '../../../coordination/ring.js';
 import { TarefaError } from '../../../errors.js';
 import type { TaskRecord, TaskStatus } from '../../../task.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../../inserts.js';

@@ -1,7 +1,6 @@
 import type { Client, ClientConfig, CustomTypesConfig } from 'pg';
-import { withAnswerLimit } from './answer-limit.js';
+import { OwnedConnection, withAnswerLimit } from './owned-connection.js';
 import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
-import { OwnedConnection } from './owned-connection.js';
 import type { Reach } from './pooler.js';
 import type { Statement } from '../statement.js';
 import { isRingRefused, quietly } from './without-ring.js';

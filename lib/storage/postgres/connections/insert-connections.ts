@@ -4,7 +4,7 @@ import type { SqlHandle } from '../../sql-handle.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
 import { noAnswer, wrapConnectionError } from './connection-config.js';
 import { inTransaction } from './in-transaction.js';
-import { queryOn, type Lender, type OwnPool } from './own-pool.js';
+import { type Lender, type OwnPool, queryOn } from './own-pool.js';
 import { ownTypes } from './own-types.js';
 import type { Reach } from './pooler.js';
 import { isRingRefused, runQuietly, withoutRefusedRing } from './without-ring.js';

@@ -1,8 +1,16 @@
-import type { CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import {
+  Client,
+  type CustomTypesConfig,
+  type Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResult,
+} from 'pg';
+import { watchAnswer } from '../../answer-watch.js';
 import { isReadOnlyError } from './connection-config.js';
-import { ownTypes } from './own-types.js';
-import { watchSession, type SessionWatch } from './watch-session.js';
+import { traceOf } from '../../session-traces.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
+import { ownTypes } from './own-types.js';
 
 /** A row as `pg` reads it. */
 type Row = Record<string, unknown>;
@@ -15,6 +23,16 @@ export interface OwnQuery extends QueryConfig {
 /** What lends connections: an {@link OwnPool}, or a pool of `pg`. */
 export interface Lender {
   connect(): Promise<PoolClient>;
+}
+
+/** How a connection of a pool is watched. */
+export interface SessionWatch {
+  /** Told the words that leave something in the session; undefined where that is not the connection's alone. */
+  readonly left?: ((words: string) => void) | undefined;
+  /** Asks the server whether it is at work on a statement of that client's. Default: it cannot tell. */
+  readonly isAtWork?: ((client: Client) => Promise<boolean | undefined>) | undefined;
+  /** Told that the connection fell silent: others that are open may have as well. */
+  readonly silent: () => void;
 }
 
 /** How an {@link OwnPool} works; everything has a default. */
@@ -53,7 +71,7 @@ export class OwnPool implements Lender {
     });
     this.line = new ConnectionLine({
       max: pool.options.max,
-      open: () => this.#open(),
+      open: this.#open,
       keep: (client) => client.release(),
       isFinal: options.isFinal,
       shared: options.shared,
@@ -101,7 +119,7 @@ export class OwnPool implements Lender {
   }
 
   /** The pool sets \`release()\` anew whenever it lends a connection. */
-  async #open(): Promise<PoolClient> {
+  readonly #open = async (): Promise<PoolClient> => {
     const client = await this.#pool.connect();
     if (!this.#current.has(client)) {
       client.release(true);
@@ -115,7 +133,7 @@ export class OwnPool implements Lender {
       this.line.back(client, isGone);
     };
     return client;
-  }
+  };
 }
 
 /** Runs one statement on a connection that is lent for it. One on which a statement failed is not used again. */
@@ -132,4 +150,36 @@ export async function queryOn<R extends Row = Row>(
     client.release(error as Error);
     throw error;
   }
+}
+
+/**
+ * Looks at what is said on a connection, whoever says it: tells what leaves something in its session, and cuts it when a statement
+ * of the library's, which leaves nothing, is not answered.
+ */
+function watchSession(client: Client, { left, isAtWork, silent }: SessionWatch): void {
+  // Asked for by each statement: what traces statements may be loaded later.
+  const { prototype } = Client as unknown as { prototype: { query(...call: unknown[]): unknown } };
+  client.query = ((...call: unknown[]): unknown => {
+    const given = call[0] as { readonly types?: unknown } | null | undefined;
+    if (given?.types === ownTypes) {
+      return watchAnswer(prototype.query.apply(client, call) as Promise<unknown>, {
+        isAtWork: async () => isAtWork?.(client),
+        cut: (reason) => {
+          silent();
+          client.connection.stream.destroy(reason);
+        },
+      });
+    }
+    const words = left && traceOf(textOf(call[0]), 'postgres');
+    if (words !== undefined) left?.(words);
+    return prototype.query.apply(client, call);
+  }) as Client['query'];
+}
+
+/** A text, a configuration of a query, or what a library has made to be sent. */
+function textOf(query: unknown): string {
+  if (typeof query === 'string') return query;
+  const { text, cursor } = (query ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof text === 'string') return text;
+  return cursor === undefined ? '' : textOf(cursor);
 }

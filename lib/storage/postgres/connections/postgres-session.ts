@@ -1,9 +1,8 @@
 import type { Client, ClientConfig } from 'pg';
 import type { HearingChanged, Session, SessionWatcher } from '../../../coordination/session.js';
-import { withAnswerLimit } from './answer-limit.js';
+import { OwnedConnection, withAnswerLimit } from './owned-connection.js';
 import { sessionSettings } from './connection-config.js';
 import { ListenedChannels } from './listened-channels.js';
-import { OwnedConnection } from './owned-connection.js';
 import { goodbyeMs, Sockets } from './sockets.js';
 import { Backoff } from '../../../timing/backoff.js';
 

@@ -1,8 +1,8 @@
-import { fromTheFront } from '../../claiming/claim-rounds.js';
-import type { WorkerId } from '../../attempt.js';
-import type { ClaimDemand } from '../../claims.js';
-import { claimForm, claimValues, settleValues } from '../attempt-values.js';
-import type { QueueAccess } from '../queue-access.js';
+import { fromTheFront } from '../claiming/claim-rounds.js';
+import type { WorkerId } from '../attempt.js';
+import type { ClaimDemand } from '../claims.js';
+import { claimForm, claimValues, settleValues } from './attempt-values.js';
+import type { QueueAccess } from './queue-access.js';
 
 /** Looked at of dead attempts. */
 const ofDead = 1_000;
