@@ -10,7 +10,7 @@ import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
 import { LateClaims } from './claiming/late-claims.js';
 import { Pauses, readPaused } from './claiming/pauses.js';
-import { Reminders } from './claiming/reminders.js';
+import { type Loop, Agenda } from './agenda.js';
 import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
 import { Unreadable } from './claiming/unreadable.js';
@@ -24,12 +24,12 @@ import type { DispatcherParts } from './dispatcher-parts.js';
  * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
  * statement that answers it. Where that is faster, a second loop sends what the first one leaves.
  */
-export class Dispatcher {
+export class Dispatcher implements Loop {
   readonly #workerId: WorkerId;
   readonly #parts: DispatcherParts;
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
-  readonly #reminders: Reminders;
+  readonly #agenda: Agenda;
   readonly #discovery: Discovery;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
@@ -51,61 +51,38 @@ export class Dispatcher {
   constructor(workerId: WorkerId, parts: DispatcherParts) {
     this.#workerId = workerId;
     this.#parts = parts;
-    const { database, served, options, events, halt } = parts;
-    const { concurrency, pollIntervalMs, busyPollMs } = options;
+    const { database, served, options, events } = parts;
     const warn = (message: string): void => events.emit('warning', { message });
-    const claims = database.claimsOf(workerId, { concurrency, warn });
-    const wake = (): void => this.wake();
-    const later = (ms: number): void => this.#reminders.lookIn(ms);
-    const goOnIn = (ms: number): void => this.#reminders.claimIn(ms);
+    const claims = database.claimsOf(workerId, { concurrency: options.concurrency, warn });
     const map = new RouteMap(served);
     const demands = new Demands({ ...parts, map, order: options.order });
-    const shared = { ...parts, claims, map, demands, later, goOnIn };
     const running = this.#running;
 
-    this.#underWay = new StatementsUnderWay(concurrency, claims.parallel);
-    const { firstSent } = this.#underWay;
-    this.#second = claims.parallel > 1 ? new SecondStatement(claims, () => firstSent.set()) : undefined;
-    this.#pauses = new Pauses({ read: parts.holds ?? (() => readPaused(database)), later });
-    this.#isolation = new Isolation({ ...shared, pauses: this.#pauses, changed: wake });
-    const unreadable = new Unreadable({ ...shared, buried: () => this.look() });
-    this.#reconciler = new Reconciler(workerId, shared);
+    this.#underWay = new StatementsUnderWay(options.concurrency, claims.parallel);
+    this.#second = claims.parallel > 1 ? new SecondStatement(claims, this.#underWay.firstSent) : undefined;
+    this.#reconciler = new Reconciler(workerId, parts);
     this.#promotion = new Promotion(parts);
-    this.#reminders = new Reminders({
-      wake,
-      look: () => this.look(),
-      compare: () => this.#compare(),
-      isIdle: () => running.size === 0 && this.#reconciler.isSure,
-      reconcile: () => this.reconcile(),
-      nextDue: () => this.#reconciler.nextDue(),
-      askHalted: () => halt.ask(),
-      halted: () => halt.obey(),
-      pollIntervalMs,
-      busyPollMs,
-    });
+    this.#agenda = new Agenda({ ...parts, loop: this, running, reconciler: this.#reconciler });
+    const shared = { ...parts, loop: this, claims, map, demands, running, agenda: this.#agenda };
+    this.#pauses = new Pauses({ ...shared, read: parts.holds ?? (() => readPaused(database)) });
+    this.#isolation = new Isolation({ ...shared, pauses: this.#pauses });
+    const unreadable = new Unreadable(shared);
     this.#claimer = new Claimer({
       ...shared,
       isolation: this.#isolation,
       pauses: this.#pauses,
-      reminders: this.#reminders,
-      running,
       underWay: this.#underWay,
       unreadable,
     });
     this.#discovery = new Discovery({
       ...shared,
-      unreadable,
       claimer: this.#claimer,
+      isolation: this.#isolation,
       promotion: this.#promotion,
-      isolated: () => this.#isolation.request(),
+      unreadable,
     });
-    this.#starter = new TaskStarter({
-      ...parts,
-      running,
-      map,
-      claimer: this.#claimer,
-    });
-    this.#lateClaims = new LateClaims(workerId, { ...parts, due: () => parts.signal.set() });
+    this.#starter = new TaskStarter({ ...shared, claimer: this.#claimer });
+    this.#lateClaims = new LateClaims(workerId, parts);
   }
 
   /** What runs now. */
@@ -114,7 +91,7 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#reminders.start();
+    this.#agenda.start();
     this.#loop = this.#run();
     this.#secondLoop = this.#second && this.#runSecond(this.#second);
     this.look();
@@ -124,7 +101,7 @@ export class Dispatcher {
   runOnly(claimed: ClaimedTask): void {
     this.#claimer.stop();
     this.#isolation.stop();
-    this.#reminders.start();
+    this.#agenda.start();
     this.#loop = this.#run();
     this.#starter.startAll([claimed]);
   }
@@ -144,27 +121,35 @@ export class Dispatcher {
 
   /** Answers whether the ring names a route that this worker serves: nobody has to look for who does. */
   heard(ring: Ring): boolean {
-    if (ring.changed) this.#compare();
+    if (ring.changed) this.compare();
     else if (this.#discovery.heard(ring)) this.wake();
     return ring.route !== undefined && this.#parts.served.hasLive(plainRoute(ring.route));
   }
 
   /** Rings come, or do not although they should: then it polls. */
   hears(isHearing: boolean): void {
-    this.#reminders.hears(isHearing);
-    if (isHearing) this.#compare();
+    this.#agenda.hears(isHearing);
+    if (isHearing) this.compare();
+  }
+
+  /** Compares rows held in the table with the attempts that run here, then looks at everything. */
+  compare(): void {
+    this.#mustCompare = true;
+    // Set at once: should this cycle hang in a statement, its claim comes before the comparison.
+    this.#claimer.expectAnything();
+    this.look();
   }
 
   /** Compares all rows held in the table with the attempts that run here, however long that takes, then looks at everything. */
   reconcile(): void {
     this.#reconciler.requireFull();
-    this.#compare();
+    this.compare();
   }
 
   /** From now on nothing new is claimed; what runs goes on and is settled, and what a claim under way brings is given back. */
   stopClaiming(): void {
     this.#claimer.stop();
-    this.#reminders.stop();
+    this.#agenda.stop();
     this.#isolation.stop();
   }
 
@@ -271,14 +256,7 @@ export class Dispatcher {
   async #keepTaskLocks(interop: Interop): Promise<void> {
     const held = [...this.#running.ids(), ...this.#parts.settler.ids(), ...this.#lateClaims.ids()];
     const kept = await interop.keepTaskLocks(this.#workerId, held);
-    if (!kept) this.#reminders.retryLocked();
-  }
-
-  #compare(): void {
-    this.#mustCompare = true;
-    // Set at once: should this cycle hang in a statement, its claim comes before the comparison.
-    this.#claimer.expectAnything();
-    this.look();
+    if (!kept) this.#agenda.retryLocked();
   }
 
   async #compareWithTable(): Promise<void> {
@@ -303,7 +281,7 @@ export class Dispatcher {
     for (const { nextAttemptInMs, deadId } of outcomes) {
       if (nextAttemptInMs !== undefined) {
         later = true;
-        if (this.#parts.options.scheduledTimer) this.#reminders.lookIn(Math.max(1, nextAttemptInMs));
+        if (this.#parts.options.scheduledTimer) this.#agenda.lookIn(Math.max(1, nextAttemptInMs));
       }
       if (deadId === undefined) continue;
       this.#claimer.expect();
@@ -321,7 +299,7 @@ export class Dispatcher {
     }
     if (isolated) this.#isolation.request();
     if (isFullPage) this.look();
-    if (nextDueInMs !== undefined) this.#reminders.lookIn(nextDueInMs);
+    if (nextDueInMs !== undefined) this.#agenda.lookIn(nextDueInMs);
   }
 
   /** Everything went well after something had failed. */

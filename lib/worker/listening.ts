@@ -7,7 +7,7 @@ import type { Recovery } from '../maintenance/recovery.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
-import { unheardPollMs } from './claiming/reminders.js';
+import { unheardPollMs } from './agenda.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { HaltOrder } from './halt-order.js';
 

@@ -281,7 +281,7 @@ test('the second statement carries on while the first one fails', async () => {
   expect((await statements.next()).demand?.total).toBe(2);
 });
 
-test.each([
+test.each<[string | undefined, boolean]>([
   ['t:a', true],
   ['t:a\u001fkey', true],
   ['t:buried', false],

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { WalkPace } from '../../lib/timing/walk-pace.js';
 import { TaskHandler } from '../../lib/index.js';
-import { Reminders } from '../../lib/worker/claiming/reminders.js';
+import { Agenda } from '../../lib/worker/agenda.js';
 import { holdTimers } from '../support/held-timers.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
@@ -80,41 +80,38 @@ test('a poll holds for a claim that follows a statement which hung meanwhile', a
 const hanging = `select from pg_stat_activity
   where datname = current_database() and wait_event = 'advisory' and query like '-- name: fail%'`;
 
-function remindersWith(options: {
-  readonly pollIntervalMs: number;
-  readonly busyPollMs?: number;
-}): Reminders {
-  return new Reminders({
-    wake: () => undefined,
-    look: () => undefined,
-    compare: () => undefined,
-    isIdle: () => false,
-    reconcile: () => undefined,
-    nextDue: () => Promise.reject(new Error('nobody asks')),
-    askHalted: () => undefined,
-    halted: () => undefined,
-    ...options,
+function agendaWith(options: { readonly pollIntervalMs: number; readonly busyPollMs?: number }): Agenda {
+  const loop = { wake: nothing, look: nothing, compare: nothing, reconcile: nothing };
+  const nextDue = (): Promise<never> => Promise.reject(new Error('nobody asks'));
+  return new Agenda({
+    loop,
+    running: { size: 1 },
+    reconciler: { isSure: true, nextDue },
+    halt: { ask: nothing, obey: nothing },
+    options,
   });
 }
 
+function nothing(): void {}
+
 test('who never polls does so once a second while it hears nothing, also where work makes polls frequent', () => {
   const timers = holdTimers(() => true);
-  const reminders = remindersWith({ pollIntervalMs: 0, busyPollMs: 100 });
-  reminders.start();
+  const agenda = agendaWith({ pollIntervalMs: 0, busyPollMs: 100 });
+  agenda.start();
   expect(timers.asked).toEqual([]);
-  reminders.hears(false);
+  agenda.hears(false);
   expect(timers.asked).toEqual([1_000]);
-  reminders.hears(true);
+  agenda.hears(true);
   expect(timers.waiting).toBe(0);
-  reminders.stop();
+  agenda.stop();
 });
 
 test('a poll that the process could not make in time is known to be missed', () => {
-  const reminders = remindersWith({ pollIntervalMs: 50 });
-  expect(reminders.pollMissed).toBe(false);
-  reminders.start();
-  expect(reminders.pollMissed).toBe(false);
+  const agenda = agendaWith({ pollIntervalMs: 50 });
+  expect(agenda.pollMissed).toBe(false);
+  agenda.start();
+  expect(agenda.pollMissed).toBe(false);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
-  expect(reminders.pollMissed).toBe(true);
-  reminders.stop();
+  expect(agenda.pollMissed).toBe(true);
+  agenda.stop();
 });

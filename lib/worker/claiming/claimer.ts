@@ -12,7 +12,7 @@ import { type Capacity, type Demand, type Demands, type KnownDemand, nothing } f
 import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';
 import type { Pauses } from './pauses.js';
-import type { Reminders } from './reminders.js';
+import type { Agenda } from '../agenda.js';
 import type { RouteMap } from './route-map.js';
 import type { Unreadable } from './unreadable.js';
 import { Signal } from '../../timing/signal.js';
@@ -29,7 +29,7 @@ export interface ClaimerParts {
   readonly executor: Pick<Executor, 'fail'>;
   readonly isolation: Isolation;
   readonly pauses: Pauses;
-  readonly reminders: Reminders;
+  readonly agenda: Agenda;
   readonly running: RunningTasks;
   readonly underWay: StatementsUnderWay;
   readonly unreadable: Unreadable;
@@ -100,8 +100,8 @@ export class Claimer {
    * started these.
    */
   async turn(name: StatementName): Promise<Turn> {
-    const { settler, claims, isolation, map, reminders, underWay } = this.#parts;
-    if (reminders.pollMissed) this.expectAnything();
+    const { settler, claims, isolation, map, agenda, underWay } = this.#parts;
+    if (agenda.pollMissed) this.expectAnything();
     const outcomes = settler.take(underWay.share);
     const without = this.#blocked;
     this.#blocked = new Set();
@@ -188,9 +188,9 @@ export class Claimer {
     { claimed, blockedRoutes, claimAgain, lookAgainInMs }: SettleAndClaimResult,
     without: ReadonlySet<Route>,
   ): boolean {
-    const { reminders } = this.#parts;
-    if (lookAgainInMs !== undefined) reminders.claimIn(lookAgainInMs);
-    if (claimed.length > 0) reminders.expectMore();
+    const { agenda } = this.#parts;
+    if (lookAgainInMs !== undefined) agenda.claimIn(lookAgainInMs);
+    if (claimed.length > 0) agenda.expectMore();
     // Once everything claimable was locked, the other routes come first; before that they would overtake it.
     else if (blockedRoutes.length > 0) this.#blocked = new Set([...without, ...blockedRoutes]);
     return claimAgain || claimed.length > 0;

@@ -7,6 +7,8 @@ import type { RouteHead, RouteRange } from '../../storage/waiting-route.js';
 import { WalkPace } from '../../timing/walk-pace.js';
 import type { Promotion } from '../promotion.js';
 import type { Claimer } from './claimer.js';
+import type { Isolation } from './isolation.js';
+import type { Agenda } from '../agenda.js';
 import type { Demands, ServedRoutes } from './routes.js';
 import { mostHeads, type RouteMap } from './route-map.js';
 import type { Unreadable } from './unreadable.js';
@@ -20,12 +22,8 @@ export interface DiscoveryParts {
   readonly unreadable: Pick<Unreadable, 'end'>;
   readonly claimer: Pick<Claimer, 'free' | 'expectAnything' | 'expectSince'>;
   readonly promotion: Pick<Promotion, 'request'>;
-  /** Asked to look again in that many ms. */
-  readonly later: (ms: number) => void;
-  /** Told that attempts wait that are to be run alone. */
-  readonly isolated: () => void;
-  /** Asked to go on in that many ms. */
-  readonly goOnIn: (ms: number) => void;
+  readonly isolation: Pick<Isolation, 'request'>;
+  readonly agenda: Pick<Agenda, 'lookIn' | 'claimIn'>;
 }
 
 /** Unknown routes are looked for no more often than that. */
@@ -96,11 +94,11 @@ export class Discovery {
 
   /** With slots to fill, what was forgotten is looked for again. */
   get #isDue(): boolean {
-    const { map, claimer, later } = this.#parts;
+    const { map, claimer, agenda } = this.#parts;
     if (map.hasForgotten && map.heads.size < claimer.free) {
       if (map.takeForgotten() === 'fruitful') this.#due = true;
       // Other sessions have locked what there is.
-      else later(lockedAgainMs);
+      else agenda.lookIn(lockedAgainMs);
     }
     return this.#due;
   }
@@ -120,12 +118,12 @@ export class Discovery {
 
   /** Answers whether to look now: when it was asked to, and not at once after the last look. */
   begin(): boolean {
-    const { claimer, later } = this.#parts;
+    const { claimer, agenda } = this.#parts;
     if (!this.#isDue && !(this.#owing && claimer.free > 0)) return false;
     const pause = this.#lastAt + pauseMs - performance.now();
     this.#due = false;
     if (pause > 0) {
-      later(pause);
+      agenda.lookIn(pause);
       return false;
     }
     this.#lastAt = performance.now();
@@ -138,7 +136,7 @@ export class Discovery {
 
   /** Claims dead attempts that no worker has a handler for: the first worker gives them the default treatment. */
   async claimUnattended(): Promise<readonly ClaimedTask[]> {
-    const { claims, unreadable, claimer, later } = this.#parts;
+    const { claims, unreadable, claimer, agenda } = this.#parts;
     const most = Math.min(claimer.free, attendedAtOnce);
     this.#owing = most <= 0;
     if (this.#owing) return [];
@@ -148,14 +146,14 @@ export class Discovery {
       return claimed;
     } catch (error) {
       if (!(await unreadable.end(error, 'unattended'))) throw error;
-      later(pauseMs);
+      agenda.lookIn(pauseMs);
       return [];
     }
   }
 
   /** Reads the next slice; answers whether it has routes of this worker. */
   async findRoutes(): Promise<boolean> {
-    const { database, served, demands, map, isolated, goOnIn } = this.#parts;
+    const { database, served, demands, map, isolation, agenda } = this.#parts;
     const ranges = this.#left.slice(0, rangesAtOnce);
     if (ranges.length === 0) return false;
     const sentAt = map.clock;
@@ -173,14 +171,14 @@ export class Discovery {
     this.#hasFound = false;
     for (const head of heads) {
       if (head.route.startsWith(isolatedPrefix)) {
-        isolated();
+        isolation.request();
         continue;
       }
       if (demands.isAlwaysAsked(head.route) || !served.has(plainRoute(head.route))) continue;
       map.learn(head, sentAt);
       this.#hasFound = true;
     }
-    if (this.#left.length > 0) goOnIn(Math.max(1, this.#pace.dueInMs));
+    if (this.#left.length > 0) agenda.claimIn(Math.max(1, this.#pace.dueInMs));
     return this.#hasFound;
   }
 
@@ -206,10 +204,10 @@ export class Discovery {
 
   /** The names of the routes cannot be read: the attempts that are to blame are ended first, then the names are read again. */
   async #withoutUnreadable(error: unknown): Promise<readonly RouteHead[]> {
-    const { unreadable, later } = this.#parts;
+    const { unreadable, agenda } = this.#parts;
     if (!(await unreadable.end(error, 'every route'))) throw error;
     this.request();
-    later(pauseMs);
+    agenda.lookIn(pauseMs);
     return [];
   }
 }

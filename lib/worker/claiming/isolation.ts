@@ -4,6 +4,7 @@ import { isolatedRange, isolatedRoute, plainRoute } from '../../storage/route.js
 import type { Claims } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Pauses } from './pauses.js';
+import type { Loop } from '../agenda.js';
 import type { ServedRoutes } from './routes.js';
 
 export interface IsolationParts {
@@ -12,8 +13,8 @@ export interface IsolationParts {
   readonly liveness: Pick<Liveness, 'exclusively'>;
   readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'of'>;
   readonly pauses: Pick<Pauses, 'has'>;
-  /** Told that it is this worker's turn, or no longer. */
-  readonly changed: () => void;
+  /** Woken when it is this worker's turn, or no longer. */
+  readonly loop: Pick<Loop, 'wake'>;
 }
 
 /** Isolated routes that are looked at: one that waits behind so many comes at a later look. */
@@ -108,13 +109,13 @@ export class Isolation {
       this.#end = resolve;
       this.active = true;
       this.#patience = setTimeout(resolve, patienceMs);
-      this.#parts.changed();
+      this.#parts.loop.wake();
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
     this.active = false;
     // A worker that has waited in vain lets another one have the turn until its next look.
     this.#requested = false;
-    this.#parts.changed();
+    this.#parts.loop.wake();
   }
 }

@@ -3,6 +3,7 @@ import { reference, type QueueEvents } from '../../events.js';
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { releaseClaims } from '../../storage/release-claims.js';
+import type { Signal } from '../../timing/signal.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { claimKey } from '../running/refused-outcomes.js';
 
@@ -10,8 +11,8 @@ export interface LateClaimsParts {
   readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly events: QueueEvents;
-  /** Called when something is to be given back. */
-  readonly due: () => void;
+  /** Set when something is to be given back. */
+  readonly signal: Signal;
 }
 
 /** Rows that another session has locked are given back after this time. */
@@ -39,7 +40,7 @@ export class LateClaims {
   add(claimed: readonly ClaimedTask[]): void {
     if (claimed.length === 0) return;
     this.held = [...this.held, ...claimed];
-    this.#parts.due();
+    this.#parts.signal.set();
   }
 
   /** Gives them back. When that fails they are kept for the next call. */
@@ -70,7 +71,7 @@ export class LateClaims {
     const held = await this.#parts.database.attempts.stillHeld(this.#workerId, ids);
     const locked = new Set(held.map(claimKey));
     this.#drop((one) => refused.includes(one) && !locked.has(claimKey(one)));
-    if (locked.size > 0) setTimeout(this.#parts.due, lockedRetryMs);
+    if (locked.size > 0) setTimeout(() => this.#parts.signal.set(), lockedRetryMs);
   }
 
   #drop(isGone: (one: ClaimedTask) => boolean): void {

@@ -1,6 +1,7 @@
 import { plainRoute } from '../../storage/route.js';
 import type { Route } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import type { Agenda } from '../agenda.js';
 
 /** A route whose tasks wait, for that many ms or, when undefined, until it is resumed. */
 export interface Hold {
@@ -10,8 +11,7 @@ export interface Hold {
 
 export interface PausesParts {
   readonly read: () => Promise<readonly Hold[]>;
-  /** Asked to come back in that many ms. */
-  readonly later: (ms: number) => void;
+  readonly agenda: Pick<Agenda, 'lookIn'>;
 }
 
 /** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
@@ -38,7 +38,7 @@ export class Pauses {
     const leftMs = this.staleAt - performance.now();
     if (leftMs > 0) {
       // A timer of Node may come some ms early.
-      if (leftMs < Infinity) this.#parts.later(leftMs);
+      if (leftMs < Infinity) this.#parts.agenda.lookIn(leftMs);
       return false;
     }
     this.staleAt = Infinity;
@@ -49,7 +49,7 @@ export class Pauses {
       const firstMs = Math.min(...holds.map(({ forMs = Infinity }) => forMs));
       // Unless they may have changed again while they were read.
       if (this.staleAt === Infinity) this.staleAt = performance.now() + firstMs;
-      if (firstMs < Infinity) this.#parts.later(Math.max(1, firstMs));
+      if (firstMs < Infinity) this.#parts.agenda.lookIn(Math.max(1, firstMs));
       return [...before].some((route) => !this.routes.has(route));
     } catch (error) {
       this.staleAt = -Infinity;

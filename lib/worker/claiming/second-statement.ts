@@ -1,5 +1,6 @@
 import type { Claims } from '../../storage/claims.js';
 import { Backoff } from '../../timing/backoff.js';
+import type { Signal } from '../../timing/signal.js';
 
 /**
  * Opens what a second statement is sent through while the first one works: no slot and no outcome waits for a connection
@@ -7,12 +8,12 @@ import { Backoff } from '../../timing/backoff.js';
  */
 export class SecondStatement {
   readonly #claims: Pick<Claims, 'openAnother'>;
-  readonly #changed: () => void;
+  readonly #changed: Signal;
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   #opening = false;
 
-  /** @param changed called when it is worth asking again */
-  constructor(claims: Pick<Claims, 'openAnother'>, changed: () => void) {
+  /** @param changed set when it is worth asking again */
+  constructor(claims: Pick<Claims, 'openAnother'>, changed: Signal) {
     this.#claims = claims;
     this.#changed = changed;
   }
@@ -41,6 +42,6 @@ export class SecondStatement {
       await this.#backoff.wait();
     }
     this.#opening = false;
-    this.#changed();
+    this.#changed.set();
   }
 }

@@ -3,13 +3,13 @@ import type { QueueEvents } from '../../events.js';
 import type { Claims, UnreadableAmong } from '../../storage/claims.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import { blamesRow } from '../../storage/error-kind.js';
+import type { Loop } from '../agenda.js';
 
 export interface UnreadableParts {
   readonly database: Pick<QueueDatabase, 'classify'>;
   readonly claims: Pick<Claims, 'endUnreadable' | 'setApart'>;
   readonly events: QueueEvents;
-  /** Called when dead chains were started, for which a worker has to be woken. */
-  readonly buried: () => void;
+  readonly loop: Pick<Loop, 'look'>;
 }
 
 /** Other workers end such attempts too; a statement refused more often than that fails for another reason. */
@@ -45,7 +45,8 @@ export class Unreadable {
       if (deadId !== undefined) this.#parts.events.emit('task.buried', { task, deadId });
       this.#parts.events.emit('warning', { message: `task ${rest.firstAttemptId} ${message}` });
     }
-    if (ended.some(({ deadId }) => deadId !== undefined)) this.#parts.buried();
+    // Dead chains were started, which need a worker.
+    if (ended.some(({ deadId }) => deadId !== undefined)) this.#parts.loop.look();
     const isFound = ended.length > 0 || (among !== 'every route' && (await claims.setApart(among)));
     this.#fruitless = isFound ? 0 : this.#fruitless + 1;
     return this.#fruitless <= mostFruitless;

@@ -1,5 +1,7 @@
+import { reference, type QueueEvents } from '../../events.js';
 import type { AttemptOutcome, Claim, ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import type { Signal } from '../../timing/signal.js';
 
 /** An outcome to be written for an attempt. */
 interface Outcome {
@@ -17,10 +19,9 @@ export interface RefusedKind<T> {
 
 export interface RefusedOutcomesParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
-  /** Called for an attempt that is no longer ours. */
-  readonly lost: (claimed: ClaimedTask) => void;
-  /** Called when something is to be written again. */
-  readonly due: () => void;
+  readonly events: QueueEvents;
+  /** Set when something is to be written again. */
+  readonly signal: Signal;
 }
 
 /** Rows that another session has locked are tried again after this time. */
@@ -44,7 +45,7 @@ export class RefusedOutcomes {
     setTimeout(() => {
       for (const { claimed } of some) this.deferredIds.delete(claimed.id);
       retry(some);
-      this.#parts.due();
+      this.#parts.signal.set();
     }, delayMs);
   }
 
@@ -70,7 +71,7 @@ export class RefusedOutcomes {
       .readOutcome(this.#workerId, one.claimed)
       .catch(() => undefined);
     if (outcome === writtenAs) written(one);
-    else if (outcome !== undefined) this.#parts.lost(one.claimed);
+    else if (outcome !== undefined) this.#parts.events.emit('task.lost', { task: reference(one.claimed) });
   }
 }
 

@@ -80,11 +80,7 @@ export class Settler {
   constructor(workerId: WorkerId, parts: SettlerParts) {
     this.#workerId = workerId;
     this.#parts = parts;
-    this.#refused = new RefusedOutcomes(workerId, {
-      database: parts.database,
-      lost: (claimed) => this.lose(claimed),
-      due: () => parts.signal.set(),
-    });
+    this.#refused = new RefusedOutcomes(workerId, parts);
   }
 
   /** Outcomes that are not in the table yet. */

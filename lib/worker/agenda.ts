@@ -1,29 +1,32 @@
-import type { NextDue } from '../../storage/attempt.js';
-import { Alarm } from '../../timing/alarm.js';
-import { PollPace } from '../../timing/poll-pace.js';
+import { Alarm } from '../timing/alarm.js';
+import { PollPace } from '../timing/poll-pace.js';
+import type { HaltOrder } from './halt-order.js';
+import type { Reconciler } from './reconciler.js';
+import type { RunningTasks } from './running/running-tasks.js';
 
-/** What the timers of a worker call. */
-export interface RemindersParts {
-  /** Claim, because there may be something new. */
-  readonly wake: () => void;
-  /** Look at what is due, and for new routes. */
-  readonly look: () => void;
-  /** Compare table and memory, and look. */
-  readonly compare: () => void;
-  /** Compare table and memory, when the table holds something unknown to the worker. */
-  readonly reconcile: () => void;
-  /** True when no attempt runs and no connection was lost recently. */
-  readonly isIdle: () => boolean;
-  /** Asks when something is due, whether the worker holds anything, and whether it was told to stop. */
-  readonly nextDue: () => Promise<NextDue>;
-  /** Asks, by a statement of its own, whether the worker was told to stop; its row is written again when it is gone. */
-  readonly askHalted: () => void;
-  /** The worker was told to stop. */
-  readonly halted: () => void;
-  /** How often to do so without being told; 0 never. */
-  readonly pollIntervalMs: number;
-  /** How often while something was found lately, where polls alone find what users' transactions insert. */
-  readonly busyPollMs?: number | undefined;
+/** The loop that the timers of a worker wake. */
+export interface Loop {
+  /** Claims, because there may be something new. */
+  wake(): void;
+  /** Looks at what is due, and for new routes. */
+  look(): void;
+  /** Compares table and memory, and looks. */
+  compare(): void;
+  /** Compares table and memory, when the table holds something unknown to the worker. */
+  reconcile(): void;
+}
+
+export interface AgendaParts {
+  readonly loop: Loop;
+  readonly running: Pick<RunningTasks, 'size'>;
+  readonly reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>;
+  readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
+  readonly options: {
+    /** How often to look without being told; 0 never. */
+    readonly pollIntervalMs: number;
+    /** How often while something was found lately, where polls alone find what users' transactions insert. */
+    readonly busyPollMs?: number | undefined;
+  };
 }
 
 /** After its last task a worker looks again, for commits whose ring came too early. */
@@ -34,8 +37,8 @@ export const unheardPollMs = 1_000;
 const lockedAgainMs = 1_000;
 
 /** The timers of a worker, for everything that no ring announces. None is set unless `start` was called. */
-export class Reminders {
-  readonly #parts: RemindersParts;
+export class Agenda {
+  readonly #parts: AgendaParts;
   readonly #due: Alarm;
   readonly #claim: Alarm;
   #poll: NodeJS.Timeout | undefined;
@@ -46,12 +49,13 @@ export class Reminders {
   #started = false;
   #pollMs: number;
 
-  constructor(parts: RemindersParts) {
+  constructor(parts: AgendaParts) {
     this.#parts = parts;
-    this.#due = new Alarm(parts.look);
-    this.#claim = new Alarm(parts.wake);
-    this.#pollMs = parts.pollIntervalMs;
-    const { busyPollMs: busyMs, pollIntervalMs: idleMs } = parts;
+    const { loop, options } = parts;
+    this.#due = new Alarm(() => loop.look());
+    this.#claim = new Alarm(() => loop.wake());
+    this.#pollMs = options.pollIntervalMs;
+    const { busyPollMs: busyMs, pollIntervalMs: idleMs } = options;
     // Who never polls does so while it hears nothing, at the pace of that.
     this.#pace = busyMs === undefined || idleMs === 0 ? undefined : new PollPace({ busyMs, idleMs });
   }
@@ -64,7 +68,7 @@ export class Reminders {
 
   /** While rings do not come, polls have to come more often. */
   hears(isHearing: boolean): void {
-    const { pollIntervalMs } = this.#parts;
+    const { pollIntervalMs } = this.#parts.options;
     this.#pollMs = isHearing ? pollIntervalMs : Math.min(pollIntervalMs || unheardPollMs, unheardPollMs);
     clearTimeout(this.#poll);
     this.#poll = undefined;
@@ -103,7 +107,8 @@ export class Reminders {
   expectMore(): void {
     this.#pace?.found();
     this.#clearLookAgain();
-    if (this.#started) this.#lookAgain = lookAgainMs.map((delay) => setTimeout(this.#parts.wake, delay));
+    if (this.#started)
+      this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.#parts.loop.wake(), delay));
   }
 
   #pollLater(): void {
@@ -117,22 +122,22 @@ export class Reminders {
   /** An idle worker asks by one statement whether there is anything to do; a full look takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
-    const { compare, isIdle, nextDue, reconcile, askHalted, halted, look } = this.#parts;
-    if (!isIdle()) {
+    const { loop, running, reconciler, halt } = this.#parts;
+    if (running.size > 0 || !reconciler.isSure) {
       // Of frequent polls only some compare.
-      if (this.#pace && this.#polledAt - this.#comparedAt < this.#pollMs) return look();
+      if (this.#pace && this.#polledAt - this.#comparedAt < this.#pollMs) return loop.look();
       this.#comparedAt = this.#polledAt;
-      askHalted();
-      return compare();
+      halt.ask();
+      return loop.compare();
     }
     // A comparison meets the same error of the database, and reports it.
-    const next = await nextDue().catch(compare);
-    if (next?.halted) return halted();
-    if (next && next.halted === undefined) askHalted();
-    if (next?.holding) return reconcile();
+    const next = await reconciler.nextDue().catch(() => loop.compare());
+    if (next?.halted) return halt.obey();
+    if (next && next.halted === undefined) halt.ask();
+    if (next?.holding) return loop.reconcile();
     if (next?.inMs === undefined) return;
     if (next.inMs > 0) this.lookIn(next.inMs);
-    else compare();
+    else loop.compare();
   }
 
   #clearLookAgain(): void {
