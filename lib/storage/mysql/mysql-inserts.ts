@@ -14,6 +14,7 @@ import {
   insertUnique,
   listEquivalent,
   readInsertedId,
+  replaceUnique,
   valuesOf,
 } from './statements/insert.js';
 
@@ -134,22 +135,34 @@ async function insertOneUnique(
   { stored, onConflict }: UniqueKey,
   isUsers: boolean,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  if (onConflict !== 'replace') {
-    const find = async (isCurrent: boolean): Promise<string | undefined> =>
-      (await askHandle(handle, findUnique(table, isCurrent), [stored]))[0]?.['id'] as string | undefined;
-    let id = await find(false);
-    if (id !== undefined && isUsers) id = await find(true);
-    if (id !== undefined) return { id, isNew: false };
+  const find = async (isCurrent: boolean): Promise<Record<string, unknown> | undefined> =>
+    (await askHandle(handle, findUnique(table, isCurrent), [stored]))[0];
+  const told = async (): Promise<ReturnType<typeof readInsertedId>> => {
+    const [row] = await askHandle(handle, insertedId, []);
+    return readInsertedId(String(row?.['id']));
+  };
+  const values = valuesOf(task);
+  const replaces = onConflict === 'replace';
+  for (let isAgain = false; ; isAgain = true) {
+    let found = await find(isAgain && isUsers);
+    if (found && replaces) {
+      await handle.query(replaceUnique(table), [...values, found['attempt'], stored]);
+      const replaced = await told();
+      if (replaced) return replaced;
+    } else {
+      if (found && isUsers) found = await find(true);
+      if (found) return { id: String(found['id']), isNew: false };
+    }
+    await handle.query(insertUnique(table), [...values, stored]);
+    const made = await told();
+    // The task of somebody who was faster is replaced as well; in a transaction of the user's it is locked by now.
+    if (made && (made.isNew || !replaces)) return made;
+    if (made) continue;
+    // Another index of the user's was in the way: the server says which.
+    await handle.query(insertKeyed(table), [...values, stored]);
+    const [inserted] = await askHandle(handle, insertedId, []);
+    return { id: String(inserted?.['id']), isNew: true };
   }
-  const values = [...valuesOf(task), stored];
-  await handle.query(insertUnique(table, onConflict === 'replace' ? 'replace' : 'keep'), values);
-  const [told] = await askHandle(handle, insertedId, []);
-  const made = readInsertedId(String(told?.['id']));
-  if (made) return made;
-  // Another index of the user's was in the way: the server says which.
-  await handle.query(insertKeyed(table), values);
-  const [inserted] = await askHandle(handle, insertedId, []);
-  return { id: String(inserted?.['id']), isNew: true };
 }
 
 /** Two transactions that insert the same keys wait for each other in one direction. */

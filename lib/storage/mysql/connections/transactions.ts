@@ -6,11 +6,8 @@ import type { Answer } from './answers.js';
 /** Sends a text of one or several statements. */
 export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Answer[]>;
 
-/**
- * A transaction that loses to others so often, for two seconds, meets something that does not pass. Where many replace the task of
- * one key beside claims, one of them may lose ten times in turn.
- */
-const mostTries = 30;
+/** A transaction that loses to others so often, and for so long, meets something that does not pass. */
+const [leastTries, leastMs] = [8, 3_000];
 const [firstPauseMs, mostPauseMs] = [2, 100];
 
 /** What names the queue is no part of the transaction: left behind, it would exempt the inserts that follow. */
@@ -24,13 +21,15 @@ export async function repeated<T>(
   run: (text: string) => Promise<unknown>,
   work: () => Promise<T>,
 ): Promise<T> {
+  const began = performance.now();
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
       // On a connection that is gone there is nothing to undo.
       await run(undo).catch(() => undefined);
-      if (tries === mostTries || !isRetryable(error)) throw error;
+      const hasTried = tries >= leastTries && performance.now() - began >= leastMs;
+      if (hasTried || !isRetryable(error)) throw error;
       const full = Math.min(mostPauseMs, firstPauseMs * 2 ** tries);
       await pause(full * (0.5 + Math.random() / 2));
     }

@@ -12,8 +12,9 @@ export const columns = `data_hora_inicial, data_hora, origem, destino, processo,
 
 /** Calls of the clock in one statement answer the same. */
 const due = `coalesce(?, ${after('coalesce(?, 0)')})`;
+const values = [due, due, '?', '?', '?', '?', '?', '?', '?', '?', 'coalesce(?, 50)', '?', '?'];
 /** One row of {@link columns}. Parameters: {@link valuesOf}. */
-export const row = `(${due}, ${due}, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 50), ?, ?)`;
+export const row = `(${values.join(', ')})`;
 
 /**
  * Inserts tasks, a row each with the parameters of {@link valuesOf}. Rows of one statement get ids that rise in their order by
@@ -31,24 +32,39 @@ export function insertRows(queue: string, count: number): string {
 /** More than any id. */
 const takenOffset = 2n ** 63n;
 
-/**
- * Inserts one task, or answers by {@link insertedId} the one that has its unique key: as it is, or with this task in its place.
- * Whatever other unique index of the user's is in the way, the row there stays as it is. Parameters: those of a row, the key.
- */
-export function insertUnique(queue: string, onConflict: 'keep' | 'replace'): string {
-  const hasKey = 'unica <=> cast(values(chave_unica) as binary)';
-  // An assignment of which only the effect matters. A comparison that is always true would be left out, and its effect with it.
+/** Tells {@link insertedId} of the task of a row that was there. An assignment of which only the effect matters. */
+const tellTaken = (isTaken: string): string => {
   const taken = `cast(coalesce(id_inicial, id) + ${takenOffset} as unsigned)`;
-  const told = `last_insert_id(if(${hasKey}, ${taken}, cast(0 as unsigned)))`;
-  const tell = `tentativa = if(${told} > 0, tentativa, tentativa)`;
-  const replaced = [
-    ...columns.split(/,\s+/).map((name) => [name, `values(${name})`]),
-    ['status', `if(values(data_hora) > ${now}, 'agendada', 'pendente')`],
-  ].map(([name, value]) => `${name} = if(${hasKey}, ${value}, ${name})`);
+  const told = `last_insert_id(if(${isTaken}, ${taken}, cast(0 as unsigned)))`;
+  // A comparison that is always true would be left out, and its effect with it.
+  return `tentativa = if(${told} > 0, tentativa, tentativa)`;
+};
+
+/**
+ * Inserts one task, or answers by {@link insertedId} the one that has its unique key. Whatever other unique index of the user's is
+ * in the way, the row there stays as it is. Parameters: those of a row, the key.
+ */
+export function insertUnique(queue: string): string {
   return named(
     'insert_unique',
     `insert into ${queue} (${columns}, chave_unica)\nvalues (${row.slice(1, -1)}, ?)
-on duplicate key update ${[tell, ...(onConflict === 'replace' ? replaced : [])].join(',\n  ')}`,
+on duplicate key update ${tellTaken('unica <=> cast(values(chave_unica) as binary)')}`,
+  );
+}
+
+/**
+ * Puts a task in the place of an attempt that still has its unique key; {@link insertedId} answers 0 else. The row is locked before
+ * its key is, as claims do: whoever inserts into a key locks the key first, and would meet them in a deadlock. Parameters: those of
+ * a row, the id of {@link findUnique}, the key.
+ */
+export function replaceUnique(queue: string): string {
+  const replaced = columns.split(/,\s+/).map((name, index) => `${name} = ${values[index]}`);
+  return named(
+    'replace_unique',
+    `update ${queue} force index (primary)
+set ${[tellTaken('true'), ...replaced].join(', ')},
+  status = if(data_hora > ${now}, 'agendada', 'pendente')
+where id = ? and unica = cast(? as binary)`,
   );
 }
 
@@ -67,7 +83,7 @@ export const insertKeyed = (queue: string): string =>
   named('insert_keyed', `insert into ${queue} (${columns}, chave_unica)\nvalues (${row.slice(1, -1)}, ?)`);
 
 /**
- * The task that has a unique key. Parameter: the key.
+ * The task that has a unique key, and its attempt; {@link insertedId} answers 0 from then on. Parameter: the key.
  *
  * @param isCurrent true: the row as it is, which others may then not change until the transaction ends; else as it sees it
  */
@@ -75,7 +91,7 @@ export function findUnique(queue: string, isCurrent: boolean): string {
   const lock = isCurrent ? '\nlock in share mode' : '';
   return named(
     'find_unique',
-    `select cast(coalesce(id_inicial, id) as char) as id from ${queue} force index (unica) where unica = cast(? as binary)${lock}`,
+    `select cast(coalesce(id_inicial, id) as char) as id, cast(id as char) as attempt, last_insert_id(0) from ${queue} force index (unica) where unica = cast(? as binary)${lock}`,
   );
 }
 
