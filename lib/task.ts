@@ -98,6 +98,8 @@ export interface Subscription {
 
 /** Runs statements in a task's transaction. As with `pg`, the caller may say what rows are like: `query<{ id: number }>(…)`. */
 export interface TaskDb extends SqlHandle {
+  // The caller knows the statement, as with pg.
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>;
 }
 

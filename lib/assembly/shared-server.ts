@@ -38,12 +38,13 @@ export function shareServer(
         });
     },
   });
-  const stuck = (): void =>
-    void events.emit('warning', {
+  const stuck = (): void => {
+    events.emit('warning', {
       message:
         `nothing scheduled has started for ${tellAfterMs / 1_000} s: somebody holds lock 3 of ${place}, for the notify job of nsj-queue-lib ` +
         'or for task 3. The server of nsj-queue-lib keeps for ever what a killed process had locked there: restart it then',
     });
+  };
   return { database: behind(locks, database, { place, stuck }), close: () => locks.close() };
 }
 

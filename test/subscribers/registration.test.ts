@@ -237,7 +237,10 @@ test('a decorator where no task can reach the method is refused where it stands'
   }).toThrow(/on Symbolic\.Symbol\(run\) cannot work/);
   // As BullMQ has it; without types, the compiler does not say it.
   const decorator = TaskHandler('class') as (target: object) => void;
-  expect(() => decorator(class Processor {})).toThrow(
+  class Processor {
+    isOurs = true;
+  }
+  expect(() => decorator(Processor)).toThrow(
     "@TaskHandler on Processor cannot work: it is a class. Put it on a method of a provider's class",
   );
 });
