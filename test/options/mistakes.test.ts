@@ -128,9 +128,10 @@ test('an unknown option is refused with a hint', () => {
   expect(mistakes({ Concurrency: 5 })).toEqual([
     `there is no option 'Concurrency': did you mean 'concurrency'?`,
   ]);
-  expect(mistakes({ retries: 5 })).toEqual([
-    `there is no option 'retries': docs/reference/options.md lists them`,
+  expect(mistakes({ limiter: 5 })).toEqual([
+    `there is no option 'limiter': docs/reference/options.md lists them`,
   ]);
+  expect(mistakes({ retries: 5 })).toEqual([`there is no option 'retries': did you mean 'maxAttempts'?`]);
   expect(mistakes({ attempts: 5 })).toEqual([`there is no option 'attempts': did you mean 'maxAttempts'?`]);
   expect(mistakes({ concurency: 5 })).toEqual([
     `there is no option 'concurency': did you mean 'concurrency'?`,
