@@ -101,8 +101,8 @@ test('what is due later starts in turn with the notify job of the other kind', a
   expect(await theirs.call('try_lock(3)')).toBe('True');
   const { queue, worker, events } = await share({ handlers: [Ours], autoStart: false });
   await queue.insertTask({ topic: 'due', delayMs: 100 });
-  const isDue = "select from tasks where processo = 'due' and status = 'agendada' and data_hora < now()";
-  await until(async () => (await pool.query(isDue)).rowCount === 1, 'it to be due');
+  const isDue = "select 1 from tasks where processo = 'due' and status = 'agendada' and data_hora < now()";
+  await until(async () => (await pool.query(isDue)).rows.length === 1, 'it to be due');
   await worker.start();
   await insert(['after']);
   await until(async () => (await statuses())['after'] === 'sucesso', 'what was inserted later to run');
