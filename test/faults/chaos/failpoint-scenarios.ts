@@ -250,6 +250,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'inserts.insert':
     'one statement of a producer: the workload of chaos inserts from processes that are killed',
   'inserts.insertMany': 'as inserts.insert',
+  'inserts.into': 'keeps what the start has found, and sends nothing',
   'inserts.listEquivalent': 'only reads, for a producer',
   'endpoints.holds': 'only reads, before a claim; a turn to probe that is lost passes on after its time',
   'endpoints.haveUrls': 'only reads, when a route turns up',
