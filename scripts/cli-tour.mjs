@@ -103,7 +103,7 @@ The exit code is 1 when a command was called wrongly, 2 when the database or the
       'npx tarefa task 999',
       'npx tarefa worker',
       'npx tarefa status --url postgres://shop:secret@127.0.0.1:1/shop',
-      'npx tarefa pause --table shop_qeue 2>&1 | cut -c 1-80',
+      'npx tarefa pause --table shop_qeue',
     ],
   },
 ];

@@ -39,12 +39,30 @@ export function checkSessionConnection(
 const embedded = { driver: 'postgres', address: 'embedded' } as const;
 
 function isAddress(given: unknown, url: RegExp): boolean {
-  return typeof given === 'string' ? url.test(given) : typeof given === 'object' && given !== null;
+  if (typeof given === 'string') return url.test(given);
+  return typeof given === 'object' && given !== null && !isForeign(given);
+}
+
+/** Settings of which a configuration has at least one as text, unless it leaves all of them to the environment. */
+const settings = ['connectionString', 'uri', 'host', 'socketPath', 'user', 'database', 'password'];
+
+/** An object that connects by itself and is no pool of a driver: of an ORM, a query builder, a single connection. */
+function isForeign(given: object): boolean {
+  const has = (name: string, type: string): boolean =>
+    typeof (given as Record<string, unknown>)[name] === type;
+  if (has('getConnection', 'function')) return false;
+  if (has('connect', 'function')) return !has('totalCount', 'number');
+  const prototype: unknown = Object.getPrototypeOf(given);
+  const isPlain = prototype === null || prototype === Object.prototype;
+  return !isPlain && !settings.some((name) => has(name, 'string'));
 }
 
 /** What it is instead, as far as that holds no password. */
 function instead(given: unknown): string {
   if (given === '') return ': it is empty';
+  if (typeof given === 'function' || (typeof given === 'object' && given !== null)) {
+    return ', not an ORM, a query builder or a single connection: give the address that it connects to, or its pool';
+  }
   const scheme = typeof given === 'string' ? /^[a-z][\w+.-]*:\/\//i.exec(given)?.[0] : undefined;
   return scheme === undefined ? '' : `, not one that begins with ${scheme}`;
 }

@@ -14,6 +14,7 @@ export interface PostgresConfig {
 /** A pool of `pg`, whose configuration is read. */
 export interface PostgresPool {
   readonly options: PostgresConfig;
+  readonly totalCount: number;
   connect(...call: never[]): unknown;
 }
 

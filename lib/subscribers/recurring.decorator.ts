@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import type { RecurrenceInput, RecurringTask } from '../client/schedule-input.js';
+import { TarefaError } from '../errors.js';
 import { defaultQueueName } from '../options/part-token.js';
 import { noteDecorated, type Decoration } from './decorated-classes.js';
 import { decoratedMethod } from './decorated-method.js';
@@ -25,6 +26,7 @@ const metadataKey = Symbol.for('nestjs-tarefa:recurring');
  * row of the queue, by that id: the latest start of the application writes it, and it goes on while a worker runs that declares it.
  *
  * @param id of the schedule, at most 100 characters
+ * @throws {TarefaError} `HANDLER_INVALID` without both, and on what is no method of a provider
  * @example
  * @TaskHandler('close-day')
  * @Recurring('nightly', { cron: '0 3 * * *', timezone: 'Europe/Lisbon' })
@@ -35,8 +37,15 @@ export function Recurring(
   options: RecurringOptions,
 ): (target: object, name: string | symbol, descriptor: PropertyDescriptor) => void {
   return (target, name, descriptor) => {
-    const metadata: RecurringMetadata = { id, options };
     const { method, implementation } = decoratedMethod('@Recurring', target, name, descriptor);
+    const given: unknown = options;
+    if (typeof id !== 'string' || typeof given !== 'object' || given === null) {
+      throw new TarefaError(
+        'HANDLER_INVALID',
+        `@Recurring on ${target.constructor.name}.${method} needs an id and when, as @Recurring('nightly', { cron: '0 3 * * *' })`,
+      );
+    }
+    const metadata: RecurringMetadata = { id, options };
     Reflect.defineMetadata(metadataKey, [...readRecurring(implementation), metadata], implementation);
     noteDecorated(target, { ...describeRecurring(metadata), method });
   };

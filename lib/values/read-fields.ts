@@ -7,7 +7,7 @@ import { shownValue } from './shown-value.js';
  *
  * @param what it is, as messages name it: `a task`
  * @param names of the fields; inherited ones count
- * @param refuse what is said of a field of its own with another name; without it such fields are left alone
+ * @param refuse what is said of a field of its own with another name; without it such fields are left alone. All are named at once
  * @throws {TarefaError} `INPUT_INVALID`
  */
 export function readFields<Name extends string>(
@@ -21,10 +21,10 @@ export function readFields<Name extends string>(
   }
   const fields: Partial<Record<Name, unknown>> = {};
   let reading = 'its list of fields';
-  let problem: string | undefined;
+  const problems: string[] = [];
   try {
-    if (Array.isArray(given)) problem = `${what} must be an object (got a list)`;
-    else if (refuse) for (const name of Object.keys(given)) problem ??= refuse(name);
+    if (Array.isArray(given)) problems.push(`${what} must be an object (got a list)`);
+    else if (refuse) problems.push(...Object.keys(given).flatMap((name) => refuse(name) ?? []));
     for (const name of names) {
       reading = `'${name}'`;
       fields[name] = (given as Partial<Record<Name, unknown>>)[name];
@@ -32,7 +32,7 @@ export function readFields<Name extends string>(
   } catch (cause) {
     throw invalid(`${what} cannot be read: it threw an error when asked for ${reading}`, cause);
   }
-  if (problem !== undefined) throw invalid(problem);
+  if (problems.length > 0) throw invalid(listed(problems));
   return fields;
 }
 
@@ -50,6 +50,15 @@ export function readList(what: string, given: unknown): readonly unknown[] {
   }
   if (list) return list;
   throw invalid(`${what} must be a list (got ${shownValue(given)})`);
+}
+
+/** At most so many problems of one object are told. */
+const mostProblems = 10;
+
+function listed(problems: readonly string[]): string {
+  const more = problems.length - mostProblems;
+  const shown = more > 0 ? [...problems.slice(0, mostProblems), `and ${more} more`] : problems;
+  return shown.join('; ').replaceAll('?; ', '? ');
 }
 
 function invalid(message: string, cause?: unknown): TarefaError {

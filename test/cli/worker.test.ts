@@ -183,7 +183,7 @@ testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>
     /"not a host" is not a CIDR range, an address or a host name/,
   ],
   [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
-  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the queue \w+\.nothing is not complete/],
+  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /there is no table \w+\.nothing: check the name/],
   [
     ['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none', '--connect-retry', '0'],
     {},

@@ -49,6 +49,16 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
     { removeOnComplete: true },
     /no field 'removeOnComplete': purgeMaxAgeDays of the queue says/,
   ],
+  [
+    'several words of BullMQ at once',
+    { name: 'x', data: {}, backoff: 5 },
+    /no field 'name': did you mean 'topic'\? a task has no field 'data': did you mean 'payload'\? a task has no field 'backoff': its handler/,
+  ],
+  [
+    'more unknown fields than one reads',
+    Object.fromEntries(Array.from({ length: 13 }, (_, n) => [`colour${n}`, n])),
+    /no field 'colour9'; and 3 more; nothing was done$/,
+  ],
   ['a unique key as a number', { unique: 5 }, /unique must be text, or an object with a key \(got 5\)/],
   ['BullMQ’s word for the delay', { delay: 5 }, /no field 'delay': did you mean 'delayMs'\?/],
   [

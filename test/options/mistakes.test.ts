@@ -1,4 +1,9 @@
 import { readdirSync } from 'node:fs';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import knex from 'knex';
+import { Kysely, PostgresDialect } from 'kysely';
+import { Client, Pool } from 'pg';
+import { DataSource } from 'typeorm';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { hasCode } from '../../lib/errors.js';
 import type { QueueOptions } from '../../lib/options/queue-options.js';
@@ -189,6 +194,34 @@ test('an address of something else is named by how it begins, without its passwo
   expect(redis).toMatch(
     /^connection must be a URL that begins with postgres:\/\/.*, not one that begins with redis:\/\/$/,
   );
+});
+
+test.each<readonly [what: string, connection: object]>([
+  [
+    'a data source of TypeORM',
+    new DataSource({ type: 'postgres', host: 'h', username: 'ana', password: 'secret' }),
+  ],
+  [
+    'a Kysely',
+    new Kysely({ dialect: new PostgresDialect({ pool: new Pool({ host: 'h', password: 'secret' }) }) }),
+  ],
+  ['a Drizzle', drizzle(new Pool({ host: 'h', password: 'secret' }))],
+  ['a Knex', knex({ client: 'pg', connection: { host: 'h', password: 'secret' } })],
+  ['a single connection of pg', new Client({ host: 'h', password: 'secret' })],
+])('%s as a connection is refused, with what to give', (_, connection) => {
+  const expected = [
+    expect.stringMatching(/^connection must be a URL .*, not an ORM, .*: give the address .*, or its pool$/),
+  ];
+  expect(mistakes({ connection })).toEqual(expected);
+});
+
+test('a pool is one, and so is a configuration of a class or of the environment alone', () => {
+  class Settings {
+    host = 'h';
+  }
+  for (const connection of [new Pool({ host: 'h' }), new Settings(), {}]) {
+    expect(mistakes({ connection })).toEqual([]);
+  }
 });
 
 test('a certificate that is not there is named, and a parameter may have an @ in it', () => {

@@ -112,6 +112,24 @@ test.each<readonly [string, unknown, string, string]>([
   await expect(starting).rejects.toThrow(text);
 });
 
+test.each<readonly [what: string, given: readonly unknown[]]>([
+  ['options without an id', [nightly]],
+  ['an id without options', ['nightly']],
+  ['nothing', []],
+])('a decorator with %s is refused where it stands', (_, given) => {
+  const decorate = Recurring as (...given: readonly unknown[]) => MethodDecorator;
+  expect(() => {
+    class Handlers {
+      @TaskHandler('close-day')
+      @decorate(...given)
+      closeDay(): void {}
+    }
+    return Handlers;
+  }).toThrow(
+    "@Recurring on Handlers.closeDay needs an id and when, as @Recurring('nightly', { cron: '0 3 * * *' })",
+  );
+});
+
 test('a schedule needs an id of its own and one handler to insert for', async () => {
   @Injectable()
   class Twice {

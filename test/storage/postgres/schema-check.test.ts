@@ -67,17 +67,6 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
     'delete from tarefa_migration',
     ['the entry of tasks in "public"."tarefa_migration"'],
   ],
-  [
-    'the queue table',
-    'drop table tasks cascade',
-    [
-      'table "public"."tasks"',
-      ...indexes.map((suffix) => `index tasks_${suffix}`),
-      'trigger tasks_schedule',
-      'trigger tasks_ring',
-      'view "public"."tasks_tasks"',
-    ],
-  ],
 ])('check names %s that is missing, and nothing else; create makes it', async (_, sql, missing) => {
   await start('check');
   await pool.query(sql);
@@ -93,11 +82,13 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   await start('check');
 });
 
-test('check makes nothing in an empty database', async () => {
+test('check says that there is no such table, and makes nothing', async () => {
   const empty = await createDatabase();
   await expect(startApp(empty, { schema: 'check' })).rejects.toMatchObject({
     code: 'SCHEMA_MISSING',
-    message: expect.stringContaining('table "public"."tasks", '),
+    message: expect.stringContaining(
+      'there is no table public.tasks: check the name, or make the queue. Start',
+    ),
   });
   expect(await readSchema(empty.pool, 'public')).toEqual([]);
   await empty.drop();

@@ -58,10 +58,12 @@ export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<Pre
   refuseConflicts(found, tables, request);
   const missing = listMissing(found, tables, request);
   if (missing.length > 0 && request.mode === 'check') {
+    const problem = found.columns.has(`${tables.database}.${tables.table}`)
+      ? `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}`
+      : `there is no table ${tables.qualifiedName}${found.seesAll ? '' : ' that this user may see'}: check the name, or make the queue`;
     throw new TarefaError(
       'SCHEMA_MISSING',
-      `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
-        `Start once with schema: 'create', or run \`npx tarefa migrate\`.`,
+      `${problem}. Start once with schema: 'create', or run \`npx tarefa migrate\`.`,
     );
   }
   const made = missing.length > 0 ? await create(run, tables, request) : [];

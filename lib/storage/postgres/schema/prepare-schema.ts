@@ -91,10 +91,13 @@ export async function prepareSchema(
       );
     }
     if (missing.length > 0 && request.mode === 'check') {
+      const problem =
+        found.queueColumns.size === 0
+          ? `there is no table ${tables.qualifiedName}: check the name, or make the queue`
+          : `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}`;
       throw new TarefaError(
         'SCHEMA_MISSING',
-        `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}. ` +
-          `Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
+        `${problem}. Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
       );
     }
     const made = missing.length > 0 && request.mode === 'create' ? await create(tx, tables, request) : [];
