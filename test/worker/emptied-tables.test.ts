@@ -181,7 +181,12 @@ test('after every table was emptied tasks run, fail, are paused and cancelled, a
   expect(await bench.ended(await queue.insertTask({ topic: 'work' }))).toMatchObject({ status: 'sucesso' });
   const admin = app.get(QueueAdmin, { strict: false });
   await admin.pause({ topic: 'work' });
-  const paused = await queue.insertTask({ topic: 'work' });
+  // A worker that has not heard of it yet runs what comes.
+  const paused = await until(async () => {
+    const id = await queue.insertTask({ topic: 'work' });
+    await bench.ended(await queue.insertTask({ topic: 'hang', payload: { n: 0 } }));
+    return (await bench.row(id)).status === 'pendente' && id;
+  }, 'the worker to hear of the pause');
   const cancelled = await queue.insertTask({ topic: 'work' });
   await admin.cancel(cancelled);
   await empty(['tasks_paused']);
