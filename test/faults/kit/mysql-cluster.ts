@@ -25,7 +25,7 @@ export interface MysqlCluster {
   readonly pid: number | undefined;
   /** `kill -9`: as a power failure would, but for the disk. */
   crash(): Promise<void>;
-  /** Ends it in good order. */
+  /** Ends it in good order, or else as an operating system does whose patience is over. */
   shutDown(): Promise<void>;
   /** Starts it on the same data and port; resolves when it takes connections. */
   start(): Promise<void>;
@@ -36,6 +36,8 @@ export interface MysqlCluster {
 }
 
 const startLimitMs = 120_000;
+/** A server that has accepted a connection while it was shutting down waits until its client ends it: MariaDB 10.11. */
+const shutDownLimitMs = 20_000;
 
 /** Starts a server, with its data in a temporary folder, on a port of 127.0.0.1. */
 export async function startMysqlCluster(
@@ -103,8 +105,9 @@ class LocalServer implements MysqlCluster {
     return this.#end('SIGKILL');
   }
 
-  shutDown(): Promise<void> {
-    return this.#end('SIGTERM');
+  async shutDown(): Promise<void> {
+    const impatient = setTimeout(() => void this.#end('SIGKILL').catch(() => undefined), shutDownLimitMs);
+    await this.#end('SIGTERM').finally(() => clearTimeout(impatient));
   }
 
   async start(): Promise<void> {
