@@ -49,6 +49,7 @@ export interface Turn {
   readonly again: boolean;
 }
 
+const noRoutes: ReadonlySet<Route> = new Set();
 const idle: Turn = { claimed: [], outcomes: [], settledOnly: undefined, again: false };
 
 /** Sends the statement that settles outcomes and claims new attempts: decides how many, and of which routes. */
@@ -60,7 +61,9 @@ export class Claimer {
   /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
   #expectsMore = false;
   /** Routes left out of the next claim: their best attempts are locked, and others would have to wait for them. */
-  #blocked: ReadonlySet<Route> = new Set();
+  #blocked = noRoutes;
+  /** Routes that the last claim has left nothing of, when a limit kept it from more; none once something is heard. */
+  #emptied = noRoutes;
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
@@ -81,6 +84,7 @@ export class Claimer {
   /** There may be something to claim. */
   expect(): void {
     this.#expectsMore = true;
+    this.#emptied = noRoutes;
   }
 
   /** There may be tasks that no ring announced. */
@@ -104,7 +108,7 @@ export class Claimer {
     if (agenda.pollMissed) this.expectAnything();
     const outcomes = settler.take(underWay.share);
     const without = this.#blocked;
-    this.#blocked = new Set();
+    this.#blocked = noRoutes;
     const isAlone = isolation.active;
     const free = this.#readDemand(outcomes.length > 0, without);
     if (outcomes.length === 0 && free.always.length === 0 && free.chosen.length === 0) return idle;
@@ -127,10 +131,11 @@ export class Claimer {
     const { claimed, settledOnly } = result;
     if (demand && isAlone) this.#followIsolated(claimed);
     else if (demand && (map.heads.size > 0 || this.#shares)) this.#learn(demand, result, sentAt);
+    if (demand) this.#emptied = this.#emptiedBy(demand, result);
     // Other routes may have what these did not.
     const isLeft = claimed.length === 0 && (free.isLeftOut || (free.chosen.length > 0 && map.heads.size > 0));
     const again = this.#follow(result, without) || isLeft;
-    if (again) this.expect();
+    this.#expectsMore ||= again;
     return { claimed, outcomes, settledOnly, again };
   }
 
@@ -147,10 +152,16 @@ export class Claimer {
       const holdsOthers = running.size > 0 || settler.pending > 0 || underWay.slots > 0;
       return holdsOthers ? nothing : { ...nothing, total: 1, always: isolation.routes };
     }
+    if (!this.#expectsMore && !hasOutcomes) return nothing;
     const held = settler.failing + underWay.slots;
-    return this.#expectsMore || hasOutcomes
-      ? demands.read(held, underWay.share, pauses.routes.size > 0 ? pauses.with(without) : without)
-      : nothing;
+    const except = pauses.routes.size > 0 ? pauses.with(without) : without;
+    const demand = demands.read(held, underWay.share, except);
+    return hasOutcomes || this.#mayFind(demand) ? demand : nothing;
+  }
+
+  /** False when all that could be claimed is of routes that the last claim has emptied: then no statement is sent in vain. */
+  #mayFind({ always, chosen, isLeftOut }: Demand): boolean {
+    return isLeftOut || chosen.length > 0 || always.some(({ route }) => !this.#emptied.has(route));
   }
 
   #inOrder({ always, chosen }: Demand, total: number, isAlone: boolean): ClaimDemand {
@@ -171,6 +182,19 @@ export class Claimer {
     this.#parts.map.answered(routes.filter(isKnown), claimed, end);
     const others = routes.filter((demand) => !isKnown(demand));
     this.#shares?.learn(others, new Set(claimed.map(({ route }) => route)));
+  }
+
+  /** None after a ring while it was under way, which may have been about what it could not see. */
+  #emptiedBy(
+    { routes, total }: ClaimDemand,
+    { claimed, claimAgain, isCut }: SettleAndClaimResult,
+  ): ReadonlySet<Route> {
+    const isSure = claimed.length < total && !claimAgain && !isCut && !this.#expectsMore;
+    if (!isSure) return noRoutes;
+    const given = new Map<Route, number>();
+    for (const { route } of claimed) given.set(route, (given.get(route) ?? 0) + 1);
+    const left = routes.filter(({ route, limit }) => (given.get(route) ?? 0) < limit);
+    return left.length < routes.length ? new Set(left.map(({ route }) => route)) : noRoutes;
   }
 
   #followIsolated(claimed: readonly ClaimedTask[]): void {

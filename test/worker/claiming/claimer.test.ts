@@ -5,19 +5,54 @@ import { claimedOf, passTime, settleDown, startDispatcher, useDispatchers } from
 useDispatchers();
 
 test('a handler at its own limit is left out, and claimed for again when one of its attempts ends', async () => {
-  const { statements, started } = startDispatcher({
+  const { statements, started, ring } = startDispatcher({
     concurrency: 5,
     handlers: { a: {}, b: { concurrency: 1 } },
   });
   const first = await statements.next();
   expect(first.demand?.routes).toContainEqual({ route: 't:b', limit: 1, only: 'live' });
   first.answer({ claimed: [claimedOf('t:b')] });
+  const running = await started.next();
+  ring();
   const second = await statements.next();
   expect(second.demand?.routes.map(({ route }) => route)).toEqual(['p', 't:a']);
   second.answer();
   await settleDown();
-  (await started.next()).succeed();
+  running.succeed();
   expect((await statements.next()).demand?.routes.map(({ route }) => route)).toEqual(['p', 't:a', 't:b']);
+});
+
+test('a claim that a limit has ended, and nothing else, is not followed by one in vain', async () => {
+  const { statements, started } = startDispatcher({
+    concurrency: 5,
+    handlers: { a: {}, b: { concurrency: 1 } },
+  });
+  (await statements.next()).answer({ claimed: [claimedOf('t:b')] });
+  const running = await started.next();
+  await settleDown();
+  expect(statements.left).toBe(0);
+  running.succeed();
+  expect(await statements.next()).toMatchObject({ completions: [{}], demand: { total: 5 } });
+});
+
+test('a ring while a claim is under way that a limit ends leads to another one', async () => {
+  const { statements, ring } = startDispatcher({
+    concurrency: 5,
+    handlers: { a: {}, b: { concurrency: 1 } },
+  });
+  const first = await statements.next();
+  ring();
+  first.answer({ claimed: [claimedOf('t:b')] });
+  expect((await statements.next()).demand?.routes.map(({ route }) => route)).toEqual(['p', 't:a']);
+});
+
+test('a claim that has not seen all is made again, whatever limit it has met', async () => {
+  const { statements } = startDispatcher({
+    concurrency: 5,
+    handlers: { a: {}, b: { concurrency: 1 } },
+  });
+  (await statements.next()).answer({ claimed: [claimedOf('t:b')], isCut: true });
+  expect((await statements.next()).demand?.routes.map(({ route }) => route)).toEqual(['p', 't:a']);
 });
 
 test('of each route only those attempts are asked for that have a handler here', async () => {
