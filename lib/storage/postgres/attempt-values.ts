@@ -1,7 +1,7 @@
 import type { Completion, Failure, WorkerId } from '../attempt.js';
 import { isBounded, type ClaimRequest, type Stretch } from '../claiming/claim-request.js';
 import type { StorableTexts } from './storable-texts.js';
-import type { ClaimForm, ClaimLock } from './statements/settle-and-claim.js';
+import type { ClaimForm } from './statements/settle-and-claim.js';
 
 const leastOfAll = '-9223372036854775808';
 
@@ -64,42 +64,55 @@ export function failureValues(failures: readonly Failure[]): readonly unknown[] 
 }
 
 /** The statement that a request needs. */
-export function claimForm(request: ClaimRequest, lock: ClaimLock): ClaimForm {
-  const { shape, stretches, total } = request;
-  if (!isBounded(request)) return { shape, start: 'front', lock };
-  // Limits that are shared by stretches matter only where they are below the limit of all.
-  const limited = stretches.filter(({ limit }) => limit < total);
-  const isShared = new Set(limited.map(({ route }) => route)).size < limited.length;
-  return { shape, start: isShared ? 'stretches' : 'positions', lock };
+export function claimForm(request: ClaimRequest): ClaimForm {
+  return { shape: request.shape, start: isBounded(request) ? 'positions' : 'front' };
+}
+
+/** Where the stretches of each route begin in their list: a route's stretches follow each other. */
+function firstsOf(stretches: readonly Stretch[]): readonly number[] {
+  return [...stretches.keys()].filter((index) => stretches[index]?.route !== stretches[index - 1]?.route);
+}
+
+/** The routes of stretches, each once: places that a claim answers are theirs. */
+export function routesOf(stretches: readonly Stretch[]): readonly Stretch[] {
+  return stretches.filter(({ route }, index) => route !== stretches[index - 1]?.route);
 }
 
 /**
  * Values of a statement that claims, after those of what it settles.
  *
- * @param leftOut with interop, ids to leave out
+ * @param leftOut ids to leave out
+ * @param locksTasks true to lock tasks for workers of nsj-queue-lib
  */
 export function claimValues(
-  { shape, stretches, total, depth, leastId }: ClaimRequest,
-  leftOut: readonly string[] | undefined,
+  request: ClaimRequest,
+  leftOut: readonly string[],
+  locksTasks: boolean,
 ): readonly unknown[] {
-  const claiming = [
-    stretches.map(({ route }) => route),
-    stretches.map(({ limit }) => limit),
+  const { shape, stretches, total, depth } = request;
+  const routes = routesOf(stretches);
+  return [
+    routes.map(({ route }) => route),
+    routes.map(({ limit }) => limit),
     total,
-    stretches.map(isDeadOnly),
+    routes.map(isDeadOnly),
+    ...(isBounded(request) ? boundValues(request) : []),
+    leftOut,
+    locksTasks,
+    ...(shape === 'counted' ? [depth] : []),
   ];
+}
+
+function boundValues({ stretches, leastId }: ClaimRequest): readonly unknown[] {
+  const firsts = firstsOf(stretches);
   const bounds = stretches.flatMap((stretch) => stretch.bounds ?? []);
-  const bounded = [
+  return [
+    firsts.map((first) => first + 1),
+    firsts.map((_, index) => firsts[index + 1] ?? stretches.length),
     bounds.map(({ highest }) => highest),
     bounds.map(({ lowest }) => lowest),
     bounds.map(({ since }) => since ?? '-infinity'),
     leastId?.toString() ?? leastOfAll,
-  ];
-  return [
-    ...claiming,
-    ...(bounds.length === 0 ? [] : bounded),
-    ...(leftOut ? [leftOut] : []),
-    ...(shape === 'counted' ? [depth] : []),
   ];
 }
 

@@ -10,13 +10,13 @@ const ofDead = 1_000;
 /**
  * Ids of the attempts that a claim would take: what is asked when it has failed. The next one starts at the front too.
  *
- * @param leftOut ids that claims leave out; undefined where there can be none
+ * @param leftOut ids that claims leave out
  */
 export async function peek(
   access: QueueAccess,
   workerId: WorkerId,
   among: ClaimDemand | 'unattended',
-  leftOut: readonly string[] | undefined,
+  leftOut: readonly string[],
 ): Promise<readonly string[]> {
   const rows =
     among === 'unattended'
@@ -29,9 +29,9 @@ function peekDemand(
   access: QueueAccess,
   workerId: WorkerId,
   demand: ClaimDemand,
-  leftOut: readonly string[] | undefined,
+  leftOut: readonly string[],
 ): ReturnType<QueueAccess['ask']> {
   const request = fromTheFront(demand);
-  const statement = access.sql.peekClaim(claimForm(request, leftOut ? 'apart' : 'row'));
-  return access.ask(statement, [...settleValues(workerId, []), ...claimValues(request, leftOut)]);
+  const statement = access.sql.peekClaim(claimForm(request));
+  return access.ask(statement, [...settleValues(workerId, []), ...claimValues(request, leftOut, false)]);
 }

@@ -7,7 +7,7 @@ import type { UnreadableTask } from '../unreadable-task.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
 import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
 import { peek } from './peek.js';
-import { claimForm, claimValues, isDeadOnly, settleValues } from './attempt-values.js';
+import { claimForm, claimValues, isDeadOnly, routesOf, settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
 import type { TaskLocks } from './interop/task-locks.js';
 import { classifyError } from './postgres-errors.js';
@@ -107,9 +107,8 @@ export class PostgresClaims implements Claims {
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
     const { sql, identity } = this.#access;
-    const statement = sql.claimUnattended(this.#locks ? 'task' : 'row');
-    const values = [this.#workerId, limit, this.#apart.ids];
-    const rows = await this.#access.ask(statement, values).catch((error: unknown) => {
+    const values = [this.#workerId, limit, this.#apart.ids, this.#locks !== undefined];
+    const rows = await this.#access.ask(sql.claimUnattended, values).catch((error: unknown) => {
       this.#locks?.invalidate();
       throw error;
     });
@@ -134,10 +133,9 @@ export class PostgresClaims implements Claims {
     return new RefusedRows(this.#access, this.#apart).setClaimedApart(ids, this.#workerId);
   }
 
-  /** What claims leave out: undefined for a form that cannot. */
-  #leftOut(apart: readonly string[]): readonly string[] | undefined {
-    if (this.#locks) return [...this.#locks.leftOut, ...apart];
-    return apart.length > 0 ? apart : undefined;
+  /** What claims leave out. */
+  #leftOut(apart: readonly string[]): readonly string[] {
+    return this.#locks ? [...this.#locks.leftOut, ...apart] : apart;
   }
 
   /**
@@ -179,13 +177,12 @@ export class PostgresClaims implements Claims {
   ): Promise<ClaimAnswer> {
     const { sql, identity } = this.#access;
     const locks = this.#locks;
-    const leftOut = this.#leftOut(apart);
-    const statement = sql.settleAndClaim(claimForm(request, locks ? 'task' : leftOut ? 'apart' : 'row'));
     const values = [
       ...settleValues(this.#workerId, completions, this.#access.texts),
-      ...claimValues(request, leftOut),
+      ...claimValues(request, this.#leftOut(apart), locks !== undefined),
     ];
-    const answer = readAnswer(await this.#ask(statement, values), request.stretches, identity);
+    const rows = await this.#ask(sql.settleAndClaim(claimForm(request)), values);
+    const answer = readAnswer(rows, routesOf(request.stretches), identity);
     if (!locks) return answer;
     locks.learn(this.#workerId, answer.claimed, answer.refused);
     // It has not seen what it was told to leave out.

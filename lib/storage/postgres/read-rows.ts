@@ -54,17 +54,21 @@ export function readNextDue(row: TextRow | undefined): NextDue {
   };
 }
 
-/** Reads the answer of a statement that claims: rows of claimed tasks, what else it says in the first one. */
+/**
+ * Reads the answer of a statement that claims: rows of claimed tasks, what else it says in the first one.
+ *
+ * @param routes in the order in which they were asked for
+ */
 export function readAnswer(
   rows: readonly TextRow[],
-  stretches: readonly Stretch[],
+  routes: readonly Pick<Stretch, 'route'>[],
   queue: QueueIdentity,
 ): ClaimAnswer {
   const [first] = rows;
   const claimed: ClaimedRow[] = [];
   for (const row of rows) if (row['id'] != null) claimed.push(readClaimedTask(row, queue));
   const routesAt = (places: readonly string[] | undefined): readonly Route[] | undefined =>
-    places?.map((place) => stretches[Number(place) - 1]?.route ?? '');
+    places?.map((place) => routes[Number(place) - 1]?.route ?? '');
   return {
     settledOnly: readIds(first?.['settled_only']),
     claimed: inPickUpOrder(claimed),

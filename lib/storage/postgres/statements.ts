@@ -75,6 +75,7 @@ const templates = {
   seeDue,
   tryPromotion,
   tryClaim,
+  claimUnattended,
   lockFree,
   nextDue,
   wouldClaim,
@@ -122,7 +123,6 @@ const templates = {
 export type QueueStatements = { readonly [Name in keyof typeof templates]: Statement } & {
   readonly settleAndClaim: (form: ClaimForm) => Statement;
   readonly peekClaim: (form: ClaimForm) => Statement;
-  readonly claimUnattended: (lock: 'row' | 'task') => Statement;
 };
 
 export function queueStatements(tables: QueueTables): QueueStatements {
@@ -132,10 +132,9 @@ export function queueStatements(tables: QueueTables): QueueStatements {
   const forms = new Map<string, Statement>();
   return {
     ...plain,
-    claimUnattended: (lock) => claimUnattended(tables, lock),
     peekClaim: (form) => peekClaim(tables, form),
     settleAndClaim: (form) => {
-      const key = `${form.shape} ${form.start} ${form.lock}`;
+      const key = `${form.shape} ${form.start}`;
       let made = forms.get(key);
       if (!made) forms.set(key, (made = settleAndClaim(tables, form)));
       return made;

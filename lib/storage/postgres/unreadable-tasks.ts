@@ -26,11 +26,11 @@ export class UnreadableTasks {
     this.#apart = apart;
   }
 
-  /** @param leftOut ids that claims leave out; undefined where there can be none */
+  /** @param leftOut ids that claims leave out */
   async end(
     workerId: WorkerId,
     among: UnreadableAmong,
-    leftOut: readonly string[] | undefined,
+    leftOut: readonly string[],
   ): Promise<readonly UnreadableTask[]> {
     const ids =
       among === 'every route'

@@ -78,7 +78,7 @@ test('claims leave out what lies below, a sweep finds what was set back there, a
   expect(await claim()).toBe('46');
   expect(front.bounded).toBe(false);
   await until(
-    async () => (await claim()) !== undefined && front.bounded && front.values.at(-1) === '30',
+    async () => (await claim()) !== undefined && front.bounded && front.values.at(-3) === '30',
     'a floor',
   );
   await bench.pool.query(`update tasks set status = 'pendente', prioridade = 90 where id = 12`);
@@ -87,7 +87,7 @@ test('claims leave out what lies below, a sweep finds what was set back there, a
   front.passTime(60_000);
   expect(await claim()).toBe('12');
   await claim();
-  expect([front.bounded, front.values.at(-1)]).toEqual([true, everything]);
+  expect([front.bounded, front.values.at(-3)]).toEqual([true, everything]);
 });
 
 test('a partition below the floor, or below what is completed, is left out before a statement begins', async () => {
@@ -96,7 +96,7 @@ test('a partition below the floor, or below what is completed, is left out befor
   try {
     await client.query(controlSettings);
     const settled = `'{41,42}', '{1,1}', '{m,m}', '{r,r}', 7`;
-    const looks = `${settled}, '{t:a}', '{10}', 10, '{null}', '{50}', '{50}', '{-infinity}', 30`;
+    const looks = `${settled}, '{t:a}', '{10}', 10, '{null}', '{1}', '{1}', '{50}', '{50}', '{-infinity}', 30, '{}', false`;
     const { rows: versions } = await client.query<{ number: number }>(
       `select current_setting('server_version_num')::int as number`,
     );
@@ -112,8 +112,8 @@ test('a partition below the floor, or below what is completed, is left out befor
     };
     const settling = 'bigint[], int[], text[], text[], bigint';
     expect(await leftOut(statements.settle.text, settling, settled)).toBe(1 + updates);
-    const claiming = `${settling}, text[], int[], int, boolean[], int[], int[], timestamptz[], bigint`;
-    for (const form of claimForms.filter(({ start, lock }) => start !== 'front' && lock === 'row')) {
+    const claiming = `${settling}, text[], int[], int, boolean[], int[], int[], int[], int[], timestamptz[], bigint, bigint[], boolean`;
+    for (const form of claimForms.filter(({ start }) => start === 'positions')) {
       const { text } = statements.settleAndClaim(form);
       const counts = form.shape === 'counted';
       const [types, values] = counts ? [`${claiming}, int`, `${looks}, 5`] : [claiming, looks];

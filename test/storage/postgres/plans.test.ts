@@ -19,7 +19,8 @@ const backlog = 100_000;
 const settled = `'{1}', '{1}', '{m}', '{r}', 7`;
 const settledTypes = 'bigint[], int[], text[], text[], bigint';
 const routes = "'{p,t:topic1,t:topic2}', '{10,10,10}', 10, '{t,t,f}'";
-const bounds = "'{2147483647,50,50}', '{-2147483648,50,50}', '{-infinity,2026-01-01,2026-01-01}', 5";
+const bounds = `'{1,2,3}', '{1,2,4}',
+  '{2147483647,50,50,49}', '{-2147483648,50,50,-2147483648}', '{-infinity,2026-01-01,2026-01-01,-infinity}', 5`;
 
 interface Call {
   readonly types: string;
@@ -30,16 +31,16 @@ interface Call {
 const claims = claimForms.map(claim);
 
 function claim(form: ClaimForm): readonly [string, Call] {
-  const bounded = form.start !== 'front';
-  const leavesOut = form.lock !== 'row';
-  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? ', int[], int[], timestamptz[], bigint' : ''}${leavesOut ? ', bigint[]' : ''}${form.shape === 'counted' ? ', int' : ''}`;
-  const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}${leavesOut ? `, '{3,4}'` : ''}${form.shape === 'counted' ? ', 5' : ''}`;
-  const name = `claim_${form.shape}_${form.start}_${form.lock}`;
+  const [bounded, counts] = [form.start === 'positions', form.shape === 'counted'];
+  const boundTypes = ', int[], int[], int[], int[], timestamptz[], bigint';
+  const types = `${settledTypes}, text[], int[], int, boolean[]${bounded ? boundTypes : ''}, bigint[], boolean${counts ? ', int' : ''}`;
+  const values = `${settled}, ${routes}${bounded ? `, ${bounds}` : ''}, '{3,4}', false${counts ? ', 5' : ''}`;
+  const name = `claim_${form.shape}_${form.start}`;
   return [name, { types, values, text: (statements) => statements.settleAndClaim(form).text }];
 }
 
 function plain(
-  name: Exclude<keyof QueueStatements, 'settleAndClaim' | 'peekClaim' | 'claimUnattended'>,
+  name: Exclude<keyof QueueStatements, 'settleAndClaim' | 'peekClaim'>,
   types: string,
   values: string,
 ): readonly [string, Call] {
@@ -63,14 +64,7 @@ const calls = new Map<string, Call>([
   plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
   plain('takeOver', 'bigint, int, bigint[]', `7, 100, '{3,4}'`),
-  [
-    'claimUnattended',
-    {
-      types: 'bigint, int, bigint[]',
-      values: `7, 100, '{3,4}'`,
-      text: (statements) => statements.claimUnattended('row').text,
-    },
-  ],
+  plain('claimUnattended', 'bigint, int, bigint[], boolean', `7, 100, '{3,4}', false`),
   plain('retireWorker', 'bigint, boolean', '7, false'),
   plain(
     'nextDue',
@@ -133,7 +127,7 @@ test.each(claims.map(([name]) => name))('%s walks the index of ready tasks, in i
   expect(plan).not.toMatch(/Sort[^\n]*\n(?:[^\n]*\n){1,2}\s*->\s+Index Scan using tasks_ready/);
 });
 
-test.each(claims.map(([name]) => name).filter((name) => name.includes('bounded')))(
+test.each(claims.map(([name]) => name).filter((name) => name.endsWith('positions')))(
   '%s enters the index at its start',
   (name) => {
     const conditions = plans.get(name)?.match(/Index Cond: .*pub_sub.*/g) ?? [];

@@ -5,17 +5,10 @@ import { routeExpression } from '../statement.js';
 
 /** Where a claim looks. */
 export interface Look {
-  /** SQL of the stretches: one row `r` per stretch with its route, its limit `most` and its place `ord`. */
-  readonly stretches: string;
-  /** The best pending rows of one stretch. */
+  /** SQL of the routes: one row `r` per route with its limit `most` and its place `ord`. */
+  readonly routes: string;
+  /** The best pending rows of one route. */
   readonly bestOf: (limit: string, locking: string) => string;
-  /** Rows of all stretches, at most its limit for each route. */
-  readonly candidates: (locking: string) => string;
-  /**
-   * Rows of all stretches without locks, `depth` of each at most, with their places `nth`; null where stretches are looked
-   * through as far as their limits go.
-   */
-  readonly peeked: (depth: string) => string;
   /** Condition on the claimed rows `f`, which leaves out partitions that none of them is in. */
   readonly within: string;
 }
@@ -25,7 +18,7 @@ export interface Shape {
   /** Parts of the statement, the last of which is `best`: the rows that it has locked and takes. */
   readonly choosing: string;
   /**
-   * What the answer says besides: `locked_routes`, places of the stretches that gave less than they were seen to have (null
+   * What the answer says besides: `locked_routes`, places of the routes that gave less than they were seen to have (null
    * when every one gave it), `more_routes`, places of those that were seen to have more, or `contended`, true when several
    * routes had work.
    */
@@ -54,82 +47,64 @@ const locked = `
  * @param except SQL of what is left out
  */
 export function fromTheFront(queue: string, except: string): Look {
-  const stretches = `unnest($6::text[], $7::int[], $9::boolean[]) with ordinality r (route, most, dead, ord)`;
-  const bestOf: Look['bestOf'] = (limit, locking) => `
+  return {
+    routes: `unnest($6::text[], $7::int[], $9::boolean[]) with ordinality r (route, most, dead, ord)`,
+    bestOf: (limit, locking) => `
     select f.id, f.prioridade, f.data_hora
     from ${queue} f
     where ${isPending}${except}
     order by ${pickUpOrder('f')}
-    limit ${limit}${locking}`;
-  const candidates: Look['candidates'] = (locking) => `
-  select l.id, l.prioridade, l.data_hora, r.route, r.ord
-  from settled, ${stretches}
-  cross join lateral (${bestOf(afterSettling, locking)}
-  ) l`;
-  return { stretches, bestOf, candidates, peeked: (depth) => peekedTo(depth, stretches, bestOf), within: '' };
+    limit ${limit}${locking}`,
+    within: '',
+  };
 }
 
-const boundedStretches = `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[], $12::timestamptz[]) with ordinality
-      r (route, most, dead, highest, lowest, since, ord)`;
-
 /** Every partition with lesser ids is left out before the statement begins. */
-const aboveFloor = ` and f.id >= $13::bigint`;
+const aboveFloor = ` and f.id >= $15::bigint`;
 
 /**
  * Each route from the time up to which it was claimed before: behind 100,000 dead entries a claim of ten takes 1 ms from
- * there, and 10 ms from the front. A route may have several stretches of priorities, each of which gives up to its limit.
+ * there, and 10 ms from the front. A route is looked through in stretches of priorities, the highest first, so that their rows come
+ * in the order of pick-up, and the limit of the route ends it: nothing is sorted, and nothing is locked that is not taken.
  *
- * Parameters after $9: the highest and the lowest priority of each stretch, and the time it starts at; the least id that is
- * looked at.
+ * Parameters after $9: the first and the last stretch of each route; the highest and the lowest priority of each stretch, and the
+ * time it starts at; the least id that is looked at.
  *
  * @param except SQL of what is left out
  */
 export function fromPositions(queue: string, except: string): Look {
-  const stretches = boundedStretches;
-  const bestOf: Look['bestOf'] = (limit, locking) => `
-    select f.id, f.prioridade, f.data_hora
-    from ${queue} f
-    where ${isPending} and f.prioridade <= r.highest and f.prioridade >= r.lowest and f.data_hora >= r.since${aboveFloor}${except}
-    order by ${pickUpOrder('f')}
-    limit ${limit}${locking}`;
-  const candidates: Look['candidates'] = (locking) => `
-  select l.id, l.prioridade, l.data_hora, r.route, r.ord
-  from settled, ${stretches}
-  cross join lateral (${bestOf(afterSettling, locking)}
-  ) l`;
   return {
-    stretches,
-    bestOf,
-    candidates,
-    peeked: (depth) => peekedTo(depth, stretches, bestOf),
+    routes: `unnest($6::text[], $7::int[], $9::boolean[], $10::int[], $11::int[]) with ordinality
+      r (route, most, dead, first, last, ord)`,
+    bestOf: (limit, locking) => `
+    select stretch.* from generate_series(r.first, r.last) s (n)
+    cross join lateral (
+      select f.id, f.prioridade, f.data_hora
+      from ${queue} f
+      where ${isPending} and f.prioridade <= ($12::int[])[s.n] and f.prioridade >= ($13::int[])[s.n]
+        and f.data_hora >= ($14::timestamptz[])[s.n]${aboveFloor}${except}
+      order by ${pickUpOrder('f')}
+      limit ${limit}${locking}
+    ) stretch
+    limit ${limit}`,
     within: aboveFloor,
   };
 }
 
-/**
- * Looks where stretches of one route share a limit below that of all: their rows are numbered. A form of its own, because
- * that sorts every row that is seen: 4% of a claim of ten on one route, a third of one of 500 on 100 routes.
- */
-export function fromStretches(queue: string, except: string): Look {
-  const { stretches, bestOf } = fromPositions(queue, except);
-  const candidates: Look['candidates'] = (locking) => `
-  select * from (
-  select l.id, l.prioridade, l.data_hora, r.route, r.ord, r.most,
-    row_number() over (partition by r.route order by ${pickUpOrder('l')}) as nth
-  from settled, ${stretches}
-  cross join lateral (${bestOf(afterSettling, locking)}
-  ) l
-  ) numbered where nth <= most`;
-  const peeked = (): string => `
-  select numbered.id, numbered.prioridade, numbered.data_hora, numbered.ord, null::int as nth from (${candidates('')}
-  ) numbered`;
-  return { stretches, bestOf, candidates, peeked, within: aboveFloor };
+/** Rows of all routes, at most its limit of each, which it locks. */
+function candidates({ routes, bestOf }: Look): string {
+  return `
+  select l.id, l.prioridade, l.data_hora, r.route, r.ord
+  from settled, ${routes}
+  cross join lateral (${bestOf(afterSettling, locked)}
+  ) l`;
 }
 
-function peekedTo(depth: string, stretches: string, bestOf: Look['bestOf']): string {
+/** Rows of all routes without locks, `depth` of each at most, with their places `nth`; null where a route is looked through to its limit. */
+function peeked({ routes, bestOf }: Look, depth: string): string {
   return `
   select l.id, l.prioridade, l.data_hora, r.ord, case when r.most > ${depth} then l.nth end as nth
-  from settled, ${stretches}
+  from settled, ${routes}
   cross join lateral (
     select one.*, row_number() over () as nth
     from (${bestOf(`least(r.most, ${depth}) + 0 * settled.n`, '')}
@@ -145,13 +120,13 @@ const isWithinEdge = (row: string): string => {
 };
 
 /**
- * Locks up to the limit in every stretch and takes the best of all. Right while at most one route has work: it walks over
+ * Locks up to the limit in every route and takes the best of all. Right while at most one route has work: it walks over
  * the index once, while `counted` takes 15% longer for ten attempts and 30% for a hundred. With several flooded routes it
  * locks far more than it takes, which `contended` tells.
  */
 export function single(look: Look): Shape {
   return {
-    choosing: `got as materialized (${look.candidates(locked)}
+    choosing: `got as materialized (${candidates(look)}
 ),
 best as materialized (
   select got.id from got order by ${pickUpOrder('got')} limit $8::int
@@ -163,16 +138,16 @@ best as materialized (
 }
 
 /**
- * Looks at the best rows of every stretch without locking, counts how many of the best of all each has, and locks that
- * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. A stretch that gives
+ * Looks at the best rows of every route without locking, counts how many of the best of all each has, and locks that
+ * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. A route that gives
  * less than it was seen to have is reported, because another session may lock the best rows of all for long.
  *
- * Of each stretch it sees `depth` rows at most: 500 of each of 100 routes cost as much as claiming them twice over. Where that
- * leaves some out, it takes nothing that comes after the first of the last rows that it saw of such a stretch: then `is_cut`.
+ * Of each route it sees `depth` rows at most: 500 of each of 100 routes cost as much as claiming them twice over. Where that
+ * leaves some out, it takes nothing that comes after the first of the last rows that it saw of such a route: then `is_cut`.
  */
 export function counted(look: Look, depth: string): Shape {
   return {
-    choosing: `seen as materialized (${look.peeked(depth)}
+    choosing: `seen as materialized (${peeked(look, depth)}
 ),
 edge as materialized (
   select seen.prioridade, seen.data_hora, seen.id from seen where seen.nth = ${depth} order by ${pickUpOrder('seen')} limit 1
@@ -189,7 +164,7 @@ peek as materialized (
 ),
 best as materialized (
   select l.id, r.ord
-  from peek, ${look.stretches}
+  from peek, ${look.routes}
   cross join lateral (${look.bestOf('peek.n', locked)}
   ) l
   where r.ord = peek.ord
@@ -210,12 +185,12 @@ best as materialized (
 }
 
 /**
- * Takes the stretches in their order, each up to its own limit: the caller has divided the limits already, so nearly every
+ * Takes the routes in their order, each up to its own limit: the caller has divided the limits already, so nearly every
  * locked row is taken.
  */
 export function shared(look: Look): Shape {
   return {
-    choosing: `got as materialized (${look.candidates(locked)}
+    choosing: `got as materialized (${candidates(look)}
 ),
 best as materialized (
   select got.id from got order by got.ord, ${pickUpOrder('got')} limit $8::int

@@ -4,7 +4,6 @@ import { nextReservation, statement, type Statement } from '../statement.js';
 import {
   counted,
   fromPositions,
-  fromStretches,
   fromTheFront,
   shared,
   single,
@@ -14,35 +13,16 @@ import {
 import { settling } from './settle.js';
 import { claimedFields, taskFields } from './task-fields.js';
 
-/** Where a claim starts in each route. */
-export type ClaimStart = 'front' | 'positions' | 'stretches';
-
-/**
- * What keeps other workers from a claimed row: its lock, and for workers of nsj-queue-lib the task's lock as well (`task`). While
- * rows are apart that cannot be changed, a claim leaves them out (`apart`), as those with task locks always can.
- */
-export type ClaimLock = 'row' | 'apart' | 'task';
-
-/** Which of the statements that settle and claim. */
+/** Which of the statements that settle and claim: how it chooses, and where it starts in each route. */
 export interface ClaimForm {
   readonly shape: ClaimShape;
-  readonly start: ClaimStart;
-  readonly lock: ClaimLock;
+  readonly start: 'front' | 'positions';
 }
 
-/**
- * Every form is used: a worker's order decides the shape, what it has claimed before the start, `interop` the lock. While rows are
- * apart a claim starts at the front, in the two shapes that are right for any number of routes.
- */
-export const claimForms: readonly ClaimForm[] = [
-  ...(['single', 'counted', 'shared'] as const).flatMap((shape) =>
-    (['front', 'positions', 'stretches'] as const).flatMap((start) => [
-      { shape, start, lock: 'row' } as const,
-      { shape, start, lock: 'task' } as const,
-    ]),
-  ),
-  ...(['counted', 'shared'] as const).map((shape) => ({ shape, start: 'front', lock: 'apart' }) as const),
-];
+/** Every form is used: a worker's order decides the shape, what it has claimed before the start. */
+export const claimForms: readonly ClaimForm[] = (['single', 'counted', 'shared'] as const).flatMap((shape) =>
+  (['front', 'positions'] as const).map((start) => ({ shape, start })),
+);
 
 const shapes: Readonly<Record<ClaimShape, (look: Look, depth: string) => Shape>> = {
   single,
@@ -50,106 +30,58 @@ const shapes: Readonly<Record<ClaimShape, (look: Look, depth: string) => Shape>>
   shared,
 };
 
+/** Where each start looks, and the number of its next parameter. */
 const starts = {
   front: { suffix: '', look: fromTheFront, next: 10 },
-  positions: { suffix: '_bounded', look: fromPositions, next: 14 },
-  stretches: { suffix: '_stretches_bounded', look: fromStretches, next: 14 },
+  positions: { suffix: '_bounded', look: fromPositions, next: 16 },
 } as const;
 
-/** How claims keep what they take from others. */
-interface LockText {
-  readonly suffix: string;
-  /** Condition on rows. */
-  readonly except: (leftOut: string) => string;
-  /** Part of the statement after `best`. */
-  readonly locking: string;
-  /** Rows that are claimed. */
-  readonly claimed: string;
-  /** What the answer says besides. */
-  readonly answer: string;
-  /** Condition under which nothing was left that could have been taken. */
-  readonly nothingLeft: (leftOut: string) => string;
-}
-
-const leftOutOf = (leftOut: string): string => ` and f.id <> all(${leftOut})`;
-
-const locks: Readonly<Record<ClaimLock, LockText>> = {
-  row: {
-    suffix: '',
-    except: () => '',
-    locking: '',
-    claimed: 'best',
-    answer: '',
-    nothingLeft: () => '',
-  },
-  apart: {
-    suffix: '_apart',
-    except: leftOutOf,
-    locking: '',
-    claimed: 'best',
-    answer: '',
-    nothingLeft: (leftOut) => ` and cardinality(${leftOut}) = 0`,
-  },
-  /**
-   * A task's lock is taken before its claim can be seen, and lasts as long as the session: workers of nsj-queue-lib take a
-   * running attempt without a lock for a crashed one. `refused` are tasks that they have locked.
-   */
-  task: {
-    suffix: '_interop',
-    except: leftOutOf,
-    locking: `
-locked as materialized (
-  select best.id, pg_try_advisory_lock(best.id) as got from best
-),`,
-    claimed: 'locked where got',
-    answer: `
-  (select array_agg(id) from locked where not got) as refused,`,
-    nothingLeft: (leftOut) =>
-      ` and cardinality(${leftOut}) = 0 and not exists (select from locked where not got)`,
-  },
-};
-
-/** How a form chooses. Its last parameters are ids to leave out, unless only rows are locked, and how deep to look, when it counts. */
-function choosing(
-  queue: string,
-  form: ClaimForm,
-): { readonly shape: Shape; readonly leftOut: string; readonly within: string } {
+/** How a form chooses. Its last parameters are ids to leave out, whether it locks tasks, and how deep to look, when it counts. */
+function choosing(queue: string, form: ClaimForm) {
   const { look: lookFrom, next } = starts[form.start];
-  const lock = locks[form.lock];
-  const leftOut = `$${next}::bigint[]`;
-  const depth = `$${form.lock === 'row' ? next : next + 1}::int`;
-  const look = lookFrom(queue, lock.except(leftOut));
-  return { shape: shapes[form.shape](look, depth), leftOut, within: look.within };
+  const [leftOut, locksTasks, depth] = [`$${next}::bigint[]`, `$${next + 1}::boolean`, `$${next + 2}::int`];
+  const look = lookFrom(queue, ` and f.id <> all(${leftOut})`);
+  const shape = shapes[form.shape](look, depth);
+  return { shape, leftOut, locksTasks, within: look.within };
 }
+
+/**
+ * Keeps what is claimed from workers of nsj-queue-lib, which take a running attempt without a lock for a crashed one: a task's lock is
+ * taken before its claim can be seen, and lasts as long as the session. `refused` are tasks that they have locked.
+ */
+export const lockingTasks = (locksTasks: string): string => `
+locked as materialized (
+  select best.id, case when ${locksTasks} then pg_try_advisory_lock(best.id) else true end as got from best
+)`;
 
 /**
  * Completes the attempts of the last batch and claims the next one: one round trip, one commit.
  *
- * Parameters: those of {@link settling}; the route and limit of each stretch, the limit of all, whether only dead
- * attempts of each stretch are taken, or only others (null: both); from positions, the highest and the lowest priority of
- * each stretch, the time it starts at, and the least id that is looked at; unless only rows are locked, ids to leave out; when it counts, rows that it sees of each stretch.
+ * Parameters: those of {@link settling}; the limit of each route, the limit of all, whether only dead attempts of each route are
+ * taken, or only others (null: both); those of the start; ids to leave out; whether tasks are locked for workers of nsj-queue-lib;
+ * when it counts, rows that it sees of each route.
  *
  * `exhausted_at` is set when there was less than could be taken: a moment before the snapshot, with nothing visible and
  * unlocked left of what was due until then. The moment is for commits that were under way.
  */
 export function settleAndClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { suffix } = starts[form.start];
-  const lock = locks[form.lock];
-  const { shape, leftOut, within } = choosing(queue, form);
-  const name = `settle_and_claim_${form.shape}${suffix}${lock.suffix}`;
+  const { shape, leftOut, locksTasks, within } = choosing(queue, form);
+  const name = `settle_and_claim_${form.shape}${starts[form.start].suffix}`;
   const text = `-- name: ${name}
 with ${settling(queue)},
-${shape.choosing},${lock.locking}
+${shape.choosing},${lockingTasks(locksTasks)},
 claimed as (
   update ${queue} f
   set status = 'processando', executor = $5::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
-  where f.id = any(array(select id from ${lock.claimed}))${within}
+  where f.id = any(array(select id from locked where got))${within}
   returning ${taskFields},
     case when f.payload is null and f.id_inicial is not null
       then (select first.payload from ${queue} first where first.id = f.id_inicial) else f.payload end as payload
 )
-select settled.some as settled_only,${shape.answer}${lock.answer}
-  case when (select count(*) from best) < $8::int${shape.nothingLeft}${lock.nothingLeft(leftOut)}
+select settled.some as settled_only,${shape.answer}
+  (select array_agg(id) from locked where not got) as refused,
+  case when (select count(*) from best) < $8::int${shape.nothingLeft}
+    and cardinality(${leftOut}) = 0 and not exists (select from locked where not got)
     then now() - interval '100 milliseconds' end as exhausted_at,
   ${claimedFields(queue)}
 from settled
@@ -171,10 +103,10 @@ where f.id = any($1::bigint[])`,
  * Parameters: those of the claim, without completions.
  */
 export function peekClaim({ queue }: QueueTables, form: ClaimForm): Statement {
-  const { shape } = choosing(queue, form);
+  const { shape, locksTasks } = choosing(queue, form);
   const text = `-- name: peek_claim
 with ${settling(queue)},
 ${shape.choosing}
-select best.id from settled, best`;
+select best.id from settled, best where ${locksTasks} is not null`;
   return { name: '', text };
 }

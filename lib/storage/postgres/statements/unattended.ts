@@ -1,25 +1,18 @@
 import { everyTopic } from '../../route.js';
-import type { QueueTables } from '../identifiers.js';
-import { nextReservation, plainRouteOf, type Statement } from '../statement.js';
+import { nextReservation, plainRouteOf, statement } from '../statement.js';
+import { lockingTasks } from './settle-and-claim.js';
 import { taskFields } from './task-fields.js';
-
-/** A task's lock is taken before its claim can be seen: see {@link settleAndClaim}. */
-const lockings: Readonly<Record<'row' | 'task', { readonly suffix: string; readonly got: string }>> = {
-  row: { suffix: '', got: 'true' },
-  task: { suffix: '_interop', got: 'pg_try_advisory_lock(best.id)' },
-};
 
 /**
  * Claims dead attempts for the default treatment: no running worker has announced a handler for their route, or for every
  * topic. A missing worker counts as running until it is confirmed lost: its session may only be reconnecting, and an attempt
  * that the default treatment has ended cannot be handled any more.
  *
- * Parameters: worker, limit, ids to leave out.
+ * Parameters: worker, limit, ids to leave out, whether tasks are locked for workers of nsj-queue-lib.
  */
-export function claimUnattended({ queue, workers, paused }: QueueTables, lock: 'row' | 'task'): Statement {
-  const { suffix, got } = lockings[lock];
-  const name = `claim_unattended${suffix}`;
-  const text = `-- name: ${name}
+export const claimUnattended = statement(
+  'claim_unattended',
+  ({ queue, workers, paused }) => `
 with best as materialized (
   select f.id
   from ${queue} f
@@ -33,13 +26,9 @@ with best as materialized (
   order by f.data_hora, f.id
   limit $2::int
   for no key update of f skip locked
-),
-locked as materialized (
-  select best.id, ${got} as got from best
-)
+),${lockingTasks('$4::boolean')}
 update ${queue} f
 set status = 'processando', executor = $1::bigint, reserva = ${nextReservation('f.')}, iniciada_em = clock_timestamp()
 where f.id = any(array(select id from locked where got))
-returning ${taskFields}, octet_length(f.payload) as payload_bytes, null as payload_inline`;
-  return { name: `tarefa_${name}`, text };
-}
+returning ${taskFields}, octet_length(f.payload) as payload_bytes, null as payload_inline`,
+);
