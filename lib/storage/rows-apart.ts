@@ -33,6 +33,8 @@ export class RowsApart {
   readonly #now: () => number;
   readonly #rows = new Map<string, Apart>();
   readonly #routes = new Map<Route, Apart>();
+  /** False while nothing is apart: who claims asks for nothing else then. */
+  isAny = false;
   /** What was said of the row that was set apart last for the first time, until something can be claimed. */
   #latest: string | undefined;
 
@@ -43,11 +45,6 @@ export class RowsApart {
   constructor(warn: (message: string) => void, now: () => number = () => performance.now()) {
     this.#warn = warn;
     this.#now = now;
-  }
-
-  /** False while nothing is apart: who claims asks for nothing else then. */
-  get isAny(): boolean {
-    return this.#rows.size + this.#routes.size > 0;
   }
 
   /** Attempts to leave out now. */
@@ -146,7 +143,9 @@ export class RowsApart {
   /** Leaves attempts out for a moment that somebody else has locked, which says nothing of the rows. */
   leaveOut(ids: readonly string[]): void {
     for (const id of ids) {
-      if (!this.#rows.get(id)?.times) this.#rows.set(id, { times: 0, until: this.#now() + firstMs });
+      if (this.#rows.get(id)?.times) continue;
+      this.#rows.set(id, { times: 0, until: this.#now() + firstMs });
+      this.isAny = true;
     }
   }
 
@@ -173,6 +172,7 @@ export class RowsApart {
     const times = (apart.get(key)?.times ?? 0) + 1;
     const ms = Math.min(longestMs, firstMs * 2 ** (times - 1));
     apart.set(key, { times, until: this.#now() + ms });
+    this.isAny = true;
     return times;
   }
 
@@ -187,6 +187,7 @@ export class RowsApart {
     for (const apart of [this.#rows, this.#routes] as readonly Map<string, Apart>[]) {
       for (const [key, { until }] of apart) if (until < since) apart.delete(key);
     }
+    this.isAny = this.#rows.size + this.#routes.size > 0;
   }
 }
 
