@@ -6,8 +6,7 @@ import { TarefaError } from '../errors.js';
 import { getPartToken } from '../options/part-token.js';
 import { errorProperties } from '../redaction/error-properties.js';
 import { Redaction } from '../redaction/redaction.js';
-import { handlerOf } from '../subscribers/handler-registry.js';
-import { timeoutOf } from '../subscribers/task-rules.js';
+import { handlerOf, timeoutOf } from '../subscribers/handler-registry.js';
 import { failureMessage } from '../values/failure-text.js';
 import { ChildRunner } from '../worker/children/child-runner.js';
 import {

@@ -3,7 +3,7 @@ import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask, FanOutOutcome, PublicationClaim, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
-import { checkAttempt, checkSize } from '../subscribers/task-rules.js';
+import { checkAttempt, checkSize } from '../subscribers/handler-registry.js';
 import { nextAttempt } from './running/next-attempt.js';
 import type { Settler } from './running/settler.js';
 import type { WorkerOptions } from '../options/worker-options.js';

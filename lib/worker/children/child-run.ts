@@ -1,7 +1,6 @@
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { TaskTransactions } from '../../storage/transactions.js';
-import type { Handler } from '../../subscribers/handler-registry.js';
-import { timeoutOf } from '../../subscribers/task-rules.js';
+import { type Handler, timeoutOf } from '../../subscribers/handler-registry.js';
 import { timedOut } from '../running/invoke-within.js';
 import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
 import type { RecordedReturn } from '../running/payload.js';

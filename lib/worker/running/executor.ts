@@ -12,14 +12,12 @@ import {
   handlerOf,
   type HandlerRegistry,
   type HandlerRules,
-} from '../../subscribers/handler-registry.js';
-import {
   attemptsOf,
   checkAttempt,
   checkSize,
   ownRuleProblem,
   timeoutOf,
-} from '../../subscribers/task-rules.js';
+} from '../../subscribers/handler-registry.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
 import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
