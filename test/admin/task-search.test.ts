@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { TaskSearch } from '../../lib/storage/postgres/reports/task-search.js';
 import { readSelection, type TaskFilter } from '../../lib/admin/task-filter.js';
-import { inTransaction } from '../../lib/storage/postgres/connections/in-transaction.js';
+import { inTransaction } from '../../lib/storage/postgres/connections/own-pool.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { createQueue } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';

@@ -168,7 +168,7 @@ testOnPostgres(
     // Ten minutes are too long to wait for: what a report says of it is enough.
     const { findProblems } = await import('../../lib/admin/problems.js');
     const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
-    const { inTransaction } = await import('../../lib/storage/postgres/connections/in-transaction.js');
+    const { inTransaction } = await import('../../lib/storage/postgres/connections/own-pool.js');
     const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
     const status = new QueueStatus({
       tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),

@@ -3,9 +3,8 @@ import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transac
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/owned-connection.js';
 import { beginHandlers } from './connections/connection-config.js';
-import { ownHandle } from './connections/in-transaction.js';
+import { ownHandle, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';
-import { asQuery } from './connections/pooler.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
 import { terminateBackend } from './connections/backend.js';
 import type { PostgresTransactionParts } from './postgres-transaction.js';

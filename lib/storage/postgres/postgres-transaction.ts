@@ -5,11 +5,14 @@ import { usedAfterEnd } from '../transaction-errors.js';
 import type { ServerSession, TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/owned-connection.js';
 import { backendOf, terminateBackend } from './connections/backend.js';
-import { beginHandlers, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
-import { ownHandle } from './connections/in-transaction.js';
+import {
+  beginHandlers,
+  isReadOnlyError,
+  wrapConnectionError,
+  type Reach,
+} from './connections/connection-config.js';
+import { ownHandle, type OwnPool, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';
-import type { OwnPool } from './connections/own-pool.js';
-import { asQuery, type Reach } from './connections/pooler.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
 import { takeRelease } from './connections/take-release.js';

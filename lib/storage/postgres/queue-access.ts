@@ -1,9 +1,7 @@
 import type { SqlHandle } from '../sql-handle.js';
-import { noAnswer, wrapConnectionError } from './connections/connection-config.js';
+import { noAnswer, wrapConnectionError, type Reach } from './connections/connection-config.js';
 import type { ControlConnections, ControlName, TextRow } from './connections/control-connection.js';
-import { inTransaction } from './connections/in-transaction.js';
-import type { OwnPool } from './connections/own-pool.js';
-import { asQuery, type Reach } from './connections/pooler.js';
+import { inTransaction, type OwnPool, asQuery } from './connections/own-pool.js';
 import { isRingRefused, runQuietly } from './connections/without-ring.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import type { QueueIdentity } from '../task-row.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Subscriber, TaskHandler } from '../../../lib/index.js';
 import { HistoryRecorder } from '../../../lib/observability/history/history-recorder.js';
-import { inTransaction } from '../../../lib/storage/postgres/connections/in-transaction.js';
+import { inTransaction } from '../../../lib/storage/postgres/connections/own-pool.js';
 import { PostgresReports } from '../../../lib/storage/postgres/postgres-reports.js';
 import type { QueueAccess } from '../../../lib/storage/postgres/queue-access.js';
 import type { PreparedSchema } from '../../../lib/storage/postgres/schema/prepare-schema.js';

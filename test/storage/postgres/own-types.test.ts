@@ -1,7 +1,7 @@
 import { types } from 'pg';
 import { expect, test } from 'vitest';
 import { readDate } from '../../../lib/storage/columns.js';
-import { ownTypes } from '../../../lib/storage/postgres/connections/own-types.js';
+import { ownTypes } from '../../../lib/storage/postgres/connections/own-pool.js';
 
 const parserOf = types.getTypeParser as (type: number) => (text: string) => unknown;
 const ownParserOf = ownTypes.getTypeParser as typeof parserOf;

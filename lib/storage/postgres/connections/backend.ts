@@ -1,8 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { ServerSession } from '../../transactions.js';
 import type { SqlHandle } from '../../sql-handle.js';
-import type { OwnPool } from './own-pool.js';
-import { ownTypes } from './own-types.js';
+import { type OwnPool, ownTypes } from './own-pool.js';
 import { processIdOf } from './pooler.js';
 
 /**

@@ -5,6 +5,12 @@ import { misreadUrl } from '../../../options/check-connection.js';
 import type { PostgresConnection, PostgresPool } from '../../../options/postgres-connection.js';
 
 /**
+ * What stands between us and a database. `direct`: nothing. `shared`: a pooler that hands one server connection to
+ * several clients in turn, seen doing so. `pooled`: a pooler that was not seen doing so, and may all the same.
+ */
+export type Reach = 'direct' | 'pooled' | 'shared';
+
+/**
  * The configuration behind a connection. The library opens its own connections from it: a pool of the user's
  * is only read, never borrowed from, because sessions here are set up in their own way.
  */

@@ -1,7 +1,6 @@
 import type { Client, ClientConfig, CustomTypesConfig } from 'pg';
 import { OwnedConnection, withAnswerLimit } from './owned-connection.js';
-import { controlSettings, isConnectionError, isReadOnlyError } from './connection-config.js';
-import type { Reach } from './pooler.js';
+import { controlSettings, isConnectionError, isReadOnlyError, type Reach } from './connection-config.js';
 import type { Statement } from '../statement.js';
 import { isRingRefused, quietly } from './without-ring.js';
 

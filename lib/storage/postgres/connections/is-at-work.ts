@@ -1,5 +1,5 @@
 import { Client, type ClientConfig } from 'pg';
-import { ownTypes } from './own-types.js';
+import { ownTypes } from './own-pool.js';
 
 /** How long connecting and answering may take each. */
 const lookMs = 10_000;

@@ -5,19 +5,33 @@ import {
   type PoolClient,
   type QueryConfig,
   type QueryResult,
+  types,
 } from 'pg';
 import { watchAnswer } from '../../answer-watch.js';
-import { isReadOnlyError } from './connection-config.js';
+import { isReadOnlyError, noAnswer, type Reach, wrapConnectionError } from './connection-config.js';
+import type { Statement } from '../statement.js';
 import { traceOf } from '../../session-traces.js';
 import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
-import { ownTypes } from './own-types.js';
+import { readDate } from '../../columns.js';
+import type { SqlHandle } from '../../sql-handle.js';
+import { TarefaError } from '../../../errors.js';
+import type { RunTransaction } from '../partitions/short-transaction.js';
+import { isRingRefused, runQuietly, withoutRefusedRing } from './without-ring.js';
 
 /** A row as `pg` reads it. */
 type Row = Record<string, unknown>;
 
 /** A statement whose answer is read in the library's own way. */
-export interface OwnQuery extends QueryConfig {
+interface OwnQuery extends QueryConfig {
   readonly types: CustomTypesConfig;
+}
+
+/**
+ * A statement as `pg` takes it, prepared where names stay: not through a pooler, which hands out another server
+ * connection each time. Written out because objects that begin with a spread cost 12 µs each on Node 20.
+ */
+export function asQuery({ name, text }: Statement, reach: Reach, values: readonly unknown[]): OwnQuery {
+  return { name: reach === 'direct' ? name : undefined, text, values: [...values], types: ownTypes };
 }
 
 /** What lends connections: an {@link OwnPool}, or a pool of `pg`. */
@@ -137,7 +151,7 @@ export class OwnPool implements Lender {
 }
 
 /** Runs one statement on a connection that is lent for it. One on which a statement failed is not used again. */
-export async function queryOn<R extends Row = Row>(
+async function queryOn<R extends Row = Row>(
   lent: Promise<PoolClient>,
   query: OwnQuery,
 ): Promise<QueryResult<R>> {
@@ -150,6 +164,88 @@ export async function queryOn<R extends Row = Row>(
     client.release(error as Error);
     throw error;
   }
+}
+
+/** Runs work in a transaction of its own on a connection of a pool. One whose transaction failed is not used again. */
+export async function inTransaction<T>(lender: Lender, work: (tx: SqlHandle) => Promise<T>): Promise<T> {
+  const client = await lender.connect();
+  const handle = ownHandle(client);
+  try {
+    await handle.query('begin');
+    const result = await work(handle);
+    await handle.query('commit');
+    client.release();
+    return result;
+  } catch (error) {
+    await handle.query('rollback').catch(() => undefined);
+    client.release(error instanceof TarefaError ? undefined : (error as Error));
+    throw error;
+  }
+}
+
+/** Statements of the library on a connection whose types an application may read in its own way. */
+export function ownHandle(client: PoolClient): SqlHandle {
+  return {
+    query: (text, values) => client.query<Record<string, unknown>>({ text, values, types: ownTypes }),
+  };
+}
+
+/** What the library inserts through, and makes single changes. */
+export interface InsertConnections {
+  /** Each statement commits by itself. */
+  readonly inserts: SqlHandle;
+  /** Runs work in a transaction of its own. */
+  readonly inOwnTransaction: RunTransaction;
+}
+
+/** Statements are prepared once per connection, by their text, where that is ours alone. */
+export function insertConnections(
+  pool: OwnPool,
+  spare: OwnPool | undefined,
+  reach: Reach,
+): InsertConnections {
+  const lender = lenderForInserts(pool, spare);
+  const run: RunTransaction = (work) => inTransaction(lender, work);
+  const names = new Map<string, string>();
+  const inserts: SqlHandle = {
+    query: async (text, values = []) => {
+      const name = reach === 'direct' ? (names.get(text) ?? `tarefa_client_${names.size}`) : undefined;
+      if (name !== undefined) names.set(text, name);
+      try {
+        return await queryOn(lender.connect(), { name, text, values, types: ownTypes });
+      } catch (error) {
+        if (!isRingRefused(error)) throw wrapConnectionError(error, noAnswer);
+        return runQuietly(run, (tx) => tx.query(text, values)).catch((reason: unknown) => {
+          throw wrapConnectionError(reason, noAnswer);
+        });
+      }
+    },
+  };
+  return { inserts, inOwnTransaction: withoutRefusedRing(run) };
+}
+
+/**
+ * While others hold the whole pool, the spare connection; where that cannot be opened, the pool after all. Not for ever: who
+ * inserts may be what holds it.
+ */
+function lenderForInserts(pool: OwnPool, spare: OwnPool | undefined): Lender {
+  if (!spare) return pool;
+  const instead = (error: Error): Promise<PoolClient> => lentWithin(pool.connect(), defaultPatienceMs, error);
+  return { connect: () => (pool.line.isExhausted ? spare.connect().catch(instead) : pool.connect()) };
+}
+
+/** What is lent in time; what comes later goes back. */
+function lentWithin(lending: Promise<PoolClient>, mostMs: number, reason: Error): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      reject(reason);
+    }, mostMs);
+    lending
+      .then((client) => (isLate ? client.release() : resolve(client)), reject)
+      .finally(() => clearTimeout(late));
+  });
 }
 
 /**
@@ -182,4 +278,39 @@ function textOf(query: unknown): string {
   const { text, cursor } = (query ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof text === 'string') return text;
   return cursor === undefined ? '' : textOf(cursor);
+}
+
+type ReadText = (text: string) => unknown;
+
+const { BOOL, INT2, INT4, OID, FLOAT4, FLOAT8, TIMESTAMPTZ, JSON: json, JSONB } = types.builtins;
+
+/** The types of which statements of the library read more than the text; `pg` has no name for arrays of it. */
+const readers: Readonly<Record<number, ReadText>> = {
+  [BOOL]: (text) => text === 't',
+  [INT2]: Number,
+  [INT4]: Number,
+  [OID]: Number,
+  [FLOAT4]: Number,
+  [FLOAT8]: Number,
+  [TIMESTAMPTZ]: readDate,
+  [json]: JSON.parse,
+  [JSONB]: JSON.parse,
+  1009: readTextArray,
+};
+
+/**
+ * How answers to statements of the library are read. An application may have taught its `pg` to read types in another way
+ * (`types.setTypeParser`, or `types` in the configuration that is given as the connection): that is for its own statements, those
+ * of its handlers included.
+ */
+export const ownTypes: CustomTypesConfig = {
+  getTypeParser: (type: number) => readers[type] ?? String,
+};
+
+/** Reads an array of texts without arrays in it. */
+function readTextArray(text: string): readonly (string | null)[] {
+  const elements = text.matchAll(/"((?:[^"\\]|\\.)*)"|([^{},]+)/gs);
+  return Array.from(elements, ([, quoted, plain = null]) =>
+    quoted === undefined ? (plain === 'NULL' ? null : plain) : quoted.replace(/\\(.)/gs, '$1'),
+  );
 }

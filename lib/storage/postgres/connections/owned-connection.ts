@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
-import { ownTypes } from './own-types.js';
-import type { Reach } from './pooler.js';
+import { ownTypes } from './own-pool.js';
+import type { Reach } from './connection-config.js';
 
 export interface OwnedConnectionParts {
   readonly config: ClientConfig;

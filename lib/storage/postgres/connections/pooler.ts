@@ -1,23 +1,7 @@
 import { Client, type ClientConfig } from 'pg';
-import { connectionConfig } from './connection-config.js';
-import type { OwnQuery } from './own-pool.js';
-import { ownTypes } from './own-types.js';
+import { connectionConfig, type Reach } from './connection-config.js';
+import { ownTypes } from './own-pool.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
-import type { Statement } from '../statement.js';
-
-/**
- * What stands between us and a database. `direct`: nothing. `shared`: a pooler that hands one server connection to
- * several clients in turn, seen doing so. `pooled`: a pooler that was not seen doing so, and may all the same.
- */
-export type Reach = 'direct' | 'pooled' | 'shared';
-
-/**
- * A statement as `pg` takes it, prepared where names stay: not through a pooler, which hands out another server
- * connection each time. Written out because objects that begin with a spread cost 12 µs each on Node 20.
- */
-export function asQuery({ name, text }: Statement, reach: Reach, values: readonly unknown[]): OwnQuery {
-  return { name: reach === 'direct' ? name : undefined, text, values: [...values], types: ownTypes };
-}
 
 /** Other clients of a busy pooler may come between the two questions of one round. */
 const rounds = 5;

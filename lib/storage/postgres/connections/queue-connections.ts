@@ -15,16 +15,16 @@ import {
   messageOf,
   sessionSettings,
   tableSettings,
+  type Reach,
 } from './connection-config.js';
 import { startPlace } from './connection-problem.js';
 import type { PostgresConnection } from '../../../options/postgres-connection.js';
 import { noteBackend } from './backend.js';
 import { ControlConnection, type ControlConnections } from './control-connection.js';
-import { OwnPool, type SessionWatch } from './own-pool.js';
+import { OwnPool, type SessionWatch, insertConnections, type InsertConnections } from './own-pool.js';
 import { isAtWork } from './is-at-work.js';
-import { inspectReach, processIdOf, type Reach } from './pooler.js';
+import { inspectReach, processIdOf } from './pooler.js';
 import { Sockets } from './sockets.js';
-import { insertConnections, type InsertConnections } from './insert-connections.js';
 
 /** Which server each kind of connection reaches, and through what. */
 export interface Routing {
