@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { withAnswerLimit } from '../../lib/storage/postgres/connections/owned-connection.js';
+import { withAnswerLimit } from '../../lib/storage/postgres/connections/control-connection.js';
 import { deferred } from '../support/waiting.js';
 
 beforeEach(() => void vi.useFakeTimers());

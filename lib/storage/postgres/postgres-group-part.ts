@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction } from '../transactions.js';
 import { type Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
-import { withAnswerLimit } from './connections/owned-connection.js';
+import { withAnswerLimit } from './connections/control-connection.js';
 import { isConnectionError, isReadOnlyError, wrapConnectionError } from './connections/connection-config.js';
 import { inOneFlight } from './one-flight.js';
 import { brokenTransaction } from './transaction-errors.js';

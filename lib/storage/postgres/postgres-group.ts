@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
 import { type Completion } from '../attempt.js';
-import { withAnswerLimit } from './connections/owned-connection.js';
+import { withAnswerLimit } from './connections/control-connection.js';
 import { beginHandlers } from './connections/connection-config.js';
 import { ownHandle, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';

@@ -3,7 +3,7 @@ import { TarefaError } from '../../errors.js';
 import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
 import type { ServerSession, TaskTransaction } from '../transactions.js';
-import { withAnswerLimit } from './connections/owned-connection.js';
+import { withAnswerLimit } from './connections/control-connection.js';
 import { backendOf, terminateBackend } from './connections/backend.js';
 import {
   beginHandlers,

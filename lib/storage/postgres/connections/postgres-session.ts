@@ -1,6 +1,6 @@
 import type { Client, ClientConfig } from 'pg';
 import type { HearingChanged, Session, SessionWatcher } from '../../../coordination/session.js';
-import { OwnedConnection, withAnswerLimit } from './owned-connection.js';
+import { OwnedConnection, withAnswerLimit } from './control-connection.js';
 import { sessionSettings } from './connection-config.js';
 import { ListenedChannels } from './listened-channels.js';
 import { goodbyeMs, Sockets } from './sockets.js';
