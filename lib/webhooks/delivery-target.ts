@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 import type { EndpointStore } from '../storage/endpoints.js';
 import type { Task } from '../task.js';
-import { readDelivery } from '../worker/running/payload.js';
+import { readDelivery } from '../worker/running/delivery-envelope.js';
 import type { DeliverySeal } from './delivery-seal.js';
 import type { WebhookRequest } from './webhook-request.js';
 

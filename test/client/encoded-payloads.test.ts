@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodePayload, hashPayload } from '../../lib/client/task-input.js';
-import { decodePayload } from '../../lib/worker/running/payload.js';
+import { decodePayload } from '../../lib/worker/running/handler-context.js';
 
 const task = { id: '1', subscriptionId: null, topic: 't', tenant: null };
 const delivery = { ...task, subscriptionId: 's' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClaimedTask } from '../../lib/storage/attempt.js';
 import { Reconciler, type ReconcilerParts } from '../../lib/worker/reconciler.js';
-import type { RecordedReturn } from '../../lib/worker/running/payload.js';
+import type { RecordedReturn } from '../../lib/worker/running/handler-context.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
 
 test('what arrives together with the table is heard before an attempt is taken for lost', async () => {

@@ -3,7 +3,7 @@ import type { TaskTransactions } from '../../storage/transactions.js';
 import { type Handler, timeoutOf } from '../../subscribers/handler-registry.js';
 import { timedOut } from '../running/invoke-within.js';
 import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
-import type { RecordedReturn } from '../running/payload.js';
+import type { RecordedReturn } from '../running/handler-context.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { RunningContext } from '../running/running-tasks.js';
 import { serializeError, deserializeError } from './serialized-error.js';

@@ -8,7 +8,7 @@ import type { ServerSession } from '../../storage/transactions.js';
 import { within } from '../../timing/deadline.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { ownFile } from '../../values/own-file.js';
-import type { RecordedReturn } from '../running/payload.js';
+import type { RecordedReturn } from '../running/handler-context.js';
 import { deserializeError } from './serialized-error.js';
 import type { SerializedEnd, ChildOrder, ChildReady, ChildReport, RunOrder } from './messages.js';
 

@@ -1,7 +1,7 @@
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { ServerSession } from '../../storage/transactions.js';
 import type { Task } from '../../task.js';
-import type { RecordedReturn } from '../running/payload.js';
+import type { RecordedReturn } from '../running/handler-context.js';
 import type { RunEnd } from '../running/run-end.js';
 import type { SerializedError } from './serialized-error.js';
 

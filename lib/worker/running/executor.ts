@@ -25,8 +25,14 @@ import type { ChildPool } from '../children/child-pool.js';
 import type { ChildPools } from '../children/child-pools.js';
 import { ChildRun } from '../children/child-run.js';
 import { GroupedTurns } from './grouped/grouped-turns.js';
-import { HandlerContext, surroundingsOf, type Surroundings } from './handler-context.js';
-import { decodePayload, nothingReturned, type RecordedReturn } from './payload.js';
+import {
+  HandlerContext,
+  surroundingsOf,
+  type Surroundings,
+  decodePayload,
+  nothingReturned,
+  type RecordedReturn,
+} from './handler-context.js';
 import { ProgressNotes } from './progress-notes.js';
 import type { RunEnd } from './run-end.js';
 import { runHandler, type HandlerRun } from './run-handler.js';

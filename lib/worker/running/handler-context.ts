@@ -13,7 +13,8 @@ import { cleanMessage, failureMessage } from '../../values/failure-text.js';
 import { shownValue } from '../../values/shown-value.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import type { ProgressNotes } from './progress-notes.js';
-import { readReturn, type RecordedReturn } from './payload.js';
+import { readDelivery } from './delivery-envelope.js';
+import { decodeText, writeJson } from '../../values/json-text.js';
 
 /** What all attempts of a worker are run with. */
 export interface Surroundings {
@@ -215,4 +216,60 @@ function progressText(progress: unknown): string {
   }
   // 100 only at the end. 0.29 * 100 is a little less than 29.
   return `${Math.floor(Number((progress * 100).toFixed(6)))} %`;
+}
+
+/** A payload as the handler gets it, with the subscription when the task is a delivery. */
+export interface DecodedPayload {
+  readonly payload: unknown;
+  readonly subscription: Subscription | undefined;
+}
+
+/** How a handler gets its payload; `stored` for one that reads envelopes itself. */
+export type PayloadForm = 'json' | 'text' | 'stored';
+
+/**
+ * Decodes what is stored. A delivery's payload is an envelope: the publication's text and the subscription's
+ * row at that moment. An inserted object arrives as that object, a string as that string.
+ *
+ * @throws {Error} when a delivery does not hold an envelope: some other program made the row
+ */
+export function decodePayload(stored: string | null, task: Task, as: PayloadForm): DecodedPayload {
+  if (as === 'stored') return { payload: stored, subscription: undefined };
+  if (task.subscriptionId === null) return { payload: decodeText(stored, as), subscription: undefined };
+  const { publication, subscription } = readDelivery(stored, task);
+  return { payload: decodeText(publication, as), subscription };
+}
+
+/** What a handler returned, as it is recorded. */
+export interface RecordedReturn {
+  readonly message: string;
+  readonly result: string | null;
+  /** Why the result is not recorded; undefined where it is, or there is none. */
+  readonly problem?: string | undefined;
+}
+
+/** What is recorded when a handler returns nothing. */
+const defaultMessage = 'completed';
+
+/** The completion recorded for an attempt of which only its success is known. */
+export const nothingReturned: RecordedReturn = { message: defaultMessage, result: null };
+
+/**
+ * Reads a handler's return value: nothing, a message, or a result. The work is done, so what cannot be recorded must not
+ * undo or repeat it: the message then says why. Never throws.
+ */
+export function readReturn(value: unknown, maxBytes: number): RecordedReturn {
+  if (value === undefined || value === null) return nothingReturned;
+  if (typeof value === 'string') return { message: cleanMessage(value), result: null };
+  const written = writeJson(value);
+  if ('problem' in written) return notRecorded(written.problem);
+  const bytes = Buffer.byteLength(written.text);
+  if (bytes > maxBytes) return notRecorded(`has ${bytes} bytes, more than maxPayloadBytes (${maxBytes})`);
+  return { message: defaultMessage, result: written.text };
+}
+
+/** Of a result that was not recorded, and why: `has 2000000 bytes`. */
+export function notRecorded(why: string): RecordedReturn {
+  const problem = cleanMessage(`result not recorded: it ${why}`.replace(/\s+/g, ' '));
+  return { message: problem, result: null, problem };
 }

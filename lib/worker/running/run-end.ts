@@ -1,4 +1,4 @@
-import type { RecordedReturn } from './payload.js';
+import type { RecordedReturn } from './handler-context.js';
 
 /** How one run of an attempt's handler ended. `Conclusion` turns it into the attempt's outcome. */
 export type RunEnd =

@@ -3,9 +3,13 @@ import { hiddenInTransaction } from '../../storage/transaction-errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
-import type { HandlerContext, Surroundings } from './handler-context.js';
+import {
+  type HandlerContext,
+  type Surroundings,
+  readReturn,
+  type RecordedReturn,
+} from './handler-context.js';
 import { invokeWithin } from './invoke-within.js';
-import { readReturn, type RecordedReturn } from './payload.js';
 import type { RunEnd } from './run-end.js';
 
 /** One run of a handler, ready to begin. */

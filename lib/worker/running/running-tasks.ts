@@ -5,7 +5,7 @@ import type { Limit } from '../../subscribers/handler-registry.js';
 import type { Signal } from '../../timing/signal.js';
 import type { RouteMap } from '../claiming/route-map.js';
 import type { Capacity } from '../claiming/routes.js';
-import type { RecordedReturn } from './payload.js';
+import type { RecordedReturn } from './handler-context.js';
 
 /** What tells the handler of an attempt to stop, wherever it runs. */
 export interface RunningContext {

@@ -17,7 +17,7 @@ import { describeRoute, plainRoute } from '../../storage/route.js';
 import { writeFailures } from '../../storage/write-failures.js';
 import type { Signal } from '../../timing/signal.js';
 import { failureDetail, failureMessage, type PropertiesOf } from '../../values/failure-text.js';
-import { nothingReturned, notRecorded, type RecordedReturn } from './payload.js';
+import { nothingReturned, notRecorded, type RecordedReturn } from './handler-context.js';
 import { claimKey, RefusedOutcomes } from './refused-outcomes.js';
 
 /** Counts successes for the history. */

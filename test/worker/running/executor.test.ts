@@ -13,7 +13,7 @@ import {
 import type { Handler, HandlerRules } from '../../../lib/subscribers/handler-registry.js';
 import type { TaskContext } from '../../../lib/task.js';
 import { Executor } from '../../../lib/worker/running/executor.js';
-import type { RecordedReturn } from '../../../lib/worker/running/payload.js';
+import type { RecordedReturn } from '../../../lib/worker/running/handler-context.js';
 import type { RunningTask } from '../../../lib/worker/running/running-tasks.js';
 import { deferred } from '../../support/waiting.js';
 import { claimedOf } from '../dispatcher-bench.js';
