@@ -6,7 +6,7 @@ import { blamesRow } from '../storage/error-kind.js';
 import { byHalves } from '../storage/by-halves.js';
 import { occurrenceOf } from '../storage/schedule-occurrence.js';
 import type { DueSchedule, ScheduleMove } from '../storage/schedules.js';
-import { Alarm } from '../timing/alarm.js';
+import { Alarm } from '../timing/signal.js';
 import { Backoff } from '../timing/backoff.js';
 import { dueTimes, recurrence } from '../timing/recurrence.js';
 import { failureMessage } from '../values/failure-text.js';

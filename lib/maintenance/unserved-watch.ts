@@ -1,4 +1,4 @@
-import { Alarm } from '../timing/alarm.js';
+import { Alarm } from '../timing/signal.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import type { QueueEvents } from '../events.js';
 import { namesOfRoute } from '../storage/route.js';

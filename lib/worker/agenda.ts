@@ -1,4 +1,4 @@
-import { Alarm } from '../timing/alarm.js';
+import { Alarm } from '../timing/signal.js';
 import { PollPace } from '../timing/poll-pace.js';
 import type { HaltOrder } from './halt-order.js';
 import type { Reconciler } from './reconciler.js';
