@@ -2,8 +2,7 @@ import { WalkPace } from '../../timing/walk-pace.js';
 import type { Route, RouteDemand } from '../attempt.js';
 import type { ClaimDemand, SettleAndClaimResult } from '../claims.js';
 import { isolatedPrefix } from '../route.js';
-import { ClaimCursor } from './claim-cursor.js';
-import { isBounded, type ClaimAnswer, type ClaimRequest } from './claim-request.js';
+import { ClaimCursor, isBounded, type ClaimAnswer, type ClaimRequest } from './claim-request.js';
 
 /** Ms after which rows locked by another session are claimed again: no ring announces that a lock was released. */
 const lockedAgainMs = 1_000;

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { RouteDemand } from '../../../lib/storage/attempt.js';
 import type { Claims } from '../../../lib/storage/claims.js';
-import { ClaimCursor } from '../../../lib/storage/claiming/claim-cursor.js';
+import { ClaimCursor } from '../../../lib/storage/claiming/claim-request.js';
 import type { ClaimedRow } from '../../../lib/storage/task-row.js';
 import { withClient } from '../../support/with-client.js';
 import { useExpensiveFront } from './expensive-front.js';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Claims } from '../../../lib/storage/claims.js';
-import { ClaimCursor } from '../../../lib/storage/claiming/claim-cursor.js';
+import { ClaimCursor } from '../../../lib/storage/claiming/claim-request.js';
 import { controlSettings } from '../../../lib/storage/postgres/connections/connection-config.js';
 import { queueTables } from '../../../lib/storage/postgres/identifiers.js';
 import { queueStatements } from '../../../lib/storage/postgres/statements.js';
