@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { watchAnswer } from '../../lib/storage/answer-watch.js';
+import { watchAnswer } from '../../lib/storage/pooling.js';
 import { holdTimers } from '../support/held-timers.js';
 import { until } from '../support/waiting.js';
 

@@ -1,6 +1,5 @@
 import type { Connection, ConnectionOptions, Pool, PoolConnection } from 'mysql2';
-import { watchAnswer } from '../../answer-watch.js';
-import { ConnectionLine, defaultPatienceMs, sharedText } from '../../connection-line.js';
+import { watchAnswer, ConnectionLine, defaultPatienceMs, sharedText } from '../../pooling.js';
 import { traceText } from '../../session-traces.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { mysqlDialect, type Dialect } from '../dialect.js';

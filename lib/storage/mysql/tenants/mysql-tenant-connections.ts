@@ -1,5 +1,5 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
-import { ConnectionLine } from '../../connection-line.js';
+import { ConnectionLine } from '../../pooling.js';
 import type { ResolvedTenantOptions } from '../../../options/tenant-options.js';
 import type { TenantConnection } from '../../../tenants/tenant-connection.js';
 import type { ConnectionEnded, TenantConnections } from '../../../tenants/tenant-driver.js';

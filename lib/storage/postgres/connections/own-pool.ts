@@ -7,11 +7,10 @@ import {
   type QueryResult,
   types,
 } from 'pg';
-import { watchAnswer } from '../../answer-watch.js';
+import { watchAnswer, ConnectionLine, defaultPatienceMs, type LineParts } from '../../pooling.js';
 import { isReadOnlyError, noAnswer, type Reach, wrapConnectionError } from './connection-config.js';
 import type { Statement } from '../statement.js';
 import { traceOf } from '../../session-traces.js';
-import { ConnectionLine, defaultPatienceMs, type LineParts } from '../../connection-line.js';
 import { readDate } from '../../columns.js';
 import type { SqlHandle } from '../../sql-handle.js';
 import { TarefaError } from '../../../errors.js';

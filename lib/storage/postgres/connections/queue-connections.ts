@@ -7,7 +7,7 @@ import { TarefaError } from '../../../errors.js';
 import type { QueueEvents } from '../../../events.js';
 import type { ResolvedOptions } from '../../../options/resolve-options.js';
 import { traceText } from '../../session-traces.js';
-import { sharedText } from '../../connection-line.js';
+import { sharedText } from '../../pooling.js';
 import type { StartPlace } from '../../start-problem.js';
 import {
   connectionConfig,
