@@ -1,10 +1,9 @@
 import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { TaskTransactions } from '../../storage/transactions.js';
 import { type Handler, timeoutOf } from '../../subscribers/handler-registry.js';
-import { timedOut } from '../running/invoke-within.js';
+import { timedOut, type RunEnd } from '../running/run-handler.js';
 import type { NotedAttempt, ProgressNotes } from '../running/progress-notes.js';
 import type { RecordedReturn } from '../running/handler-context.js';
-import type { RunEnd } from '../running/run-end.js';
 import type { RunningContext } from '../running/running-tasks.js';
 import { serializeError, deserializeError } from './serialized-error.js';
 import type { Child, ChildEnd } from './child.js';

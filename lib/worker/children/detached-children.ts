@@ -11,7 +11,7 @@ import type { HandlerRegistry, HandlerRules, Limit } from '../../subscribers/han
 import { Backoff } from '../../timing/backoff.js';
 import { within } from '../../timing/deadline.js';
 import { failureMessage } from '../../values/failure-text.js';
-import type { RunEnd } from '../running/run-end.js';
+import type { RunEnd } from '../running/run-handler.js';
 import type { RunningTask } from '../running/running-tasks.js';
 import { Child } from './child.js';
 import { isolationFor, namesOf, refuseMissing, type ChildPoolParts } from './child-pool.js';

@@ -2,7 +2,7 @@ import type { ClaimedTask, WorkerId } from '../../storage/attempt.js';
 import type { ServerSession } from '../../storage/transactions.js';
 import type { Task } from '../../task.js';
 import type { RecordedReturn } from '../running/handler-context.js';
-import type { RunEnd } from '../running/run-end.js';
+import type { RunEnd } from '../running/run-handler.js';
 import type { SerializedError } from './serialized-error.js';
 
 /** What a child is told. */

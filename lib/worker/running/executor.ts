@@ -34,8 +34,7 @@ import {
   type RecordedReturn,
 } from './handler-context.js';
 import { ProgressNotes } from './progress-notes.js';
-import type { RunEnd } from './run-end.js';
-import { runHandler, type HandlerRun } from './run-handler.js';
+import { type RunEnd, runHandler, type HandlerRun } from './run-handler.js';
 import type { RunningTask } from './running-tasks.js';
 import type { Settler } from './settler.js';
 import { Backoff } from '../../timing/backoff.js';

@@ -9,8 +9,24 @@ import {
   readReturn,
   type RecordedReturn,
 } from './handler-context.js';
-import { invokeWithin } from './invoke-within.js';
-import type { RunEnd } from './run-end.js';
+
+/** How one run of an attempt's handler ended. `Conclusion` turns it into the attempt's outcome. */
+export type RunEnd =
+  /** Succeeded, and to be written: it has no transaction of its own. */
+  | { readonly kind: 'succeeded'; readonly recorded: RecordedReturn }
+  /** Succeeded in its own transaction, which has committed. */
+  | { readonly kind: 'committed'; readonly recorded: RecordedReturn }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** Failed by its timeout, while its handler still runs until `handlerEnded`. */
+  | { readonly kind: 'timed out'; readonly error: Error; readonly handlerEnded: Promise<void> }
+  /** Whether its transaction committed `recorded`, and whose it is, has to be read; it failed with `error` when it is ours and did not. */
+  | { readonly kind: 'unknown'; readonly error: unknown; readonly recorded: RecordedReturn | undefined }
+  /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
+  | { readonly kind: 'undone' }
+  /** Another worker, which this one has started, runs it from now on. */
+  | { readonly kind: 'handed over' }
+  /** Told to stop before its turn came: another worker may run it. */
+  | { readonly kind: 'not started' };
 
 /** One run of a handler, ready to begin. */
 export interface HandlerRun {
@@ -96,3 +112,44 @@ async function endedElsewhere(
     );
   return { kind: 'unknown', error, recorded };
 }
+
+/** What a handler returned; or its end, when it had a timeout and did not return in time. */
+type Invocation =
+  { readonly kind: 'returned'; readonly value: unknown } | Extract<RunEnd, { kind: 'timed out' }>;
+
+/**
+ * Runs a handler against its timeout. An inline handler cannot be stopped, only told: after a timeout its transaction is
+ * cut, and `handlerEnded` resolves when its promise settles.
+ *
+ * @throws what the handler throws
+ */
+function invokeWithin(
+  timeoutMs: number,
+  handler: Handler,
+  payload: unknown,
+  context: HandlerContext,
+): Promise<Invocation> {
+  const running = Promise.resolve()
+    .then(() => handler.invoke(payload, context))
+    .then((value) => (isUnfinished(value) ? finishReturn(value, handler.name) : value));
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<Invocation>((resolve) => {
+    timer = setTimeout(() => {
+      const error = timedOut(handler.name, timeoutMs);
+      context.destroy(error);
+      resolve({ kind: 'timed out', error, handlerEnded: running.then(ignore, ignore) });
+    }, timeoutMs);
+  });
+  return Promise.race([running.then(returned), timeout]).finally(() => clearTimeout(timer));
+}
+
+/** Of a handler that did not end in time. */
+export function timedOut(handler: string, timeoutMs: number): TarefaError {
+  return new TarefaError('TASK_TIMEOUT', `${handler} did not end within its timeoutMs (${timeoutMs})`);
+}
+
+function returned(value: unknown): Invocation {
+  return { kind: 'returned', value };
+}
+
+function ignore(): void {}
