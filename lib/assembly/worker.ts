@@ -30,13 +30,11 @@ import type { ChildPools } from '../worker/children/child-pools.js';
 import type { DetachedChildrenParts } from '../worker/children/detached-children.js';
 import { DetachedWorker, type DetachedWorkerParts } from '../worker/children/detached-worker.js';
 import { HaltOrder } from '../worker/halt-order.js';
-import { HiddenRows } from '../worker/hidden-rows.js';
+import { HiddenRows, Standstill, Trouble } from '../worker/standstill.js';
 import { Listening } from '../worker/listening.js';
 import { LoopMonitor } from '../worker/loop-monitor.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';
-import { Standstill } from '../worker/standstill.js';
-import { Trouble } from '../worker/trouble.js';
 import { Signal } from '../timing/signal.js';
 import { UnservedWatch } from '../maintenance/unserved-watch.js';
 

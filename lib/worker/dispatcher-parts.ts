@@ -10,8 +10,7 @@ import type { Executor } from './running/executor.js';
 import type { Settler } from './running/settler.js';
 import type { Signal } from '../timing/signal.js';
 import type { WorkerOptions } from '../options/worker-options.js';
-import type { HiddenRows } from './hidden-rows.js';
-import type { Trouble } from './trouble.js';
+import type { HiddenRows, Trouble } from './standstill.js';
 
 /** What a dispatcher works with. */
 export interface DispatcherParts {

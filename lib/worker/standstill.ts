@@ -4,9 +4,7 @@ import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerStall } from '../storage/status-report.js';
-import type { HiddenRows } from './hidden-rows.js';
 import type { RunningTasks } from './running/running-tasks.js';
-import type { Trouble } from './trouble.js';
 
 export interface StandstillParts {
   readonly workerId: WorkerId;
@@ -80,5 +78,59 @@ export class Standstill {
     }
     if (trouble.error !== undefined) return `its statements fail: ${errorText(trouble.error)}`;
     return database.apart?.refusal;
+  }
+}
+
+/**
+ * Whether the database keeps rows of the queue from this worker without saying so. It must not claim then: it might not see what is
+ * paused, or who has subscribed.
+ */
+export class HiddenRows {
+  readonly #database: Pick<QueueDatabase, 'findHidden'>;
+  /** What hides which rows, by the last look; undefined when nothing does. */
+  found: string | undefined;
+
+  constructor(database: Pick<QueueDatabase, 'findHidden'>) {
+    this.#database = database;
+  }
+
+  /** Looks. What cannot be asked stays as it was: whatever is wrong, the worker's own statements meet it too. */
+  async look(): Promise<void> {
+    this.found = await this.#database.findHidden().catch(() => this.found);
+  }
+}
+
+/** Whether the statements of a worker fail: an outage is reported once, and its end once. */
+export class Trouble {
+  readonly #workerId: WorkerId;
+  readonly #events: QueueEvents;
+  /** What failed last, until everything goes well again. */
+  error: unknown;
+  /** True from a reported failure until the next good statement. */
+  #isReported = false;
+
+  constructor(workerId: WorkerId, events: QueueEvents) {
+    this.#workerId = workerId;
+    this.#events = events;
+  }
+
+  /**
+   * A statement failed.
+   *
+   * @param isLost true when its connection is gone, which has an event of its own
+   */
+  report(error: unknown, isLost: boolean): void {
+    this.error = error;
+    if (this.#isReported || isLost) return;
+    this.#isReported = true;
+    this.#events.emit('worker.troubled', { workerId: this.#workerId, error });
+  }
+
+  /** Everything went well. */
+  end(): void {
+    this.error = undefined;
+    if (!this.#isReported) return;
+    this.#isReported = false;
+    this.#events.emit('worker.recovered', { workerId: this.#workerId });
   }
 }

@@ -10,7 +10,7 @@ import { Capacity, ServedRoutes } from '../../lib/worker/claiming/routes.js';
 import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';
-import { Trouble } from '../../lib/worker/trouble.js';
+import { Trouble } from '../../lib/worker/standstill.js';
 import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { Arrivals } from '../support/arrivals.js';
 import { deferred } from '../support/waiting.js';

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
 import { RowsApart } from '../../lib/storage/rows-apart.js';
-import { HiddenRows } from '../../lib/worker/hidden-rows.js';
+import { HiddenRows, Standstill, type StandstillParts, Trouble } from '../../lib/worker/standstill.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
-import { Standstill, type StandstillParts } from '../../lib/worker/standstill.js';
-import { Trouble } from '../../lib/worker/trouble.js';
 import { claimedOf } from './dispatcher-bench.js';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -4,7 +4,7 @@ import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../storage/cl
 import type { QueueDatabase } from '../../storage/database.js';
 import { blamesRow } from '../../storage/error-kind.js';
 import type { Executor } from '../running/executor.js';
-import type { HiddenRows } from '../hidden-rows.js';
+import type { HiddenRows } from '../standstill.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import type { Settler } from '../running/settler.js';
 import type { WorkerOptions } from '../../options/worker-options.js';
