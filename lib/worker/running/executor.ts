@@ -24,7 +24,7 @@ import { safely } from '../../values/safely.js';
 import type { ChildPool } from '../children/child-pool.js';
 import type { ChildPools } from '../children/child-pools.js';
 import { ChildRun } from '../children/child-run.js';
-import { GroupedTurns } from './grouped/grouped-turns.js';
+import { GroupedTurns } from './grouped-turns.js';
 import {
   HandlerContext,
   surroundingsOf,

@@ -1,7 +1,35 @@
-import type { QueueDatabase } from '../../../storage/database.js';
-import type { TaskGroup } from '../../../storage/transactions.js';
-import type { WorkerId } from '../../../storage/attempt.js';
-import type { HandlerContext } from '../handler-context.js';
+import type { QueueDatabase } from '../../storage/database.js';
+import type { WorkerId } from '../../storage/attempt.js';
+import type { Handler } from '../../subscribers/handler-registry.js';
+import type { HandlerContext } from './handler-context.js';
+import type { TaskGroup } from '../../storage/transactions.js';
+
+/** Where the attempts of grouped handlers wait for their turn: one line per handler. */
+export class GroupedTurns {
+  readonly #workerId: WorkerId;
+  readonly #database: Pick<QueueDatabase, 'transactions'>;
+  readonly #lines = new Map<Handler, GroupLine>();
+
+  constructor(workerId: WorkerId, database: Pick<QueueDatabase, 'transactions'>) {
+    this.#workerId = workerId;
+    this.#database = database;
+  }
+
+  /** Resolves at the attempt's turn; with false when it was told to stop before. */
+  wait(handler: Handler, context: HandlerContext): Promise<boolean> {
+    if (context.aborted) return Promise.resolve(false);
+    return this.#lineOf(handler).join(context);
+  }
+
+  #lineOf(handler: Handler): GroupLine {
+    let line = this.#lines.get(handler);
+    if (!line) {
+      line = new GroupLine(this.#workerId, this.#database);
+      this.#lines.set(handler, line);
+    }
+    return line;
+  }
+}
 
 /** Groups of one handler that run at once. */
 const mostGroups = 4;
@@ -17,7 +45,7 @@ interface Waiting {
  * The attempts of one grouped handler that wait for their turn, and the groups that take them. A group takes the
  * next one when the one before has ended, commits when none waits, and never waits for tasks to come.
  */
-export class GroupLine {
+class GroupLine {
   readonly #workerId: WorkerId;
   readonly #database: Pick<QueueDatabase, 'transactions'>;
   #waiting = new Set<Waiting>();
