@@ -31,7 +31,7 @@ import type { DetachedChildrenParts } from '../worker/children/detached-children
 import { DetachedWorker, type DetachedWorkerParts } from '../worker/children/detached-worker.js';
 import { HaltOrder } from '../worker/halt-order.js';
 import { HiddenRows, Standstill, Trouble } from '../worker/standstill.js';
-import { Listening } from '../worker/listening.js';
+import { Listening } from '../worker/agenda.js';
 import { LoopMonitor } from '../worker/loop-monitor.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
 import { Settler, type SuccessCounter } from '../worker/running/settler.js';

@@ -10,7 +10,7 @@ import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
 import { LateClaims } from './claiming/late-claims.js';
 import { Pauses, readPaused } from './claiming/pauses.js';
-import { type Loop, Agenda } from './agenda.js';
+import { Agenda, type HearingLoop, type Loop } from './agenda.js';
 import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
 import { Unreadable } from './claiming/unreadable.js';
@@ -24,7 +24,7 @@ import type { DispatcherParts } from './dispatcher-parts.js';
  * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
  * statement that answers it. Where that is faster, a second loop sends what the first one leaves.
  */
-export class Dispatcher implements Loop {
+export class Dispatcher implements Loop, HearingLoop {
   readonly #workerId: WorkerId;
   readonly #parts: DispatcherParts;
   readonly #running = new RunningTasks();
@@ -119,14 +119,12 @@ export class Dispatcher implements Loop {
     this.#parts.signal.set();
   }
 
-  /** Answers whether the ring names a route that this worker serves: nobody has to look for who does. */
   heard(ring: Ring): boolean {
     if (ring.changed) this.compare();
     else if (this.#discovery.heard(ring)) this.wake();
     return ring.route !== undefined && this.#parts.served.hasLive(plainRoute(ring.route));
   }
 
-  /** Rings come, or do not although they should: then it polls. */
   hears(isHearing: boolean): void {
     this.#agenda.hears(isHearing);
     if (isHearing) this.compare();

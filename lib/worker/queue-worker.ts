@@ -19,7 +19,7 @@ import type { Dispatcher } from './dispatcher.js';
 import type { Executor } from './running/executor.js';
 import type { ChildPools } from './children/child-pools.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
-import type { Listening } from './listening.js';
+import type { Listening } from './agenda.js';
 import type { LoopMonitor } from './loop-monitor.js';
 import type { Standstill } from './standstill.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';

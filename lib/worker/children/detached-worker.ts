@@ -6,7 +6,7 @@ import type { Claim, WorkerId } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
 import type { WorkerDescription } from '../../storage/workers.js';
 import { Backoff } from '../../timing/backoff.js';
-import type { Listening } from '../listening.js';
+import type { Listening } from '../agenda.js';
 import type { RegisteredWorker, QueueWorkerParts } from '../queue-worker.js';
 import type { RunningTasks } from '../running/running-tasks.js';
 import type { DetachedOrder, DetachedReport } from './messages.js';
