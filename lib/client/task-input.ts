@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { parseInstant, readInstant } from '../values/instant.js';
 import { membersWithLargeNumbers } from '../values/json-numbers.js';
-import { writeJson } from '../values/json-text.js';
+import { writeJson } from '../values/stored-text.js';
 import { nearest } from '../values/nearest.js';
 import { ownRuleNames, ownRules } from '../values/own-rules.js';
 import type { Fixed, Json, NotJson, QueueTopics, TopicName, TopicPayload } from '../values/queue-topics.js';

@@ -1,4 +1,4 @@
-import { decodeText } from '../values/json-text.js';
+import { decodeText } from '../values/stored-text.js';
 import { validatePayload, type StandardSchema } from '../values/standard-schema.js';
 
 /** Schemas of payloads by topic. */

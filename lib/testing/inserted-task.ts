@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { encodePayload, readTenant } from '../client/task-input.js';
 import { TarefaError } from '../errors.js';
-import { decodeText } from '../values/json-text.js';
+import { decodeText } from '../values/stored-text.js';
 import type { JsonObject, TaskRecord } from '../task.js';
 
 /** A task as it was inserted, and how it stands now. */

@@ -1,14 +1,13 @@
 import { inspect } from 'node:util';
 import { isNativeError } from 'node:util/types';
 import { safely } from './safely.js';
+import { cleanMessage, longestMessage } from './stored-text.js';
 
 /** Other properties of an error that may be told, as plain values by their names. */
 export type PropertiesOf = (error: object) => Readonly<Record<string, unknown>>;
 
 /** Characters kept of an error with its stack. */
 const longestError = 8_000;
-/** Characters kept of a message: what the column takes. */
-const longestMessage = 500;
 const longestName = 100;
 const mostFrames = 50;
 /** Errors told of one that was thrown: itself, its causes, and the first ones of an `AggregateError`. */
@@ -45,17 +44,6 @@ export function failureDetail(error: unknown, propertiesOf: PropertiesOf = () =>
 /** True for errors of every realm, and for what is made like one. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
-}
-
-/** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */
-export function cleanMessage(text: string): string {
-  // PostgreSQL stores no NUL in a text.
-  const clean = text.replaceAll('\0', '');
-  if (clean.length <= longestMessage) return clean;
-  // Few texts get here; a slice of UTF-16 units could cut a character in half.
-  return Array.from(clean.slice(0, longestMessage * 2))
-    .slice(0, longestMessage)
-    .join('');
 }
 
 /** Tells an error with its causes. */

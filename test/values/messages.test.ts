@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cleanMessage, failureDetail, failureMessage } from '../../lib/values/failure-text.js';
+import { cleanMessage } from '../../lib/values/stored-text.js';
+import { failureDetail, failureMessage } from '../../lib/values/failure-text.js';
 import { readReturn } from '../../lib/worker/running/handler-context.js';
 
 /** Texts of every kind, also of halves of characters, around the length of the column. */

@@ -1,4 +1,4 @@
-import { cleanMessage } from '../../values/failure-text.js';
+import { cleanMessage } from '../../values/stored-text.js';
 import type { WorkerId } from '../attempt.js';
 import { byHalves } from '../by-halves.js';
 import type { UnreadableAmong } from '../claims.js';

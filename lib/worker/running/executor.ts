@@ -19,7 +19,8 @@ import {
   timeoutOf,
 } from '../../subscribers/handler-registry.js';
 import type { TenantSource } from '../../tenants/tenant-use.js';
-import { cleanMessage, failureMessage } from '../../values/failure-text.js';
+import { cleanMessage } from '../../values/stored-text.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { safely } from '../../values/safely.js';
 import type { ChildPool } from '../children/child-pool.js';
 import type { ChildPools } from '../children/child-pools.js';

@@ -9,12 +9,12 @@ import type { GroupedTransaction, ServerSession, TaskTransaction } from '../../s
 import type { QueueDatabase } from '../../storage/database.js';
 import type { Subscription, Task, TaskContext, TaskDb } from '../../task.js';
 import type { TenantDb } from '../../storage/tenant-db.js';
-import { cleanMessage, failureMessage } from '../../values/failure-text.js';
+import { failureMessage } from '../../values/failure-text.js';
 import { shownValue } from '../../values/shown-value.js';
 import { TenantUse, type TenantSource } from '../../tenants/tenant-use.js';
 import type { ProgressNotes } from './progress-notes.js';
 import { readDelivery } from './delivery-envelope.js';
-import { decodeText, writeJson } from '../../values/json-text.js';
+import { decodeText, writeJson, cleanMessage } from '../../values/stored-text.js';
 
 /** What all attempts of a worker are run with. */
 export interface Surroundings {

@@ -58,3 +58,17 @@ export function decodeText(text: string | null, as: 'json' | 'text'): unknown {
     return text;
   }
 }
+
+/** Characters kept of a message: what the column takes. */
+export const longestMessage = 500;
+
+/** Makes a text fit the message column: no NUL, at most 500 characters (code points, as the column counts). */
+export function cleanMessage(text: string): string {
+  // PostgreSQL stores no NUL in a text.
+  const clean = text.replaceAll('\0', '');
+  if (clean.length <= longestMessage) return clean;
+  // Few texts get here; a slice of UTF-16 units could cut a character in half.
+  return Array.from(clean.slice(0, longestMessage * 2))
+    .slice(0, longestMessage)
+    .join('');
+}
