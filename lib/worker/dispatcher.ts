@@ -64,7 +64,7 @@ export class Dispatcher implements Loop, HearingLoop {
     this.#promotion = new Promotion(parts);
     this.#agenda = new Agenda({ ...parts, loop: this, running, reconciler: this.#reconciler });
     const shared = { ...parts, loop: this, claims, map, demands, running, agenda: this.#agenda };
-    this.#pauses = new Pauses({ ...shared, read: parts.holds ?? (() => readPaused(database)) });
+    this.#pauses = new Pauses(parts.holds ?? (() => readPaused(database)), this.#agenda);
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses });
     const unreadable = new Unreadable(shared);
     this.#claimer = new Claimer({

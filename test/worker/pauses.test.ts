@@ -9,7 +9,7 @@ test('a hold that ends is looked at again then, also when the timer comes early'
     { route: 't:paused', forMs: undefined },
   ]);
   const later = vi.fn<(ms: number) => void>();
-  const pauses = new Pauses({ read, agenda: { lookIn: later } });
+  const pauses = new Pauses(read, { lookIn: later });
   expect(await pauses.refresh()).toBe(false);
   expect(later.mock.lastCall).toEqual([500.5]);
   now.mockReturnValue(1_499);
@@ -34,7 +34,7 @@ test('what is resumed while pauses are read is read again', async () => {
     .fn<() => Promise<readonly Hold[]>>()
     .mockReturnValueOnce(first.promise)
     .mockResolvedValue([]);
-  const pauses = new Pauses({ read, agenda: { lookIn: () => undefined } });
+  const pauses = new Pauses(read, { lookIn: () => undefined });
   const refreshed = pauses.refresh();
   pauses.invalidate();
   first.resolve([{ route: 't:resumed', forMs: undefined }]);

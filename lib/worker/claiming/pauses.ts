@@ -9,20 +9,17 @@ export interface Hold {
   readonly forMs: number | undefined;
 }
 
-export interface PausesParts {
-  readonly read: () => Promise<readonly Hold[]>;
-  readonly agenda: Pick<Agenda, 'lookIn'>;
-}
-
 /** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
 export class Pauses {
-  readonly #parts: PausesParts;
+  readonly #read: () => Promise<readonly Hold[]>;
+  readonly #agenda: Pick<Agenda, 'lookIn'>;
   routes: ReadonlySet<Route> = new Set();
   /** When they are to be read again, by `performance.now()`: when the first of them is over, or at once. */
   staleAt = -Infinity;
 
-  constructor(parts: PausesParts) {
-    this.#parts = parts;
+  constructor(read: () => Promise<readonly Hold[]>, agenda: Pick<Agenda, 'lookIn'>) {
+    this.#read = read;
+    this.#agenda = agenda;
   }
 
   /** A route may have been paused or resumed. */
@@ -38,18 +35,18 @@ export class Pauses {
     const leftMs = this.staleAt - performance.now();
     if (leftMs > 0) {
       // A timer of Node may come some ms early.
-      if (leftMs < Infinity) this.#parts.agenda.lookIn(leftMs);
+      if (leftMs < Infinity) this.#agenda.lookIn(leftMs);
       return false;
     }
     this.staleAt = Infinity;
     try {
-      const holds = await this.#parts.read();
+      const holds = await this.#read();
       const before = this.routes;
       this.routes = new Set(holds.map(({ route }) => route));
       const firstMs = Math.min(...holds.map(({ forMs = Infinity }) => forMs));
       // Unless they may have changed again while they were read.
       if (this.staleAt === Infinity) this.staleAt = performance.now() + firstMs;
-      if (firstMs < Infinity) this.#parts.agenda.lookIn(Math.max(1, firstMs));
+      if (firstMs < Infinity) this.#agenda.lookIn(Math.max(1, firstMs));
       return [...before].some((route) => !this.routes.has(route));
     } catch (error) {
       this.staleAt = -Infinity;

@@ -27,7 +27,10 @@ export class PostgresSession implements Session {
   #failure: unknown;
 
   constructor(config: ClientConfig) {
-    this.#channels = new ListenedChannels({ query: (text) => this.query(text), isUp: () => this.up });
+    this.#channels = new ListenedChannels(
+      (text) => this.query(text),
+      () => this.up,
+    );
     this.#connection = new OwnedConnection({
       config: { stream: this.#sockets.open, ...config },
       reach: 'direct',
@@ -163,12 +166,8 @@ export class PostgresSession implements Session {
   }
 }
 
-export interface ListenedChannelsParts {
-  /** Runs a statement of the session. */
-  readonly query: (text: string) => Promise<unknown>;
-  /** True while there is a session. */
-  readonly isUp: () => boolean;
-}
+/** Runs a statement of the session. */
+type RunText = (text: string) => Promise<unknown>;
 
 interface Listener {
   readonly heard: (text: string) => void;
@@ -180,7 +179,8 @@ interface Listener {
  * the same, whoever listens is told, and it is asked again.
  */
 class ListenedChannels {
-  readonly #parts: ListenedChannelsParts;
+  readonly #query: RunText;
+  readonly #isUp: () => boolean;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** Channels on which it may not listen, and why. */
   readonly #refused = new Map<string, unknown>();
@@ -188,8 +188,13 @@ class ListenedChannels {
   #asking: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(parts: ListenedChannelsParts) {
-    this.#parts = parts;
+  /**
+   * @param query runs a statement of the session
+   * @param isUp true while there is a session
+   */
+  constructor(query: RunText, isUp: () => boolean) {
+    this.#query = query;
+    this.#isUp = isUp;
   }
 
   /** Resolves when it listens, or is refused. */
@@ -204,13 +209,13 @@ class ListenedChannels {
     this.#listeners.set(channel, listeners);
     if (this.#refused.has(channel)) changed(this.#refused.get(channel));
     // Where there is no session, the next one listens.
-    else if (listeners.size === 1 && this.#parts.isUp()) await this.#listen(channel, this.#parts.query);
+    else if (listeners.size === 1 && this.#isUp()) await this.#listen(channel, this.#query);
     return async () => {
       listeners.delete(listener);
       if (listeners.size > 0) return;
       this.#listeners.delete(channel);
       this.#refused.delete(channel);
-      await this.#parts.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
+      await this.#query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
     };
   }
 
@@ -231,7 +236,7 @@ class ListenedChannels {
   }
 
   /** @param isNew true of a connection that is worth nothing once it is lost */
-  async #listen(channel: string, query: ListenedChannelsParts['query'], isNew = false): Promise<void> {
+  async #listen(channel: string, query: RunText, isNew = false): Promise<void> {
     try {
       await query(`listen ${quoteIdentifier(channel)}`);
       if (this.#refused.delete(channel)) this.#tell(channel, undefined);
@@ -255,8 +260,8 @@ class ListenedChannels {
     while (!this.#stopped && this.#refused.size > 0) {
       await this.#pause.wait();
       for (const channel of [...this.#refused.keys()]) {
-        if (this.#stopped || !this.#parts.isUp()) break;
-        await this.#listen(channel, this.#parts.query);
+        if (this.#stopped || !this.#isUp()) break;
+        await this.#listen(channel, this.#query);
       }
     }
     this.#pause.reset();
