@@ -24,13 +24,6 @@ export interface BulkPlan {
   readonly lastId: string;
 }
 
-export interface BulkRunParts {
-  readonly tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock' | 'attemptsOf'>;
-  /** Of what is cancelled. */
-  readonly cancellation: Cancellation;
-  readonly events: QueueEvents;
-}
-
 /** Tasks of one statement: enough that round trips do not count, few enough that their locks are short. */
 const blockRows = 500;
 
@@ -48,16 +41,25 @@ const kinds: readonly unknown[] = ['retry', 'cancel', 'delete'] satisfies BulkKi
  */
 export class BulkRun {
   readonly #kind: BulkKind;
-  readonly #parts: BulkRunParts;
+  readonly #tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock' | 'attemptsOf'>;
+  readonly #cancellation: Cancellation;
+  readonly #events: QueueEvents;
   readonly #refused: RefusedTask[] = [];
 
   /** @hidden */
-  constructor(kind: BulkKind, parts: BulkRunParts) {
+  constructor(
+    kind: BulkKind,
+    tasks: Pick<TaskAdmin, 'countMeant' | 'runBlock' | 'attemptsOf'>,
+    cancellation: Cancellation,
+    events: QueueEvents,
+  ) {
     if (!kinds.includes(kind)) {
       throw new TarefaError('INPUT_INVALID', `bulk takes ${kinds.join(', ')}, not ${shownValue(kind)}`);
     }
     this.#kind = kind;
-    this.#parts = parts;
+    this.#tasks = tasks;
+    this.#cancellation = cancellation;
+    this.#events = events;
   }
 
   /**
@@ -71,8 +73,7 @@ export class BulkRun {
     options: { readonly timeoutMs?: number | undefined } = {},
   ): Promise<BulkPlan> {
     const { timeoutMs = 0 } = options;
-    const { tasks } = this.#parts;
-    const { counts, lastId } = await tasks.countMeant(this.#kind, this.#select(filter), timeoutMs);
+    const { counts, lastId } = await this.#tasks.countMeant(this.#kind, this.#select(filter), timeoutMs);
     const total = counts.reduce((sum, { count }) => sum + count, 0);
     return { filter, counts, total, lastId };
   }
@@ -99,18 +100,17 @@ export class BulkRun {
    * @throws {TarefaError} `INPUT_INVALID`, `QUEUE_BUSY`
    */
   async block({ filter, lastId }: Pick<BulkPlan, 'filter' | 'lastId'>, after: string): Promise<BulkBlock> {
-    const { tasks, cancellation, events } = this.#parts;
-    const block = await tasks.runBlock(this.#kind, this.#select(filter), {
+    const block = await this.#tasks.runBlock(this.#kind, this.#select(filter), {
       after: readId(after),
       lastId: readId(lastId),
       rows: blockRows,
-      cancellation,
+      cancellation: this.#cancellation,
     });
     if (this.#kind === 'cancel' && block.done > 0) {
-      events.emit('tasks.cancelled', { count: block.done, ...cancellation });
+      this.#events.emit('tasks.cancelled', { count: block.done, ...this.#cancellation });
     }
     if (block.refused === undefined) return block;
-    const [first] = await tasks.attemptsOf(block.refused.id, false);
+    const [first] = await this.#tasks.attemptsOf(block.refused.id, false);
     return { ...block, refused: { ...block.refused, id: first?.firstAttemptId ?? block.refused.id } };
   }
 

@@ -4,27 +4,29 @@ import { purgeBlock } from '../storage/purge-blocks.js';
 import { findWithin, mostWindowRows } from '../storage/purge-windows.js';
 import type { PurgeableCount } from '../storage/upkeep.js';
 
-export interface PurgeRunParts {
-  readonly database: Pick<QueueDatabase, 'classify' | 'upkeep' | 'workers'>;
-  /** Tasks that ended longer ago than that. */
-  readonly olderThanDays: number;
-  /** Rows deleted by one statement. */
-  readonly limit: number;
-}
-
 /**
  * One purge from the oldest row to the last that is old enough, by the same rules as the routine's rounds. It keeps no
  * place between two runs, and leaves to others what they have locked.
  */
 export class PurgeRun {
-  readonly #parts: PurgeRunParts;
+  readonly #database: Pick<QueueDatabase, 'classify' | 'upkeep' | 'workers'>;
+  /** Tasks that ended longer ago than that. */
+  readonly #olderThanDays: number;
+  /** Rows deleted by one statement. */
+  readonly #limit: number;
   readonly #kept = new KeptTasks();
   #blockRows: number;
   #problem: Error | undefined;
 
-  constructor(parts: PurgeRunParts) {
-    this.#parts = parts;
-    this.#blockRows = parts.limit;
+  constructor(
+    database: Pick<QueueDatabase, 'classify' | 'upkeep' | 'workers'>,
+    olderThanDays: number,
+    limit: number,
+  ) {
+    this.#database = database;
+    this.#olderThanDays = olderThanDays;
+    this.#limit = limit;
+    this.#blockRows = limit;
   }
 
   /** Why something stayed that could have gone: a partition that could not be dropped, tasks that could not be deleted. */
@@ -38,14 +40,13 @@ export class PurgeRun {
    */
   async *count(): AsyncGenerator<readonly PurgeableCount[]> {
     for await (const blocks of this.#windows(undefined)) {
-      yield await this.#parts.database.upkeep.describe(blocks.flat());
+      yield await this.#database.upkeep.describe(blocks.flat());
     }
   }
 
   /** Deletes, and answers after each block how many rows; it stops when the caller stops asking. */
   async *run(): AsyncGenerator<number> {
-    const { database, olderThanDays } = this.#parts;
-    const dropped = await database.upkeep.purgeAtOnce(olderThanDays);
+    const dropped = await this.#database.upkeep.purgeAtOnce(this.#olderThanDays);
     this.#problem = dropped.problem;
     if (dropped.rows > 0) yield dropped.rows;
     for await (const blocks of this.#windows(dropped.before)) {
@@ -55,11 +56,11 @@ export class PurgeRun {
         if (this.#blockRows < before) break;
       }
     }
-    await database.workers.forget(olderThanDays);
+    await this.#database.workers.forget(this.#olderThanDays);
   }
 
   async #purge(block: readonly string[]): Promise<number> {
-    const { gone, kept, isTooLarge } = await purgeBlock(this.#parts.database, this.#kept.without(block));
+    const { gone, kept, isTooLarge } = await purgeBlock(this.#database, this.#kept.without(block));
     this.#kept.add(kept);
     if (isTooLarge) this.#blockRows = Math.max(1, Math.floor(Math.min(this.#blockRows, block.length) / 2));
     return gone;
@@ -67,12 +68,17 @@ export class PurgeRun {
 
   /** @param before only rows with lesser ids; undefined for all */
   async *#windows(before: string | undefined): AsyncGenerator<readonly (readonly string[])[]> {
-    const { database, olderThanDays, limit } = this.#parts;
     let after: string | undefined;
-    let rows = Math.max(mostWindowRows, limit);
+    let rows = Math.max(mostWindowRows, this.#limit);
     for (;;) {
       const blockRows = this.#blockRows;
-      const found = await findWithin(database, { olderThanDays, after, before, rows, blockRows });
+      const found = await findWithin(this.#database, {
+        olderThanDays: this.#olderThanDays,
+        after,
+        before,
+        rows,
+        blockRows,
+      });
       ({ rows } = found);
       const { blocks, last, goesOn } = found.window;
       yield blocks;

@@ -1,6 +1,9 @@
+import type { QueueEvents } from '../events.js';
 import type { TaskAdmin } from '../storage/admin.js';
+import type { QueueDatabase } from '../storage/database.js';
 import type { Inconsistency } from '../storage/inconsistencies.js';
 import { namesOfRoute } from '../storage/route.js';
+import type { WorkerStall } from '../storage/status-report.js';
 import { TarefaError } from '../errors.js';
 import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
@@ -15,10 +18,9 @@ import {
   type CancelOptions,
 } from './cancellation.js';
 import { readCheckOptions, type CheckOptions } from './check-options.js';
-import { readNote, retryWithPayload } from './edited-retry.js';
+import { readNote, retryWithPayload, type PayloadRules } from './edited-retry.js';
 import { readPage, type PageOptions } from './page-options.js';
 import { pausableRoute, type Pausable, type Pause } from './pauses.js';
-import type { QueueAdminParts } from './queue-admin-parts.js';
 import { StatusReader, type QueueStatus, type StatusOptions } from './queue-status.js';
 import { ScheduleAdmin } from './schedule-admin.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
@@ -33,7 +35,27 @@ import {
 } from './task-answers.js';
 import { findAttempts, refusal } from './task-attempts.js';
 import { readFlag, readSelection, readTime, type TaskFilter } from './task-filter.js';
+import type { TaskWaiter } from './task-waiter.js';
 import { waitForEnd, type WaitOptions } from './wait-for-end.js';
+
+interface QueueAdminParts {
+  readonly database: Pick<
+    QueueDatabase,
+    'admin' | 'reports' | 'workers' | 'subscriptions' | 'endpoints' | 'schedules' | 'inserts' | 'classify'
+  >;
+  /** Why the worker of this process takes nothing. */
+  readonly stalled: () => WorkerStall | undefined;
+  /** Checked against when a payload is edited. */
+  readonly rules: PayloadRules;
+  /** History older than this may have been purged. */
+  readonly purgeMaxAgeDays: number;
+  readonly waiter: TaskWaiter;
+  readonly events: QueueEvents;
+  /** Tells workers that schedules have changed. */
+  readonly ring: () => Promise<void>;
+  /** Runs a round of the purge. */
+  readonly purge: () => Promise<number>;
+}
 
 /**
  * What an operator wants to know and do. Every change is one guarded statement, so it may be asked for while workers run;
@@ -54,13 +76,13 @@ export class QueueAdmin {
 
   /** @hidden */
   constructor(parts: QueueAdminParts) {
-    const { database, rules, ring } = parts;
+    const { database, rules, purgeMaxAgeDays, stalled, ring } = parts;
     const { schedules, inserts } = database;
     this.#parts = parts;
     this.#tasks = database.admin;
-    this.#status = new StatusReader(parts);
+    this.#status = new StatusReader(database, purgeMaxAgeDays, stalled);
     this.subscriptions = new SubscriptionAdmin(database.subscriptions, database.endpoints);
-    this.schedules = new ScheduleAdmin({ schedules, inserts, rules, ring });
+    this.schedules = new ScheduleAdmin(schedules, inserts, rules, ring);
   }
 
   /**
@@ -291,7 +313,7 @@ export class QueueAdmin {
    */
   bulk(kind: BulkKind, options: BulkCancelOptions = {}): BulkRun {
     const cancellation = readCancellation(readOptions(options, ['by', 'reason']));
-    return new BulkRun(kind, { tasks: this.#tasks, cancellation, events: this.#parts.events });
+    return new BulkRun(kind, this.#tasks, cancellation, this.#parts.events);
   }
 
   /**

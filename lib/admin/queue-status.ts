@@ -21,15 +21,11 @@ export interface StatusOptions {
   readonly purgeable?: boolean | undefined;
 }
 
-export interface StatusReaderParts {
-  readonly database: {
-    readonly reports: Pick<QueueReports, 'status' | 'history' | 'check'>;
-    readonly endpoints: Pick<EndpointStore, 'troubled'>;
-    classify(error: unknown): ErrorKind;
-  };
-  readonly purgeMaxAgeDays: number;
-  /** Why the worker of this process takes nothing: it knows best. */
-  readonly stalled: () => WorkerStall | undefined;
+/** What of a queue's database tells of it. */
+interface StatusSource {
+  readonly reports: Pick<QueueReports, 'status' | 'history' | 'check'>;
+  readonly endpoints: Pick<EndpointStore, 'troubled'>;
+  classify(error: unknown): ErrorKind;
 }
 
 /** Endpoints that are told of. */
@@ -41,21 +37,27 @@ const checkMs = 2_000;
 
 /** Reads how a queue stands: what `QueueAdmin.status()`, `tarefa status` and the dashboard show. */
 export class StatusReader {
-  readonly #parts: StatusReaderParts;
+  readonly #database: StatusSource;
+  readonly #purgeMaxAgeDays: number;
+  /** Why the worker of this process takes nothing: it knows best. */
+  readonly #stalled: () => WorkerStall | undefined;
   readonly #history: () => Promise<History>;
   readonly #inconsistencies: () => Promise<readonly Inconsistency[]>;
 
-  constructor(parts: StatusReaderParts) {
-    this.#parts = parts;
-    const { database, purgeMaxAgeDays } = parts;
+  constructor(database: StatusSource, purgeMaxAgeDays: number, stalled: () => WorkerStall | undefined) {
+    this.#database = database;
+    this.#purgeMaxAgeDays = purgeMaxAgeDays;
+    this.#stalled = stalled;
     const check = { since: undefined, newest: newestLimit, purgeMaxAgeDays, timeoutMs: checkMs };
     this.#history = kept(keptMs, () => database.reports.history({ range: 'hour' }));
     this.#inconsistencies = kept(keptMs, () => database.reports.check(check));
   }
 
   async read(request: Omit<StatusRequest, 'purgeMaxAgeDays'> = {}): Promise<QueueStatus> {
-    const { database, purgeMaxAgeDays, stalled } = this.#parts;
-    const status = await database.reports.status({ ...request, purgeMaxAgeDays });
+    const status = await this.#database.reports.status({
+      ...request,
+      purgeMaxAgeDays: this.#purgeMaxAgeDays,
+    });
     const unknown: UnknownSection[] = [];
     const history = await this.#part('history', unknown, this.#history);
     const inconsistencies = (await this.#part('inconsistencies', unknown, this.#inconsistencies)) ?? [];
@@ -68,7 +70,7 @@ export class StatusReader {
         history,
         endpoints: endpoints ?? [],
         inconsistencies,
-        stalled: stalled(),
+        stalled: this.#stalled(),
       }),
     };
   }
@@ -78,7 +80,7 @@ export class StatusReader {
     try {
       return await read();
     } catch (error) {
-      const kind = this.#parts.database.classify(error);
+      const kind = this.#database.classify(error);
       // Then nothing else can be read either.
       if (kind === 'connection') throw error;
       const reason =
@@ -90,6 +92,6 @@ export class StatusReader {
 
   /** Empty too where this role may not see them. */
   async #endpoints(): Promise<readonly TroubledEndpoint[]> {
-    return (await this.#parts.database.endpoints.troubled(mostEndpoints)) ?? [];
+    return (await this.#database.endpoints.troubled(mostEndpoints)) ?? [];
   }
 }

@@ -49,33 +49,37 @@ export interface Schedule {
   readonly pausedAt: Date | null;
 }
 
-export interface ScheduleAdminParts {
-  readonly schedules: ScheduleStore;
-  readonly inserts: TaskInserts;
-  readonly rules: PayloadRules;
-  /** Tells workers that schedules have changed. */
-  readonly ring: () => Promise<void>;
-}
-
 /** Changes that meet others, and are tried again on what these have left. */
 const mostTries = 5;
 
 /** Reads and changes what recurs. Times are the database's. */
 export class ScheduleAdmin {
-  readonly #parts: ScheduleAdminParts;
+  readonly #schedules: ScheduleStore;
+  readonly #inserts: TaskInserts;
+  readonly #rules: PayloadRules;
+  /** Tells workers that schedules have changed. */
+  readonly #ring: () => Promise<void>;
 
   /** @hidden */
-  constructor(parts: ScheduleAdminParts) {
-    this.#parts = parts;
+  constructor(
+    schedules: ScheduleStore,
+    inserts: TaskInserts,
+    rules: PayloadRules,
+    ring: () => Promise<void>,
+  ) {
+    this.#schedules = schedules;
+    this.#inserts = inserts;
+    this.#rules = rules;
+    this.#ring = ring;
   }
 
   /** All of them, by id. */
   async list(): Promise<readonly Schedule[]> {
-    return (await this.#parts.schedules.list()).map(shown);
+    return (await this.#schedules.list()).map(shown);
   }
 
   async find(id: string): Promise<Schedule | undefined> {
-    const found = await this.#parts.schedules.find(readScheduleId(id));
+    const found = await this.#schedules.find(readScheduleId(id));
     return found && shown(found);
   }
 
@@ -90,7 +94,7 @@ export class ScheduleAdmin {
     const given = readScheduleFields(input, ['id', 'task']);
     const id = readScheduleId(given.id);
     const values = await this.#planned({ id, rule: readRule(given), task: await this.#readTask(given.task) });
-    if (!(await this.#parts.schedules.add(values))) {
+    if (!(await this.#schedules.add(values))) {
       throw new TarefaError('SCHEDULE_EXISTS', `there is a schedule ${shownValue(id)} already: change it`);
     }
     return this.#changed(id);
@@ -113,7 +117,7 @@ export class ScheduleAdmin {
       if (present.declared) throw declared(id, 'changed', 'change it in its @Recurring, or pause it');
       const rule = readRule(merged(present.rule, others));
       const values = await this.#planned({ id, rule, task: task ?? present.task });
-      if (await this.#parts.schedules.change(values, present.revision)) return this.#changed(id);
+      if (await this.#schedules.change(values, present.revision)) return this.#changed(id);
     }
     throw new TarefaError(
       'INPUT_INVALID',
@@ -130,8 +134,8 @@ export class ScheduleAdmin {
     if ((await this.#find(id)).announced) {
       throw declared(id, 'removed', 'a worker that runs declares it. Pause it, or remove its @Recurring');
     }
-    if (!(await this.#parts.schedules.remove(id))) throw notFound(id);
-    await this.#parts.ring();
+    if (!(await this.#schedules.remove(id))) throw notFound(id);
+    await this.#ring();
   }
 
   /**
@@ -140,7 +144,7 @@ export class ScheduleAdmin {
    * @throws {TarefaError} `SCHEDULE_NOT_FOUND`
    */
   async pause(id: string): Promise<Schedule> {
-    if (!(await this.#parts.schedules.pause(readScheduleId(id)))) throw notFound(id);
+    if (!(await this.#schedules.pause(readScheduleId(id)))) throw notFound(id);
     return this.#changed(id);
   }
 
@@ -151,7 +155,7 @@ export class ScheduleAdmin {
    */
   async resume(id: string): Promise<Schedule> {
     const { nextAt } = await this.#planned(await this.#find(id));
-    await this.#parts.schedules.resume(id, nextAt);
+    await this.#schedules.resume(id, nextAt);
     return this.#changed(id);
   }
 
@@ -161,11 +165,10 @@ export class ScheduleAdmin {
    * @throws {TarefaError} `TASK_DUPLICATE` when the task before has not ended and must not overlap; `SCHEDULE_NOT_FOUND`
    */
   async run(id: string): Promise<string> {
-    const { schedules, inserts } = this.#parts;
     const found = await this.#find(id);
-    const atMs = await schedules.clock();
+    const atMs = await this.#schedules.clock();
     try {
-      return await inserts.insert(occurrenceOf(found, { atMs, dueAt: null, onConflict: 'reject' }));
+      return await this.#inserts.insert(occurrenceOf(found, { atMs, dueAt: null, onConflict: 'reject' }));
     } catch (error) {
       if (!(error instanceof TaskDuplicateError)) throw error;
       const reason = `task ${error.id} of the schedule ${shownValue(id)} has not ended, and another must not overlap it`;
@@ -174,13 +177,13 @@ export class ScheduleAdmin {
   }
 
   async #find(id: string): Promise<ScheduleRecord> {
-    const found = await this.#parts.schedules.find(readScheduleId(id));
+    const found = await this.#schedules.find(readScheduleId(id));
     if (!found) throw notFound(id);
     return found;
   }
 
   async #readTask(given: unknown): Promise<NewTask> {
-    const { maxPayloadBytes, schemas } = this.#parts.rules;
+    const { maxPayloadBytes, schemas } = this.#rules;
     const task = readRecurringTask(given, maxPayloadBytes);
     await schemas.check(task.topic, task.payload);
     return task;
@@ -188,13 +191,13 @@ export class ScheduleAdmin {
 
   /** With its first time from now on. */
   async #planned({ id, rule, task }: Pick<ScheduleValues, 'id' | 'rule' | 'task'>): Promise<ScheduleValues> {
-    const nextMs = recurrence(rule)(await this.#parts.schedules.clock());
+    const nextMs = recurrence(rule)(await this.#schedules.clock());
     return { id, rule, task, nextAt: nextMs === undefined ? null : new Date(nextMs) };
   }
 
   /** Tells workers, and answers what it has become. */
   async #changed(id: string): Promise<Schedule> {
-    await this.#parts.ring();
+    await this.#ring();
     return shown(await this.#find(id));
   }
 }

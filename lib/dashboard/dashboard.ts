@@ -63,7 +63,7 @@ export class Dashboard {
     const { database, events } = core;
     const { endpoints, reports } = database;
     const { purgeMaxAgeDays } = core.options;
-    const status = new StatusReader({ database, purgeMaxAgeDays, stalled: () => worker.stalled });
+    const status = new StatusReader(database, purgeMaxAgeDays, () => worker.stalled);
     this.overview = new OverviewReader({ reports, purgeMaxAgeDays, status });
     this.live = new LiveOverview(() => this.overview.read());
     this.tasks = new TaskReader({

@@ -37,15 +37,15 @@ function reader(
   troubled = () => Promise.resolve(undefined),
   check: QueueReports['check'] = () => Promise.resolve([]),
 ): StatusReader {
-  return new StatusReader({
-    database: {
+  return new StatusReader(
+    {
       reports: { status: () => Promise.resolve(report), history, check },
       endpoints: { troubled },
       classify: (error) => (error === lost ? 'connection' : 'other'),
     },
-    purgeMaxAgeDays: 60,
-    stalled: () => ({ workerId: '7', reason: 'its session is down', forMs: 90_000 }),
-  });
+    60,
+    () => ({ workerId: '7', reason: 'its session is down', forMs: 90_000 }),
+  );
 }
 
 const read = (...parts: Parameters<typeof reader>) => reader(...parts).read();

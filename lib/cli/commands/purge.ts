@@ -35,7 +35,7 @@ export const purgeCommand: Command = {
     const days = numberOption(call.options, 'older-than', { least: 0, most: 36_500, whole: false });
     const { database, options } = await call.queue();
     const olderThanDays = days ?? options.purgeMaxAgeDays;
-    const purge = new PurgeRun({ database, olderThanDays, limit: options.purgeLimit });
+    const purge = new PurgeRun(database, olderThanDays, options.purgeLimit);
     return flagOption(call.options, 'dry-run')
       ? count(call, purge, olderThanDays)
       : run(call, purge, olderThanDays);

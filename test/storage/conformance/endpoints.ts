@@ -29,7 +29,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
   /** Tries again what failed for good since then, as the webhooks' service does. */
   async function replay(database: QueueDatabase, since: Date): Promise<number> {
     const cancellation = { by: null, message: '' };
-    const run = new BulkRun('retry', { tasks: database.admin, cancellation, events: new QueueEvents() });
+    const run = new BulkRun('retry', database.admin, cancellation, new QueueEvents());
     let replayed = 0;
     for await (const some of run.run(await run.plan({ subscriptionId: 'hook', since, dead: false }))) {
       replayed += some;
