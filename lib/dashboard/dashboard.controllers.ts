@@ -19,7 +19,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { answerEvents, answerJson, DashboardForbiddenFilter } from './answer.js';
 import type { BulkAction } from './api.js';
-import type { DashboardAction } from '../options/dashboard-options.js';
+import type { DashboardAction, ResolvedDashboardOptions } from '../options/dashboard-options.js';
 import { bulkKinds, type ActionRequest, type DashboardActions } from './dashboard-actions.js';
 import type { Dashboard } from './dashboard.js';
 import { OwnPageGuard } from './own-page.guard.js';
@@ -28,15 +28,9 @@ import { readBody } from './request-body.js';
 import { headerOf, type Answer, type DashboardRequest } from './request.js';
 import { SameSiteGuard } from './same-site.guard.js';
 
-/** What the controllers of one dashboard are made from. */
-export interface ControllerParts {
-  /** Token of the {@link Dashboard}. */
-  readonly token: InjectionToken<Dashboard>;
-  readonly path: string;
-  readonly guards: readonly (Type<CanActivate> | CanActivate)[];
-  readonly decorators: readonly ClassDecorator[];
-  readonly actor: ((request: never) => string | undefined) | undefined;
-}
+type ControllerOptions = Pick<ResolvedDashboardOptions, 'path' | 'decorators' | 'actor'>;
+/** As `@UseGuards()` takes them. */
+type Guards = readonly (Type<CanActivate> | CanActivate)[];
 
 /** Classes of controllers: of the page's files, of what it reads and of what it does. */
 export type Controllers = Readonly<Record<'page' | 'read' | 'action', Type<unknown>>>;
@@ -47,22 +41,28 @@ const undocumented = SetMetadata('swagger/apiExcludeController', [true]);
 /**
  * Controllers of one dashboard: Nest takes paths and guards from a class, so each dashboard has classes of its own. They use
  * nothing of Express or Fastify.
+ *
+ * @param token of the {@link Dashboard}
  */
-export async function makeControllers(parts: ControllerParts): Promise<Controllers> {
+export async function makeControllers(
+  token: InjectionToken<Dashboard>,
+  guards: Guards,
+  options: ControllerOptions,
+): Promise<Controllers> {
   const controllers = {
-    page: await makePageController(parts),
-    read: makeReadController(parts),
-    action: makeActionController(parts),
+    page: await makePageController(guards, options),
+    read: makeReadController(token, guards, options),
+    action: makeActionController(token, guards, options),
   };
   for (const controller of Object.values(controllers)) {
-    for (const decorate of [UseFilters(DashboardForbiddenFilter), undocumented, ...parts.decorators]) {
+    for (const decorate of [UseFilters(DashboardForbiddenFilter), undocumented, ...options.decorators]) {
       decorate(controller);
     }
   }
   return controllers;
 }
 
-async function makePageController({ path, guards }: ControllerParts): Promise<Type<unknown>> {
+async function makePageController(guards: Guards, { path }: ControllerOptions): Promise<Type<unknown>> {
   const { document, policy, version, assets } = await readPage();
 
   @UseGuards(OwnPageGuard, ...guards)
@@ -97,7 +97,11 @@ async function makePageController({ path, guards }: ControllerParts): Promise<Ty
   return DashboardPageController;
 }
 
-function makeReadController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
+function makeReadController(
+  token: InjectionToken<Dashboard>,
+  guards: Guards,
+  { path, actor }: ControllerOptions,
+): Type<unknown> {
   @UseGuards(OwnPageGuard, ...guards)
   @Controller({ path: `${path}/api`, version: VERSION_NEUTRAL })
   class DashboardReadController implements OnModuleDestroy {
@@ -180,7 +184,11 @@ function makeReadController({ token, path, guards, actor }: ControllerParts): Ty
   return DashboardReadController;
 }
 
-function makeActionController({ token, path, guards, actor }: ControllerParts): Type<unknown> {
+function makeActionController(
+  token: InjectionToken<Dashboard>,
+  guards: Guards,
+  { path, actor }: ControllerOptions,
+): Type<unknown> {
   @UseGuards(OwnPageGuard, ...guards, SameSiteGuard)
   @Controller({ path: `${path}/api/actions`, version: VERSION_NEUTRAL })
   class DashboardActionController {
@@ -255,6 +263,6 @@ const performers: Readonly<Record<DashboardAction, Perform>> = {
 };
 
 /** Who acts; a function that fails must not let an action pass unnamed. */
-function nameOf(actor: ControllerParts['actor'], request: object): string | null {
+function nameOf(actor: ControllerOptions['actor'], request: object): string | null {
   return actor?.(request as never) ?? null;
 }

@@ -32,11 +32,11 @@ export async function dashboardModule(
 ): Promise<DynamicModule> {
   const options = resolveDashboard(given);
   // A class for each dashboard: two of them are two modules.
-  const { path, decorators, actor } = options;
+  const { path } = options;
   const queueName = name ?? defaultQueueName;
   const guards = options.guards.length > 0 ? options.guards : [new LoopbackGuard()];
   const token = getPartToken(name, 'dashboard');
-  const controllers = await makeControllers({ token, path, guards, decorators, actor });
+  const controllers = await makeControllers(token, guards, options);
 
   @Module({})
   class QueueDashboardModule implements OnModuleInit {

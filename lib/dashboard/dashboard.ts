@@ -64,21 +64,10 @@ export class Dashboard {
     const { endpoints, reports } = database;
     const { purgeMaxAgeDays } = core.options;
     const status = new StatusReader(database, purgeMaxAgeDays, () => worker.stalled);
-    this.overview = new OverviewReader({ reports, purgeMaxAgeDays, status });
+    this.overview = new OverviewReader(reports, status, purgeMaxAgeDays);
     this.live = new LiveOverview(() => this.overview.read());
-    this.tasks = new TaskReader({
-      admin: database.admin,
-      reports,
-      redaction: new Redaction(options.redact),
-      actions: options.actions,
-    });
-    this.subscriptions = new SubscriptionReader({
-      admin,
-      history: () => reports.history({ range: 'hour' }),
-      endpoints,
-      declared: core.declared,
-      counts: () => this.overview.counts(),
-    });
+    this.tasks = new TaskReader(database.admin, reports, new Redaction(options.redact), options.actions);
+    this.subscriptions = new SubscriptionReader(admin, endpoints, reports, this.overview, core.declared);
     this.actions = new DashboardActions({
       admin,
       webhooks,

@@ -7,12 +7,6 @@ import { kept } from '../timing/kept.js';
 import type { CountJson, CountsJson, OverviewJson, RunningJson, WorkerJson } from './api.js';
 import { pauseJson, problemJson, routeJson, timeJson } from './to-json.js';
 
-export interface OverviewReaderParts {
-  readonly reports: Pick<QueueReports, 'status' | 'nextScheduled'>;
-  readonly purgeMaxAgeDays: number;
-  readonly status: StatusReader;
-}
-
 /** How long each part of what is read may take. */
 const timeoutMs = 2_000;
 const mostRunning = 50;
@@ -21,13 +15,18 @@ const countsForMs = 5_000;
 
 /** Reads how a queue stands, for the first view. Nothing that it reads grows with the table. */
 export class OverviewReader {
-  readonly #parts: OverviewReaderParts;
+  readonly #reports: Pick<QueueReports, 'status' | 'nextScheduled'>;
+  readonly #status: StatusReader;
   /** How many of each topic and subscription wait, run and have ended. */
   readonly allCounts: () => Promise<CountsJson>;
 
-  constructor(parts: OverviewReaderParts) {
-    this.#parts = parts;
-    const { reports, purgeMaxAgeDays } = parts;
+  constructor(
+    reports: Pick<QueueReports, 'status' | 'nextScheduled'>,
+    status: StatusReader,
+    purgeMaxAgeDays: number,
+  ) {
+    this.#reports = reports;
+    this.#status = status;
     this.allCounts = kept(countsForMs, async () =>
       countsJson(await reports.status({ timeoutMs, purgeable: false, purgeMaxAgeDays })),
     );
@@ -58,11 +57,11 @@ export class OverviewReader {
   }
 
   #report(): Promise<QueueStatus> {
-    return this.#parts.status.read({ timeoutMs, ended: false, purgeable: false });
+    return this.#status.read({ timeoutMs, ended: false, purgeable: false });
   }
 
   async #scheduled(): Promise<OverviewJson['scheduled']> {
-    const next = await this.#parts.reports.nextScheduled(mostScheduled);
+    const next = await this.#reports.nextScheduled(mostScheduled);
     return next.map(({ dueAt, ...task }) => ({ ...task, dueAt: timeJson(dueAt) }));
   }
 }

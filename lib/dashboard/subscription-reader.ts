@@ -1,40 +1,46 @@
 import type { QueueAdmin } from '../admin/queue-admin.js';
 import { subscriptionNotFound } from '../admin/subscription-admin.js';
 import { maskUrl } from '../webhooks/mask-webhook.js';
-import type { History, RouteHistory } from '../storage/history.js';
+import type { RouteHistory } from '../storage/history.js';
+import type { QueueReports } from '../storage/reports.js';
 import type { EndpointStore } from '../storage/endpoints.js';
 import { subscriptionRoute } from '../storage/route.js';
 import type { SubscriptionRecord } from '../storage/subscriptions.js';
 import type { CountJson, EndpointJson, SubscriptionJson, SubscriptionsJson } from './api.js';
+import type { OverviewReader } from './overview-reader.js';
 import { timeJson } from './to-json.js';
-
-export interface SubscriptionReaderParts {
-  readonly admin: QueueAdmin;
-  /** Reads the history of the last hour. */
-  readonly history: () => Promise<History>;
-  readonly endpoints: Pick<EndpointStore, 'list'>;
-  /** Knows those that handlers of this application declare. */
-  readonly declared: { has(id: string): boolean };
-  /** How many of each topic and subscription wait. */
-  readonly counts: () => Promise<readonly CountJson[]>;
-}
 
 /** Reads subscriptions with how their deliveries do. No header's value and no parameter of a URL leaves it. */
 export class SubscriptionReader {
-  readonly #parts: SubscriptionReaderParts;
+  readonly #admin: QueueAdmin;
+  readonly #store: Pick<EndpointStore, 'list'>;
+  readonly #reports: Pick<QueueReports, 'history'>;
+  readonly #overview: OverviewReader;
+  /** Knows those that handlers of this application declare. */
+  readonly #declared: { has(id: string): boolean };
 
-  constructor(parts: SubscriptionReaderParts) {
-    this.#parts = parts;
+  constructor(
+    admin: QueueAdmin,
+    endpoints: Pick<EndpointStore, 'list'>,
+    reports: Pick<QueueReports, 'history'>,
+    overview: OverviewReader,
+    declared: { has(id: string): boolean },
+  ) {
+    this.#admin = admin;
+    this.#store = endpoints;
+    this.#reports = reports;
+    this.#overview = overview;
+    this.#declared = declared;
   }
 
   /** @throws {TarefaError} `SUBSCRIPTIONS_UNAVAILABLE` */
   async list(): Promise<SubscriptionsJson> {
-    return { subscriptions: await this.#describe(await this.#parts.admin.subscriptions.list()) };
+    return { subscriptions: await this.#describe(await this.#admin.subscriptions.list()) };
   }
 
   /** @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTIONS_UNAVAILABLE` */
   async find(id: string): Promise<SubscriptionJson> {
-    const record = await this.#parts.admin.subscriptions.find(id);
+    const record = await this.#admin.subscriptions.find(id);
     const [subscription] = record ? await this.#describe([record]) : [];
     if (!subscription) throw subscriptionNotFound(id);
     return subscription;
@@ -42,16 +48,18 @@ export class SubscriptionReader {
 
   /** True for one that a handler of this application makes again at its next start. */
   isDeclared(id: string): boolean {
-    return this.#parts.declared.has(id);
+    return this.#declared.has(id);
   }
 
   async #describe(records: readonly SubscriptionRecord[]): Promise<readonly SubscriptionJson[]> {
-    const { admin, history, counts } = this.#parts;
-    const byRoute = new Map((await history()).routes.map((one) => [one.route, one]));
-    const waiting = await counts();
+    const { routes } = await this.#reports.history({ range: 'hour' });
+    const byRoute = new Map(routes.map((one) => [one.route, one]));
+    const waiting = await this.#overview.counts();
     const endpoints = await this.#endpoints();
     const paused = new Set(
-      (await admin.paused()).flatMap((pause) => ('subscriptionId' in pause ? [pause.subscriptionId] : [])),
+      (await this.#admin.paused()).flatMap((pause) =>
+        'subscriptionId' in pause ? [pause.subscriptionId] : [],
+      ),
     );
     return records.map((record) => ({
       ...fieldsOf(record),
@@ -65,7 +73,7 @@ export class SubscriptionReader {
 
   /** By subscription; undefined where nothing is known of any. */
   async #endpoints(): Promise<ReadonlyMap<string, EndpointJson> | undefined> {
-    const endpoints = await this.#parts.endpoints.list();
+    const endpoints = await this.#store.list();
     return (
       endpoints &&
       new Map(

@@ -14,14 +14,6 @@ import { publicationOf } from '../redaction/published-text.js';
 import { restoreRedacted } from './restored-payload.js';
 import { cutText, taskJson, textJson } from './to-json.js';
 
-export interface TaskReaderParts {
-  readonly admin: Pick<TaskAdmin, 'deadTasksOf'>;
-  readonly reports: Pick<QueueReports, 'search' | 'lastAttempts' | 'payload'>;
-  readonly redaction: Redaction;
-  /** What this dashboard may do. */
-  readonly actions: readonly DashboardAction[];
-}
-
 const defaultPage = 50;
 const largestPage = 100;
 const mostAttempts = 200;
@@ -33,10 +25,22 @@ const shownPayload = 200_000;
 
 /** Reads tasks for the page: lists, one with everything around it, and payloads. */
 export class TaskReader {
-  readonly #parts: TaskReaderParts;
+  readonly #admin: Pick<TaskAdmin, 'deadTasksOf'>;
+  readonly #reports: Pick<QueueReports, 'search' | 'lastAttempts' | 'payload'>;
+  readonly #redaction: Redaction;
+  /** What this dashboard may do. */
+  readonly #actions: readonly DashboardAction[];
 
-  constructor(parts: TaskReaderParts) {
-    this.#parts = parts;
+  constructor(
+    admin: Pick<TaskAdmin, 'deadTasksOf'>,
+    reports: Pick<QueueReports, 'search' | 'lastAttempts' | 'payload'>,
+    redaction: Redaction,
+    actions: readonly DashboardAction[],
+  ) {
+    this.#admin = admin;
+    this.#reports = reports;
+    this.#redaction = redaction;
+    this.#actions = actions;
   }
 
   /** @throws {TarefaError} `INPUT_INVALID` */
@@ -46,7 +50,7 @@ export class TaskReader {
     const after = readParameter(query, 'after');
     const { payload } = filter;
     const accept = payload === undefined ? undefined : (task: TaskRecord) => this.#isShown(task, payload);
-    const { tasks, next, searched } = await this.#parts.reports.search(readSelection(filter), {
+    const { tasks, next, searched } = await this.#reports.search(readSelection(filter), {
       limit,
       after,
       accept,
@@ -56,21 +60,21 @@ export class TaskReader {
 
   /** @throws {TarefaError} `TASK_NOT_FOUND`, `INPUT_INVALID` */
   async find(id: string): Promise<TaskDetailsJson> {
-    const { attempts, total } = await this.#parts.reports.lastAttempts(readId(id), mostAttempts);
+    const { attempts, total } = await this.#reports.lastAttempts(readId(id), mostAttempts);
     const current = attempts[0]?.task;
     if (!current) throw taskNotFound(id);
     const { firstAttemptId, liveId, publicationId, publication } = current;
-    const deadIds = (await this.#parts.admin.deadTasksOf(firstAttemptId)).slice(0, mostDead);
+    const deadIds = (await this.#admin.deadTasksOf(firstAttemptId)).slice(0, mostDead);
     return {
       current: this.#taskJson(current),
       attempts: attempts.map((one) => this.#attemptJson(one)).toReversed(),
       attemptsTotal: total,
-      metadata: this.#parts.redaction.redact(current.metadata).value,
+      metadata: this.#redaction.redact(current.metadata).value,
       deadTasks: (await Promise.all(deadIds.map((one) => this.#current(one)))).filter((one) => one !== null),
       liveTask: liveId === null ? null : await this.#current(liveId),
       publication: publicationId === null ? null : await this.#current(publicationId),
       deliveries: await this.#deliveries(publication ? firstAttemptId : publicationId, firstAttemptId),
-      actions: possibleActions(current).filter((action) => this.#parts.actions.includes(action)),
+      actions: possibleActions(current).filter((action) => this.#actions.includes(action)),
     };
   }
 
@@ -78,7 +82,7 @@ export class TaskReader {
   async payload(id: string): Promise<PayloadJson> {
     const { text, bytes, isWhole } = await this.#stored(id);
     if (text === null) return { payload: null, isJson: false, bytes, redacted: 0, isWhole };
-    const shown = this.#parts.redaction.text(text);
+    const shown = this.#redaction.text(text);
     const payload = cutText(shown.text, shownPayload);
     return {
       payload,
@@ -96,14 +100,14 @@ export class TaskReader {
    */
   async restored(id: string, edited: string): Promise<string> {
     const { text, isWhole } = await this.#stored(id);
-    return restoreRedacted(edited, isWhole ? text : null, this.#parts.redaction);
+    return restoreRedacted(edited, isWhole ? text : null, this.#redaction);
   }
 
   /** What was published, of a delivery. A text that is not there, or too large, is null. */
   async #stored(
     id: string,
   ): Promise<{ readonly text: string | null; readonly bytes: number; readonly isWhole: boolean }> {
-    const stored = await this.#parts.reports.payload(readId(id), largestPayloadBytes);
+    const stored = await this.#reports.payload(readId(id), largestPayloadBytes);
     if (!stored) throw taskNotFound(id);
     const { bytes, isDelivery, isReadable } = stored;
     const text = stored.text !== null && isDelivery ? publicationOf(stored.text) : stored.text;
@@ -115,12 +119,12 @@ export class TaskReader {
     const isDelivery = subscriptionId !== null;
     const own = payload !== null && isDelivery ? publicationOf(payload) : payload;
     if (own === null) return false;
-    const shown = this.#parts.redaction.text(own);
+    const shown = this.#redaction.text(own);
     if (shown.count === 0 && !isDelivery) return true;
     return shown.text.toLowerCase().includes(text.toLowerCase());
   }
 
-  readonly #taskJson = (task: TaskRecord): TaskJson => taskJson(task, this.#parts.redaction);
+  readonly #taskJson = (task: TaskRecord): TaskJson => taskJson(task, this.#redaction);
 
   #attemptJson({ task, resultLength, errorLength }: CutAttempt): AttemptJson {
     return {
@@ -135,12 +139,12 @@ export class TaskReader {
     if (text === null) return null;
     const isCut = length > longestText || text.length >= longestText;
     if (isCut && /^\s*[[{"]/.test(text)) return cutText(redacted, longestText, length);
-    return textJson(text, this.#parts.redaction, longestText, length);
+    return textJson(text, this.#redaction, longestText, length);
   }
 
   async #deliveries(publicationId: string | null, except: string): Promise<readonly TaskJson[]> {
     if (publicationId === null) return [];
-    const { tasks } = await this.#parts.reports.search(
+    const { tasks } = await this.#reports.search(
       { publicationId, latest: true, dead: false },
       { limit: mostDeliveries },
     );
@@ -149,7 +153,7 @@ export class TaskReader {
 
   /** The task of an attempt as it stands now; null when it has been purged. */
   async #current(id: string): Promise<TaskJson | null> {
-    const [last] = (await this.#parts.reports.lastAttempts(id, 1)).attempts;
+    const [last] = (await this.#reports.lastAttempts(id, 1)).attempts;
     return last ? this.#taskJson(last.task) : null;
   }
 }
