@@ -31,7 +31,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
   const { endpoints: store } = database;
   const client = new WebhookClient(webhooks);
   const tell = (): Promise<void> => bell.ring('tasks', { changed: true });
-  const endpoints = new EndpointRegistry({ store, tell, events, options: webhooks });
+  const endpoints = new EndpointRegistry(store, events, webhooks, tell);
   const routes = new WebhookRoutes(endpoints);
   const { retryIntervalMinutes } = options;
   const targets = new DeliveryTargets(store, new DeliverySeal(store));
@@ -74,6 +74,6 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
     move: (id, from, to) => endpoints.moveSecrets(id, from, to),
     forget: (id) => endpoints.forget(id),
   });
-  const service = new QueueWebhooks({ store, admin, endpoints, client, events });
+  const service = new QueueWebhooks(store, admin, endpoints, client, events);
   return { routes, client, service };
 }

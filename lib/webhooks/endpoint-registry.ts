@@ -6,16 +6,10 @@ import { WebhookFailure } from './webhook-failure.js';
 import type { ResolvedWebhookOptions } from '../options/webhook-options.js';
 import { originOf } from '../values/origin.js';
 
-export interface EndpointRegistryParts {
-  readonly store: EndpointStore;
-  /** Tells workers that routes are held, or free again; a worker that does not hear it finds out at its next poll. */
-  readonly tell: () => Promise<void>;
-  readonly events: QueueEvents;
-  readonly options: Pick<
-    ResolvedWebhookOptions,
-    'circuit' | 'deactivateAfterDays' | 'timeoutMs' | 'secretKeys'
-  >;
-}
+type EndpointOptions = Pick<
+  ResolvedWebhookOptions,
+  'circuit' | 'deactivateAfterDays' | 'timeoutMs' | 'secretKeys'
+>;
 
 /** How often a success is written of an endpoint that always answers. */
 const successEveryMs = 60_000;
@@ -38,7 +32,11 @@ interface EndpointSecret {
 
 /** Keeps what is known of the endpoints of webhooks: whether they answer, whether they rest, and their secrets. */
 export class EndpointRegistry {
-  readonly #parts: EndpointRegistryParts;
+  readonly #store: EndpointStore;
+  readonly #events: QueueEvents;
+  readonly #options: EndpointOptions;
+  /** Tells workers that routes are held, or free again; a worker that does not hear it finds out at its next poll. */
+  readonly #tell: () => Promise<void>;
   readonly #box: SecretBox;
   readonly #secrets = new Map<
     string,
@@ -49,9 +47,17 @@ export class EndpointRegistry {
   /** Endpoints whose last answer here was a success. */
   readonly #trusted = new Set<string>();
 
-  constructor(parts: EndpointRegistryParts) {
-    this.#parts = parts;
-    this.#box = new SecretBox(parts.options.secretKeys);
+  constructor(
+    store: EndpointStore,
+    events: QueueEvents,
+    options: EndpointOptions,
+    tell: () => Promise<void>,
+  ) {
+    this.#store = store;
+    this.#events = events;
+    this.#options = options;
+    this.#tell = tell;
+    this.#box = new SecretBox(options.secretKeys);
   }
 
   /** True while its last request here was a success. */
@@ -68,38 +74,35 @@ export class EndpointRegistry {
   async holds(): Promise<readonly RouteHold[]> {
     // A rest that begins while this is asked may not be in the answer.
     const before = [...this.#resting];
-    const { store, options } = this.#parts;
-    const { longestRestMs } = options.circuit ?? neverRests;
-    const holds = await store.holds(options.timeoutMs + probeSlackMs, longestRestMs);
+    const { longestRestMs } = this.#options.circuit ?? neverRests;
+    const holds = await this.#store.holds(this.#options.timeoutMs + probeSlackMs, longestRestMs);
     for (const subscriptionId of before) this.#resting.delete(subscriptionId);
     return holds;
   }
 
   /** Which of those subscriptions exist, and whether they have a URL. */
   haveUrls(ids: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
-    return this.#parts.store.haveUrls(ids);
+    return this.#store.haveUrls(ids);
   }
 
   async succeeded(subscriptionId: string): Promise<void> {
     if (this.#trusted.size >= mostCached) this.#trusted.clear();
     this.#trusted.add(subscriptionId);
-    const { store, events, tell } = this.#parts;
-    if (!(await store.noteSuccess(subscriptionId, successEveryMs))) return;
-    events.emit('webhook.closed', { subscriptionId });
-    await tell();
+    if (!(await this.#store.noteSuccess(subscriptionId, successEveryMs))) return;
+    this.#events.emit('webhook.closed', { subscriptionId });
+    await this.#tell();
   }
 
   /** Its request, which took `tookMs`, has failed. */
   async failed(subscriptionId: string, tookMs: number): Promise<void> {
     this.#trusted.delete(subscriptionId);
-    const { store, events, tell, options } = this.#parts;
-    const { circuit, deactivateAfterDays } = options;
-    const noted = await store.noteFailure(subscriptionId, tookMs, circuit ?? neverRests);
+    const { circuit, deactivateAfterDays } = this.#options;
+    const noted = await this.#store.noteFailure(subscriptionId, tookMs, circuit ?? neverRests);
     if (noted.opened && noted.restsForMs > 0) {
       this.#resting.add(subscriptionId);
       const { failures, restsForMs: forMs } = noted;
-      events.emit('webhook.opened', { subscriptionId, failures, forMs });
-      await tell();
+      this.#events.emit('webhook.opened', { subscriptionId, failures, forMs });
+      await this.#tell();
     }
     if (deactivateAfterDays !== undefined && noted.failingForMs > deactivateAfterDays * dayMs) {
       await this.deactivate(subscriptionId, `no success for ${deactivateAfterDays} days`);
@@ -108,16 +111,15 @@ export class EndpointRegistry {
 
   /** @param url where that was said: a subscription that leads elsewhere by now stays. Default: wherever it leads */
   async deactivate(subscriptionId: string, reason: string, url?: string): Promise<void> {
-    const { store, events, tell } = this.#parts;
-    if (!(await store.deactivate(subscriptionId, reason, url))) return;
-    events.emit('webhook.deactivated', { subscriptionId, reason });
-    await tell();
+    if (!(await this.#store.deactivate(subscriptionId, reason, url))) return;
+    this.#events.emit('webhook.deactivated', { subscriptionId, reason });
+    await this.#tell();
   }
 
   /** Puts a subscription back into service; false when there is none. */
   async reactivate(subscriptionId: string): Promise<boolean> {
-    const found = await this.#parts.store.reactivate(subscriptionId);
-    if (found) await this.#parts.tell();
+    const found = await this.#store.reactivate(subscriptionId);
+    if (found) await this.#tell();
     return found;
   }
 
@@ -148,7 +150,7 @@ export class EndpointRegistry {
   }
 
   async #readSecrets(subscriptionId: string): Promise<readonly EndpointSecret[]> {
-    const stored = await this.#parts.store.secrets(subscriptionId);
+    const stored = await this.#store.secrets(subscriptionId);
     const secrets = stored.map(({ secret, origin }) => ({
       secret: this.#box.open(secret, subscriptionId),
       origin: originOf(origin),
@@ -161,7 +163,7 @@ export class EndpointRegistry {
   /** Adds a secret for where the subscription leads; those before sign as well for 24 hours. */
   async addSecret(subscriptionId: string, secret: string, url: string | null): Promise<void> {
     const closed = { secret: this.#box.close(secret, subscriptionId), origin: originOf(url) };
-    await this.#parts.store.addSecret(subscriptionId, closed, rotationMs);
+    await this.#store.addSecret(subscriptionId, closed, rotationMs);
     this.#secrets.delete(subscriptionId);
   }
 
@@ -171,13 +173,13 @@ export class EndpointRegistry {
    */
   async moveSecrets(subscriptionId: string, from: string | null, to: string | null): Promise<void> {
     const closed = { secret: this.#box.close(generateSecret(), subscriptionId), origin: to };
-    await this.#parts.store.moveSecrets(subscriptionId, from, closed);
+    await this.#store.moveSecrets(subscriptionId, from, closed);
     this.#secrets.delete(subscriptionId);
   }
 
   /** Forgets an endpoint with all that was known of it. */
   async forget(subscriptionId: string): Promise<void> {
-    await this.#parts.store.forget(subscriptionId);
+    await this.#store.forget(subscriptionId);
     this.#secrets.delete(subscriptionId);
     this.#trusted.delete(subscriptionId);
   }

@@ -48,14 +48,6 @@ export interface DeliveryFilter {
   readonly since?: Date | undefined;
 }
 
-export interface QueueWebhooksParts {
-  readonly store: EndpointStore;
-  readonly admin: QueueAdmin;
-  readonly endpoints: EndpointRegistry;
-  readonly client: WebhookClient;
-  readonly events: QueueEvents;
-}
-
 /**
  * What an operator of webhooks wants to know and do.
  *
@@ -64,11 +56,25 @@ export interface QueueWebhooksParts {
  * const secret = await this.webhooks.createSecret('crm'); // shown once: hand it to the receiver
  */
 export class QueueWebhooks {
-  readonly #parts: QueueWebhooksParts;
+  readonly #store: EndpointStore;
+  readonly #admin: QueueAdmin;
+  readonly #endpoints: EndpointRegistry;
+  readonly #client: WebhookClient;
+  readonly #events: QueueEvents;
 
   /** @hidden */
-  constructor(parts: QueueWebhooksParts) {
-    this.#parts = parts;
+  constructor(
+    store: EndpointStore,
+    admin: QueueAdmin,
+    endpoints: EndpointRegistry,
+    client: WebhookClient,
+    events: QueueEvents,
+  ) {
+    this.#store = store;
+    this.#admin = admin;
+    this.#endpoints = endpoints;
+    this.#client = client;
+    this.#events = events;
   }
 
   /**
@@ -82,7 +88,7 @@ export class QueueWebhooks {
   async createSecret(subscriptionId: string): Promise<string> {
     const { url } = await this.#find(subscriptionId);
     const secret = generateSecret();
-    await this.#parts.endpoints.addSecret(subscriptionId, secret, url);
+    await this.#endpoints.addSecret(subscriptionId, secret, url);
     return secret;
   }
 
@@ -96,7 +102,7 @@ export class QueueWebhooks {
   async createKeyPair(subscriptionId: string): Promise<string> {
     const { url } = await this.#find(subscriptionId);
     const { secret, publicKey } = await generateKeyPair();
-    await this.#parts.endpoints.addSecret(subscriptionId, secret, url);
+    await this.#endpoints.addSecret(subscriptionId, secret, url);
     return publicKey;
   }
 
@@ -112,7 +118,7 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`
    */
   async reactivate(subscriptionId: string): Promise<void> {
-    const found = await this.#parts.endpoints.reactivate(subscriptionId);
+    const found = await this.#endpoints.reactivate(subscriptionId);
     if (!found) throw subscriptionNotFound(subscriptionId);
   }
 
@@ -123,7 +129,6 @@ export class QueueWebhooks {
    * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`, `INPUT_INVALID` when it has no URL
    */
   async ping(subscriptionId: string): Promise<PingResult> {
-    const { endpoints, client } = this.#parts;
     const { url, httpMethod: method, headers } = await this.#find(subscriptionId);
     if (url === null) {
       throw new TarefaError('INPUT_INVALID', `subscription ${JSON.stringify(subscriptionId)} has no URL`);
@@ -137,8 +142,8 @@ export class QueueWebhooks {
     const id = webhookId('ping', subscriptionId, String(timestamp.getTime()));
     let secrets: readonly string[] = [];
     try {
-      secrets = await endpoints.secretsOf(subscriptionId, url);
-      const { ok, status, durationMs } = await client.send({ url, method, headers, body, id, secrets });
+      secrets = await this.#endpoints.secretsOf(subscriptionId, url);
+      const { ok, status, durationMs } = await this.#client.send({ url, method, headers, body, id, secrets });
       return { ok, status, durationMs, failure: undefined };
     } catch (error) {
       if (!(error instanceof WebhookFailure)) throw error;
@@ -157,7 +162,7 @@ export class QueueWebhooks {
     filter: DeliveryFilter = {},
     page: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
   ): Promise<TaskPage> {
-    return this.#parts.admin.list({ ...filter, subscriptionId }, page);
+    return this.#admin.list({ ...filter, subscriptionId }, page);
   }
 
   /**
@@ -167,7 +172,7 @@ export class QueueWebhooks {
    * @throws {TarefaError} `TASK_STATE`, `TASK_NOT_FOUND`, `INPUT_INVALID`
    */
   replay(deliveryId: string): Promise<string> {
-    return this.#parts.admin.retry(deliveryId);
+    return this.#admin.retry(deliveryId);
   }
 
   /**
@@ -178,19 +183,20 @@ export class QueueWebhooks {
    * @throws {TarefaError} `INPUT_INVALID`
    */
   async replayFailed(subscriptionId: string, { since }: { readonly since: Date }): Promise<number> {
-    const { admin, events } = this.#parts;
-    const run = admin.bulk('retry');
+    const run = this.#admin.bulk('retry');
     const plan = await run.plan({ subscriptionId, since, dead: false });
     let replayed = 0;
     for await (const some of run.run(plan)) replayed += some;
     for (const { id, message } of run.refused) {
-      events.emit('warning', { message: `Delivery ${id} cannot be replayed: ${message}. It stays failed` });
+      this.#events.emit('warning', {
+        message: `Delivery ${id} cannot be replayed: ${message}. It stays failed`,
+      });
     }
     return replayed;
   }
 
   async #find(subscriptionId: string): Promise<EndpointRecord> {
-    const endpoint = await this.#parts.store.find(subscriptionId);
+    const endpoint = await this.#store.find(subscriptionId);
     if (endpoint) return endpoint;
     throw subscriptionNotFound(subscriptionId);
   }

@@ -24,7 +24,7 @@ function makeRegistry(handle: SqlHandle = bench.pool): { endpoints: EndpointRegi
     (await handle.query(text, [...values])).rows as readonly TextRow[];
   const schema = { tables } as QueueAccess['schema'];
   const store = new PostgresEndpoints({ ask, inserts: handle, looks: handle, schema });
-  return { endpoints: new EndpointRegistry({ store, tell: async () => undefined, events, options }), events };
+  return { endpoints: new EndpointRegistry(store, events, options, async () => undefined), events };
 }
 
 const endRest = () =>
