@@ -1,6 +1,7 @@
 import { readLokiAddress, type LokiAddress } from './loki-address.js';
 import type { LokiOptions } from './loki-options.js';
 import type { OptionCheck } from './option-check.js';
+import type { Environment } from './variables.js';
 
 /** Default, least and most of each. */
 const amountBounds = {
@@ -21,12 +22,6 @@ export interface ResolvedLokiOptions extends Readonly<Record<AmountName, number>
   /** Of every line; level and component come to it. */
   readonly labels: Readonly<Record<string, string>>;
   readonly gzip: boolean;
-}
-
-/** What of it comes from elsewhere. */
-export interface LokiSurroundings {
-  readonly queue: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 const known: Readonly<Record<keyof LokiOptions, true>> = {
@@ -55,7 +50,8 @@ const longestLabel = 1_024;
 /** Checks the option `loki`; undefined where nothing is pushed. */
 export function resolveLoki(
   given: LokiOptions | false | undefined,
-  { queue, env }: LokiSurroundings,
+  queue: string,
+  env: Environment,
   check: OptionCheck,
 ): ResolvedLokiOptions | undefined {
   if (given === false) return undefined;
@@ -69,7 +65,7 @@ export function resolveLoki(
   );
   check.known(Object.keys(options), Object.keys(known), 'loki.');
   const address = readLokiAddress(options, env['GRAFANA_URL'], check);
-  const labels = readLabels(options, { queue, env }, check);
+  const labels = readLabels(options, queue, env, check);
   const gzip = check.boolean('loki.gzip', options.gzip ?? false);
   const amounts = Object.fromEntries(
     amountNames.map((name) => {
@@ -82,7 +78,8 @@ export function resolveLoki(
 
 function readLabels(
   { labels = {}, env: given }: LokiOptions,
-  { queue, env }: LokiSurroundings,
+  queue: string,
+  env: Environment,
   check: OptionCheck,
 ): Readonly<Record<string, string>> {
   if (given !== undefined && (typeof given !== 'string' || given.trim() === '')) {

@@ -297,7 +297,7 @@ export function resolveOptions(
       0,
       longestTimer,
     ),
-    loki: resolveLoki(options.loki, { queue: queue ?? '', env }, check),
+    loki: resolveLoki(options.loki, queue ?? '', env, check),
     history: check.boolean('history', options.history ?? true),
     logDebug: check.boolean('logDebug', options.logDebug ?? false),
   };

@@ -15,7 +15,7 @@ export function makeSink(
   timing: Partial<LokiTiming> = {},
 ): { readonly sink: LokiSink; readonly told: readonly LogLine[] } {
   const check = new OptionCheck([]);
-  const resolved = resolveLoki({ intervalMs: 5, ...options }, { queue: 'orders', env: {} }, check);
+  const resolved = resolveLoki({ intervalMs: 5, ...options }, 'orders', {}, check);
   check.throwIfAny('the options');
   if (!resolved) throw new Error('a URL is needed');
   const told: LogLine[] = [];
