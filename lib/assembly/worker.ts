@@ -130,18 +130,11 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
       const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
       return { dispatcher, executor, halt, standstill, loop };
     };
-  const unserved = new UnservedWatch({ database, events, options });
+  const unserved = new UnservedWatch(database, events, options);
   const timing = options.recoveryTiming;
   const foreignLocks = new ForeignLockWatch(database.interop, events);
-  const {
-    table = new TableWatch({
-      database,
-      bell,
-      events,
-      purgeMaxAgeDays: options.purgeMaxAgeDays,
-      intervalMs: 2 * timing.intervalMs,
-    }),
-  } = basis;
+  const { table = new TableWatch(database, bell, events, options.purgeMaxAgeDays, 2 * timing.intervalMs) } =
+    basis;
   const recovery = new Recovery({
     database,
     bell,
@@ -177,7 +170,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     version,
     enabled: options.worker,
   });
-  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit, waitNotifyIntervalSeconds } = options;
+  const { purgeMaxAgeDays, purgeLimit, purgeRoundLimit } = options;
   const purge = new PurgeRoutine(
     database,
     { liveness, events },
@@ -187,14 +180,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     worker,
     registry,
     retry: new RetryRoutine(liveness, recovery),
-    notify: new NotifyRoutine({
-      database,
-      bell,
-      liveness,
-      unserved,
-      overdueMs: waitNotifyIntervalSeconds * 1_000,
-      takesUnknown: options.unknownTasks === 'fail',
-    }),
+    notify: new NotifyRoutine(database, bell, liveness, unserved, options),
     purge,
     admin: basis.admin(purge, worker),
     table,

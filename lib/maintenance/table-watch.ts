@@ -9,15 +9,6 @@ import { newestLimit } from '../storage/reports.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { failureMessage } from '../values/failure-text.js';
 
-export interface TableWatchParts {
-  readonly database: Pick<QueueDatabase, 'attempts' | 'classify' | 'interop' | 'reports'>;
-  readonly bell: Pick<Bell, 'ring'>;
-  readonly events: QueueEvents;
-  readonly purgeMaxAgeDays: number;
-  /** From a failure to the look, and from one look to the next. */
-  readonly intervalMs: number;
-}
-
 /** Failures of this process that one look is for. Of those that come faster the check alone tells. */
 const most = 1_000;
 
@@ -35,7 +26,12 @@ const [checkMs, checkTimeoutMs] = [60_000, 2_000];
  * cannot look for any more, and for attempts that run while nobody holds them. Where nothing ends and nobody is lost, nothing is asked.
  */
 export class TableWatch {
-  readonly #parts: TableWatchParts;
+  readonly #database: Pick<QueueDatabase, 'attempts' | 'classify' | 'interop' | 'reports'>;
+  readonly #bell: Pick<Bell, 'ring'>;
+  readonly #events: QueueEvents;
+  readonly #purgeMaxAgeDays: number;
+  /** From a failure to the look, and from one look to the next. */
+  readonly #intervalMs: number;
   readonly #failed = new Set<string>();
   readonly #pace = new WalkPace(checkMs);
   /** Attempts that were told. */
@@ -49,19 +45,28 @@ export class TableWatch {
   /** One after the other: a check finds nothing that a look is about to mend. */
   #looking: Promise<void> = Promise.resolve();
 
-  constructor(parts: TableWatchParts) {
-    this.#parts = parts;
+  constructor(
+    database: Pick<QueueDatabase, 'attempts' | 'classify' | 'interop' | 'reports'>,
+    bell: Pick<Bell, 'ring'>,
+    events: QueueEvents,
+    purgeMaxAgeDays: number,
+    intervalMs: number,
+  ) {
+    this.#database = database;
+    this.#bell = bell;
+    this.#events = events;
+    this.#purgeMaxAgeDays = purgeMaxAgeDays;
+    this.#intervalMs = intervalMs;
   }
 
   start(): void {
     if (this.#started) return;
-    const { events } = this.#parts;
     const note = ({ task }: { readonly task: { readonly id: string } }): void => this.#note([task.id]);
     this.#started = true;
     this.#stopListening = [
-      events.on('task.failed', note),
-      events.on('task.recovered', note),
-      events.on('publication.delivered', () => this.checkSoon()),
+      this.#events.on('task.failed', note),
+      this.#events.on('task.recovered', note),
+      this.#events.on('publication.delivered', () => this.checkSoon()),
     ];
   }
 
@@ -76,15 +81,15 @@ export class TableWatch {
   /** Something may be missing that this process has not written. */
   checkSoon(): void {
     // Programs beside this library do in several commits what it does in one.
-    if (!this.#started || this.#parts.database.interop) return;
-    const inMs = Math.max(this.#parts.intervalMs, this.#pace.dueInMs);
+    if (!this.#started || this.#database.interop) return;
+    const inMs = Math.max(this.#intervalMs, this.#pace.dueInMs);
     this.#checkTimer ??= setTimeout(() => this.#next(() => this.#check()), inMs).unref();
   }
 
   #note(ids: Iterable<string>): void {
     if (!this.#started) return;
     for (const id of ids) if (this.#failed.size < most) this.#failed.add(id);
-    this.#timer ??= setTimeout(() => this.#next(() => this.#look()), this.#parts.intervalMs).unref();
+    this.#timer ??= setTimeout(() => this.#next(() => this.#look()), this.#intervalMs).unref();
     this.checkSoon();
   }
 
@@ -107,13 +112,12 @@ export class TableWatch {
   }
 
   async #checkNewest(): Promise<void> {
-    const { database, purgeMaxAgeDays } = this.#parts;
     const began = performance.now();
-    const found = await database.reports
+    const found = await this.#database.reports
       .check({
         since: undefined,
         newest: newestLimit,
-        purgeMaxAgeDays,
+        purgeMaxAgeDays: this.#purgeMaxAgeDays,
         timeoutMs: checkTimeoutMs,
         ofWorker: true,
       })
@@ -137,17 +141,16 @@ export class TableWatch {
 
   async #follow(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const found = await this.#parts.database.attempts.findUnfollowed(ids);
+    const found = await this.#database.attempts.findUnfollowed(ids);
     if (found.length > 0) await this.#mend(found);
   }
 
   async #mend(found: readonly UnfollowedAttempt[]): Promise<void> {
-    const { database, bell } = this.#parts;
     const sentAt = performance.now();
     const refused = await this.#insertNext(found);
-    const left = await database.attempts.findUnfollowed(found.map(({ id }) => id));
+    const left = await this.#database.attempts.findUnfollowed(found.map(({ id }) => id));
     const mended = found.filter(({ id }) => !left.some((one) => one.id === id));
-    if (mended.length > 0) void bell.ring('tasks', { later: true, sentAt });
+    if (mended.length > 0) void this.#bell.ring('tasks', { later: true, sentAt });
     this.#tell('no-next-attempt', idsOf(mended, 'no-next-attempt'), true);
     this.#tell('no-next-attempt', idsOf(left, 'no-next-attempt'), false, refused);
     this.#tell('no-dead-task', idsOf(left, 'no-dead-task'), false);
@@ -155,13 +158,12 @@ export class TableWatch {
 
   /** Answers why the database refuses some of them; one that it refuses keeps no other away. */
   async #insertNext(found: readonly UnfollowedAttempt[]): Promise<string | undefined> {
-    const { database } = this.#parts;
     const {
       refused: [first],
     } = await byHalves(
       idsOf(found, 'no-next-attempt'),
-      (ids) => database.attempts.insertNext(ids),
-      (error) => blamesRow(database.classify(error)),
+      (ids) => this.#database.attempts.insertNext(ids),
+      (error) => blamesRow(this.#database.classify(error)),
       mostTries,
     );
     return first && failureMessage(first.error);
@@ -171,7 +173,7 @@ export class TableWatch {
     if (ids.length === 0) return;
     if (this.#told.size > most) this.#told.clear();
     for (const id of ids) this.#told.add(id);
-    this.#parts.events.emit('table.inconsistent', { kind, ids, mended, refused });
+    this.#events.emit('table.inconsistent', { kind, ids, mended, refused });
   }
 }
 

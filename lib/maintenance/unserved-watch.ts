@@ -7,12 +7,6 @@ import type { QueueDatabase } from '../storage/database.js';
 import { unservedMs, type WaitingRoute } from '../storage/waiting-route.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-export interface UnservedWatchParts {
-  readonly database: QueueDatabase;
-  readonly events: QueueEvents;
-  readonly options: Pick<WorkerOptions, 'interop'>;
-}
-
 /** From a ring to the look: what it rang for has waited long enough by then to be told of. */
 const lookAfterMs = unservedMs + 5_000;
 /** From one look to the next, however many rings come between them. */
@@ -28,18 +22,22 @@ const tellAgainMs = 10 * 60_000;
  * Beside workers of nsj-queue-lib nothing is told: they take every topic and register nowhere.
  */
 export class UnservedWatch {
-  readonly #parts: UnservedWatchParts;
+  readonly #database: QueueDatabase;
+  readonly #events: QueueEvents;
+  readonly #options: Pick<WorkerOptions, 'interop'>;
   readonly #pace = new WalkPace(leastMs);
   readonly #toldAt = new Map<Route, number>();
   readonly #alarm = new Alarm(() => void this.#look());
   #started = false;
 
-  constructor(parts: UnservedWatchParts) {
-    this.#parts = parts;
+  constructor(database: QueueDatabase, events: QueueEvents, options: Pick<WorkerOptions, 'interop'>) {
+    this.#database = database;
+    this.#events = events;
+    this.#options = options;
   }
 
   start(): void {
-    this.#started = this.#parts.options.interop === undefined;
+    this.#started = this.#options.interop === undefined;
     this.expect();
   }
 
@@ -55,7 +53,7 @@ export class UnservedWatch {
 
   /** Tells what is new in what was found waiting, and looks again when there will be more to tell of it. */
   learn(waiting: readonly WaitingRoute[]): void {
-    if (this.#parts.options.interop !== undefined) return;
+    if (this.#options.interop !== undefined) return;
     const unserved = waiting.filter((one) => !one.served);
     this.#tell(unserved.filter((one) => one.waitingMs >= unservedMs));
     const now = performance.now();
@@ -72,7 +70,7 @@ export class UnservedWatch {
     for (const { route, waitingMs } of unserved) {
       if (now - (this.#toldAt.get(route) ?? -Infinity) < tellAgainMs) continue;
       this.#toldAt.set(route, now);
-      this.#parts.events.emit('tasks.unserved', { ...namesOfRoute(route), waitingMs: Math.round(waitingMs) });
+      this.#events.emit('tasks.unserved', { ...namesOfRoute(route), waitingMs: Math.round(waitingMs) });
     }
   }
 
@@ -83,7 +81,7 @@ export class UnservedWatch {
 
   async #look(): Promise<void> {
     try {
-      this.learn(await this.#pace.walk(() => this.#parts.database.attempts.waitingRoutes()));
+      this.learn(await this.#pace.walk(() => this.#database.attempts.waitingRoutes()));
     } catch {
       // Whatever is wrong with the database, the worker's own statements meet it too, and say so.
       this.expect();

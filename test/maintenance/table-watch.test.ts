@@ -29,13 +29,7 @@ function watch(lacking: readonly UnfollowedAttempt[], refuse?: ErrorKind, found:
   const ring = vi.fn<() => Promise<void>>(async () => undefined);
   const check = vi.fn<QueueReports['check']>(async () => found);
   const database = { attempts, reports: { check }, classify: () => refuse ?? 'other' };
-  const table = new TableWatch({
-    database,
-    bell: { ring },
-    events,
-    purgeMaxAgeDays: 60,
-    intervalMs,
-  } as never);
+  const table = new TableWatch(database as never, { ring }, events, 60, intervalMs);
   table.start();
   const fail = (id: string): void => {
     const task = { id, firstAttemptId: id, attempt: 1, topic: 'a', subscriptionId: null, dead: false };

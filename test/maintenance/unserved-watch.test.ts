@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { QueueEvents } from '../../lib/index.js';
-import { UnservedWatch, type UnservedWatchParts } from '../../lib/maintenance/unserved-watch.js';
+import { UnservedWatch } from '../../lib/maintenance/unserved-watch.js';
+import type { QueueDatabase } from '../../lib/storage/database.js';
 import { topicRoute } from '../../lib/storage/route.js';
 import type { WaitingRoute } from '../../lib/storage/waiting-route.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';
@@ -29,8 +30,8 @@ function watchOver(timers: HeldTimers, inserted: Readonly<Record<string, number>
         : [{ route: topicRoute(topic), waitingMs, served: topic === 'served', workerless: false }];
     });
   };
-  const database = { attempts: { waitingRoutes } } as unknown as UnservedWatchParts['database'];
-  const watch = new UnservedWatch({ database, events, options: { interop: undefined } });
+  const database = { attempts: { waitingRoutes } } as unknown as QueueDatabase;
+  const watch = new UnservedWatch(database, events, { interop: undefined });
   watch.start();
   const look = async (): Promise<void> => {
     const before = looks;
