@@ -12,15 +12,11 @@ export function assembleTenants(
   driver: TenantDriver,
   events: QueueEvents,
 ): TenantDatabases {
-  const parts = {
-    options,
-    resolve: resolverOf(options),
-    driver,
-    failed: (tenant: string, message: string) => events.emit('tenant.failed', { tenant, message }),
-    restored: (tenant: string) => events.emit('tenant.restored', { tenant }),
-  };
+  const resolve = resolverOf(options);
   warnOfPlainText(options, events);
-  return new TenantDatabases(new TenantPools(options, (tenant) => new DatabasePool(tenant, parts)));
+  return new TenantDatabases(
+    new TenantPools(options, (tenant) => new DatabasePool(tenant, options, resolve, driver, events)),
+  );
 }
 
 function resolverOf({ source, restMs }: ResolvedTenantOptions): TenantResolver {

@@ -1,19 +1,11 @@
 import type { TarefaError } from '../errors.js';
+import type { QueueEvents } from '../events.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../options/tenant-options.js';
 import { deadlineIn } from '../timing/deadline.js';
 import type { TenantConnection, TenantPool } from './tenant-connection.js';
 import type { ConnectionEnded, TenantConnections, TenantDriver } from './tenant-driver.js';
 import { isSteering, messageOf, TenantRefusal, unavailable } from './tenant-error.js';
 import { WaitingLine } from './waiting-line.js';
-
-export interface DatabasePoolParts {
-  readonly options: ResolvedTenantOptions;
-  readonly resolve: TenantResolver;
-  readonly driver: TenantDriver;
-  /** Its database, or what leads there, cannot be used; once until it works again. */
-  readonly failed: (tenant: string, message: string) => void;
-  readonly restored: (tenant: string) => void;
-}
 
 /** Connections made with one set of credentials. */
 interface Opened {
@@ -28,7 +20,11 @@ const slowMs = 1_000;
 /** {@link TenantPool} of connections by a driver. Where the database is, is asked with the first one. */
 export class DatabasePool implements TenantPool {
   readonly tenant: string;
-  readonly #parts: DatabasePoolParts;
+  readonly #options: ResolvedTenantOptions;
+  readonly #resolver: TenantResolver;
+  readonly #driver: TenantDriver;
+  /** Told that its database, or what leads there, cannot be used: once until it works again. */
+  readonly #events: Pick<QueueEvents, 'emit'>;
   readonly #lent = new Set<TenantConnection>();
   readonly #line = new WaitingLine();
   /** Connections that are lent, or being opened to be lent. */
@@ -41,9 +37,18 @@ export class DatabasePool implements TenantPool {
   #failure: string | undefined;
   #closed = false;
 
-  constructor(tenant: string, parts: DatabasePoolParts) {
+  constructor(
+    tenant: string,
+    options: ResolvedTenantOptions,
+    resolve: TenantResolver,
+    driver: TenantDriver,
+    events: Pick<QueueEvents, 'emit'>,
+  ) {
     this.tenant = tenant;
-    this.#parts = parts;
+    this.#options = options;
+    this.#resolver = resolve;
+    this.#driver = driver;
+    this.#events = events;
   }
 
   get failure(): string | undefined {
@@ -86,7 +91,7 @@ export class DatabasePool implements TenantPool {
   }
 
   async #takeTurn(): Promise<void> {
-    const { maxConnectionsPerTenant, waitTimeoutMs } = this.#parts.options;
+    const { maxConnectionsPerTenant, waitTimeoutMs } = this.#options;
     if (this.#taken < maxConnectionsPerTenant) this.#taken += 1;
     else if (!(await this.#line.wait(waitTimeoutMs))) {
       if (this.#closed) throw closing();
@@ -128,7 +133,7 @@ export class DatabasePool implements TenantPool {
     try {
       return await connectTo(await first, ended);
     } catch (error) {
-      if (!this.#parts.driver.isRefusedLogin(error) && !isDiscarded(error)) throw error;
+      if (!this.#driver.isRefusedLogin(error) && !isDiscarded(error)) throw error;
       this.#discard(first);
     }
     return connectTo(await this.#open(), ended);
@@ -149,15 +154,14 @@ export class DatabasePool implements TenantPool {
   async #make(): Promise<Opened> {
     const connection = await this.#resolve();
     if (this.#closed) throw closing();
-    const connections = this.#parts.driver.open(connection, this.tenant);
+    const connections = this.#driver.open(connection, this.tenant);
     const opened: Opened = { connections, since: performance.now() };
     this.#opened.set(opened, undefined);
     return opened;
   }
 
   async #resolve(): Promise<unknown> {
-    const { resolve, options } = this.#parts;
-    const { resolveTimeoutMs } = options;
+    const { resolveTimeoutMs } = this.#options;
     const aborting = new AbortController();
     const { reached, cancel } = deadlineIn(resolveTimeoutMs);
     const late = reached.then(() => {
@@ -166,7 +170,7 @@ export class DatabasePool implements TenantPool {
       throw error;
     });
     try {
-      return await Promise.race([resolve(this.tenant, { signal: aborting.signal }), late]);
+      return await Promise.race([this.#resolver(this.tenant, { signal: aborting.signal }), late]);
     } finally {
       cancel();
     }
@@ -199,28 +203,26 @@ export class DatabasePool implements TenantPool {
     this.#rest = undefined;
     if (this.#failure === undefined) return;
     this.#failure = undefined;
-    this.#parts.restored(this.tenant);
+    this.#events.emit('tenant.restored', { tenant: this.tenant });
   }
 
   #noteFailure(error: unknown, tookMs: number): unknown {
-    const { options, driver } = this.#parts;
-    const { restMs } = options;
-    const isRefused = driver.isRefusedLogin(error) || error instanceof TenantRefusal;
+    const { restMs } = this.#options;
+    const isRefused = this.#driver.isRefusedLogin(error) || error instanceof TenantRefusal;
     const told = this.#explain(error, isRefused);
     if (this.#closed) return told;
     if (isRefused || tookMs >= slowMs) this.#rest = { error: told, until: performance.now() + restMs };
     void this.#forgetOld(this.#opening, restMs);
     const isNews = this.#failure === undefined;
     this.#failure = messageOf(told);
-    if (isNews) this.#parts.failed(this.tenant, this.#failure);
+    if (isNews) this.#events.emit('tenant.failed', { tenant: this.tenant, message: this.#failure });
     return told;
   }
 
   #explain(error: unknown, isRefused: boolean): unknown {
     if (isSteering(error)) return error;
-    const { options, driver } = this.#parts;
-    const reason = driver.isLate(error)
-      ? `no connection within ${options.connectTimeoutMs} ms`
+    const reason = this.#driver.isLate(error)
+      ? `no connection within ${this.#options.connectTimeoutMs} ms`
       : messageOf(error);
     const what = `the database of tenant ${this.tenant} cannot be used: ${reason}`;
     return isRefused ? new TenantRefusal(what, error) : unavailable(what, error);

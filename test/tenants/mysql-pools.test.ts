@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { QueueEvents } from '../../lib/index.js';
 import { loadMysql2 } from '../../lib/storage/mysql/connections/mysql-package.js';
 import { MysqlTenantDriver } from '../../lib/storage/mysql/tenants/mysql-tenant-driver.js';
 import { DatabasePool } from '../../lib/tenants/database-pool.js';
@@ -28,17 +29,15 @@ function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantRes
   const resolved: string[] = [];
   const told: string[] = [];
   const complete = tenantOptions(options);
-  const parts = {
-    options: complete,
-    driver: new MysqlTenantDriver(mysql, complete),
-    resolve: ((id, how) => {
-      resolved.push(id);
-      return resolve ? resolve(id, how) : { ...tenant().config };
-    }) satisfies TenantResolver,
-    failed: (id: string, message: string) => void told.push(`${id}: ${message}`),
-    restored: (id: string) => void told.push(`${id} is back`),
+  const driver = new MysqlTenantDriver(mysql, complete);
+  const noted: TenantResolver = (id, how) => {
+    resolved.push(id);
+    return resolve ? resolve(id, how) : { ...tenant().config };
   };
-  const pools = new TenantPools(complete, (id) => new DatabasePool(id, parts));
+  const events = new QueueEvents();
+  events.on('tenant.failed', ({ tenant: id, message }) => void told.push(`${id}: ${message}`));
+  events.on('tenant.restored', ({ tenant: id }) => void told.push(`${id} is back`));
+  const pools = new TenantPools(complete, (id) => new DatabasePool(id, complete, noted, driver, events));
   opened.push(pools);
   return { pools, resolved, told };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TenantDatabases, type TaskContext, type TenantSql } from '../../lib/index.js';
+import { QueueEvents, TenantDatabases, type TaskContext, type TenantSql } from '../../lib/index.js';
 import { doneStatements as mysqlDoneStatements } from '../../lib/storage/mysql/tenants/done-table.js';
 import { doneStatements } from '../../lib/storage/postgres/tenants/done-table.js';
 import { PostgresTenantDriver } from '../../lib/storage/postgres/tenants/postgres-tenant-driver.js';
@@ -201,8 +201,7 @@ test('the statement of the guide is the one that makes the table', () => {
 function openPools(): TenantPools {
   const options = resolveTenantDatabases({ resolve }, {}, new OptionCheck([]));
   if (!options) throw new Error('they are off');
-  const ignore = (): void => undefined;
   const driver = new PostgresTenantDriver(options, 'test');
-  const parts = { options, resolve, driver, failed: ignore, restored: ignore };
-  return new TenantPools(options, (tenant) => new DatabasePool(tenant, parts));
+  const events = new QueueEvents();
+  return new TenantPools(options, (tenant) => new DatabasePool(tenant, options, resolve, driver, events));
 }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { UnrecoverableError } from '../../lib/index.js';
+import { QueueEvents, UnrecoverableError } from '../../lib/index.js';
 import { PostgresTenantDriver } from '../../lib/storage/postgres/tenants/postgres-tenant-driver.js';
-import { DatabasePool, type DatabasePoolParts } from '../../lib/tenants/database-pool.js';
+import { DatabasePool } from '../../lib/tenants/database-pool.js';
 import { TenantPools } from '../../lib/tenants/tenant-pools.js';
 import type { ResolvedTenantOptions, TenantResolver } from '../../lib/options/tenant-options.js';
 import { deferred, until } from '../support/waiting.js';
@@ -33,17 +33,15 @@ function start(options: Partial<ResolvedTenantOptions> = {}, resolve?: TenantRes
   const resolved: string[] = [];
   const told: string[] = [];
   const complete = tenantOptions(options);
-  const parts: DatabasePoolParts = {
-    options: complete,
-    driver: new PostgresTenantDriver(complete, 'tarefa test tenant'),
-    resolve: (tenant, how) => {
-      resolved.push(tenant);
-      return resolve ? resolve(tenant, how) : { ...tenantOf(tenant.startsWith('a') ? 'a' : 'b').config };
-    },
-    failed: (tenant, message) => told.push(`${tenant}: ${message}`),
-    restored: (tenant) => told.push(`${tenant} is back`),
+  const driver = new PostgresTenantDriver(complete, 'tarefa test tenant');
+  const noted: TenantResolver = (tenant, how) => {
+    resolved.push(tenant);
+    return resolve ? resolve(tenant, how) : { ...tenantOf(tenant.startsWith('a') ? 'a' : 'b').config };
   };
-  const pools = new TenantPools(parts.options, (tenant) => new DatabasePool(tenant, parts));
+  const events = new QueueEvents();
+  events.on('tenant.failed', ({ tenant, message }) => void told.push(`${tenant}: ${message}`));
+  events.on('tenant.restored', ({ tenant }) => void told.push(`${tenant} is back`));
+  const pools = new TenantPools(complete, (id) => new DatabasePool(id, complete, noted, driver, events));
   opened.push(pools);
   return { pools, resolved, told };
 }
